@@ -1,1 +1,1 @@
-"""What single entries say: text for people, searches and documents; blobs taken out and put back."""
+"""The content of entries: previews, search texts, Markdown, touched files, blobs."""

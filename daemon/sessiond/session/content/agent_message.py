@@ -1,7 +1,7 @@
 """Reads a message of an agent as far as counting, cutting and summarizing need it.
 
-Reading cannot fail: a member that has another type than expected counts as absent. The shapes are those of pi and
-oh-my-pi (decision 0008).
+Reading never raises: a member of an unexpected type counts as absent. The shapes are those of pi and oh-my-pi
+(decision 0008).
 """
 
 from typing import Any, Final
@@ -13,7 +13,7 @@ from sessiond.session.tree import payloads
 
 
 class Block(msgspec.Struct, gc=False):
-    """One part of a message's content. Fields are unchecked."""
+    """One part of a message's content. The types of its fields are not checked."""
 
     type: Any = None
     text: Any = None
@@ -24,7 +24,7 @@ class Block(msgspec.Struct, gc=False):
 
 
 class AgentMessage(msgspec.Struct, rename="camel"):
-    """A message of any role. Of the fields, `content` is checked, the others may hold anything."""
+    """A message of any role. Only the type of `content` is checked."""
 
     role: Any = None
     content: list[Block] | str | None = None
@@ -42,36 +42,36 @@ class AgentMessage(msgspec.Struct, rename="camel"):
 
     @property
     def blocks(self) -> list[Block]:
-        """The content as blocks; a text is one."""
+        """The content as blocks; a string becomes one text block."""
         if isinstance(self.content, str):
             return [Block("text", self.content)]
         return self.content or []
 
     @property
     def tool_calls(self) -> list[Block]:
-        """The calls that an assistant's message makes."""
+        """The tool calls of an assistant message."""
         blocks = self.blocks if self.role == "assistant" else []
         return [block for block in blocks if block.type == "toolCall"]
 
 
 def read_message(message: bytes | Raw) -> AgentMessage:
-    """The JSON of one message, as `Context.messages` holds them. Never raises."""
+    """Decode the JSON of one message, as in `Context.messages`. Never raises."""
     return payloads.part(_message, message) or _loosely(message)
 
 
 def message_of(entry: bytes) -> AgentMessage:
-    """The message in a `message` entry. Never raises."""
+    """Decode the message of a `message` entry. Never raises."""
     said = payloads.part(_entry, entry)
     return AgentMessage() if said is None else read_message(said.message)
 
 
 def text(value: object) -> str:
-    """A field that should be text, else nothing."""
+    """Return a string unchanged, and "" for any other value."""
     return value if isinstance(value, str) else ""
 
 
 def texts(message: AgentMessage) -> list[str]:
-    """The texts of a message's content."""
+    """Return the texts of a message's text blocks."""
     return [block.text for block in message.blocks if block.type == "text" and isinstance(block.text, str)]
 
 
@@ -80,12 +80,13 @@ class _Entry(msgspec.Struct):
 
 
 def _as_javascript(number: str) -> int | float:
-    """A number as JavaScript writes it back: 1.0 is 1."""
+    """Return a number as JavaScript writes it: 1.0 becomes 1."""
     value = float(number)
     return int(value) if value.is_integer() and abs(value) < _EXPONENT_FROM else value
 
 
 _EXPONENT_FROM: Final = 1e21
+"""The number from which JavaScript writes an exponent."""
 _BLOCK_FIELDS: Final = frozenset(Block.__struct_fields__)
 _NAMES: Final = {
     field.encode_name: field.name for field in msgspec.structs.fields(AgentMessage) if field.name != "content"
@@ -96,7 +97,7 @@ _entry = msgspec.json.Decoder(_Entry)
 
 
 def _loosely(message: bytes | Raw) -> AgentMessage:
-    """A message whose content is no text and no list of objects: what is one of these counts."""
+    """Decode a message with invalid content: blocks that are objects are used, other content is ignored."""
     fields = payloads.part(_fields, message) or {}
     content = fields.get("content")
     blocks = [

@@ -1,7 +1,7 @@
-"""How entries name blobs, and where in an entry bytes may stand that belong into one.
+"""The references of entries to blobs, and the places in an entry whose bytes belong in a blob.
 
-A reference is `blob:sha256:<hash>`. Images are named where their data stood, as oh-my-pi has it; texts that
-were cut are named in the entry's field `sessiondBlobs`, by JSON pointers (RFC 6901) to what is left of them.
+A reference is `blob:sha256:<hash>`. A reference to an image replaces its data, as in oh-my-pi. References to truncated
+texts are in the entry's field `sessiondBlobs`, by JSON pointers (RFC 6901) to the truncated texts.
 """
 
 import hashlib
@@ -14,9 +14,10 @@ from msgspec import Raw
 
 PREFIX: Final = "blob:sha256:"
 REFERENCE_BYTES: Final = len(PREFIX) + 64
+"""Length of a reference in bytes."""
 FIELD: Final = "sessiondBlobs"
 NOTICE: Final = "\n\n[Session persistence truncated large content]"
-"""How a text ends that was cut (decision 0014)."""
+"""The end of a truncated text (decision 0014)."""
 
 _REFERENCE: Final = re.compile(rb"blob:sha256:([0-9a-f]{64})(?![0-9a-f])")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
@@ -26,32 +27,38 @@ _text = msgspec.json.Decoder(str).decode
 
 
 def hash_of(data: bytes) -> str:
-    """The name of these bytes: their SHA-256 in hexadecimal."""
+    """Return the hash that identifies a blob: the SHA-256 of its bytes in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
 def is_hash(text: str) -> bool:
-    """Whether this can be the name of a blob; nothing else may become part of a path."""
+    """Return whether a text has the form of a blob's hash; no other text may become part of a path."""
     return _HASH.fullmatch(text) is not None
 
 
 def named(data: bytes) -> list[str]:
-    """The hashes of all references in some bytes, in order, as often as they are there."""
+    """Return the hashes of all references in some bytes, in order, with repetitions."""
     if _PREFIX not in data:
         return []
     return [found.decode() for found in _REFERENCE.findall(data)]
 
 
 def referred(text: str) -> str | None:
-    """The hash in a text that is a reference and nothing else, or None."""
+    """Return the hash of a text that is exactly one reference, or None."""
     digest = text.removeprefix(PREFIX)
     return digest if digest != text and is_hash(digest) else None
 
 
 def image_field(fields: Mapping[str, Raw], key: str) -> str | None:
-    """Which field of an object holds base64 that belongs into a blob; `key` is where the object stands.
+    """Return the field of an object that holds base64 of an image that belongs in a blob, or None.
 
-    Those of oh-my-pi: image blocks of a `content`, images of `images` and `frames`, and generated ones.
+    The fields are those of oh-my-pi: image blocks of a `content`, images of `images` and `frames`, and generated
+    images.
+
+    Args:
+        fields: The members of the object.
+        key: The name of the member in which the object is.
+
     """
     if key in _IMAGES and _is_text(fields.get("data")) and _is_image(fields, key):
         return "data"
@@ -61,17 +68,17 @@ def image_field(fields: Mapping[str, Raw], key: str) -> str | None:
 
 
 def text_of(value: Raw | None) -> str | None:
-    """A value that is a text, or None."""
+    """Return a string value, or None for any other value."""
     return _text(value) if _is_text(value) and value is not None else None
 
 
 def below(pointer: str, key: str) -> str:
-    """The JSON pointer to a member of what `pointer` points to."""
+    """Return the JSON pointer to a member of the value at `pointer`."""
     return f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
 
 
 def with_changes(fields: Mapping[str, Raw], changed: Mapping[str, Raw]) -> dict[str, Raw]:
-    """The members of an object, some of them changed; a `lineCount` counts the lines of a new `content`."""
+    """Return the members of an object with some of them changed; `lineCount` is updated for a new `content`."""
     merged = {name: changed.get(name, value) for name, value in fields.items()}
     content = text_of(changed.get("content"))
     if content is not None and memoryview(fields.get("lineCount", b"-"))[0] in b"0123456789":

@@ -1,4 +1,4 @@
-"""One entry as a Markdown document of its own, and the address that editors open it by."""
+"""Renders one entry as a Markdown document, and defines the URI under which editors open it."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +12,7 @@ LANGUAGE: Final = "markdown"
 
 @dataclass(frozen=True, slots=True)
 class EntrySurroundings:
-    """What is to be said of an entry beside what it says itself."""
+    """The facts about an entry that are not in the entry."""
 
     session: str
     """The session's title, or its id."""
@@ -23,9 +23,13 @@ class EntrySurroundings:
 
 
 def entry_document(entry: bytes, around: EntrySurroundings, *, most: int | None = None) -> str:
-    """The document of an entry, as everybody sees it (`Tree.entry`): heading, facts, and all that it says.
+    """Return the document of an entry: heading, facts, and its whole content.
 
-    `most` is how many characters of what it says are enough.
+    Args:
+        entry: The entry as clients receive it (`Tree.entry`).
+        around: Facts about the entry.
+        most: Limit of the characters of the content; None for no limit.
+
     """
     said = preview.decoded(entry)
     heading, about, body = markdown.entry(said, around.label)
@@ -43,12 +47,12 @@ def entry_document(entry: bytes, around: EntrySurroundings, *, most: int | None 
 
 
 def entry_uri(session_id: str, entry_id: str) -> str:
-    """The address of an entry's document; ids of other programs may hold anything."""
+    """Return the URI of an entry's document. Ids are quoted, because ids of other programs may have any characters."""
     return f"{SCHEME}://session/{quote(session_id, safe='')}/entry/{quote(entry_id, safe='')}.md"
 
 
 def named_by(uri: str) -> tuple[str, str] | None:
-    """The session and the entry that such an address names, or None for any other."""
+    """Return the session id and the entry id in such a URI, or None for any other URI."""
     try:
         parts = urlsplit(uri)
     except ValueError:

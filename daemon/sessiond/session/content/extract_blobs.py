@@ -1,8 +1,8 @@
-"""Takes large content out of a draft: images and long texts become blobs, transient fields are dropped.
+"""Moves large content of a draft into blobs: images and long texts; transient fields are dropped.
 
-The limits are those of oh-my-pi, so that it finds in our files what it would have written. Unlike there, the whole
-text of a cut string is kept in a blob (decision 0014). Unchanged members keep their bytes. The same draft gives the
-same bytes, so that a retry is recognized.
+The limits are those of oh-my-pi, so that it finds in these files what it would have written. Unlike oh-my-pi, sessiond
+stores the whole text of a truncated string in a blob (decision 0014). Unchanged members have the same bytes. The same
+draft gives the same bytes, so that a retry is recognized.
 """
 
 import binascii
@@ -14,11 +14,11 @@ from msgspec import Raw
 from sessiond.session.content import blobs
 
 MAX_CHARS: Final = 500_000
-"""UTF-16 units, as the peers count: a longer text is cut to this, the notice included."""
+"""Limit of a text in UTF-16 code units, as the peers count. A longer text is truncated to it, including the notice."""
 MIN_IMAGE_CHARS: Final = 1_024
-"""Characters of base64; a smaller image stays where it is."""
+"""Characters of base64 from which an image is moved into a blob."""
 MAX_DEPTH: Final = 64
-"""What is nested deeper stays as it was sent, so that no draft costs more than this many looks at it."""
+"""Limit of the nesting depth that is searched. It limits the cost of a draft; deeper values are unchanged."""
 
 _TRANSIENT: Final = ("partialJson", "jsonlEvents")
 _SIGNATURES: Final = ("thinkingSignature", "textSignature", "thoughtSignature")
@@ -26,7 +26,7 @@ _SEALED: Final = {
     "thinking": "thinkingSignature", "text": "textSignature", "toolCall": "thoughtSignature",
     "redactedThinking": "data", "reasoning": "encrypted_content", "anthropicServerTool": "block",
 }  # fmt: skip
-"""Blocks that a provider checks to the byte when they come back, and the field that makes them such."""
+"""Types of blocks whose bytes a provider verifies, and the field that marks such a block."""
 
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _items = msgspec.json.Decoder(list[Raw]).decode
@@ -36,23 +36,26 @@ _encode = msgspec.json.Encoder().encode
 
 
 class TakenOut(NamedTuple):
-    """A draft as it is to be stored, and the blobs that it names now, by hash."""
+    """The draft to store, and the blobs that were extracted from it, by hash."""
 
     draft: bytes
     blobs: dict[str, bytes]
 
 
 def may_hold(draft: bytes, *, images: bool = True) -> bool:
-    """Whether a draft may have to be changed: a quick look, which no draft without anything large passes."""
+    """Return whether a draft may have to be changed: a fast check that may be true for a draft that need not be."""
     if len(draft) >= MIN_IMAGE_CHARS and (len(draft) > MAX_CHARS or (images and draft.find(b'"image') >= 0)):
         return True
     return _has_transient(draft)
 
 
 def take_out(draft: bytes, *, images: bool = True) -> TakenOut:
-    """The draft without what is large in it. One that is no JSON object is answered as it is.
+    """Return a draft without its large content. A draft that is not a JSON object is returned unchanged.
 
-    If `images` is false, images stay where they are, whatever their size.
+    Args:
+        draft: The draft as JSON.
+        images: If false, images of any size stay in the draft.
+
     """
     taking = _Taking(drops=_has_transient(draft), images=images)
     try:
@@ -69,7 +72,7 @@ def take_out(draft: bytes, *, images: bool = True) -> TakenOut:
 
 
 class _Taking:
-    """One draft being looked through; None stands for "as it was"."""
+    """The extraction from one draft; None as a result means "unchanged"."""
 
     def __init__(self, *, drops: bool, images: bool) -> None:
         self.blobs: dict[str, bytes] = {}
@@ -78,7 +81,7 @@ class _Taking:
         self._images = images
 
     def members(self, fields: dict[str, Raw], pointer: str, depth: int) -> dict[str, Raw] | None:
-        """The members of an object that is to be looked through."""
+        """Return the changed members of an object, or None."""
         changed: dict[str, Raw] = {}
         for name, value in fields.items():
             if name not in _TRANSIENT:
@@ -102,7 +105,7 @@ class _Taking:
         return None
 
     def _string(self, value: Raw, key: str, pointer: str) -> Raw | None:
-        size = memoryview(value).nbytes - 2  # at least one for each character
+        size = memoryview(value).nbytes - 2  # in bytes; a character has one or more
         if (
             key == "image_url"
             and size >= MIN_IMAGE_CHARS
@@ -152,14 +155,14 @@ class _Taking:
 
 
 def _has_transient(draft: bytes) -> bool:
-    # A rare letter is found, or not, at a hundredth of the cost of a word.
+    # Searching for a rare letter first costs a hundredth of searching for the word.
     return (draft.find(b"J") >= 0 and draft.find(b"partialJson") >= 0) or (
         draft.find(b"E") >= 0 and draft.find(b"jsonlEvents") >= 0
     )
 
 
 def _cut(text: str) -> str | None:
-    """A text of the most units, ending in the notice and not within a surrogate pair; None if it fits."""
+    """Return a text truncated to the limit, with the notice, and not within a surrogate pair; None if it fits."""
     room = MAX_CHARS - len(blobs.NOTICE)
     if text.isascii():
         return text[:room] + blobs.NOTICE if len(text) > MAX_CHARS else None
@@ -170,7 +173,7 @@ def _cut(text: str) -> str | None:
 
 
 def _decoded(text: str) -> bytes | None:
-    """The bytes of base64 that is worth a blob and that they give back to the letter, or None."""
+    """Return the bytes of base64 text, or None if it is too short, invalid or not canonical."""
     if len(text) < MIN_IMAGE_CHARS:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Reading fields that other programs wrote: a value of the type one asks for, or nothing. Nothing can fail."""
+"""Reads fields that other programs wrote: a value of the requested type, or a default. Nothing here raises."""
 
 import hashlib
 import json  # noqa: TID251 - numbers that msgspec refuses to write
@@ -13,32 +13,32 @@ _OF_EVERY_ENTRY: Final = ("type", "id", "parentId", "timestamp")
 
 
 def text(value: object) -> str | None:
-    """A text that is not empty."""
+    """Return a string that is not empty, or None."""
     return value if isinstance(value, str) and value else None
 
 
 def mapping(value: object) -> dict[str, Any]:
-    """An object, or an empty one."""
+    """Return an object, or {} for any other value."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: object) -> list[Any]:
-    """An array, or an empty one."""
+    """Return an array, or [] for any other value."""
     return value if isinstance(value, list) else []
 
 
 def number(value: object) -> int | float:
-    """A number, or 0."""
+    """Return a number, or 0 for any other value."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
 def first(value: dict[str, Any], *names: str) -> Any:
-    """The first of these fields that is there and not null."""
+    """Return the value of the first of these fields that is present and not null, or None."""
     return next((value[name] for name in names if value.get(name) is not None), None)
 
 
 def model_change(provider: object, model: object) -> dict[str, str]:
-    """The fields of a `model_change` in the forms of pi and oh-my-pi; without a provider the model stands alone."""
+    """Return the fields of a `model_change` in the forms of pi and oh-my-pi; without a provider, only the model."""
     name, owner = as_text(model), text(provider)
     return (
         {"model": f"{owner}/{name}", "provider": owner, "modelId": name}
@@ -48,7 +48,7 @@ def model_change(provider: object, model: object) -> dict[str, str]:
 
 
 def model_parts(change: dict[str, Any]) -> tuple[str, str]:
-    """Provider and model of a `model_change`; the provider is empty where none is named."""
+    """Return the provider and the model of a `model_change`; the provider is "" if there is none."""
     model = text(change.get("modelId"))
     if model is not None and (
         text(change.get("provider")) is not None or text(change.get("model")) in (None, model)
@@ -59,22 +59,28 @@ def model_parts(change: dict[str, Any]) -> tuple[str, str]:
 
 
 def without(value: dict[str, Any], *names: str) -> dict[str, Any]:
-    """The fields but these."""
+    """Return the fields except these."""
     return {name: it for name, it in value.items() if name not in names}
 
 
 def payload_of(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry without what all entries have."""
+    """Return an entry without the fields that all entries have."""
     return without(entry, *_OF_EVERY_ENTRY)
 
 
 def type_of(entry: dict[str, Any]) -> str:
-    """An entry's type; nothing for one that has none."""
+    """Return an entry's type, or ""."""
     return as_text(entry.get("type"))
 
 
 def time(value: object, *, unit: float = 1.0) -> str | None:
-    """A time as ISO 8601: a text as it is, a number of units of so many seconds since 1970."""
+    """Return a time as ISO 8601, or None. A non-empty string is returned unchanged.
+
+    Args:
+        value: A string, or a number of units since 1970.
+        unit: The length of a unit in seconds.
+
+    """
     if isinstance(value, str) and value:
         return value
     if not isinstance(value, int | float) or isinstance(value, bool):
@@ -87,7 +93,7 @@ def time(value: object, *, unit: float = 1.0) -> str | None:
 
 
 def seconds(value: object) -> float | None:
-    """An ISO 8601 time as seconds since 1970; a number as it is."""
+    """Return an ISO 8601 time as seconds since 1970, a number unchanged, and None for any other value."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     try:
@@ -100,24 +106,24 @@ def seconds(value: object) -> float | None:
 
 
 def milliseconds(value: object) -> int | None:
-    """An ISO 8601 time as milliseconds since 1970, as messages carry it."""
+    """Return an ISO 8601 time in milliseconds since 1970, as in messages; a number is multiplied by 1000."""
     at = seconds(value)
     return None if at is None else round(at * 1000)
 
 
 def entry_id(name: str) -> str:
-    """An id that an entry here may have: the name itself where it can be one, else made from it."""
+    """Return a valid entry id: the name itself if it is one, or else an id derived from it."""
     return name if entries.valid_entry_id(name) else f"x-{digest(name)}"
 
 
 def digest(*parts: str) -> str:
-    """16 hex characters that always follow from the same texts."""
+    """Return 16 hexadecimal digits that depend only on the texts."""
     joined = "\0".join(parts).encode("utf-8", "surrogatepass")
     return hashlib.sha256(joined).hexdigest()[:16]
 
 
 def dumps(value: object) -> bytes:
-    """Compact JSON of one line, also of what msgspec refuses: integers of any length, halves of pairs."""
+    """Return compact JSON on one line. Integers of any length and lone surrogates are accepted, unlike by msgspec."""
     try:
         return lines.dumps(value)
     except OverflowError:
@@ -125,14 +131,14 @@ def dumps(value: object) -> bytes:
 
 
 def as_text(value: object) -> str:
-    """A text as it is, anything else as JSON; nothing for null."""
+    """Return a string unchanged, "" for None, and any other value as JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     return dumps(value).decode()
 
 
 def arguments(value: object) -> dict[str, Any]:
-    """The arguments of a tool call: an object, or a text that holds one; anything else as `input`."""
+    """Return the arguments of a tool call: an object, or a string that holds one; any other value becomes `input`."""
     if isinstance(value, dict):
         return value
     if isinstance(value, str):

@@ -1,7 +1,7 @@
-"""Entries as Markdown in which everything that was said stands in a fence.
+"""Renders entries as Markdown in which all content of the session is in fences.
 
-A fence is longer than any run of its character in what it holds, so nothing that was said can end it, be taken
-for a heading, or become HTML. The rest is one line each, escaped.
+A fence is longer than any run of backticks in its content, so no content can end it, become a heading, or become HTML.
+Everything else is escaped and on one line.
 """
 
 import re
@@ -11,12 +11,21 @@ from sessiond.session.content import fields, preview
 
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()!|~&])")
 _BEGINNING: Final = re.compile(r"^(\d+(?=[.)])|)([#+\-=.)])")
-"""What means something at the beginning of a line only: headings, lists, underlines."""
+"""Characters with a meaning only at the start of a line: headings, lists, underlines."""
 _LINE: Final = 200
 
 
 def entry(entry: dict[str, Any], label: str | None) -> tuple[str, str, list[str]]:
-    """An entry's heading without its marks, the line of facts below it, and what it says, one paragraph each."""
+    """Render an entry.
+
+    Args:
+        entry: The decoded entry.
+        label: The label of the entry, or None.
+
+    Returns:
+        The heading without `#`, a line of facts, and the content as paragraphs.
+
+    """
     message = fields.mapping(entry.get("message"))
     about = [inline(fields.as_text(entry.get("timestamp")))]
     if model := fields.text(message.get("model")):
@@ -31,7 +40,13 @@ def entry(entry: dict[str, Any], label: str | None) -> tuple[str, str, list[str]
 
 
 def beginning(paragraphs: list[str], most: int) -> list[str]:
-    """The first paragraphs, of which a fence that is too long is cut, and ended as it began."""
+    """Return the first paragraphs up to a limit; a fence that exceeds it is cut and closed.
+
+    Args:
+        paragraphs: The paragraphs of an entry.
+        most: Limit of the characters.
+
+    """
     found: list[str] = []
     for paragraph in paragraphs:
         if len(paragraph) <= most:
@@ -99,7 +114,10 @@ def _block(block: Any) -> list[str]:
 
 
 def fence(text: str, language: str = "text") -> str:
-    """Text in a fence that it cannot end. A carriage return ends a line in Markdown, so it is made one."""
+    """Return text in a fence that it cannot end.
+
+    Carriage returns become newlines, because they end a line in Markdown.
+    """
     text = re.sub(r"\r\n?", "\n", text).rstrip("\n")
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -107,6 +125,6 @@ def fence(text: str, language: str = "text") -> str:
 
 
 def inline(text: str) -> str:
-    """One line of text that means nothing to Markdown."""
+    """Return text as one escaped line without Markdown."""
     text = _SPECIAL.sub(r"\\\1", preview.one_line(text, _LINE))
     return _BEGINNING.sub(r"\1\\\2", text)

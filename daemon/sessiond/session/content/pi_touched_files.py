@@ -1,6 +1,6 @@
 """Lists the files that tool calls touched, by the tool names that pi and oh-my-pi share.
 
-A `path` given to `read` was read; one given to `write` or `edit` was modified (decision 0019).
+A `path` argument of `read` is a read file; one of `write` or `edit` is a modified file (decision 0019).
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,21 +15,21 @@ from sessiond.session.tree import payloads
 
 @dataclass(frozen=True, slots=True)
 class TouchedPaths:
-    """Paths, each once, sorted; a modified file is not in `read`."""
+    """Sorted paths without duplicates; a modified file is not in `read`."""
 
     read: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
 
 
 class TouchedFiles:
-    """Collects what messages and earlier summaries say of files."""
+    """Collects the files that messages and earlier summaries name."""
 
     def __init__(self) -> None:
         self._read: set[str] = set()
         self._modified: set[str] = set()
 
     def add_message(self, message: AgentMessage) -> None:
-        """Take in the calls of an assistant's message, or those that a tool made in turn."""
+        """Add the files of an assistant message's calls, or of the calls that a tool made itself."""
         for name, path in _touched(message):
             if name == "read":
                 self._read.add(path)
@@ -37,7 +37,7 @@ class TouchedFiles:
                 self._modified.add(path)
 
     def add_summary(self, entry: bytes) -> None:
-        """Take in the files in the `details` of a compaction or branch summary; an extension's are its own."""
+        """Add the files in the `details` of a compaction or branch summary, unless an extension wrote it."""
         summary = payloads.part(_summary, entry)
         if summary is None or summary.from_extension is True or summary.from_hook is True:
             return
@@ -46,11 +46,12 @@ class TouchedFiles:
         self._modified.update(_paths(details.get("modifiedFiles")))
 
     def operations(self) -> TouchedPaths:
+        """Return the files that were added."""
         return TouchedPaths(tuple(sorted(self._read - self._modified)), tuple(sorted(self._modified)))
 
 
 def file_operations(messages: Iterable[AgentMessage]) -> TouchedPaths:
-    """The files that the calls in some messages touched."""
+    """Return the files that the tool calls of messages touched."""
     files = TouchedFiles()
     for message in messages:
         files.add_message(message)

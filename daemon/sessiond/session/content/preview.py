@@ -1,4 +1,4 @@
-"""An entry as text for people: all of it for a search, one clean line of it for a list."""
+"""Converts an entry to text for people: all of it for a search, one clean line of it for a list."""
 
 import re
 from collections.abc import Callable
@@ -14,33 +14,33 @@ _INVISIBLE: Final = re.compile(
 )
 _object = msgspec.json.Decoder(dict[str, Any])
 _TELLING: Final = ("command", "path", "file_path", "filePath", "pattern", "query", "url", "prompt")
-"""Arguments that say best what a tool call is about, the best first."""
+"""The arguments that describe a tool call best, in order of preference."""
 
 
 def one_line(text: str, limit: int) -> str:
-    """Text as one line of at most `limit` characters: no controls, no bidi overrides, white space folded."""
+    """Return text as one line of at most `limit` characters, cleaned and with white space collapsed."""
     text = " ".join(clean(text.lstrip()[: limit * 20]).split())
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def clean(text: str) -> str:
-    """Text without what would command a terminal or turn the reading order: only white space stays as it is."""
+    """Return text without terminal codes, control characters and bidirectional overrides; white space is unchanged."""
     return _INVISIBLE.sub("", _TERMINAL_CODES.sub("", text))
 
 
 def decoded(entry: bytes) -> dict[str, Any]:
-    """An entry as a dict of well-formed text; an empty one when the line is none after all."""
+    """Return an entry as a dict of valid Unicode; {} if it cannot be decoded."""
     return payloads.part(_object, entry) or {}
 
 
 def text_of(entry: dict[str, Any]) -> str:
-    """What an entry says, by its type; nothing for types that sessiond does not know."""
+    """Return the text of an entry, depending on its type; "" for unknown types."""
     text_of_type = _TEXTS.get(str(entry.get("type")))
     return "" if text_of_type is None else text_of_type(entry)
 
 
 def text_of_message(message: object) -> str:
-    """What a message says: its text, then its tool calls."""
+    """Return the text of a message, with its tool calls."""
     if not isinstance(message, dict):
         return ""
     content = text_of_content(message.get("content"))
@@ -60,7 +60,7 @@ def text_of_message(message: object) -> str:
 
 
 def text_of_content(content: object) -> str:
-    """The text of a message's content: a string, or blocks of which tool calls and images are named."""
+    """Return the text of a message's content: a string, or blocks. Tool calls and images are shown in brackets."""
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else []
@@ -87,7 +87,7 @@ def _text_of_files(files: object) -> str:
 
 
 def text_of_arguments(arguments: object) -> str:
-    """What a tool call is about: the argument that says it best, else all of them."""
+    """Return the argument that describes a tool call best, or else all arguments as JSON."""
     if not isinstance(arguments, dict):
         return ""
     for name in _TELLING:

@@ -1,7 +1,7 @@
-"""Putting blobs back where they were taken out of an entry: `large.take_out`, the other way round.
+"""Restores blobs into the places of an entry from which `extract_blobs.take_out` moved them.
 
-What oh-my-pi took out of its own files is put back too. A reference whose blob is not to be had stays, as the
-peers have it.
+Blobs that oh-my-pi extracted from its own files are restored too. If a blob is missing, its reference stays, as in the
+peers.
 """
 
 import binascii
@@ -15,7 +15,7 @@ from sessiond.session.content import blobs
 from sessiond.session.tree import lines
 
 Find: TypeAlias = Callable[[str], bytes | None]
-"""The bytes of a blob by its hash, or None when there are none."""
+"""Returns the bytes of the blob with a hash, or None if it is missing."""
 
 _PREFIX: Final = blobs.PREFIX.encode()
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -25,14 +25,20 @@ _encode = msgspec.json.Encoder().encode
 
 
 def names_blobs(entry: bytes) -> bool:
-    """Whether an entry may have something to be put back: a quick look."""
+    """Return whether an entry may refer to blobs: a fast check."""
     return _PREFIX in entry
 
 
 def put_back(entry: bytes, find: Find) -> bytes:
-    """The entry with the blobs that are found in their places, without `sessiondBlobs` if all texts were.
+    """Return an entry with its blobs restored.
 
-    Lone surrogates in such an entry become U+FFFD. Anything that is no entry is answered as it is.
+    If all truncated texts were restored, `sessiondBlobs` is removed. Lone surrogates in an entry with references
+    become U+FFFD. Anything that is not an entry is returned unchanged.
+
+    Args:
+        entry: The entry.
+        find: Returns the bytes of a blob.
+
     """
     if not names_blobs(entry):
         return entry
@@ -47,9 +53,14 @@ def put_back(entry: bytes, find: Find) -> bytes:
 
 
 def put_back_images(entry: bytes, find: Find) -> bytes:
-    """The entry with the images that are found in their places, and nothing else changed: cut texts stay cut.
+    """Return an entry with its images restored and nothing else changed: truncated texts stay truncated.
 
-    Lone surrogates in such an entry become U+FFFD. Anything that is no entry is answered as it is.
+    Lone surrogates in an entry with references become U+FFFD. Anything that is not an entry is returned unchanged.
+
+    Args:
+        entry: The entry.
+        find: Returns the bytes of a blob.
+
     """
     if not names_blobs(entry):
         return entry
@@ -64,7 +75,7 @@ def put_back_images(entry: bytes, find: Find) -> bytes:
 
 
 def wanted(entry: bytes) -> list[str]:
-    """The hashes of all that would be put back into an entry, as often as it would be."""
+    """Return the hashes of all blobs that restoring an entry needs, with repetitions."""
     found: list[str] = []
 
     def note(digest: str) -> None:
@@ -75,9 +86,12 @@ def wanted(entry: bytes) -> list[str]:
 
 
 def cuts_of(entry: bytes, *, below: str = "") -> dict[str, str]:
-    """What `sessiondBlobs` says: references of cut texts, by the pointers to what is left of them.
+    """Return the references of truncated texts in `sessiondBlobs`, by the JSON pointers to those texts.
 
-    Pointers that lead below `below` are answered as they are from there.
+    Args:
+        entry: The entry.
+        below: A pointer; it is removed from the start of pointers that lead below it.
+
     """
     if _FIELD not in entry:
         return {}
@@ -89,7 +103,14 @@ def cuts_of(entry: bytes, *, below: str = "") -> dict[str, str]:
 
 
 def put_back_into_message(message: bytes, cuts: dict[str, str], find: Find) -> bytes:
-    """As `put_back`, for a message that came from an entry; `cuts` point into the message."""
+    """Restore blobs into a message that was taken from an entry, as `put_back` does.
+
+    Args:
+        message: The message as JSON.
+        cuts: The references of truncated texts, by JSON pointers into the message.
+        find: Returns the bytes of a blob.
+
+    """
     putting = _Putting({pointer: cut for pointer, cut in cuts.items() if blobs.referred(cut)}, find)
     try:
         changed = putting.value(Raw(message), "", "")
@@ -127,7 +148,7 @@ def _with_images(entry: bytes, find: Find) -> bytes:
 
 
 class _Putting:
-    """One entry being put together; None stands for "as it was"."""
+    """The restoration of one entry; None as a result means "unchanged"."""
 
     def __init__(self, cuts: dict[str, str], find: Find) -> None:
         self.restored: set[str] = set()
@@ -135,7 +156,7 @@ class _Putting:
         self._find = find
 
     def members(self, fields: dict[str, Raw], pointer: str) -> dict[str, Raw] | None:
-        """The members of an object."""
+        """Return the changed members of an object, or None."""
         changed: dict[str, Raw] = {}
         for name, value in fields.items():
             new = self.value(value, name, blobs.below(pointer, name))
@@ -144,7 +165,7 @@ class _Putting:
         return blobs.with_changes(fields, changed) if changed else None
 
     def value(self, value: Raw, key: str, pointer: str) -> Raw | None:
-        """A value that stands in the member `key`, or in an array there."""
+        """Return the changed value of the member `key`, or of an array in it; None if it is unchanged."""
         first = bytes(memoryview(value)[:1])
         if first == b'"':
             return self._string(value, key, pointer)

@@ -1,6 +1,6 @@
-"""What a full-text search finds of an entry: what people and models said, what tools were told and answered.
+"""Extracts the text of an entry for full-text search: messages of users and models, and the input and output of tools.
 
-Reasoning and images are left out, and so is what only programs read.
+Reasoning, images and data that only programs read are omitted.
 """
 
 from datetime import datetime
@@ -13,14 +13,15 @@ from sessiond.session.content.search_words import searchable
 from sessiond.session.tree import lines
 
 SAID: Final = 200_000
-"""Characters of one entry that are searched: as many as a person or a model may have said."""
+"""Limit of the characters of one entry that are indexed if a user or a model wrote them."""
 TOLD: Final = 16_000
-"""The same of what a tool was told, and of what it answered."""
-_LAST_MOMENT: Final = 253_402_300_800_000  # the year 10,000
+"""Limit of the characters of one tool call's input, and of one tool result, that are indexed."""
+_LAST_MOMENT: Final = 253_402_300_800_000
+"""Milliseconds from 1970 to the year 10000, which no timestamp can represent."""
 
 
 class SearchText(msgspec.Struct, frozen=True):
-    """The searchable text of an entry. `at` is in milliseconds since 1970; `target_id` is what a label is on."""
+    """The searchable text of an entry. `at` is in milliseconds since 1970; `target_id` is the target of a label."""
 
     entry_id: str
     type: str
@@ -31,12 +32,12 @@ class SearchText(msgspec.Struct, frozen=True):
 
 
 def text_of_entry(entry: bytes) -> SearchText | None:
-    """The text of an entry as everybody sees it (`Tree.entry`), or None when there is nothing to be found."""
+    """Return the searchable text of an entry (`Tree.entry`), or None if it has none."""
     return text_of(preview.decoded(entry))
 
 
 def text_of(entry: dict[str, Any]) -> SearchText | None:
-    """The same of a decoded entry."""
+    """Return the searchable text of a decoded entry, or None if it has none."""
     kind = str(entry.get("type"))
     if kind == "custom_message" and entry.get("display") is False:
         return None
@@ -93,7 +94,7 @@ def _text_of_block(block: object) -> str:
 
 
 def _values(arguments: object) -> str:
-    """What a tool was told, without the names of its parameters where they are plain."""
+    """Return the input of a tool call: the values alone if all of them are strings, or else JSON."""
     if isinstance(arguments, dict) and all(isinstance(value, str) for value in arguments.values()):
         return " ".join(value[:TOLD] for value in arguments.values())[:TOLD]
     return "" if not arguments else lines.dumps(arguments).decode()[:TOLD]
@@ -110,7 +111,7 @@ def _moment(entry: dict[str, Any], message: object) -> int | None:
 
 
 def milliseconds(timestamp: str) -> int | None:
-    """A time as the logs write it, in milliseconds since 1970; without a zone it is UTC. None when it is none."""
+    """Return an ISO 8601 time in milliseconds since 1970, or None. Without a zone it is UTC."""
     try:
         moment = datetime.fromisoformat(timestamp)
         if moment.tzinfo is None:

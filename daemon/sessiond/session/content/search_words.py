@@ -1,9 +1,9 @@
-"""Words as a search sees them: text made ready to be searched, questions, and where they are found in a text.
+"""Words of a search: normalizes text for the index, parses queries, and finds their matches in a text.
 
-A word is a run of letters and digits, without regard to case and diacritics. Scripts that put no spaces between
-words (Chinese, Japanese, Korean, Thai and their neighbors) are searched by the character: each is a word of its
-own, and a run of them in a question is a phrase. `JOINT` stands between them, so that a tokenizer that knows only
-letters parts them, too.
+A word is a run of letters and digits; case and diacritics are ignored. In scripts without spaces between words
+(Chinese, Japanese, Korean, Thai and their neighbors) each character is a word, and a run of them in a query is a
+phrase. `JOINT` is inserted before and after such characters within a run of letters, so that a tokenizer that knows
+only letters separates them.
 """
 
 import re
@@ -17,9 +17,10 @@ from typing import Final
 from sessiond.session.content.preview import clean
 
 JOINT: Final = "\u200b"
-"""A zero-width space: no letter to any tokenizer, and taken out of every text before these are put in."""
+"""A zero-width space. No tokenizer treats it as a letter. It is removed from every text before others are inserted."""
 
 MAX_WORDS: Final = 32
+"""Limit of the phrases in a query."""
 _SINGLE: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31a0-\u31ff\u3400-\u4dbf"
     "\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
@@ -29,13 +30,16 @@ _UNSPACED: Final = re.compile(f"(?<=[{_SINGLE}])(?=\\w)|(?<=\\w)(?=[{_SINGLE}])"
 _TOKEN: Final = re.compile(f"[{_SINGLE}]|[^\\W_{_SINGLE}]+")
 _PART: Final = re.compile(r'"([^"]*)(?:"(\*?)|$)|([^\s"]+)')
 _SNIPPET: Final = 160
+"""Length of a snippet in characters."""
 _LEAD: Final = 40
+"""Characters of a snippet before its first match."""
 _MAX_MATCHES: Final = 1_000
+"""Matches in one text that are examined for the best snippet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Words that stand one behind the other; with `prefix` the last may go on."""
+    """Consecutive words. If `prefix` is true, the last one is the beginning of a word."""
 
     words: tuple[str, ...]
     prefix: bool = False
@@ -43,14 +47,20 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A part of a text as one line, and where the question is found in it: `[start, end)` in code points."""
+    """A part of a text as one line, and the ranges `[start, end)` of the matches in it, in code points."""
 
     text: str
     ranges: list[tuple[int, int]]
 
 
 def searchable(text: str, limit: int) -> str:
-    """Text as an index keeps it: one line of at most `limit` characters, clean, unspaced scripts parted."""
+    """Return text for the index: one clean line with `JOINT` between words of scripts without spaces.
+
+    Args:
+        text: The text.
+        limit: Limit of the characters of `text` that are used.
+
+    """
     text = " ".join(text[:limit].split())
     if not text.isprintable():
         text = " ".join(clean(text).replace(JOINT, "").split())
@@ -58,15 +68,15 @@ def searchable(text: str, limit: int) -> str:
 
 
 def readable(text: str) -> str:
-    """A searchable text as it was written."""
+    """Return indexed text without `JOINT`."""
     return text.replace(JOINT, "")
 
 
 def phrases(question: str) -> list[Phrase]:
-    """What a question asks for, all of it at once; empty when it holds no letter and no digit.
+    """Parse a query into phrases, all of which must match; empty if the query has no letter and no digit.
 
-    Words, "phrases in quotes" and beginnings* of words. Anything may be asked: a quote that is not closed goes
-    on to the end, and what is neither letter nor digit only parts words.
+    A query consists of words, "quoted phrases" and prefixes*. Every query is valid: a quote without an end extends to
+    the end of the query, and other characters only separate words.
     """
     found: list[Phrase] = []
     for part in _PART.finditer(question.replace(JOINT, "")):
@@ -79,7 +89,7 @@ def phrases(question: str) -> list[Phrase]:
 
 
 def fold(word: str) -> str:
-    """A word without its case and its diacritics."""
+    """Return a word in lower case and without diacritics."""
     word = word.lower()
     if word.isascii():
         return word
@@ -88,7 +98,7 @@ def fold(word: str) -> str:
 
 
 def snippet(text: str, asked: Sequence[Phrase]) -> Snippet:
-    """The part of a text where most of what was asked for stands together."""
+    """Return the part of a text that contains the most of the phrases close together."""
     best = _best_place(text, asked)
     start = best - _LEAD if best > _LEAD else 0
     if start and (gap := text.find(" ", start, best)) >= 0:
@@ -100,7 +110,7 @@ def snippet(text: str, asked: Sequence[Phrase]) -> Snippet:
 
 
 def _best_place(text: str, asked: Sequence[Phrase]) -> int:
-    """Where the first of the most different phrases begins that one snippet can show."""
+    """Return the start of the range that fits into a snippet and contains the most different phrases."""
     best, most = 0, 0
     near: deque[tuple[int, int]] = deque()
     for start, end, number in islice(_matches(text, asked), _MAX_MATCHES):
@@ -116,7 +126,7 @@ def _best_place(text: str, asked: Sequence[Phrase]) -> int:
 
 
 def _matches(text: str, asked: Sequence[Phrase]) -> Iterator[tuple[int, int, int]]:
-    """Where phrases stand in a text: start, end, and which phrase it is."""
+    """Yield the matches of phrases in a text: start, end and the index of the phrase."""
     folded = [(tuple(map(fold, phrase.words)), phrase.prefix) for phrase in asked]
     said: list[str] = []
     starts: list[int] = []
@@ -132,7 +142,7 @@ def _matches(text: str, asked: Sequence[Phrase]) -> Iterator[tuple[int, int, int
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges in order, those that overlap as one."""
+    """Return ranges in order, with overlapping ranges merged."""
     joined: list[tuple[int, int]] = []
     for start, end in ranges:
         if joined and start < joined[-1][1]:

@@ -1,7 +1,7 @@
-"""Which files the tool calls of some messages touched, by the names that the usual agents have for their tools.
+"""Lists the files that tool calls of messages touched, by the tool names of common agents.
 
-Wider than `files`, which is as narrow as the peers whose summaries it has to agree with: this is for people. A tool
-that nobody knows, and a shell, may have touched anything; only a patch in it is read.
+The list is for people and is wider than that of `pi_touched_files`, which has to agree with the summaries of the
+peers. Unknown tools and shells may have touched any file; only patches in their arguments are read.
 """
 
 import re
@@ -17,14 +17,14 @@ _WRITES: Final = frozenset((
     "searchreplace", "applydiff", "deletefile", "replacefilecontent",
 ))  # fmt: skip
 _EITHER: Final = frozenset(("strreplaceeditor", "strreplacebasededittool"))
-"""Tools of several commands, of which `view` only reads."""
+"""Tools with several commands, of which only `view` does not modify the file."""
 _PATHS: Final = ("path", "file_path", "filePath", "notebook_path", "target_file", "filename")
 _PATCHED: Final = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
 _PATCH: Final = "*** Begin Patch"
 
 
 def touched(messages: Iterable[AgentMessage]) -> TouchedPaths:
-    """The files that calls in some messages name."""
+    """Return the files that the tool calls of messages name."""
     read: set[str] = set()
     modified: set[str] = set()
     for message in messages:
@@ -43,7 +43,7 @@ def touched(messages: Iterable[AgentMessage]) -> TouchedPaths:
 
 
 def _patched(arguments: dict[str, Any]) -> Iterator[str]:
-    """The files of a patch in one of the arguments, be it a command of a shell or a list of its words."""
+    """Yield the files of a patch in an argument: a text, such as a shell command, or a list of texts."""
     for value in arguments.values():
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and _PATCH in text:

@@ -1,1 +1,1 @@
-"""The working state of an agent, and statistics."""
+"""The working state of an agent, and statistics of a session."""

@@ -19,8 +19,9 @@ from sessiond.session.tree.steps import Read, Steps
 from sessiond.session.tree.tree import ASSISTANT, KIND, MESSAGE, NONE, ROLE, USER, Tree
 
 MAX_TOKENS: Final = 1_000_000_000_000
+"""Limit of the tokens of one usage; a greater number counts as 0, so that it does not distort the sum."""
 MAX_COST: Final = 1_000_000_000.0
-"""One usage beyond these is no count, and may not swallow all others."""
+"""Limit of the cost of one usage, in its currency; a greater number counts as 0."""
 
 _COMPACTION: Final = KIND["compaction"]
 _BRANCH_SUMMARY: Final = KIND["branch_summary"]
@@ -32,7 +33,7 @@ _NAME_CHARACTERS: Final = 200
 
 @dataclass(slots=True)
 class Tokens:
-    """Tokens by how they were billed; `total` as the provider says, else their sum."""
+    """Tokens by how they were billed; `total` is the provider's total, or else the sum of the others."""
 
     input: int = 0
     output: int = 0
@@ -41,6 +42,7 @@ class Tokens:
     total: int = 0
 
     def add(self, other: "Tokens") -> None:
+        """Add the tokens of another count."""
         self.input += other.input
         self.output += other.output
         self.cache_read += other.cache_read
@@ -50,7 +52,7 @@ class Tokens:
 
 @dataclass(slots=True)
 class Cost:
-    """Money, in the currency of who wrote it down, by what it was for."""
+    """Cost by what was billed, in the currency in which it was recorded."""
 
     input: float = 0.0
     output: float = 0.0
@@ -59,6 +61,7 @@ class Cost:
     total: float = 0.0
 
     def add(self, other: "Cost") -> None:
+        """Add the cost of another count."""
         self.input += other.input
         self.output += other.output
         self.cache_read += other.cache_read
@@ -68,7 +71,7 @@ class Cost:
 
 @dataclass(slots=True)
 class Share:
-    """What one model had of it: answers, tokens, money."""
+    """The assistant messages, tokens and cost of one model."""
 
     messages: int = 0
     tokens: Tokens = field(default_factory=Tokens)
@@ -77,7 +80,24 @@ class Share:
 
 @dataclass(slots=True)
 class Tally:
-    """The count of some entries. `models` goes by "provider/model"; None is spent where no model is named."""
+    """The counts of some entries.
+
+    Attributes:
+        entries: The number of entries.
+        messages: The number of messages by role.
+        tool_calls: The number of tool calls.
+        tool_errors: The number of tool results that are errors.
+        tools: The number of calls by tool name.
+        compactions: The number of compactions.
+        branch_summaries: The number of branch summaries.
+        tokens: The tokens of all usages.
+        cost: The cost of all usages.
+        models: The share of each model by "provider/model"; None for usages without a model.
+        first: The row of the first entry that was counted, or `NONE`.
+        last: The row of the last entry that was counted, or `NONE`.
+        rows: For a whole tree, the number of rows that were read, the header included.
+
+    """
 
     entries: int = 0
     messages: dict[str, int] = field(default_factory=dict)
@@ -89,17 +109,17 @@ class Tally:
     tokens: Tokens = field(default_factory=Tokens)
     cost: Cost = field(default_factory=Cost)
     models: dict[str | None, Share] = field(default_factory=dict)
-    first: int = NONE  # the row of the first entry taken in
+    first: int = NONE
     last: int = NONE
-    rows: int = 1  # of a whole tree: so many have been looked at, the header is one
+    rows: int = 1
 
     def copy(self) -> "Tally":
-        """A tally of its own that begins as this one is."""
+        """Return an independent copy."""
         return deepcopy(self)
 
 
 def tally_tree(tally: Tally, tree: Tree, read: Read) -> Steps[None]:
-    """Take in the committed rows that are new. Several callers may do so at the same time."""
+    """Count the committed rows that are new. Several callers may do so at the same time."""
     while tally.rows < tree.committed:
         batch = next(steps.batches(tree, range(tally.rows, tree.committed)))
         take_rows(tally, tree, [row for row in batch if tree.is_entry(row)], read)
@@ -108,14 +128,14 @@ def tally_tree(tally: Tally, tree: Tree, read: Read) -> Steps[None]:
 
 
 def tally_rows(tally: Tally, tree: Tree, rows: Sequence[int], read: Read) -> Steps[None]:
-    """Take in further rows of a path."""
+    """Count further rows of a path."""
     for batch in steps.batches(tree, rows):
         take_rows(tally, tree, batch, read)
         yield
 
 
 def times(tally: Tally, read: Read) -> tuple[str | None, str | None]:
-    """The timestamps of the first and the last entry of a tally."""
+    """Return the timestamps of the first and the last entry of a tally."""
     if tally.first == NONE:
         return None, None
     first, last = (payloads.part(_time, entry) for entry in read([tally.first, tally.last]))
@@ -123,7 +143,7 @@ def times(tally: Tally, read: Read) -> tuple[str | None, str | None]:
 
 
 def take_rows(tally: Tally, tree: Tree, rows: Sequence[int], read: Read) -> None:
-    """Count some rows; only those that may tell more than their kind are read."""
+    """Count rows. Only entries with more to count than their kind are read."""
     telling = [row for row in rows if tree.kind(row) in _TELLING and tree.role(row) != USER]
     if rows:
         tally.entries += len(rows)
@@ -207,15 +227,15 @@ def _count(counts: dict[str, int], name: str, amount: int = 1) -> None:
 
 
 def _model(provider: Any, model: Any) -> str | None:
-    """The name `provider/model`, or as much of it as is told."""
+    """Return `provider/model`, or the one that is present; None without both."""
     told = [word for word in (provider, model) if isinstance(word, str) and word]
     return "/".join(told)[:_NAME_CHARACTERS] if told else None
 
 
 def _calls(content: Raw) -> list[str]:
-    """The names of the tools that an answer calls; "" for a call without a name."""
+    """Return the names of the tools that an assistant message calls; "" for a call without a name."""
     blocks = payloads.part(_blocks, content)
-    if blocks is None:  # something among them is no block
+    if blocks is None:  # an item is not a valid block
         loose = payloads.part(_anything, content) or []
         blocks = [_Block(it.get("type"), it.get("name")) for it in loose if isinstance(it, dict)]
     return [block.name if isinstance(block.name, str) else "" for block in blocks if block.type == "toolCall"]
@@ -269,7 +289,7 @@ class _Time(msgspec.Struct):
 
 
 _PARTS: Final = ("input", "output", "cacheRead", "cacheWrite")
-_NUMBERS: Final = (int, float)  # as types: true is no number; and NaN is not between any two
+_NUMBERS: Final = (int, float)  # exact types exclude bool; the range check excludes NaN
 _NO_TOKENS: Final = Tokens()
 _NO_COST: Final = Cost()
 _entry = msgspec.json.Decoder(_Entry)

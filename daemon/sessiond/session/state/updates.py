@@ -1,8 +1,8 @@
-"""Updates of the working state, one line each, and what the lines of a path make of it.
+"""Updates of the working state, one line each, and the computation of the state from the lines of a path.
 
-A line says what was done (`tokens: 300` more), not how things stand, so two clients that update at once lose
-nothing, and a branch or a fork has exactly the state of its point. Lines of others may hold anything: what
-cannot be used of one is passed over.
+An update is an increment (`tokens: 300` more), not a new value. So concurrent updates by two clients lose nothing, and
+a branch or a fork has exactly the state of its point. Lines that other programs wrote may hold anything; their invalid
+parts are ignored.
 """
 
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ _USUAL: Final = PruningLimits()
 
 
 class _Part(msgspec.Struct, kw_only=True, frozen=True, rename="camel", omit_defaults=True):
-    """The base of what is written."""
+    """Base of the parts of an update."""
 
 
 class Decided(_Part, frozen=True):
-    """A decision; without `timestamp` it was made when the line was written."""
+    """A decision; `timestamp` defaults to the time of the line."""
 
     decision: _Text
     rationale: str = ""
@@ -35,30 +35,30 @@ class Decided(_Part, frozen=True):
 
 
 class RecordedArtifact(_Part, frozen=True):
-    """An artifact, and where it lies."""
+    """An artifact: its name and its path."""
 
     name: _Text
     path: _Text
 
 
 class Above(_Part, frozen=True, omit_defaults=False):
-    """The limits of a pruning; they stand in the line, so that a change of the settings changes no past."""
+    """The limits of a pruning. The line stores them, so that a change of configuration alters no earlier state."""
 
     max_decisions: Annotated[int, Meta(ge=1, le=KEPT_DECISIONS)] = _USUAL.max_decisions
     max_tokens: Annotated[int, Meta(ge=0)] = _USUAL.max_tokens
 
 
 class Update(_Part, frozen=True):
-    """The `data` of a `custom` entry `sessiond.state`; its parts are done in this order.
+    """The `data` of a `custom` entry `sessiond.state`; its parts are applied in this order.
 
-    `compress` prunes in any case, `pruneAbove` when a limit is passed there.
+    `compress` always prunes; `pruneAbove` prunes only if a limit is exceeded.
     """
 
     decision: Decided | None = None
     artifact: RecordedArtifact | None = None
     tokens: _Number | None = None
     turns: _Number | None = None
-    plan: str | None = None  # an empty one takes it away
+    plan: str | None = None  # an empty text removes the plan
     model: _Text | None = None
     agent_name: _Text | None = None
     compress: Above | None = None
@@ -67,7 +67,7 @@ class Update(_Part, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The state at a row, and the settings there, to go on from. Neither may be changed."""
+    """The state and the settings at a row, from which later rows are computed. Neither may be changed."""
 
     row: int
     state: BranchState
@@ -75,15 +75,21 @@ class Point:
 
     @property
     def model(self) -> str | None:
-        """The model of the last update that named one, else the default model of the path."""
+        """The model of the last update that named one, or else the default model of the path."""
         return self.state.model or self.settings.models.get("default")
 
 
 def state_at(tree: Tree, row: int, read: Read, known: Point | None = None) -> Steps[Point]:
-    """The state at a row, or with `NONE` before the first. `known` is a point that may lie on the way.
+    """Compute the state at a row.
 
-    Tags are those that the path says, or the header: the last word on this path, where lists of sessions
-    have the last word of all branches.
+    Tags are the last ones on this path, or those of the header. Lists of sessions show the last ones on any branch.
+
+    Args:
+        tree: The tree of the session.
+        row: The row; `NONE` is the place before the first entry.
+        read: Returns the entries of rows.
+        known: A point that may be on the path; the computation then continues from it.
+
     """
     if tree.irregular:
         known = None  # parents may have changed since
@@ -105,7 +111,7 @@ def state_at(tree: Tree, row: int, read: Read, known: Point | None = None) -> St
 
 
 def take(state: BranchState, entry: bytes) -> None:
-    """Do to a state what the entry of an update, or of tags, says."""
+    """Apply an entry with an update or with tags to a state."""
     line = payloads.part(_line, entry)
     if line is None:
         return
@@ -143,7 +149,7 @@ def _apply(state: BranchState, update: Update, at: str) -> None:
 
 
 def sets_state(entry: bytes) -> bool:
-    """Return whether a `custom` entry sets something of the working state."""
+    """Return whether a `custom` entry is an update of the working state."""
     line = payloads.part(_line, entry)
     return line is not None and line.custom_type == entries.STATE_TYPE
 
@@ -170,11 +176,11 @@ _NOTHING: Final = Update()
 _ALONE: Final = {
     part.encode_name: (part.name, msgspec.json.Decoder(part.type)) for part in msgspec.structs.fields(Update)
 }
-"""What reads each part by itself."""
+"""The attribute and the decoder of each part of an update."""
 
 
 def _usable(data: Raw) -> Update:
-    """Of an update with something odd in it, the parts that are not."""
+    """Return the valid parts of an update that has an invalid part."""
     found = {}
     for name, value in (payloads.part(_fields, data) or {}).items():
         if name in _ALONE:

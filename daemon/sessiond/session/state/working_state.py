@@ -4,22 +4,23 @@ The operations are those of NOVA's `SessionState`, with these details:
 
 - A state holds at most ten decisions; an eleventh replaces the oldest. So the limit of `should_prune` for decisions
   matters only below ten.
-- A state prunes by itself once: `pruned` stays set. Tokens only grow, so every further task would prune again and
-  leave no artifact. A client can prune again by a request.
+- A state is pruned automatically once; then `pruned` stays set. Tokens only increase, so otherwise every later task
+  would prune again and remove all artifacts. A client can prune again by a request.
 
-Three things differ from NOVA. A fork has the whole state of its point, where NOVA resets turns, metrics and `pruned`.
-There is no default model; the model is the one in force on the path. `current_plan` is called `plan`.
+Three things differ from NOVA. A fork has the whole state of its point, whereas NOVA resets turns, metrics and
+`pruned`. There is no default model; the model is the one in force on the path. `current_plan` is called `plan`.
 """
 
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 KEPT_DECISIONS: Final = 10
+"""Limit of the decisions in a state."""
 
 
 @dataclass(frozen=True, slots=True)
 class PruningLimits:
-    """Above which a state is pruned."""
+    """The limits above which a state is pruned."""
 
     max_decisions: int = KEPT_DECISIONS
     max_tokens: int = 150_000
@@ -27,7 +28,7 @@ class PruningLimits:
 
 @dataclass(frozen=True, slots=True)
 class RecordedDecision:
-    """What was decided and why; `timestamp` as ISO 8601."""
+    """A decision and its rationale; `timestamp` is ISO 8601."""
 
     decision: str
     rationale: str
@@ -36,7 +37,7 @@ class RecordedDecision:
 
 @dataclass(slots=True)
 class BranchState:
-    """The essentials at one point of a tree. `artifacts` is name -> path; never what lies there."""
+    """The working state at one point of a tree. `artifacts` maps names to paths; their content is not stored."""
 
     plan: str | None = None
     decisions: list[RecordedDecision] = field(default_factory=list)
@@ -54,37 +55,43 @@ class BranchState:
     updated_at: str | None = None
 
     def copy(self) -> "BranchState":
-        """A state of its own that begins as this one is."""
+        """Return an independent copy."""
         return replace(self, decisions=list(self.decisions), artifacts=dict(self.artifacts))
 
     def add_decision(self, decision: RecordedDecision) -> None:
-        """Remember a decision, and forget the oldest of more than ten."""
+        """Add a decision; with more than ten, remove the oldest."""
         self.decisions.append(decision)
         self.decision_count += 1
         del self.decisions[:-KEPT_DECISIONS]
 
     def add_artifact(self, name: str, path: str) -> None:
-        """Remember where something lies."""
+        """Set the path of an artifact."""
         self.artifacts[name] = path
 
     def update_tokens(self, tokens_added: int) -> None:
-        """Count tokens; less than none are none."""
+        """Add tokens; a negative number counts as 0."""
         self.tokens_used += max(0, tokens_added)
         self.total_tokens += max(0, tokens_added)
 
     def increment_turns(self, count: int = 1) -> None:
-        """Count turns; less than none are none. However many, they are one task."""
+        """Add turns; a negative number counts as 0. One call adds one task, regardless of `count`."""
         self.turn_count += max(0, count)
         self.task_count += 1
 
     def should_prune(self, limits: PruningLimits) -> bool:
-        """Whether a limit is passed; never once it was pruned."""
+        """Return whether a limit is exceeded; False once the state was pruned."""
         if self.pruned:
             return False
         return len(self.decisions) > limits.max_decisions or self.tokens_used > limits.max_tokens
 
     def compress(self, limits: PruningLimits, at: str) -> None:
-        """Prune: keep the newest decisions, and above the limit of tokens no artifact."""
+        """Prune the state: keep the newest decisions, and remove all artifacts if the token limit is exceeded.
+
+        Args:
+            limits: The limits.
+            at: The time of the pruning as ISO 8601.
+
+        """
         del self.decisions[: -limits.max_decisions]
         if self.tokens_used > limits.max_tokens:
             self.artifacts.clear()
@@ -94,7 +101,7 @@ class BranchState:
 
 
 def context_lines(session_id: str, state: BranchState, model: str | None) -> list[str]:
-    """The few lines of a system prompt that NOVA's `run_task` makes of a state."""
+    """Return the lines of a system prompt that NOVA's `run_task` builds from a state."""
     lines = [f"Session ID: {session_id}"]
     if model is not None:
         lines.append(f"Model: {model}")

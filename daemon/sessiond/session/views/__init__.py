@@ -1,1 +1,1 @@
-"""The tree as people look at it, and two branches side by side."""
+"""Views of the tree for people, and the comparison of two branches."""

@@ -1,4 +1,4 @@
-"""Comparing two branches: where they part, and what each has from there on."""
+"""Compares two branches: their common ancestor, and the entries that only one of them has."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -17,17 +17,25 @@ _AT_ONCE: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One branch, from below the common ancestor to its end: its rows, what they add to a context, what they are of."""
+    """One branch, from below the common ancestor to its end.
+
+    Attributes:
+        rows: Its rows, without `leaf` lines.
+        tokens: Estimated tokens that they add to a context.
+        tally: Their counts.
+        files: The files that they read or modified.
+
+    """
 
     rows: list[int]
-    tokens: int  # estimated
+    tokens: int
     tally: Tally
     files: TouchedPaths
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two branches; `ancestor` is `NONE` when they have nothing in common."""
+    """The comparison of two branches; `ancestor` is `NONE` if they have no common entry."""
 
     ancestor: int
     left: Side
@@ -35,7 +43,7 @@ class Comparison:
 
 
 def compare(tree: Tree, left_row: int, right_row: int, read: Read) -> Steps[Comparison]:
-    """Compare the paths to two rows. One that lies on the path of the other has nothing of its own."""
+    """Compare the paths to two rows. If one path is part of the other, its side has no rows."""
     ancestor, left = yield from left_behind(tree, left_row, right_row)
     _, right = yield from left_behind(tree, right_row, left_row)
     return Comparison(

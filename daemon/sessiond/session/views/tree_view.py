@@ -34,7 +34,7 @@ _CUSTOM_MESSAGE: Final = KIND["custom_message"]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One visible row; the fields are those of the wire's TreeNode."""
+    """One visible row, with the fields of the protocol's TreeNode."""
 
     id: str
     parent_id: str | None
@@ -53,12 +53,18 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class TreePage:
-    """Rows of a view.
+    """One page of a view.
 
-    `resume` is the row to go on after, `NONE` at the end; `total` counts all entries, `shown` those of the whole view,
-    `before` those of it that come before this page. `bars` tells of each fork above the first row, roots that are
-    several among them, whether more of its branches follow; it is empty for a page that begins the view. `above`, of
-    a page around a row, are the ancestors of its first row that are forks or begin a branch.
+    Attributes:
+        nodes: The rows of the page.
+        resume: The row after which the next page begins; `NONE` on the last page.
+        total: The number of entries in the session.
+        shown: The number of rows in the whole view.
+        before: The number of rows of the view before this page.
+        bars: For each fork above the first row, top first: whether branches of it follow the one with the first row.
+            Several roots count as a fork. Empty if the page begins the view.
+        above: For a page around a row: the ancestors of the first row that are forks or begin a branch.
+
     """
 
     nodes: list[Node]
@@ -72,13 +78,14 @@ class TreePage:
 
 @dataclass(slots=True)
 class Outline:
-    """What views need to know of all rows. Kept beside a tree, it is brought up to date, not built anew."""
+    """Data about all rows that views need. It is stored with a tree and extended, not rebuilt."""
 
     children: Children = field(default_factory=Children)
     silent: SilentTurns = field(default_factory=SilentTurns)
     drawn: "_Drawn | None" = None
 
     def extend(self, tree: Tree, read: Read) -> Steps[None]:
+        """Add the committed rows that are new."""
         yield from self.children.extend(tree)
         yield from self.silent.extend(tree, read)
 
@@ -87,9 +94,19 @@ def tree_rows(
     tree: Tree, outline: Outline, read: Read, *, filter: Filter = "default", query: str = "",
     root_row: int = NONE, after_row: int = NONE, around_row: int = NONE, limit: int = 1000,
 ) -> Steps[TreePage]:  # fmt: skip
-    """A page of a view: of the whole tree, or of what hangs on `root_row`; from the start, or after a row.
+    """Return a page of a view.
 
-    With `around_row` that row, or what is shown nearest above it, stands in the middle.
+    Args:
+        tree: The tree of the session.
+        outline: Its outline, which is extended first.
+        read: Returns the entries of rows.
+        filter: The filter that rows pass.
+        query: Words that all occur in the text of a row.
+        root_row: The view consists of this row and its descendants; `NONE` for the whole tree.
+        after_row: The page begins after this row; `NONE` for the start of the view.
+        around_row: This row, or its nearest visible ancestor, is in the middle of the page.
+        limit: Limit of the rows on the page.
+
     """
     yield from outline.extend(tree, read)
     question = tree.committed, tree.leaf, filter, query, root_row
@@ -109,7 +126,7 @@ def tree_rows(
     rows = drawn.shape.rows
     nodes = yield from _nodes(tree, drawn, range(start, min(start + limit, len(rows))), read)
     end = start + len(nodes)
-    # Whoever read a page will want the next one; after the last nothing is kept.
+    # The next page is likely to be requested; after the last page the view is dropped.
     outline.drawn = drawn if end < len(rows) else None
     resume = rows[end - 1] if end < len(rows) else NONE
     bars = (yield from _bars(drawn.shape, start)) if 0 < start < len(rows) else ()
@@ -120,7 +137,7 @@ def tree_rows(
 
 
 def shows(filter: Filter, tree: Tree, outline: Outline, row: int) -> bool:
-    """Whether a filter shows a row when it is not the leaf; an outline is brought up to date before (`extend`)."""
+    """Return whether a filter shows a row that is not the leaf. The outline must be extended to the row first."""
     return _FILTERS[filter](tree, outline.silent, NONE, row)
 
 
@@ -130,7 +147,7 @@ def shows(filter: Filter, tree: Tree, outline: Outline, row: int) -> bool:
 def _visible(
     tree: Tree, outline: Outline, read: Read, filter: Filter, query: str, root_row: int
 ) -> Steps[bytearray]:
-    """One byte a row: whether it is shown, as far as it hangs on `root_row`."""
+    """Return one byte for each row: whether the view shows it, for rows at or below `root_row`."""
     shown = _FILTERS[filter]
     leaf, silent = tree.leaf, outline.silent
     end = tree.committed
@@ -149,7 +166,7 @@ def _visible(
 
 
 def _below(children: Children, root_row: int, end: int) -> Steps[list[int]]:
-    """A row and all that hangs on it, so that a small part of a large tree is asked for at its own price."""
+    """Return a row and its descendants, so that the cost of viewing a subtree depends on its own size."""
     found: list[int] = []
     to_visit = [root_row]
     while to_visit:
@@ -223,7 +240,7 @@ def _label(tree: Tree, row: int) -> str | None:
 
 
 class _Shape:
-    """Visible rows in preorder; columns beside them name places in this order, not rows."""
+    """Visible rows in preorder. The other columns refer to indexes in this order, not to rows."""
 
     def __init__(self) -> None:
         self.rows = array("i")
@@ -255,7 +272,7 @@ class _Shape:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A whole view, and the question that it answers."""
+    """A whole view, and the parameters for which it was computed."""
 
     question: tuple[int, int, str, str, int]
     shape: _Shape
@@ -266,7 +283,7 @@ class _Drawn:
 def _arrange(
     tree: Tree, children: Children, visible: bytearray, root_row: int, after_row: int
 ) -> Steps[tuple[_Shape, int]]:
-    """Walk down the tree; the second answer is the first place after a row, visible or not."""
+    """Walk the tree in preorder; return the shape, and the first index after `after_row`, visible or not."""
     shape, start = _Shape(), 0
     end = len(visible)
     to_visit = [(root_row, NONE)] if root_row != NONE else [(children.first(NONE), NONE)]
@@ -289,7 +306,7 @@ def _arrange(
 
 
 def _nearest(tree: Tree, shape: _Shape, row: int) -> Steps[int]:
-    """The place of a row, or of what is shown nearest above it; 0 when there is no such thing."""
+    """Return the index of a row, or of its nearest visible ancestor; 0 if there is none."""
     places: dict[int, int] = {}
     for start in range(0, len(shape.rows), ROWS_A_STEP):
         places.update(
@@ -301,7 +318,7 @@ def _nearest(tree: Tree, shape: _Shape, row: int) -> Steps[int]:
 
 
 def _bars(shape: _Shape, place: int) -> Steps[tuple[bool, ...]]:
-    """Of each fork above a place, the uppermost first: whether more of its branches follow."""
+    """For each fork above an index, top first, return whether branches follow the one with the index."""
     bars: list[bool] = []
     walked = 0
     while place != NONE:
@@ -316,7 +333,7 @@ def _bars(shape: _Shape, place: int) -> Steps[tuple[bool, ...]]:
 
 
 def _on_path(tree: Tree) -> Steps[bytearray]:
-    """One byte a row: whether it lies on the path to the leaf."""
+    """Return one byte for each row: whether it is on the path to the leaf."""
     path = yield from steps.path(tree, tree.leaf)
     marks = bytearray(len(tree))
     for start in range(0, len(path), ROWS_A_STEP):
@@ -327,7 +344,7 @@ def _on_path(tree: Tree) -> Steps[bytearray]:
 
 
 def _structure(shape: _Shape, place: int) -> Steps[list[int]]:
-    """The places above one that a drawing goes by: forks, and those that begin a branch; the uppermost first."""
+    """Return the indexes above an index that a client draws: forks and rows that begin a branch, top first."""
     found: list[int] = []
     above = shape.above[place] if place < len(shape.rows) else NONE
     walked = 0
@@ -358,7 +375,7 @@ def _nodes(tree: Tree, drawn: _Drawn, places: Sequence[int], read: Read) -> Step
 
 
 def _indents(shape: _Shape) -> "Steps[array[int]]":
-    """Forks above each place."""
+    """Return the number of forks above each index."""
     indents = array("i")
     for place, above in enumerate(shape.above):
         indents.append(0 if above == NONE else indents[above] + (shape.child_counts[above] > 1))
