@@ -1,4 +1,4 @@
-"""The doctor: looks through everything that lies on disk, says what is wrong, and fixes what is safe to fix.
+"""The doctor: examines all files of sessiond, reports problems, and fixes those that are safe to fix.
 
-Looking needs no hub: it is done in a daemon and, when none answers, in a command. Only fixing does.
+An examination needs no hub: it runs in the daemon or, if no daemon answers, in the command. Fixing needs a hub.
 """

@@ -1,4 +1,4 @@
-"""Whether each blob is what its name says, and each is there that a session names."""
+"""Checks that each blob matches its hash, and that each referenced blob exists."""
 
 import hashlib
 import os
@@ -18,7 +18,10 @@ _SLICE: Final = 1 << 20
 
 
 def look_at_blobs(scope: Scope, logs: Logs) -> Iterator[None]:
-    """Read every blob, then look for those that sessions of ours name."""
+    """Read all blobs, then check that the blobs that sessions of the data folder reference exist.
+
+    If the scope is limited to some paths, only the second check is made.
+    """
     there: dict[str, int] = {}
     names = [] if scope.only else _names_in(scope.blobs_folder)
     for count, name in enumerate(names):
@@ -57,7 +60,7 @@ def look_at_blobs(scope: Scope, logs: Logs) -> Iterator[None]:
 
 
 def sound_copy(trash: Path, name: str) -> Path | None:
-    """A file in the trash that holds the bytes of this blob, or None."""
+    """Return a file in the trash with the content of the blob `name`, or None."""
     for folder in sorted(trash.glob("blobs-*"), reverse=True):
         path = folder / name
         if digest_of(path) == name:
@@ -66,12 +69,15 @@ def sound_copy(trash: Path, name: str) -> Path | None:
 
 
 def digest_of(path: Path) -> str | None:
-    """The SHA-256 of a regular file; None for what is not there or cannot be read."""
+    """Return the SHA-256 of a regular file in hexadecimal; None if it does not exist, empty if it cannot be read."""
     return next((digest for digest, _ in _digest(str(path)) if digest is not None), None)
 
 
 def _note_unnamed(scope: Scope, logs: Logs, there: dict[str, int]) -> None:
-    """How many blobs no session file names. Those that only the trash or a torn tail names are counted, too."""
+    """Report the number of blobs that no session file references and that are older than the grace period.
+
+    Blobs that only the trash or a torn line references are counted, too.
+    """
     grace = scope.chosen.blobs.grace
     if grace is None:
         return
@@ -89,11 +95,14 @@ def _names_in(folder: Path) -> list[str]:
     try:
         return sorted(name for name in os.listdir(folder) if _HASH.fullmatch(name))  # noqa: PTH208
     except OSError:
-        return []  # noted with the folders
+        return []  # the check of folders reports it
 
 
 def _digest(path: str) -> Iterator[tuple[str | None, int]]:
-    """Steps `(None, 0)`, then once the hash of a file and its size; an empty hash for what cannot be read."""
+    """Yield `(None, 0)` for each step, then the hash of a file and its size.
+
+    If the file cannot be read, the hash is empty. If it does not exist, nothing is yielded.
+    """
     digest, size = hashlib.sha256(), 0
     try:
         descriptor = os.open(path, _FLAGS)

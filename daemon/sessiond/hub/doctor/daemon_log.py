@@ -1,4 +1,4 @@
-"""What the daemon wrote to its own log in the last day: how many errors and warnings, and the last of them."""
+"""Reports the errors and warnings that the daemon logged in the last 24 hours: their number and the last one."""
 
 import math
 import os
@@ -18,7 +18,7 @@ _LINE: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d+ (ERROR|CRITICAL
 
 
 def look_at_daemon_log(scope: Scope) -> Iterator[None]:
-    """Count what stands at the end of `sessiond.log`."""
+    """Count the errors and warnings at the end of `sessiond.log`."""
     path = scope.places.log
     errors: list[str] = []
     warnings: list[str] = []
@@ -50,8 +50,8 @@ def _end_of(path: str) -> str:
 
 
 def _age(told: str) -> float:
-    # The log has local time without a zone, as the clock of this machine tells it.
+    # The log has the local time of this machine without a time zone.
     try:
         return time.time() - datetime.strptime(told, "%Y-%m-%d %H:%M:%S").timestamp()  # noqa: DTZ007
     except (ValueError, OverflowError):
-        return math.inf  # no time at all: what was sent may be quoted in a stack
+        return math.inf  # not a time: a traceback may quote what a client sent

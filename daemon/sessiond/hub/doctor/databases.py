@@ -1,4 +1,4 @@
-"""The databases: the index, which may be thrown away, the history of prompts and the journal of commands."""
+"""Checks the databases: the index, which can be rebuilt, the prompt history and the journal of commands."""
 
 import contextlib
 import sqlite3
@@ -8,12 +8,12 @@ from typing import Final
 
 from sessiond.hub.doctor.scope import Scope
 
-_PATIENCE: Final = 2.0  # seconds for a database that is being written
+_PATIENCE: Final = 2.0  # seconds to wait for a locked database
 INDEX_FILES: Final = ("", "-wal", "-shm", "-journal", "-seal")
 
 
 def look_at_databases(scope: Scope) -> Iterator[None]:
-    """Have SQLite look through all, without changing them."""
+    """Check all databases with SQLite's `quick_check`, without changing them."""
     for kind, path in (
         ("damagedIndex", scope.places.index),
         ("damagedHistory", scope.places.history),
@@ -26,17 +26,17 @@ def look_at_databases(scope: Scope) -> Iterator[None]:
 
 
 def damage_of(path: str) -> str | None:
-    """What SQLite finds wrong with a database; None when it is sound, is not there, or is busy."""
+    """Return the first problem that SQLite finds in a database; None if it is sound, missing, empty or locked."""
     try:
         if not Path(path).is_file() or not Path(path).stat().st_size:
             return None
     except OSError:
-        return None  # gone meanwhile, or not to be looked at, which is noted with the folders
+        return None  # it was removed, or permission is denied, which the check of folders reports
     try:
         with contextlib.closing(_opened(path)) as connection:
             found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.OperationalError as error:
-        # Locked, or only the daemon may make the files that lie beside it: it says nothing of the content.
+        # If it is locked, or only the daemon may create its WAL files, nothing is known of the content.
         return None if "locked" in str(error) or "unable to open" in str(error) else str(error)
     except (sqlite3.Error, ValueError) as error:
         return str(error)
@@ -45,6 +45,6 @@ def damage_of(path: str) -> str | None:
 
 def _opened(path: str) -> sqlite3.Connection:
     uri = Path(path).as_uri()
-    # Without a log beside it nobody writes to it, and looking must leave nothing behind.
+    # Without a WAL file there is no writer, and `immutable` avoids creating one.
     mode = "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
     return sqlite3.connect(f"{uri}?{mode}", uri=True, timeout=_PATIENCE)

@@ -1,6 +1,6 @@
-"""An examination: everything is looked at, one thing after the other, and what is wrong is noted.
+"""The examination: runs all checks, one after the other, and collects their findings.
 
-It only reads, needs no hub and blocks: in a daemon it is done in a thread, in a command as it is.
+It only reads, needs no hub, and blocks. In the daemon it runs in a thread, in a command on the main thread.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from sessiond.protocol import types as t
 
 
 def examine(scope: Scope) -> Iterator[None]:
-    """Look at all of the scope, in steps; what is found is in `scope.found` afterwards."""
+    """Run all checks in steps. Afterwards the findings are in `scope.found`."""
     if not scope.only:
         for look in (look_at_folders, look_at_machine, look_at_daemon_log, look_at_databases):
             yield from look(scope)
@@ -29,7 +29,7 @@ def examine(scope: Scope) -> Iterator[None]:
 
 
 def examined(scope: Scope) -> t.Examined:
-    """How much was looked at."""
+    """Return how much was examined."""
     return t.Examined(
         sessions=scope.sessions,
         session_bytes=scope.session_bytes,
@@ -39,5 +39,5 @@ def examined(scope: Scope) -> t.Examined:
 
 
 def sound(findings: list[t.Finding]) -> bool:
-    """Whether there is nothing but notes and what was fixed."""
+    """Return whether all findings are notes or were fixed."""
     return all(it.severity == "note" or it.fixed for it in findings)

@@ -1,6 +1,7 @@
-"""Fixing what was found, where that is safe: each fix looks again first, and keeps what it takes away.
+"""Runs the doctor in a hub, and fixes the findings that are safe to fix.
 
-A fix that was done before has nothing to do and says so. What a person must decide is not fixed.
+Each fix first checks that the problem still exists; if it does not, the finding says so. A fix deletes nothing: what
+it removes goes to the trash or is renamed. Problems that need a decision of the user are not fixed.
 """
 
 import asyncio
@@ -44,23 +45,35 @@ class RepairableHub(Protocol):
     repairs: LogRepairs
 
     def refuse_when_draining(self) -> None:
-        """Raise `Draining` when no more writes are taken."""
+        """Raise `Draining` while the daemon shuts down."""
 
     def open_sessions(self) -> list[LiveSession]:
         """Return the open sessions."""
 
     async def put_blob(self, data: bytes) -> PutBlob:
-        """Store bytes as a blob, durable when this returns."""
+        """Store bytes as a blob. It is durable when this returns."""
 
 
 class _NotFixed(Exception):
-    """It was not fixed; the message says why."""
+    """Raised when a finding was not fixed; the message is the reason."""
 
 
 async def look_through(
     hub: RepairableHub, places: Locations, chosen: Config, params: t.DoctorParams, tell: Tell
 ) -> t.DoctorResult:
-    """Examine what lies on disk and in this hub, and with `fix` fix it. Raises `IncompatibleParams`, `Draining`."""
+    """Examine the files on disk and the open sessions of a hub, and fix what was found if the request says so.
+
+    Args:
+        hub: The hub.
+        places: The folders and files of sessiond.
+        chosen: The configuration.
+        params: The request.
+        tell: Receives progress.
+
+    Raises:
+        IncompatibleParams: A path is not absolute or does not exist.
+        Draining: The daemon shuts down.
+    """
     for path in params.paths:
         if not path.startswith("/") or "\0" in path:
             raise IncompatibleParams("a path is not an absolute path")
@@ -75,7 +88,7 @@ async def look_through(
             hub.refuse_when_draining()
             tell("Fixing", 95 + 5 * number // len(scope.found))
             if found.finding.fixable:
-                # Once begun it is finished, whoever gives up waiting.
+                # A fix that has started is finished, even if the request is canceled.
                 findings[number] = await asyncio.shield(fixing.fixed(found))
     if not scope.only:
         findings += _refusing(hub)
@@ -83,7 +96,10 @@ async def look_through(
 
 
 def _refusing(hub: RepairableHub) -> list[t.Finding]:
-    """The open sessions that take no writes, and why; what is wrong in their files was found there."""
+    """Return a finding for each open session that accepts no writes, except for damaged ones.
+
+    The check of session files reports the damage.
+    """
     return [
         finding("writeBlocked", live.write_block.message, live.log.path, session_id=live.session_id)
         for live in hub.open_sessions()
@@ -92,7 +108,7 @@ def _refusing(hub: RepairableHub) -> list[t.Finding]:
 
 
 class _Fixing:
-    """One round of fixes; what it takes away goes into one folder of the trash."""
+    """One round of fixes. Its timestamp is part of the names under which files are put aside."""
 
     def __init__(self, hub: RepairableHub, scope: Scope) -> None:
         self._hub = hub
@@ -101,7 +117,7 @@ class _Fixing:
         self._stamp = paths.timestamp_in_names(clock.timestamp())
 
     async def fixed(self, found: LocatedFinding) -> t.Finding:
-        """The finding, with what became of it."""
+        """Fix a finding, and return it with the outcome."""
         fix: Callable[[_Fixing, LocatedFinding], Awaitable[str | None]] = _FIXES[found.finding.kind]
         try:
             kept = await fix(self, found)
@@ -142,7 +158,7 @@ class _Fixing:
         copy = await asyncio.to_thread(sound_copy, self._scope.trash, name)
         if copy is None:
             raise _NotFixed("the trash has no good copy of it")
-        # Bytes that are put take the place of damaged ones, which go to the trash.
+        # Storing the blob moves a damaged one to the trash and replaces it.
         await self._hub.put_blob(await asyncio.to_thread(copy.read_bytes))
         aside = sorted(self._scope.trash.glob(f"blobs-damaged-*/{name}"))
         return str(aside[-1]) if aside and found.finding.kind == "damagedBlob" else None

@@ -1,4 +1,4 @@
-"""What lies in the folders of sessiond: files that belong there, files that do not, and who may read them."""
+"""Checks the folders of sessiond: unknown and leftover files, file types, owners and permissions."""
 
 import os
 import re
@@ -18,9 +18,9 @@ from sessiond.store.files.remains import is_beside
 from sessiond.store.files.trash import is_log_in_trash, note_of
 
 TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{12}\.tmp")
-"""As `folders.temporary` names files."""
+"""The names that `store/files/folders.temporary` gives to files."""
 _YOUNG_SECONDS: Final = 3600.0
-"""A temporary file may belong to a write that is under way."""
+"""A temporary file younger than this many seconds may belong to a write in progress."""
 _BLOB: Final = re.compile(r"[0-9a-f]{64}")
 _OF_STATE: Final = re.compile(
     r"(daemon|start)\.lock|endpoint\.json(\.new)?|tcp-token|log-ids|secret-rules|index\.db(-wal|-shm|-journal|-seal)?|commands\.db(-wal|-shm|-journal)?|sessiond\.log(\.[0-9]+)?"
@@ -33,7 +33,7 @@ _INDEX_ASIDE: Final = re.compile(r"index\.db(-wal|-shm|-journal|-seal)?\.damaged
 
 
 def look_at_folders(scope: Scope) -> Iterator[None]:
-    """Look at everything but the content of files: names, kinds, owners and rights."""
+    """Check everything but the content of files: names, types, owners and permissions."""
     for top in (scope.places.state, scope.places.runtime):
         try:
             require_text(top)
@@ -63,7 +63,7 @@ def look_at_folders(scope: Scope) -> Iterator[None]:
 
 
 class _Entry:
-    """A name in a folder, with what it is; links are not followed."""
+    """An entry of a folder, with its status. Symbolic links are not followed."""
 
     __slots__ = ("name", "path", "status")
 
@@ -78,7 +78,10 @@ class _Entry:
 
 
 def _inside(scope: Scope, folder: Path) -> Iterator[_Entry]:
-    """What is in a folder of ours and ours to read; what is not is noted, a folder that is not there is empty."""
+    """Yield the entries of a folder that pass the permission check, and report the others.
+
+    A folder that does not exist has no entries.
+    """
     try:
         with os.scandir(folder) as names:
             entries = sorted(names, key=lambda it: it.name)
@@ -112,7 +115,7 @@ def _look_at_top(scope: Scope, folder: str) -> None:
 
 
 def _look_at_config(scope: Scope) -> None:
-    """Others may read what a person chose, but not write it: it may name a program that the daemon runs."""
+    """Check that no other user can write the configuration file, which may name a program that the daemon runs."""
     path = scope.places.config_file
     with suppress(OSError):
         status = os.stat(path)  # noqa: PTH116
@@ -145,7 +148,7 @@ def _look_at_hold(scope: Scope, entry: _Entry) -> None:
     try:
         read_hold(Path(entry.path))
     except FileNotFoundError:
-        pass  # its terminal has ended meanwhile
+        pass  # its terminal has ended in the meantime
     except (OSError, ValueError, RecursionError) as error:
         scope.add("damagedHold", f"it is no hold of a terminal: {error}", entry.path)
 
@@ -167,7 +170,10 @@ def _look_at_data(scope: Scope) -> Iterator[None]:
 
 
 def _is_top(scope: Scope, path: str) -> bool:
-    """Whether one of our folders lies in another, as the socket's does where there is no runtime folder."""
+    """Return whether a path is one of sessiond's own folders, which may lie in each other.
+
+    For example, the folder of the socket lies in the state folder if there is no runtime folder.
+    """
     where = scope.places
     return os.path.realpath(path) in {
         os.path.realpath(it) for it in (where.data, where.state, where.runtime, where.config)
@@ -226,7 +232,7 @@ def _look_at_trashed(scope: Scope, entry: _Entry) -> None:
 
 
 def _is_leftover(scope: Scope, entry: _Entry) -> bool:
-    """Whether it is a temporary file; one that no write can be busy with any more is noted."""
+    """Return whether an entry is a temporary file, and report it if it is too old for a write in progress."""
     if not entry.is_file or not TEMPORARY.fullmatch(entry.name):
         return False
     if time.time() - entry.status.st_mtime > _YOUNG_SECONDS:

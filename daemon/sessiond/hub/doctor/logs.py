@@ -1,4 +1,4 @@
-"""What is wrong in session files: each is read as a whole, by the code that opens sessions."""
+"""Checks session files: reads each one completely, with the code that opens sessions."""
 
 import os
 import stat
@@ -21,14 +21,20 @@ _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _OVERLAP: Final = blobs.REFERENCE_BYTES
 _TRIES: Final = 20
 _SETTLE_SECONDS: Final = 0.05
-"""Half a line may be a write that is under way: it is looked at again until it stays as it is for so long."""
+"""An incomplete line may be a write in progress. It is reported if the file stays unchanged for this many seconds."""
 _PROBLEMS: Final = 100
-"""Problems of one file that are told singly."""
+"""Limit of problems that are listed for a file. The rest is counted."""
 
 
 @dataclass(slots=True)
 class Logs:
-    """What all files said together: which blobs each names, and which ids they have."""
+    """What was read from all session files.
+
+    Attributes:
+        named: The hashes of the blobs that each file references.
+        by_id: The files with each session id.
+        own: The files in the data folder.
+    """
 
     named: dict[str, set[str]] = field(default_factory=dict)
     by_id: dict[str, list[str]] = field(default_factory=dict)
@@ -44,7 +50,7 @@ class _Log:
 
 
 def look_at_logs(scope: Scope, found: Logs) -> Iterator[None]:
-    """Read every session file, and put what they say together into `found`."""
+    """Read every session file of the scope, and add its blobs and its id to `found`."""
     logs = list(_all_logs(scope))
     total, done = sum(log.size for log in logs) or 1, 0
     for log in logs:
@@ -82,7 +88,7 @@ def _all_logs(scope: Scope) -> Iterator[_Log]:
 
 
 def _logs_at(scope: Scope, path: str, *, own: bool, draft: bool) -> Iterator[_Log]:
-    """The file at a path, or those in that folder and in the folders in it."""
+    """Yield the file at a path, or the session files in that folder and in its direct subfolders."""
     folders = [path]
     try:
         status = os.lstat(path)
@@ -99,7 +105,7 @@ def _logs_at(scope: Scope, path: str, *, own: bool, draft: bool) -> Iterator[_Lo
             with os.scandir(folder) as entries:
                 names = sorted(entries, key=lambda it: it.name)
         except OSError as error:
-            if not own:  # one of ours was noted with the folders
+            if not own:  # the check of folders reports those of the data folder
                 scope.add("unreadable", f"it cannot be listed: {error.strerror}", folder)
             continue
         for entry in names:
@@ -115,7 +121,7 @@ def _look_at(scope: Scope, log: _Log, found: Logs) -> None:
     try:
         descriptor = os.open(log.path, _FLAGS)
     except FileNotFoundError:
-        return  # moved since it was listed
+        return  # it was moved after it was listed
     except OSError as error:
         scope.add("unreadable", f"it cannot be read: {error.strerror}", log.path)
         return
@@ -131,7 +137,7 @@ def _look_at(scope: Scope, log: _Log, found: Logs) -> None:
     except OSError as error:
         scope.add("unreadable", f"it cannot be read: {error.strerror}", log.path)
         return
-    except Exception as error:  # noqa: BLE001 - one file must not end the examination of all others
+    except Exception as error:  # noqa: BLE001 - one file must not end the examination of the others
         scope.add("unreadable", f"it cannot be examined: {error!r:.200}", log.path)
         return
     finally:
@@ -153,7 +159,7 @@ def _note_foreign(scope: Scope, log: _Log, program: ForeignProgram) -> None:
 
 
 def _settled(descriptor: int) -> tuple[Tree, set[str]]:
-    """The tree of a file, and the blobs that it names; a torn end only when nobody is just writing it."""
+    """Return the tree of a file and the blobs that it references. A torn line is ignored while the file is written."""
     for _ in range(_TRIES):
         before = os.fstat(descriptor)
         tree, named = _read(descriptor, before.st_size)
@@ -163,7 +169,7 @@ def _settled(descriptor: int) -> tuple[Tree, set[str]]:
         now = os.fstat(descriptor)
         if (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns):
             return tree, named
-    tree.drop_tail()  # somebody writes all the time
+    tree.drop_tail()  # the file was written all the time
     return tree, named
 
 
@@ -205,7 +211,7 @@ def _note_problem(scope: Scope, log: _Log, problem: LineProblem, session_id: str
 
 
 def _note_age(scope: Scope, log: _Log, tree: Tree) -> None:
-    """A draft that nobody answered, older than drafts are kept; and a time of writing that is still to come."""
+    """Report a draft session that has exceeded the age limit, and a modification time in the future."""
     try:
         modified = os.stat(log.path, follow_symlinks=False).st_mtime  # noqa: PTH116
     except OSError:

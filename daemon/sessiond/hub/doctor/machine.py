@@ -1,4 +1,4 @@
-"""What the machine does to sessiond: room on its disks, their kind, the watching of files, the clock."""
+"""Checks the machine: free disk space, kinds of filesystems, limits of the kernel, and the clock."""
 
 import os
 import re
@@ -14,7 +14,9 @@ from sessiond.protocol import types as t
 from sessiond.store.files.space import free_bytes, free_files, is_read_only
 
 VERY_LITTLE_BYTES: Final = 64 * 1024 * 1024
+"""Less free disk space than this is an error."""
 LOW_FILE_LIMIT: Final = 1_000
+"""Fewer free inodes than this are a warning."""
 _NETWORK: Final = re.compile(
     r"nfs4?|cifs|smb[0-9]?|smbfs|afs|ceph|glusterfs|9p|lustre|fuse\.(sshfs|s3fs|rclone|gcsfuse)"
 )
@@ -23,11 +25,11 @@ _WATCHES: Final = 8_192
 _INSTANCES: Final = 64
 _DESCRIPTORS: Final = 1_024
 _BUILT: Final = 1_767_225_600
-"""2026-01-01: no machine that runs this has an earlier time."""
+"""2026-01-01 in seconds since 1970. An earlier time is reported as wrong."""
 
 
 def look_at_machine(scope: Scope) -> Iterator[None]:
-    """Look at the disks under the folders, the limits of the kernel and the clock."""
+    """Check the filesystems of the folders, the limits of the kernel, and the clock."""
     mounts = _mounts()
     for folder in dict.fromkeys((scope.places.data, scope.places.state)):
         if os.path.isdir(folder):  # noqa: PTH112 - a text
@@ -35,7 +37,7 @@ def look_at_machine(scope: Scope) -> Iterator[None]:
             _look_at_disk(scope, folder, mounts)
         yield
     _look_at_watches(scope)
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # the daemon takes as many as it may
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # the daemon raises its soft limit to the hard limit
     if 0 <= most < _DESCRIPTORS:
         scope.add("fewDescriptors", f"at most {most:,} files may be open", "/proc/self/limits")
     if time.time() < _BUILT:
@@ -67,7 +69,7 @@ def _look_at_disk(scope: Scope, folder: str, mounts: dict[str, str]) -> None:
 
 
 def _mounts() -> dict[str, str]:
-    """Where something is mounted, and of which kind it is; empty where the system does not say."""
+    """Return the filesystem type of each mount point; empty on systems without `/proc/self/mountinfo`."""
     try:
         lines = (
             Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
@@ -80,7 +82,7 @@ def _mounts() -> dict[str, str]:
         fields = before.split()
         if len(fields) > 4 and after:
             point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
-            found[point] = after.split()[0]  # what was mounted last hides the others
+            found[point] = after.split()[0]  # the last mount at a point hides the earlier ones
     return found
 
 

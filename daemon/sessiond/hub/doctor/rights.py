@@ -1,4 +1,4 @@
-"""Who may enter folders and read files: only their owner. Links are looked at themselves, never followed."""
+"""Checks and restricts permissions: only the owner may read the files. Symbolic links are not followed."""
 
 import os
 import stat
@@ -9,7 +9,11 @@ from sessiond.paths import OTHERS_MAY_ANYTHING
 
 
 def look_at_rights(scope: Scope, path: str, status: os.stat_result) -> bool:
-    """Note what is wrong with the owner or the rights of a file or folder of ours; whether it is ours to read."""
+    """Report a wrong owner or wrong permissions of a file or folder.
+
+    Returns:
+        Whether it may be read. False for a symbolic link and for a file of another user.
+    """
     if stat.S_ISLNK(status.st_mode):
         scope.add("symbolicLink", f"it is a symbolic link to {_target(path)}", path)
         return False
@@ -17,7 +21,7 @@ def look_at_rights(scope: Scope, path: str, status: os.stat_result) -> bool:
         scope.add("foreignOwner", f"it belongs to user id {status.st_uid}", path)
         return False
     if status.st_mode & OTHERS_MAY_ANYTHING and path == scope.places.tcp_token:
-        # To close it now would hide that somebody may know it.
+        # It is not fixed: closing it would hide that other users may have read the token.
         scope.add("exposedToken", f"it has the rights {stat.filemode(status.st_mode)}", path)
     elif status.st_mode & OTHERS_MAY_ANYTHING:
         rights = stat.filemode(status.st_mode)
@@ -26,7 +30,10 @@ def look_at_rights(scope: Scope, path: str, status: os.stat_result) -> bool:
 
 
 def close_to_others(path: str) -> None:
-    """Take away the rights of all but the owner. Raises `OSError`; what is not ours, or a link, is left alone."""
+    """Remove the permissions of all users but the owner.
+
+    Raises `OSError`, also for a symbolic link and for a file of another user, which stay unchanged.
+    """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     descriptor = os.open(path, flags)
     try:

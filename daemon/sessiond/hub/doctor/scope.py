@@ -1,4 +1,4 @@
-"""What the doctor looks at, and what he has found: one value for the whole of an examination."""
+"""The scope of an examination, and the findings that it has collected."""
 
 import os
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from sessiond.protocol import types as t
 from sessiond.protocol.findings import finding
 
 MAX_FINDINGS_PER_KIND: Final = 10_000
-"""Findings of one kind that are kept: the same in every file of a large store helps nobody."""
+"""Limit of findings of one kind. The same finding for every file of a large store is of no use."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedFinding:
-    """A finding, and the very path that it is about: the one of the finding may have lost what is no text."""
+    """A finding with its exact path. In the path of the finding itself, bytes that are not UTF-8 are replaced."""
 
     finding: t.Finding
     path: str
@@ -25,9 +25,16 @@ class LocatedFinding:
 
 @dataclass(slots=True)
 class Scope:
-    """Where to look. `only`: real paths of files or folders, and nothing but them; empty: everywhere.
+    """The scope and the progress of an examination.
 
-    `doing` says what is being done, and how many of a hundred parts are.
+    Attributes:
+        places: The folders and files of sessiond.
+        chosen: The configuration.
+        only: The real paths of the files and folders to examine. Empty: everything is examined.
+        doing: The progress: a message and a percentage.
+        found: The findings.
+        sessions: The number of session files that were read, with `session_bytes` in total.
+        blobs: The number of blobs that were read, with `blob_bytes` in total.
     """
 
     places: Locations
@@ -43,7 +50,7 @@ class Scope:
 
     @property
     def data(self) -> Path:
-        """The data folder, as the store names it."""
+        """The real path of the data folder, as in the refs of the store."""
         return Path(os.path.realpath(self.places.data))
 
     @property
@@ -75,7 +82,7 @@ class Scope:
         blob: str | None = None,
         fixable: bool | None = None,
     ) -> None:
-        """Note a finding about what lies at `path`."""
+        """Add a finding about the file or folder at `path`; see `protocol.findings.finding`."""
         self._counts[kind] = self._counts.get(kind, 0) + 1
         if self._counts[kind] <= MAX_FINDINGS_PER_KIND:
             told = finding(

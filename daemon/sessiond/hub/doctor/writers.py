@@ -1,4 +1,4 @@
-"""Which other processes have session files open for writing, where the system tells that (Linux)."""
+"""Finds other processes that have session files open for writing, on systems with `/proc` (Linux)."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from sessiond.hub.doctor.scope import Scope
 
 
 def look_at_writers(scope: Scope, files: set[str]) -> Iterator[None]:
-    """Note every process of this user, but for sessiond's own, that may write to one of these files."""
+    """Report each process of this user, other than a daemon, that has one of these files open for writing."""
     for process in sorted(Path("/proc").glob("[0-9]*")):
         for path in sorted(_written_by(process) & files):
             if not _is_daemon(process):
@@ -25,7 +25,7 @@ def _written_by(process: Path) -> set[str]:
             if path.endswith(".jsonl") and _may_write(process / "fdinfo" / descriptor):
                 found.add(path)
     except OSError:
-        return found  # it ended, or is another user's
+        return found  # the process has ended or belongs to another user
     return found
 
 
@@ -37,7 +37,7 @@ def _may_write(fdinfo: Path) -> bool:
 
 
 def _is_daemon(process: Path) -> bool:
-    """Whether it is this process, or a daemon as clients start it."""
+    """Return whether a process is this one or runs `sessiond serve`. True also if its command line is not readable."""
     if int(process.name) == os.getpid():
         return True
     try:

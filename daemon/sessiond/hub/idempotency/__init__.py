@@ -1,1 +1,1 @@
-"""Commands that clients repeat: each takes effect once."""
+"""Idempotent commands: a repeated request takes effect once."""

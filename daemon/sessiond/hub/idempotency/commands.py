@@ -1,8 +1,9 @@
-"""Requests with a `commandId`: what makes two of them the same, and that those which leave no line take effect once.
+"""Makes requests with a `commandId` idempotent: detects repeats and returns the first result.
 
-What writes lines is recorded in them (`placing`). For the rest the journal has the intent before anything is done,
-and the answer afterwards. After a crash an intent without an answer is settled before anything else is changed:
-whoever registered for its method looks whether it was carried out.
+Requests that write lines are recorded in these lines (`hub/session/entry_placement`). For other requests the journal
+records the intent before the request is carried out, and the result afterwards. After a crash, an intent without a
+result is settled before anything else is changed: the function that is registered for its method determines whether
+the request was carried out.
 """
 
 import asyncio
@@ -33,47 +34,52 @@ R = TypeVar("R", bound=t.Wire)
 
 Intent: TypeAlias = dict[str, Any]
 Settle: TypeAlias = "Callable[[Entry], Awaitable[t.Wire | None]]"
-"""The answer to a command that was interrupted, if it was carried out; None when it was not."""
+"""Returns the result of an interrupted command; None if it was not carried out."""
 
 _DELIVERY: Final = {"command_id": None, "work_done_token": None}
-"""Params that say how a request is sent and answered, not what it does, and what stands for them in a digest."""
+"""Params that do not change what a request does, with the values that replace them in a digest."""
 _DUPLICATE: Final[dict[str, Any]] = {"duplicate": True}
 _MAX_IN_MEMORY: Final = 10_000
-"""Answers that are not in the journal."""
+"""Limit of results in memory, which are those that are not in the journal."""
 _MAX_KNOWN: Final = 30_000
-"""More than the journal and the answers in memory together."""
+"""Limit of known commands; more than the journal and the results in memory together."""
 
 
 async def no_intent() -> Intent:
-    """The intent of a request that shows without further notes whether it was carried out."""
+    """Return an empty intent, for requests whose effect shows whether they were carried out."""
     return {}
 
 
 class Commands:
-    """The commands of this daemon; `path` is where the journal lies, None: in a temporary file."""
+    """The commands of this daemon; `path` is the file of the journal, None: a temporary file."""
 
     def __init__(self, path: str | None) -> None:
         self._path = path
         self._thread: ThreadPoolExecutor | None = None
-        self._journal: Journal | None = None  # of the thread
+        self._journal: Journal | None = None  # used only on the thread
         self._known: dict[str, tuple[str, str]] = {}  # id -> method and digest
-        self._answers: dict[str, bytes] = {}  # those that are not in the journal
+        self._answers: dict[str, bytes] = {}  # the results that are not in the journal
         self._turns: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
         self._settling: asyncio.Task[None] | None = None
         self._settlers: dict[str, Settle] = {}
 
     def settle_with(self, method: m.Method[Any, Any], settle: Settle) -> None:
-        """Let somebody say after a crash whether a command of this method was carried out."""
+        """Register the function that settles interrupted commands of a method after a crash."""
         self._settlers[method.name] = settle
 
     def of(
         self, method: m.Method[Any, Any], params: t.Wire, session_id: str | None = None
     ) -> CommandRecord | None:
-        """The command that a request is; None when it brought no `commandId`.
+        """Return the command record of a request; None if it has no `commandId`.
 
-        `session_id` is the session whose lines record the command, however the request names it. Raises
-        `IncompatibleParams` when the request also brings an id for its entry, which makes it repeatable by itself, and
-        `CommandReused` when the journal knows the id from another method.
+        Args:
+            method: The method.
+            params: The request.
+            session_id: The id of the session whose lines record the command. None: the journal records it.
+
+        Raises:
+            IncompatibleParams: The request also has an id for its entry, which already makes it idempotent.
+            CommandReused: The journal has this id for another request.
         """
         command_id = getattr(params, "command_id", None)
         if command_id is None:
@@ -98,10 +104,20 @@ class Commands:
         *,
         durable: bool = True,
     ) -> R:
-        """What `run` answers; for a command that was carried out before, what it was answered, as a duplicate.
+        """Carry out a command once. For a repeat, return the first result, marked as a duplicate.
 
-        `intent` is noted first, so that a crash in between leaves no doubt. A command whose `run` raises is
-        forgotten. With `durable` false it is known as long as this process. Raises `CommandReused`.
+        If `run` raises, the command is forgotten and can be repeated.
+
+        Args:
+            command: The command. None: `run` is always called.
+            result: The type of the result.
+            run: Carries out the command.
+            intent: Returns the intent, which is recorded before `run` is called. After a crash it shows whether the
+                command was carried out.
+            durable: Whether the command is recorded in the journal. Otherwise it is known until the daemon ends.
+
+        Raises:
+            CommandReused: The `commandId` belongs to another request.
         """
         await self.ready()
         if command is None:
@@ -123,7 +139,7 @@ class Commands:
             return answer
 
     async def ready(self) -> None:
-        """Settle what a crash has interrupted. A journal that cannot be read is tried again next time."""
+        """Settle the commands that a crash interrupted. If the journal cannot be read, the next call tries again."""
         if self._settling is None or (self._settling.done() and self._settling.exception() is not None):
             self._settling = asyncio.get_running_loop().create_task(self._settle_all())
         if not self._settling.done():
@@ -133,11 +149,11 @@ class Commands:
                 log.warning("the journal of commands cannot be read: %s", error)
 
     async def put_journal_aside(self) -> str:
-        """Begin a new journal in place of a damaged one; the path under which that is kept."""
+        """Rename a damaged journal and start a new one. Returns the new path of the damaged one."""
         return await self._do(lambda it: it.put_aside())
 
     async def close(self) -> None:
-        """Let go of the journal."""
+        """Close the journal."""
         if self._thread is not None:
             if self._journal is not None:
                 await self._do(lambda it: it.close())
@@ -157,7 +173,7 @@ class Commands:
         try:
             answer = None if settle is None else await settle(entry)
         except Exception:
-            # It must not keep the daemon from serving; the next request with this id is carried out.
+            # This must not prevent the daemon from serving. The next request with this id is carried out.
             log.exception("it is not known whether a %s was carried out before a crash", entry.method)
             answer = None
         if answer is None:
@@ -166,7 +182,7 @@ class Commands:
             await self._keep(entry.id, msgspec.json.encode(answer), durable=True)
 
     async def _answer(self, command: CommandRecord) -> bytes | None:
-        """What a command was answered, None when it is new. Raises `CommandReused`."""
+        """Return the stored result of a command; None if there is none. Raises `CommandReused`."""
         known = self._known.get(command.id)
         if known is None:
             return None
@@ -198,12 +214,12 @@ class Commands:
     async def _forget(self, command_id: str) -> None:
         self._known.pop(command_id, None)
         if self._journal is not None:
-            with contextlib.suppress(StorageFailed):  # then it is settled after the next start
+            with contextlib.suppress(StorageFailed):  # the command is then settled after the next start
                 await self._do(lambda it: it.drop(command_id))
 
     @contextlib.asynccontextmanager
     async def _turn(self, command_id: str) -> AsyncIterator[None]:
-        """One request of a command at a time."""
+        """Serialize the requests with one command id."""
         lock = self._turns.get(command_id)
         if lock is None:
             lock = self._turns[command_id] = asyncio.Lock()
@@ -216,7 +232,7 @@ class Commands:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._with_journal, work)
 
     def _with_journal(self, work: "Callable[[Journal], T]") -> T:
-        """Loaded when it is first needed, as SQLite is."""
+        """Call `work` with the journal, which is loaded on first use, together with SQLite."""
         if self._journal is None:
             from sessiond.hub.idempotency.journal import Journal
 
@@ -225,7 +241,7 @@ class Commands:
 
 
 def refuse_reused(session: LiveSession, command: CommandRecord | None) -> None:
-    """Raise `CommandReused` when lines of a session belong to a command of this name."""
+    """Raise `CommandReused` if lines of the session record a command with the id of `command`, which may be None."""
     if command is not None:
         named = msgspec.structs.replace(command, session_id=session.session_id)
         known = command_ids.find(session.tree, named, session.read)

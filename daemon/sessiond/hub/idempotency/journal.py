@@ -1,6 +1,7 @@
-"""The journal of commands: what requests with a `commandId` intend, and what they were answered.
+"""The journal of commands: the intents and results of requests with a `commandId`.
 
-Only for requests that leave no line which could record them. Used on one thread; what is written is durable.
+It records only requests that write no line which could record them. It is used on one thread. A record is durable
+when the method returns.
 """
 
 import sqlite3
@@ -13,9 +14,9 @@ from sessiond.hub.database_file import DatabaseFile, in_transaction
 from sessiond.session.tree.command_ids import CommandRecord
 
 KEPT_SECONDS: Final = 30 * 86_400
-"""How long a command is recorded."""
+"""How long a record is kept, in seconds."""
 MAX_KEPT: Final = 10_000
-"""Commands that are recorded at most: the newest ones."""
+"""Limit of records. The oldest ones are deleted."""
 
 _TABLES: Final = """
 BEGIN;
@@ -34,7 +35,10 @@ COMMIT;
 
 
 class Entry(NamedTuple):
-    """One command. `intent` shows after a crash whether it was carried out; `answer` is its result as JSON."""
+    """A recorded command.
+
+    `intent` shows after a crash whether it was carried out. `answer` is its result as JSON; None until there is one.
+    """
 
     id: str
     method: str
@@ -44,13 +48,16 @@ class Entry(NamedTuple):
 
 
 class Journal:
-    """The journal in a file; `path` None: in a temporary one. Every method may raise `StorageFailed`."""
+    """The journal in a file; `path` None: in a temporary file. Its methods raise `StorageFailed`."""
 
     def __init__(self, path: str | None) -> None:
         self._file = DatabaseFile(path or "", _TABLES, name="the journal of commands", synchronous="FULL")
 
     def all(self, now: int) -> Sequence[Entry]:
-        """Every command, without its answer; those that are too old are removed. `now` is in seconds since 1970."""
+        """Delete expired records and return the others, oldest first. `now` is in seconds since 1970.
+
+        Only records without a result have their intent. Of the others, `answer` is empty.
+        """
 
         def work(connection: sqlite3.Connection) -> Sequence[Entry]:
             connection.execute("DELETE FROM commands WHERE begun_at < ?", [now - KEPT_SECONDS])
@@ -71,7 +78,7 @@ class Journal:
         return self._file.use(work)
 
     def get(self, command_id: str) -> Entry | None:
-        """One command, with its intent and its answer."""
+        """Return a record with its intent and its result; None if there is none."""
         row = self._file.use(
             lambda it: it.execute(
                 "SELECT id, method, digest, intent, answer FROM commands WHERE id = ?", [command_id]
@@ -85,7 +92,7 @@ class Journal:
         )
 
     def begin(self, command: CommandRecord, intent: dict[str, Any], now: int) -> None:
-        """Record what a command intends, before it is carried out."""
+        """Record the intent of a command before it is carried out. `now` is in seconds since 1970."""
         values = [command.id, command.method, command.digest, now, msgspec.json.encode(intent).decode()]
 
         def work(connection: sqlite3.Connection) -> None:
@@ -102,7 +109,10 @@ class Journal:
         self._file.use(lambda it: in_transaction(it, lambda: work(it)))
 
     def finish(self, command_id: str, answer: bytes) -> bool:
-        """Record what a command was answered; False when there is no record of it, as in a journal begun since."""
+        """Record the result of a command.
+
+        Returns False if the command has no record, for example because a new journal was started in the meantime.
+        """
         changed = self._file.use(
             lambda it: it.execute(
                 "UPDATE commands SET answer = ? WHERE id = ?", [answer.decode(), command_id]
@@ -111,11 +121,11 @@ class Journal:
         return changed.rowcount > 0
 
     def drop(self, command_id: str) -> None:
-        """Forget a command that was not carried out."""
+        """Delete the record of a command that was not carried out."""
         self._file.use(lambda it: it.execute("DELETE FROM commands WHERE id = ?", [command_id]))
 
     def put_aside(self) -> str:
-        """Keep a damaged journal under another name, which is returned; the next command begins a new one."""
+        """Rename a damaged journal and return its new path. The next use creates a new one."""
         return self._file.put_aside()
 
     def close(self) -> None:

@@ -1,1 +1,1 @@
-"""The history of prompts."""
+"""The history of the prompts that a user has entered."""

@@ -1,6 +1,6 @@
-"""The database of prompts: table `history` and its full-text twin `history_fts`, as oh-my-pi has them.
+"""The prompt database: the table `history` and its full-text index `history_fts`, as in oh-my-pi.
 
-Used on one thread. A file that SQLite cannot use is put aside as `<name>.damaged-<n>` and a new one begun.
+It is used on one thread. A file that SQLite cannot use is renamed to `<name>.damaged-<n>`, and a new file is created.
 """
 
 import sqlite3
@@ -15,9 +15,9 @@ from sessiond.session.content import search_words
 from sessiond.session.tree.lines import sound
 
 _LONGEST: Final = 100_000
-"""Characters of a prompt that are remembered: nobody recalls a longer one to type it again."""
+"""Limit of a stored prompt, in characters. A longer one is cut: nobody recalls it to type it again."""
 _COMMANDS: Final = 1_000
-"""Commands of which this database says what they did: the journal of commands asks for the last ones after a crash."""
+"""Limit of commands whose outcome is recorded. The journal of commands asks for the last ones after a crash."""
 _TABLES: Final = """
 BEGIN;
 CREATE TABLE IF NOT EXISTS history(
@@ -45,33 +45,51 @@ COMMIT;
 
 
 class Prompts:
-    """The prompts in a file; `path` None: in a temporary one. Raises `StorageFailed` when it cannot be used now."""
+    """The prompt database in a file; `path` None: in a temporary file.
+
+    Its methods raise `StorageFailed` if the file cannot be used.
+    """
 
     def __init__(self, path: str | None) -> None:
         self._file = DatabaseFile(path or "", _TABLES, name="the history of prompts", synchronous="NORMAL")
 
     def add(self, prompt: str, cwd: str | None, said_at: str, command_id: str | None = None) -> bool:
-        """Add a prompt, unless it is empty or the same as the one before; whether it was added.
+        """Add a prompt, unless it is empty or equal to the last one.
 
-        What was done for a command is recorded in the same transaction: see `added_by`.
+        Args:
+            prompt: The text.
+            cwd: The folder in which it was entered.
+            said_at: When it was entered, in ISO format.
+            command_id: The `commandId` of the request. The outcome is recorded in the same transaction, for
+                `added_by`.
+
+        Returns:
+            Whether the prompt was added.
         """
         return self._file.use(
             lambda it: in_transaction(it, lambda: _add_for(it, (prompt, cwd, said_at), command_id))
         )
 
     def added_by(self, command_id: str) -> bool | None:
-        """Whether a command has added a prompt; None when it was not carried out."""
+        """Return whether a command has added a prompt; None if it was not carried out."""
         found = self._file.use(
             lambda it: it.execute("SELECT added FROM commands WHERE id = ?", [command_id]).fetchone()
         )
         return None if found is None else bool(found[0])
 
     def add_all(self, prompts: Sequence[tuple[str, str | None, str]]) -> int:
-        """Add prompts, each with its folder and time, all at once; how many were."""
+        """Add prompts, each with its folder and time, in one transaction. Returns how many were added."""
         return self._file.use(lambda it: in_transaction(it, lambda: _add_all(it, prompts)))
 
     def page(self, query: str, cwd: str | None, below: int, limit: int) -> list[tuple[int, t.Prompt]]:
-        """The newest prompts with a number below this one, with their numbers, which hold all words of the query."""
+        """Return the newest prompts that match, each with its number.
+
+        Args:
+            query: The words that a prompt must contain. Empty: every prompt matches.
+            cwd: The folder. None: prompts of all folders match.
+            below: Only prompts with a lower number match.
+            limit: How many are returned at most.
+        """
         conditions, values = ["id < ?"], [below]  # type: tuple[list[str], list[object]]
         if cwd is not None:
             conditions.append("cwd = ?")
@@ -109,7 +127,7 @@ def _add_for(
 
 
 def _add_all(connection: sqlite3.Connection, prompts: Sequence[tuple[str, str | None, str]]) -> int:
-    """Add prompts to the newest one; how many were."""
+    """Add prompts that are neither empty nor equal to the one before. Returns how many were added."""
     newest = connection.execute("SELECT prompt FROM history ORDER BY id DESC LIMIT 1").fetchone()
     last, added = None if newest is None else newest[0], 0
     for said, cwd, said_at in prompts:
@@ -124,7 +142,7 @@ def _add_all(connection: sqlite3.Connection, prompts: Sequence[tuple[str, str | 
 
 
 def _match(word: str) -> str:
-    """A word in FTS5's words, as the beginning of one; empty when it holds no letter and no digit."""
+    """Return an FTS5 prefix query for a word; empty if the word has no letter and no digit."""
     parts = [part for phrase in search_words.phrases(word.replace('"', " ")) for part in phrase.words]
     return f'"{" ".join(parts)}" *' if parts else ""
 

@@ -1,7 +1,7 @@
-"""The history of prompts, in a database and on a thread of its own (decision 0028).
+"""The prompt history: queues prompts, and reads and writes them in a database on its own thread (decision 0028).
 
-An append is never held up: what it has to remember is put into a queue. Unlike the index this is nobody's copy:
-a file that is damaged is kept beside the new one.
+An append never waits for the history: its prompts are queued. Unlike the index, the history cannot be rebuilt from
+the logs, so a damaged file is renamed and not deleted.
 """
 
 import asyncio
@@ -29,10 +29,11 @@ T = TypeVar("T")
 
 _LARGEST_ID: Final = (1 << 63) - 1
 _GATHER_SECONDS: Final = 0.05
+"""How long the thread waits for further prompts before it writes."""
 _TOGETHER: Final = 200
-"""Prompts that are put into the database at once; so often, and so many, that sessions do not feel it."""
+"""Limit of prompts in one transaction, so that sessions are not slowed down."""
 _MAX_WAITING: Final = 10_000
-"""A program that says more than the history can take is no person: the rest is left out, and the log says so."""
+"""Limit of queued prompts. Further ones are dropped, and a warning is logged: only a program is as fast."""
 
 
 class _Said(NamedTuple):
@@ -42,25 +43,30 @@ class _Said(NamedTuple):
 
 
 class PromptHistory:
-    """The prompts of a person. `path` None: they last as long as this object. `enabled` false: none is added."""
+    """The prompt history of a user.
+
+    Args:
+        path: The database. None: the prompts are lost with this object.
+        enabled: Whether prompts are added. The stored ones can be read in any case.
+    """
 
     def __init__(self, path: str | None, *, enabled: bool) -> None:
         self._path = path
         self.enabled = enabled
         self._work: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
-        self._prompts: Prompts | None = None  # of the thread
+        self._prompts: Prompts | None = None  # used only on the thread
         self._said: deque[_Said] = deque()
         self._left_out = 0
         self._thread: threading.Thread | None = None
         self._closed = False
 
     async def settle(self, entry: "Entry") -> t.HistoryAddResult | None:
-        """What a command that a crash has interrupted was to be answered; None when it was not carried out."""
+        """Return the result of a command that a crash interrupted; None if it was not carried out."""
         added = await self.added_by(entry.id)
         return None if added is None else t.HistoryAddResult(added=added)
 
     def remember(self, rows: Sequence[NewRow], cwd: str) -> None:
-        """Remember the user messages among new lines, sooner or later. Returns at once, and never fails."""
+        """Queue the user messages among new lines of a session in folder `cwd`. Returns at once and never raises."""
         if not self.enabled or self._closed:
             return
         for row in rows:
@@ -73,7 +79,7 @@ class PromptHistory:
                     self._do(self._gather)
 
     async def add(self, params: t.HistoryAddParams) -> bool:
-        """Remember a prompt; whether it was added."""
+        """Add a prompt. Returns whether it was added; False if the history is disabled."""
         if not self.enabled:
             return False
         said_at = clock.timestamp()
@@ -81,19 +87,19 @@ class PromptHistory:
         return await self._ask(lambda prompts: prompts.add(params.prompt, params.cwd, said_at, command_id))
 
     async def added_by(self, command_id: str) -> bool | None:
-        """Whether a command has added a prompt; None when it was not carried out."""
+        """Return whether a command has added a prompt; None if it was not carried out."""
         return await self._ask(lambda prompts: prompts.added_by(command_id))
 
     async def recent(self, params: t.HistoryRecentParams) -> t.HistoryResult:
-        """The last prompts. Raises `CursorExpired`."""
+        """Return a page of the newest prompts. Raises `CursorExpired`."""
         return await self._page("", params.cwd, params.cursor, params.limit)
 
     async def search(self, params: t.HistorySearchParams) -> t.HistoryResult:
-        """The last prompts with these words. Raises `CursorExpired`."""
+        """Return a page of the newest prompts that contain all words of the query. Raises `CursorExpired`."""
         return await self._page(params.query, params.cwd, params.cursor, params.limit)
 
     async def close(self) -> None:
-        """Put what is queued into the database."""
+        """Write the queued prompts and close the database. Later requests raise `Draining`."""
         if not self._closed:
             self._closed = True
             self._work.put(None)
@@ -115,7 +121,7 @@ class PromptHistory:
         def answered() -> None:
             try:
                 result = work(self._loaded())
-            except Exception as error:  # noqa: BLE001 - it is raised where it is awaited
+            except Exception as error:  # noqa: BLE001 - raised where the result is awaited
                 loop.call_soon_threadsafe(_settle, answer, error)
             else:
                 loop.call_soon_threadsafe(_settle, answer, result)
@@ -133,7 +139,7 @@ class PromptHistory:
         while (work := self._work.get()) is not None:
             try:
                 work()
-            except Exception as error:  # noqa: BLE001 - prompts are lost, but no session is
+            except Exception as error:  # noqa: BLE001 - prompts are lost, but the thread must continue
                 log.warning("a prompt was not put into the history: %s", error)
         try:
             while self._said:
@@ -144,7 +150,10 @@ class PromptHistory:
             self._prompts.close()
 
     def _loaded(self) -> "Prompts":
-        """What keeps the prompts, loaded when it is first needed: a daemon is ready before, and it may be refused."""
+        """Return the database, opened on first use, so that the daemon starts without it.
+
+        Raises `StorageFailed` if it cannot be opened.
+        """
         if self._prompts is None:
             from sessiond.hub.prompt_history.database import Prompts
 
@@ -152,7 +161,7 @@ class PromptHistory:
         return self._prompts
 
     def _gather(self) -> None:
-        """Wait for what is said together, and put it into the database together."""
+        """Wait for further prompts, and write them in one transaction."""
         time.sleep(_GATHER_SECONDS)
         try:
             self._take()

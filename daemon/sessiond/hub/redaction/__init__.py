@@ -1,1 +1,1 @@
-"""Secrets in what is exported: where they are, and texts without them."""
+"""Detection and removal of secrets in exports."""

@@ -1,7 +1,7 @@
-"""Secrets without a shape of their own, found by the words beside them: `password=…`, `Authorization: …`, cookies.
+"""Finds secrets without a known format by the words around them: `password=…`, `Authorization: …`, cookies.
 
-A name such as `password` or `api_key` is not enough: transcripts are full of code that passes such names on. The value
-must look like a secret, too; `looks_secret` decides that.
+A name such as `password` or `api_key` is not sufficient, because transcripts contain much code that uses such names.
+The value must look like a secret, too; `looks_secret` decides that.
 """
 
 import itertools
@@ -18,17 +18,17 @@ _KEY: Final = (
 )
 _SUFFIX: Final = r"(?:[_-]?(?:v?\d{1,3}|base64|b64|prod|production|dev|test|staging|live|value|default))?"
 _NAME: Final = rf"(?:(?P<password>{_PASSWORD})|{_KEY}){_SUFFIX}"
-"""How the name of a setting with a secret ends."""
+"""The end of the name of a setting that holds a secret."""
 _QUOTE: Final = r"""\\{0,3}["'`]"""
 
-# The expressions below read texts in lower case: that is faster than to ignore case. Each has hints, of which one must
-# be in the text before the expression is worth its time.
+# The expressions below are applied to texts in lower case, which is faster than ignoring case. An expression is only
+# applied if the text contains one of its hints.
 
 _ASSIGNED: Final = re.compile(
     rf"{_NAME}(?:{_QUOTE})?\]?\s{{0,4}}(?:=>|:=|=|:)\s{{0,4}}"
     rf"(?:(?P<open>{_QUOTE})(?P<quoted>[^\r\n]{{4,4096}}?)(?P=open)|(?P<bare>(?:[^\s\"'`,;)\]}}\\&]|&(?![\w.-]+=)){{4,4096}}))"
 )
-"""`NAME=value`, `name: value`, `"name": "value"`, in files of settings, code, JSON and shells."""
+"""`NAME=value`, `name: value`, `"name": "value"`, in settings files, code, JSON and shell commands."""
 _ASSIGNED_HINTS: Final = ("pass", "pwd", "secret", "token", "credential", "key", "auth", "pat")
 
 _COOKIES: Final = re.compile(
@@ -71,7 +71,7 @@ _RULES: Final = (
         r"curl\b[^\r\n|;&]{0,400}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:(?P<value>[^\s\"'`]{4,200})",
     ),
 )  # fmt: skip
-"""The kind of each secret, how many characters it has at least, hints, and the expression that finds it."""
+"""For each rule: the kind of secret, its minimum length in characters, the hints, and the expression."""
 _PATTERNS: Final = tuple((kind, least, hints, re.compile(pattern)) for kind, least, hints, pattern in _RULES)
 
 _PLACEHOLDER: Final = re.compile(
@@ -90,9 +90,9 @@ _ONE_OF_US: Final = re.compile(r"passw|secret|token|credential|api_?key", re.IGN
 
 
 def by_context(text: str) -> list[Span]:
-    """Return the secrets in a text that the words beside them give away."""
+    """Return the secrets in a text that are recognized by the words around them."""
     lowered = text.lower()
-    if len(lowered) != len(text):  # some capital letters have more than one small one
+    if len(lowered) != len(text):  # the lower case of some letters is more than one character
         lowered = "".join(it.lower() if it.isascii() else it for it in text)
 
     def matches(hints: tuple[str, ...], pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
@@ -116,7 +116,7 @@ def by_context(text: str) -> list[Span]:
 
 
 def assigned_secret(name: str, value: str) -> str | None:
-    """Return the kind of secret that `value` is when a field of this name has it, or None."""
+    """Return the kind of secret if a field called `name` with this value holds one, or None."""
     found = _FIELD.fullmatch(name)
     if found is None or not _is_worth(value, is_password=found["password"] is not None, is_quoted=True):
         return None
@@ -144,7 +144,7 @@ def _assigned(text: str, found: re.Match[str]) -> list[Span]:
 
 
 def _is_worth(value: str, *, is_password: bool, is_quoted: bool) -> bool:
-    """Whether the value of an assignment is a secret rather than code, prose or an example."""
+    """Return whether the value of an assignment is a secret and not code, prose or an example."""
     if any(it.isspace() for it in value):
         return False  # prose, such as the label of a field
     if is_password and is_quoted and len(value) >= 12 and _IDENTIFIER.fullmatch(value) is not None:
@@ -155,10 +155,13 @@ def _is_worth(value: str, *, is_password: bool, is_quoted: bool) -> bool:
 
 
 def looks_secret(value: str, *, least: int, may_be_digits: bool = False) -> bool:
-    """Return whether a text may be a password or a key.
+    """Return whether a text may be a password or a key. Placeholders, names, paths, code and words are not.
 
-    False for placeholders, names, paths, code and words. `least`: characters that it must have.
-    `may_be_digits`: digits alone count, as in a password, where the number of tokens would not.
+    Args:
+        value: The text.
+        least: The minimum length in characters.
+        may_be_digits: Whether six or more digits alone count: as a password they do, as the value of `token` they may
+            be a number of tokens.
     """
     if len(value) < least or not _may_be_secret(value) or _DOTTED_NAME.fullmatch(value):
         return False
@@ -177,7 +180,7 @@ def _may_be_secret(value: str) -> bool:
 
 
 def _is_mixed(value: str) -> bool:
-    """Whether small and capital letters change too often for words, even for wordsJoinedLikeThese."""
+    """Return whether upper and lower case change too often for words, even for wordsJoinedLikeThese."""
     letters = [it for it in value if it.isalpha()]
     changes = sum(a.islower() != b.islower() for a, b in itertools.pairwise(letters))
     return changes >= 4 and changes * 4 >= len(letters)

@@ -1,8 +1,8 @@
-"""Keys that have a shape of their own, such as `ghp_…`: the rules of Kingfisher, and those that it lacks.
+"""Finds keys with a known format, such as `ghp_…`, by the rules of Kingfisher and by additional ones.
 
-Kingfisher (https://github.com/mongodb/kingfisher) knows the keys of some 400 providers and is kept up to date. It
-runs in this process, asks no network, and does not hold Python's interpreter lock. Compiling its rules takes seconds,
-so they are compiled once for each machine and loaded from `cache_folder` afterwards, in 0.4 s.
+Kingfisher (https://github.com/mongodb/kingfisher) knows the keys of some 400 providers and is maintained. It runs in
+this process, uses no network, and does not hold Python's interpreter lock. Compiling its rules takes seconds, so they
+are compiled once on each machine and loaded from `cache_folder` afterwards, in 0.4 s.
 """
 
 import logging
@@ -23,7 +23,7 @@ CACHE_VARIABLE: Final = "KF_RULE_CACHE_DIR"
 """Kingfisher's own environment variable for the folder of its compiled rules. It takes precedence."""
 
 _SHORTEST: Final = 12
-"""Characters; no key of a provider has fewer."""
+"""The minimum length of a provider key in characters."""
 
 _OURS: Final = (
     ("Anthropic API Key", ("sk-ant-",), r"sk-ant-[A-Za-z0-9_-]{20,}"),
@@ -50,9 +50,9 @@ _OURS: Final = (
     ("Vault Token", ("hvs.", "hvb.", "hvr."), r"hv[sbr]\.[A-Za-z0-9_-]{24,}"),
     ("age Key", ("AGE-SECRET",), r"AGE-SECRET-KEY-1[0-9A-Z]{40,}"),
 )  # fmt: skip
-"""Shapes of the keys that agents meet most: Kingfisher rejects some that look made up, and is not on every machine.
+"""The formats of the keys that agents meet most. Kingfisher rejects some that look invented, and may not be installed.
 
-Each has the texts of which one must be there before its expression is worth the time.
+For each format: the kind, hints, and the expression, which is only applied to a text that contains one of the hints.
 """
 
 _PATTERNS: Final = tuple((kind, hints, re.compile(pattern)) for kind, hints, pattern in _OURS)
@@ -61,24 +61,24 @@ _PRIVATE_KEY: Final = re.compile(
 )
 
 _TERMINATORS: Final = re.compile(r"[,;()<>\[\]{}*|&\\!?]|[.:](?=\s|$)")
-"""Characters that stand behind a key in prose, Markdown and code.
+"""Characters that may follow a key in prose, Markdown and code.
 
-Many rules of Kingfisher take a key only when a quote, a space or the end of the text follows it.
+Many rules of Kingfisher find a key only if a quote, a space or the end of the text follows it.
 """
 
 _QUOTES: Final = "\\\"'`"
-"""What a rule of Kingfisher may take for the end of a key, as in JSON within JSON."""
+"""Characters after a key that a rule of Kingfisher may include in it, as in JSON within JSON."""
 
 
 def private_keys(text: str) -> list[Span]:
-    """Return the private keys in a text, each from its first line to its last: one that is cut off, to the end."""
+    """Return the private keys in a text, from `BEGIN` to `END`. A truncated key extends to the end of the text."""
     if "PRIVATE KEY" not in text:
         return []
     return [Span(*found.span(), "Private Key") for found in _PRIVATE_KEY.finditer(text)]
 
 
 def by_pattern(text: str) -> list[Span]:
-    """Return the keys in a text whose shape is known here. None begins in the middle of a word."""
+    """Return the keys in a text that match the formats of this module. A key never starts inside a word."""
     return [
         Span(*found.span(), kind)
         for kind, hints, pattern in _PATTERNS
@@ -89,10 +89,10 @@ def by_pattern(text: str) -> list[Span]:
 
 
 class ProviderKeys:
-    """Finds the keys of providers by Kingfisher's rules. Safe to use from several threads.
+    """Finds provider keys by the rules of Kingfisher. Thread-safe.
 
     Args:
-        cache_folder: Where compiled rules are kept. None: they are compiled in each process.
+        cache_folder: The folder of the compiled rules. None: they are compiled in each process.
     """
 
     def __init__(self, cache_folder: str | None) -> None:
@@ -102,11 +102,11 @@ class ProviderKeys:
         self._is_missing = False
 
     def __reduce__(self) -> tuple[type["ProviderKeys"], tuple[str | None]]:
-        """Allow it to be handed to another process, which loads the rules itself."""
+        """Pickle only the cache folder. The other process loads the rules from there."""
         return ProviderKeys, (self._cache_folder,)
 
     def load(self) -> bool:
-        """Load the rules, which may take seconds. Returns False where Kingfisher is not installed."""
+        """Load the rules, which may take seconds. Returns False if Kingfisher is not installed."""
         with self._loading:
             if self._scanner is None and not self._is_missing:
                 self._scanner = self._load()
@@ -114,7 +114,7 @@ class ProviderKeys:
         return not self._is_missing
 
     def find(self, text: str) -> list[Span]:
-        """Return the keys in a text."""
+        """Return the keys in a text; empty if Kingfisher is not installed."""
         if len(text) < _SHORTEST or not self.load():
             return []
         assert self._scanner is not None
@@ -125,7 +125,7 @@ class ProviderKeys:
             for finding in self._scanner.scan(data):
                 place = finding.location
                 start, end = place["start_offset"], place["end_offset"]
-                if len(data) != len(text):  # offsets are those of bytes
+                if len(data) != len(text):  # the offsets count bytes
                     start, end = (len(data[:it].decode("utf-8", "replace")) for it in (start, end))
                 while end > start and text[end - 1] in _QUOTES:
                     end -= 1
@@ -145,5 +145,5 @@ class ProviderKeys:
 
 
 def _kind(rule_id: str) -> str:
-    """Return the name of a rule without the collection that it comes from."""
+    """Return the last part of the name of a rule, without its collection."""
     return re.split(r"[./]", rule_id)[-1]

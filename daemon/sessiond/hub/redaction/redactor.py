@@ -1,4 +1,4 @@
-"""Takes secrets out of entries, texts and tags before they leave, and counts what it took."""
+"""Removes secrets from entries, texts and tags before they are exported, and counts them."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,14 +13,14 @@ _KEPT_FIELDS: Final = frozenset(
 )
 _IMAGE_DATA: Final = frozenset(("data",))
 _PART: Final = 16_384
-"""Characters that Python's expressions read at once: a thread that searches holds up all others."""
+"""Limit of characters in one search by Python's regular expressions, which holds the interpreter lock."""
 
 
 class Redactor:
-    """Takes secrets out of values; `found` counts them by the entry they were in and by kind.
+    """Removes secrets from values. `found` counts them by entry id and by kind.
 
     Args:
-        keys: Finds the keys of providers. None: only what is known here is found.
+        keys: Finds the keys of providers by the rules of Kingfisher. None: only the other finders are used.
     """
 
     def __init__(self, keys: ProviderKeys | None = None) -> None:
@@ -29,7 +29,10 @@ class Redactor:
         self.found: Counter[tuple[str | None, str]] = Counter()
 
     def entry(self, value: dict[str, Any]) -> dict[str, Any]:
-        """Return an entry without its secrets; the fields that make it an entry are kept."""
+        """Return an entry without secrets. Ids, types and timestamps are unchanged.
+
+        If the entry is nested too deeply, only these fields are returned.
+        """
         name = value.get("id")
         where = name if isinstance(name, str) else None
         try:
@@ -39,7 +42,12 @@ class Redactor:
             return {key: it for key, it in value.items() if key in _KEPT_FIELDS}
 
     def value(self, value: Any, where: str | None) -> Any:
-        """Return a value of JSON without the secrets in its texts, its keys, and its fields called `password`."""
+        """Return a JSON value without the secrets in its strings, its keys, and fields such as `password`.
+
+        Args:
+            value: The value.
+            where: The id of the entry that it belongs to, for `found`.
+        """
         if isinstance(value, str):
             return self.text(value, where)
         if isinstance(value, list):
@@ -70,7 +78,7 @@ class Redactor:
                 continue
             name = self.text(key, where)
             while name != key and (name in clean or name in value):
-                name += "+"  # two keys of one object that both were secrets
+                name += "+"  # two keys of one object were redacted to the same name
             kind = credentials.assigned_secret(key, it) if isinstance(it, str) else None
             if kind is None:
                 clean[name] = self.value(it, where)
@@ -88,7 +96,7 @@ class Redactor:
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """Yield a long text in parts of whole lines, each with its place; no secret but a private key has several."""
+    """Yield a long text in parts of whole lines, each with its offset. Only a private key spans several lines."""
     start = 0
     while start < len(text):
         end = text.rfind("\n", start, start + _PART) + 1 if len(text) - start > _PART else len(text)

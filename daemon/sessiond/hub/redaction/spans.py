@@ -1,4 +1,4 @@
-"""Places in a text that hold a secret."""
+"""Spans of a text that contain a secret, and merging of overlapping ones."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -13,9 +13,11 @@ class Span(NamedTuple):
 
 
 def without_overlaps(spans: Iterable[Span]) -> list[Span]:
-    """Return the spans in order, each group of overlapping ones as one span with the kind of the first given.
+    """Return the spans sorted by position, with overlapping ones merged.
 
-    `spans` come in order of preference: a named kind of key before a guess from the words around it.
+    Args:
+        spans: The spans in order of preference: a known format before a guess from context. A merged span has the
+            kind of the preferred one.
     """
     ranked = sorted(enumerate(spans), key=lambda it: (it[1].start, it[0]))
     merged: list[tuple[int, Span]] = []
