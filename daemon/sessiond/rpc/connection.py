@@ -201,7 +201,7 @@ class Connection(asyncio.Protocol):
             self._receiving.is_paused = False
             self._loop.call_soon(self._deliver_undelivered)
 
-    # The end
+    # Closing
 
     @property
     def is_deserted(self) -> bool:
@@ -285,7 +285,7 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._sending.resume()
 
-    # Inside
+    # Internals
 
     def _deliver(self, bodies: list[bytes]) -> None:
         """Queue `bodies` and deliver the messages of one turn to the handler, until it pauses."""

@@ -1,1 +1,1 @@
-"""Puts it together: clients, handlers, sockets."""
+"""The server: listeners, clients, handlers, LSP and the process."""

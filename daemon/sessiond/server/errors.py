@@ -1,4 +1,4 @@
-"""The one table from exceptions to what a client is told: kind, whether to retry, and what helps."""
+"""Maps exceptions to errors of the protocol: kind, message, retryability and details."""
 
 import difflib
 import errno
@@ -25,10 +25,11 @@ class InvalidParams(TemplatedError):
 
     Args:
         method: The method of the request.
-        problem: What is wrong, without a full stop.
-        place: Where, as a path that begins with `$`.
-        did_you_mean: Known names that are like an unknown one.
-        hint: A whole sentence, or nothing.
+        problem: What is wrong, without a period.
+        place: The JSON path of the value, which begins with `$`.
+        did_you_mean: Known names that are similar to an unknown one.
+        hint: A whole sentence, or empty.
+
     """
 
     sentence = "{method}: {problem}.{hint}"
@@ -47,7 +48,7 @@ class InvalidParams(TemplatedError):
 
 
 class MethodNotFound(TemplatedError):
-    """Raised for a request with an unknown method; `did_you_mean` has the known one that is most like it."""
+    """Raised for a request with an unknown method. `did_you_mean` has the most similar known one."""
 
     sentence = "There is no method {method!r:.80}."
     advice = "{hint}"
@@ -78,7 +79,7 @@ class NotInitialized(TemplatedError):
 
 
 class InvalidRequest(TemplatedError):
-    """Raised for a request that may not be made in the present state of its connection."""
+    """Raised for a request that is not allowed in the present state of its connection."""
 
     sentence = "{reason}"
 
@@ -93,9 +94,9 @@ class Cancelled(TemplatedError):
 
 
 def explain(error: Exception) -> tuple[int, str, ErrorData]:
-    """Code, message and data for an exception.
+    """Return the code, the message and the data for an exception.
 
-    What nobody foresaw becomes `internal`, with an id under which the log has the stack.
+    An exception that is not in the table becomes `internal`. Its `reportId` identifies the stack trace in the log.
     """
     if isinstance(error, OSError):
         error = _refusal(error)
@@ -114,7 +115,7 @@ def explain(error: Exception) -> tuple[int, str, ErrorData]:
 
 
 def _refusal(error: OSError) -> store.StorageFailed:
-    """What the system refused where nobody said at which file of ours."""
+    """Convert an error of the system that no layer assigned to one of the daemon's files."""
     where = error.filename if isinstance(error.filename, str) else None
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return store.TooManyOpenFiles(error.errno, where)

@@ -1,4 +1,7 @@
-"""The server: one hub, many clients. Sockets are of `life`, methods of `handlers`, sessions of the hub."""
+"""The server: attaches clients to the one hub, sends notifications to all of them, and shuts down.
+
+`process.lifecycle` opens the sockets, `handlers` implement the methods, and the hub manages sessions.
+"""
 
 import asyncio
 import contextlib
@@ -32,9 +35,9 @@ from sessiond.store.errors import StorageFailed
 SWEEP_SECONDS: Final = 1.0
 KEEP_START_SECONDS: Final = 60.0
 KEEP_SECONDS: Final = 3600.0
-"""How long until it is looked again what is old enough to go."""
+"""Interval between two runs of the retention policy."""
 LAST_ANSWERS_SECONDS: Final = 2.0
-"""How long the end waits for what was asked before it."""
+"""Limit of the time in which the shutdown waits for the responses to earlier requests."""
 FAREWELL_SECONDS: Final = 1.0
 _STEP: Final = 0.02
 
@@ -42,7 +45,7 @@ log = logging.getLogger(__name__)
 
 
 class Server:
-    """Everything that lives as long as the daemon."""
+    """The state of the daemon for its lifetime: the hub, the clients and the background tasks."""
 
     def __init__(
         self,
@@ -53,7 +56,16 @@ class Server:
         chosen: Config | None = None,
         where: Locations | None = None,
     ) -> None:
-        """`where`: the folders of `home`, if they are not those that SESSIOND_HOME would give it."""
+        """Start the background tasks.
+
+        Args:
+            hub: The hub.
+            home: The home folder of the daemon, as `server/status` reports it.
+            socket_path: The path of the Unix socket. None: there is none.
+            chosen: The configuration. None: the default.
+            where: The folders of `home`, if they are not those that `SESSIOND_HOME` implies.
+
+        """
         self.hub = hub
         self.where = where or places({"SESSIOND_HOME": home})
         self.chosen = chosen or Config()
@@ -70,10 +82,10 @@ class Server:
         self._entering: set[Client] = set()
         self.routes = ROUTES
         self.arriving: dict[str, list[Arrival[Client]]] = {}
-        """Appends to sessions that are being opened, by the id they name, in the order in which they came."""
+        """Appends to sessions that are being opened, by session id, in the order of their arrival."""
         self.stopping = asyncio.Event()
         self.ending = False
-        """From now on everything is refused with `draining`, since the hub lets go of what it would be asked of."""
+        """Whether every request is refused with `draining`, because the hub is closing."""
         self.lsp_loaded = False
         self._tasks: set[asyncio.Task[Any]] = set()
         self._writes: set[asyncio.Task[Any]] = set()
@@ -88,11 +100,11 @@ class Server:
     # --- clients ---------------------------------------------------------------------------------------
 
     def attach(self, sock: socket.socket) -> None:
-        """Serve an accepted, non-blocking socket whose other end is this user, or tell it that there is no room."""
+        """Serve an accepted, non-blocking socket whose peer is this user, or refuse it if the limit is reached."""
         self.let_in(sock, b"")
 
     def let_in(self, sock: socket.socket, said: bytes) -> None:
-        """The same for a client who came over TCP and has shown the token, in what was `said` so far."""
+        """Serve a socket as `attach` does. `said`: Bytes that were read from an authenticated TCP client."""
         if len(self.clients) + len(self._entering) >= self.most_clients and not self._let_a_silent_one_go():
             admission.turn_away(sock, self.most_clients)
             return
@@ -115,7 +127,10 @@ class Server:
             self._entering.discard(client)
 
     def _let_a_silent_one_go(self) -> bool:
-        """Make a place: whoever has said nothing since it came may be half of a connection that nobody uses."""
+        """Disconnect a client that has sent nothing since it connected. Returns False if there is none.
+
+        Such a connection may be a remnant that no program uses.
+        """
         since = time.monotonic() - admission.SILENT_SECONDS
         for client in list(self.clients.values()):
             if not client.connection.has_received and client.came_at < since:
@@ -125,12 +140,12 @@ class Server:
         return False
 
     def attached(self, client: Client) -> None:
-        """A client can be reached now."""
+        """A client can now receive messages."""
         self._entering.discard(client)
         self.clients[client.client_id] = client
 
     def rename(self, client: Client, client_id: str) -> None:
-        """A client says what it is called; a name that is taken by another connection gets a suffix."""
+        """Give a client the id that it asks for. If another connection has that id, it gets a suffix."""
         if client_id in self.clients and self.clients[client_id] is not client:
             client_id = f"{client_id[:100]}~{client.client_id[2:]}"
         del self.clients[client.client_id]
@@ -144,29 +159,29 @@ class Server:
         self.clients[client_id] = client
 
     def detached(self, client: Client) -> None:
-        """A client is gone. Its drafts stay: it may have crashed, and will be back."""
+        """A client is gone. Its draft sessions stay: it may have crashed and may reconnect."""
         self.clients.pop(client.client_id, None)
         for live in self.hub.open_sessions():
             live.holders.discard(client.client_id)
             live.subscribers.remove(client.client_id)
 
     def tell_all(self, notification: m.Notification[Any], note: t.Wire) -> None:
-        """Tell every client that has to do with sessions; a plain LSP client could make nothing of it."""
+        """Notify every client that uses sessions. Plain LSP clients do not know these notifications."""
         body = encode_notification(notification.name, note)
         for client in self.clients.values():
             if client.knows_sessions and client.wants(notification.name):
                 client.send(body)
 
     def tell_all_soon(self, notification: m.Notification[Any], note: t.Wire) -> None:
-        """Tell all once the reply to whoever caused it is on its way."""
+        """Notify all after the response to the request that is being handled."""
         asyncio.get_running_loop().call_soon(self.tell_all, notification, note)
 
     def tell_created_soon(self, live: LiveSession, origin: t.Origin) -> None:
-        """Tell all of a new session, as `tell_all_soon`."""
+        """Notify all of a new session, as `tell_all_soon` does."""
         self.tell_all_soon(m.CREATED, t.CreatedNote(session=self.hub.info(live), origin=origin))
 
     def tell_deleted_soon(self, gone: t.DeleteResult, reason: str | None, origin: t.Origin) -> None:
-        """Tell all that a session went to the trash, as `tell_all_soon`."""
+        """Notify all that a session was moved to the trash, as `tell_all_soon` does."""
         note = t.DeletedNote(session_id=gone.session_id, trashed=gone.trashed, origin=origin, reason=reason)
         self.tell_all_soon(m.DELETED, note)
 
@@ -181,31 +196,31 @@ class Server:
         return summary_requests.summarizers(self.clients.values(), live, asker)
 
     async def make_bridge(self, client: Client) -> Bridge:
-        """The LSP side of a client. pygls is imported in a thread: half a second would stall everybody."""
+        """Return the LSP side of a client. pygls is imported in a thread, because that takes half a second."""
         make: Callable[[Client], Bridge] = await asyncio.to_thread(_import_bridge)
         self.lsp_loaded = True
         return make(client)
 
     @property
     def fair_outbox(self) -> int:
-        """Bytes that may be queued for one client if all of them are to be sent as many."""
+        """Bytes that may be queued for one client if the same number is queued for all."""
         return self.outboxes.most // (4 * max(1, len(self.clients)))
 
-    # --- life ------------------------------------------------------------------------------------------
+    # --- life cycle ------------------------------------------------------------------------------------
 
     @property
     def busy(self) -> bool:
-        """Whether clients are attached, something is not on disk yet, or a summary is being written."""
+        """Whether clients are attached, a write is not on disk yet, or a summary is being written."""
         return bool(self.clients or self._writes) or any(
             live.pending or live.engaged for live in self.hub.open_sessions()
         )
 
     def listens_at(self, path: str, tcp: str | None) -> None:
-        """The socket is where the service manager put it, or at the usual place."""
+        """Record the addresses of the listeners. The service manager may have chosen the path of the socket."""
         self.socket, self.tcp = path, tcp
 
     def configure(self, chosen: Config) -> list[str]:
-        """Follow another configuration. Returns the tables that changed and that only a new daemon follows."""
+        """Apply another configuration. Returns the changed tables that take effect only after a restart."""
         before, self.chosen = self.chosen, chosen
         self.most_clients = admission.most_clients(chosen.limits.max_clients)
         self.room.grow(chosen.limits.max_held)
@@ -218,14 +233,14 @@ class Server:
         return ["roots"] * roots + ["listen.tcp"] * tcp
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Run something in the background; it is cancelled with the server."""
+        """Run a coroutine in the background. It is cancelled with the server."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task
 
     def spawn_write(self, work: Coroutine[Any, Any, Any]) -> None:
-        """As `spawn`, for what is finished whoever goes away: until then the daemon is busy."""
+        """Run a coroutine that completes even if its client disconnects. Until then the daemon is busy."""
         task = self.spawn(work)
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
@@ -236,11 +251,11 @@ class Server:
             log.error("a background task failed", exc_info=task.exception())
 
     def stop_soon(self) -> None:
-        """Stop once the reply that announces it is on its way."""
+        """Stop after the response to the request that is being handled."""
         asyncio.get_running_loop().call_soon(self.stopping.set)
 
     def drain(self, within: float) -> None:
-        """Take no more writes from now on, and stop once what is being answered is, or after `within` seconds."""
+        """Refuse further writes, and stop when no request is in flight, or after `within` seconds."""
         self.hub.draining = True
         self.spawn(self._drain(within))
 
@@ -249,7 +264,7 @@ class Server:
         self.stopping.set()
 
     async def _answer_the_last(self, within: float) -> None:
-        """Wait, but not for ever, until each client has had all its answers once."""
+        """Wait until each client has had no request in flight at least once, or until `within` seconds have passed."""
         loop = asyncio.get_running_loop()
         deadline, waiting = loop.time() + within, list(self.clients.values())
         while loop.time() < deadline:
@@ -259,7 +274,7 @@ class Server:
             await asyncio.sleep(_STEP)
 
     async def close(self) -> None:
-        """Put everything on disk and cut the clients off, also when the disk refuses (then it raises)."""
+        """Write everything to disk and disconnect the clients. Raises if the disk fails, after disconnecting them."""
         self.hub.draining = True
         try:
             await self.hub.give_up_jobs()
@@ -295,9 +310,9 @@ class Server:
             self.outboxes.sweep()
 
     async def _keep(self) -> None:
-        """Do what `[keep]` asks for, now and then; by default it asks for nothing.
+        """Apply the retention policy of `[keep]` regularly. By default there is none.
 
-        Not at once: whoever had a session open before a restart has it open again by then.
+        The first run is delayed, so that clients have reopened their sessions after a restart of the daemon.
         """
         chosen = self.chosen.keep
         policy = Policy(chosen.max_age, chosen.max_sessions or None, frozenset(chosen.tags))

@@ -125,7 +125,7 @@ def _recorded(
 
     def done(answer: Outcome | Exception) -> None:
         if outcome.done():
-            return  # the request was cancelled
+            return  # the waiting task was cancelled
         if isinstance(answer, Exception):
             outcome.set_exception(answer)
         else:

@@ -1,1 +1,1 @@
-"""The only home of pygls and lsprotocol: a bridge for each LSP client, and one feature a file."""
+"""The LSP side, the only package that uses pygls and lsprotocol: a bridge per client, one feature per file."""

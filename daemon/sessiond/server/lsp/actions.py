@@ -1,4 +1,4 @@
-"""`textDocument/codeAction`: the commands that make sense on a line, and what helps against a problem there."""
+"""`textDocument/codeAction`: the commands for the entry on a line, and quick fixes for its problems."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -20,12 +20,12 @@ LABEL_LENGTH: Final = 40
 
 
 def register(editor: Editor) -> None:
-    """Offer the feature to one editor."""
+    """Register the feature for one editor."""
 
     async def actions(params: types.CodeActionParams) -> list[types.CodeAction | types.Command]:
         async with editor.documents.at(params.text_document.uri) as document:
             if document is None or document.path is None:
-                return []  # what is not on disk yet cannot be branched from
+                return []  # an entry that is not on disk cannot be branched from
             found = [*_fixes(document, params), *_on_entry(editor, document, params.range.start.line)]
         only = [str(getattr(it, "value", it)) for it in params.context.only or [""]]
         found = [it for it in found if any(_is_of(str(it.kind), kind) for kind in only)]
@@ -38,12 +38,12 @@ def register(editor: Editor) -> None:
 
 
 def default_label(document_text: str) -> str:
-    """A label for an entry that nobody has named: its first words."""
+    """Return a label for an entry without one: its first words."""
     return preview.one_line(document_text, LABEL_LENGTH)
 
 
 def _fixes(document: Document, params: types.CodeActionParams) -> Iterator[types.CodeAction]:
-    """The one thing that is safe whatever is wrong: what can be read goes on elsewhere, the file stays."""
+    """Yield the fix that is safe for any problem: a fork of the readable entries. The file does not change."""
     ours = [it for it in params.context.diagnostics if it.source == SOURCE]
     if ours and document.tree.count_entries():
         title = "Fork what can be read into a new session; this file stays as it is"
@@ -91,5 +91,5 @@ def _action(
 
 
 def _is_of(kind: str, asked: str) -> bool:
-    """Whether a kind is the one that is asked for, or one below it."""
+    """Return whether a kind is the requested one, or below it."""
     return asked == "" or kind == asked or kind.startswith(f"{asked}.")

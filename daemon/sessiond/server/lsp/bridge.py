@@ -1,7 +1,7 @@
-"""One pygls object per client, fed by our own framing, writing through our own connection.
+"""The bridge between a client and its pygls object. It replaces the framing and the transport of pygls.
 
-pygls keeps what it is good at: the life cycle, capabilities, features and the LSP types. Its transports, its
-JSON loop, its `exit` and its namedtuples are not used (decision 0002).
+pygls provides the life cycle, capabilities, features and the LSP types. Its transports, its JSON loop, its `exit` and
+its namedtuples are not used (decision 0002).
 """
 
 import contextlib
@@ -56,12 +56,12 @@ _KINDS: Final = {code: kind for kind, code in wire.CODES.items() if code < 0}
 _ENCODINGS: Final[dict[str, Encoding]] = {it: it for it in ("utf-8", "utf-16", "utf-32")}
 
 log = logging.getLogger(__name__)
-# pygls writes every message at INFO; transcripts do not belong into a log.
+# pygls logs every message at INFO, and the log must not contain transcripts.
 logging.getLogger("pygls").setLevel(logging.CRITICAL)
 
 
 class _Asked(msgspec.Struct):
-    """Of a message, whether and how it must be answered."""
+    """The part of a message that says whether and how it must be answered."""
 
     id: str | int | None = None
     method: str | None = None
@@ -95,14 +95,14 @@ class LspBridge:
             listens.register(editor, self._live)
 
     def feed(self, body: bytes) -> None:
-        """Hand a message to pygls; a request always gets a reply, and no message harms anybody."""
+        """Pass a message to pygls. A request always gets a response, and an invalid message has no other effect."""
         asked = _decode_asked(body)
         if asked.id is None and self._syncing.take(asked.method, body):
             return
         try:
-            # Top level only: pygls itself would restructure whatever holds a "jsonrpc" key.
+            # Top level only: pygls itself would structure every object that has a "jsonrpc" key.
             message = self._protocol.structure_message(msgspec.json.decode(body))
-        except Exception as error:  # noqa: BLE001 - pygls and cattrs raise what they like about bad params
+        except Exception as error:  # noqa: BLE001 - pygls and cattrs raise many types for invalid params
             if asked.id is not None and asked.method is not None:
                 reason = str(getattr(error, "message", "")) or "The params are not what the method takes."
                 self._protocol.refuse(asked.id, wire.INVALID_PARAMS, reason)
@@ -110,22 +110,22 @@ class LspBridge:
             self._protocol.handle_message(message)
 
     def feed_response(self, id: RequestId | None, body: bytes) -> None:
-        """Hand over a response to something that pygls asked; any other would end a request in its work."""
+        """Pass on a response to a request of pygls. Others are dropped: pygls would end a request with them."""
         if id is not None and id in self._protocol.asked:
             self._protocol.asked.remove(id)
             self.feed(body)
 
     def close(self) -> None:
-        """The client is gone: nothing of it is kept."""
+        """The client is gone: release everything that belongs to it."""
         self._leave()
         self._live.close()
-        for future in list(self._protocol._request_futures.values()):  # noqa: SLF001 - pygls has no way to say this
+        for future in list(self._protocol._request_futures.values()):  # noqa: SLF001 - pygls has no public method for this
             future.cancel()
         self._server.shutdown()  # type: ignore[no-untyped-call]  # pygls does not annotate it
 
 
 class _Server(LanguageServer):
-    """pygls' server; what goes wrong while nobody waits for an answer is for our log, not for a message box."""
+    """The pygls server. Errors in notifications go to the daemon's log, not to a message box of the editor."""
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         if source is not FeatureRequestError:
@@ -133,15 +133,15 @@ class _Server(LanguageServer):
 
 
 class _Protocol(LanguageServerProtocol):
-    """pygls' protocol with our connection as its wire."""
+    """The pygls protocol. It sends over the connection of the client."""
 
     client: Client
     editor: Editor
     asked: set[RequestId]
-    """Ids of requests to the editor. pygls makes texts, our own connection numbers: they cannot meet."""
+    """Ids of requests to the editor. pygls uses strings and the connection uses integers, so they cannot collide."""
 
     def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
-        # pygls caches this per object and so keeps every client for ever.
+        # pygls caches this per object, and its cache would reference every client forever.
         return types.METHOD_TO_TYPES.get(method, (None,))[0]
 
     def get_result_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
@@ -155,7 +155,7 @@ class _Protocol(LanguageServerProtocol):
                 self.asked.add(message["id"])
             self.client.connection.send_body(body)
         else:
-            # A request that was cancelled may be answered twice by pygls; the second answer goes nowhere.
+            # pygls may answer a cancelled request twice. The second response is dropped.
             with contextlib.suppress(NotAwaited):
                 self.client.connection.reply_body(message["id"], body)
             self.client.answered()
@@ -174,7 +174,7 @@ class _Protocol(LanguageServerProtocol):
             self.refuse(msg_id, error.code, error.message, data)
 
     def refuse(self, msg_id: str | int, code: int, message: str, data: wire.ErrorData | None = None) -> None:
-        """Answer a request with an error in our own form, without pygls' traceback."""
+        """Respond to a request with an error in the daemon's form, without the traceback of pygls."""
         data = data or wire.ErrorData(kind=_KINDS.get(code, "internal"), retryable=False)
         with contextlib.suppress(NotAwaited):
             self.client.connection.fail(msg_id, code, message, data)

@@ -1,6 +1,7 @@
-"""`workspace/executeCommand`: branch, fork, label, open, export, compact, for editors without methods of ours.
+"""`workspace/executeCommand`: branch, fork, label, open, export, compact, for editors without sessiond's methods.
 
-Each takes one object: `path` or `sessionId` (and `entryId`); what an editor cannot ask a person for has a default.
+Each command takes one object: `path` or `sessionId`, and `entryId`. Values that an editor cannot ask its user for have
+defaults.
 """
 
 import asyncio
@@ -25,12 +26,12 @@ from sessiond.session.content import preview
 from sessiond.store.files import paths
 
 PATIENCE_SECONDS: Final = 300.0
-"""How long a person may think about a label."""
+"""Limit of the time in which the user chooses a label."""
 _EXTENSIONS: Final = {"markdown": "md", "html": "html", "nova": "json"}
 
 
 class CommandArguments(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """What a command is told. `uri` is for `sessiond.open` only, and then enough."""
+    """The arguments of a command. `uri` is only for `sessiond.open`, which then needs no other argument."""
 
     path: str | None = None
     session_id: str | None = None
@@ -43,7 +44,7 @@ class CommandArguments(msgspec.Struct, rename="camel", forbid_unknown_fields=Tru
 
 
 def register(editor: Editor) -> None:
-    """Offer the commands to one editor."""
+    """Register the commands for one editor."""
     commands = _Commands(editor)
     for name, run in commands.all():
         _offer(editor, name, run)
@@ -51,7 +52,7 @@ def register(editor: Editor) -> None:
 
 def _offer(editor: Editor, name: str, run: Callable[[CommandArguments], Awaitable[Any]]) -> None:
     async def command(*arguments: Any) -> Any:
-        # What has begun is finished, whoever cancels: a log is written.
+        # A command that has begun completes even if it is cancelled, because it writes to a log.
         work = asyncio.get_running_loop().create_task(editor.refusing(_run(editor, arguments, run)))
         work.add_done_callback(lambda done: None if done.cancelled() else done.exception())
         return await asyncio.shield(work)
@@ -66,7 +67,9 @@ async def _run(
         about = msgspec.convert(arguments[0] if arguments else {}, CommandArguments)
     except msgspec.ValidationError as error:
         raise IncompatibleParams(f"the argument is an object: {error}") from None
-    await editor.client.dispatcher.order.until_written()  # a person means what was sent before the command
+    await (
+        editor.client.dispatcher.order.until_written()
+    )  # the command applies to the state after all earlier writes
     return await run(about)
 
 
@@ -75,7 +78,7 @@ class _Commands:
         self._editor = editor
 
     def all(self) -> list[tuple[str, Callable[[CommandArguments], Awaitable[Any]]]]:
-        """Every command by its name."""
+        """Return all commands by name."""
         return [
             (names.BRANCH, self._branch), (names.FORK, self._fork), (names.LABEL, self._label),
             (names.OPEN, self._open), (names.EXPORT, self._export), (names.COMPACT, self._compact),
@@ -98,7 +101,7 @@ class _Commands:
         params = t.ForkParams(
             session_id=source.session_id, leaf_id=about.entry_id or UNSET, cwd=cwd, title=about.title
         )
-        # As `session/fork`, but it does not subscribe: an editor could make nothing of our notifications.
+        # As `session/fork`, without a subscription: such an editor does not know sessiond's notifications.
         live = await editor.hub.fork(source, params)()
         live.awaits_holder = False
         editor.client.server.tell_created_soon(live, editor.client.origin)
@@ -120,7 +123,10 @@ class _Commands:
         return msgspec.to_builtins(await self._editor.ask(m.LABEL, params))
 
     async def _choose(self, text: str) -> str | None:
-        """The label that a person chooses, where the editor can ask; else the first words."""
+        """Return the label that the user chooses. If the editor cannot ask, it is the first words of the entry.
+
+        None if the user chooses none within `PATIENCE_SECONDS`.
+        """
         editor = self._editor
         if editor.declares("window.show_message") is None:
             return text
@@ -154,7 +160,7 @@ class _Commands:
         return msgspec.to_builtins(exported)
 
     def _place(self, live: LiveSession, format: str) -> str:
-        """Where an export goes that was given no place: a folder of ours, never one of the person's."""
+        """Return the default path of an export. It lies in a folder of the daemon, never in one of the user."""
         folder = Path(self._editor.client.server.home) / paths.EXPORTS
         make_private(str(folder))
         return str(folder / f"{live.session_id}.{_EXTENSIONS.get(format, 'jsonl')}")
@@ -172,7 +178,10 @@ class _Commands:
             self._show_uri(uri_of(path), path, what, line)
 
     def _show_uri(self, uri: str, name: str, what: str, line: int) -> None:
-        """Show a document, or say where it is. Nobody waits: an editor may do one thing after the other."""
+        """Show a document, or a message with its location.
+
+        This does not wait, because some editors process one message at a time.
+        """
         if not self._editor.can("window.show_document.support"):
             self._say(f"{what} {name}")
             return

@@ -1,4 +1,4 @@
-"""`textDocument/completion`: the ids of entries where a field names one, with what each says."""
+"""`textDocument/completion`: ids of entries, in fields that refer to an entry."""
 
 import re
 from typing import Any, Final
@@ -18,7 +18,7 @@ _REST_OF_ID: Final = re.compile(rb"[A-Za-z0-9_-]*")
 
 
 def register(editor: Editor) -> None:
-    """Offer the feature to one editor."""
+    """Register the feature for one editor."""
 
     async def complete(params: types.CompletionParams) -> types.CompletionList | None:
         async with editor.documents.at(params.text_document.uri) as document:
@@ -55,7 +55,10 @@ def register(editor: Editor) -> None:
 
 
 def _rows(document: Document, prefix: str, line: int) -> Steps[tuple[list[int], bool]]:
-    """The newest entries whose ids begin so, but not the one on this line; and whether there are more."""
+    """Return the newest entries whose ids begin with `prefix`, and whether there are more.
+
+    The entry on `line` is excluded.
+    """
     tree, found = document.tree, list[int]()
     own = document.row_at(line)
     for row in range(document.rows - 1, 0, -1):

@@ -1,4 +1,4 @@
-"""`textDocument/definition`: from an entry to its parent, from an id to its entry, from a header to another session."""
+"""`textDocument/definition`: the parent of an entry, the entry of an id, the parent session of a header."""
 
 from lsprotocol import types
 
@@ -10,7 +10,7 @@ from sessiond.session.tree.tree import HEADER, NONE
 
 
 def register(editor: Editor) -> None:
-    """Offer the feature to one editor."""
+    """Register the feature for one editor."""
 
     async def definition(
         params: types.DefinitionParams,
@@ -53,7 +53,7 @@ async def _parent_session(editor: Editor, document: Document) -> types.Location 
 
 
 async def parent_session_uri(editor: Editor, document: Document) -> str | None:
-    """Where the session lies that a header names as its parent, by path or by id."""
+    """Return the URI of the session that a header names as its parent, by path or by id, or None."""
     header = document.tree.header
     named = None if header is None else header.parent_session
     if not named:
@@ -64,4 +64,4 @@ async def parent_session_uri(editor: Editor, document: Document) -> str | None:
         ref = await editor.hub.ref_of(named)
     except HubError:
         return None
-    return uri_of(ref) if ref.startswith("/") else None  # one in memory lies nowhere
+    return uri_of(ref) if ref.startswith("/") else None  # an ephemeral session has no file

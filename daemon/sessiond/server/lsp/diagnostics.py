@@ -1,4 +1,4 @@
-"""`textDocument/publishDiagnostics` and `textDocument/diagnostic`: every problem that the core reports of a file."""
+"""`textDocument/publishDiagnostics` and `textDocument/diagnostic`: the problems of a session file."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _SEVERITIES: Final = {"error": types.DiagnosticSeverity.Error, "warning": types.
 
 
 def register(editor: Editor) -> None:
-    """Offer to answer when asked; an editor that never asks is told (`live`)."""
+    """Register pull diagnostics for one editor. Editors without them receive push diagnostics (`live`)."""
 
     async def asked(params: types.DocumentDiagnosticParams) -> types.RelatedFullDocumentDiagnosticReport:
         return types.RelatedFullDocumentDiagnosticReport(
@@ -31,7 +31,10 @@ def register(editor: Editor) -> None:
 
 
 async def diagnostics(editor: Editor, uri: str) -> list[types.Diagnostic]:
-    """What is wrong with a session file; nothing for a file that is none, and where it is not wanted."""
+    """Return the problems of a session file.
+
+    Empty for other files, and if the editor's options exclude diagnostics.
+    """
     if not editor.wishes.diagnostics:
         return []
     async with editor.documents.at(uri) as document:
@@ -72,7 +75,7 @@ def _diagnostic(
     tree = document.tree
     whole = 0 <= row < tree.committed and (row > 0 or tree.line(0) == problem.line - 1)
     if whole and row >= document.rows:
-        return None  # the editor does not show it yet
+        return None  # the editor does not show this row yet
     line = document.line_of(row) if whole and row else problem.line - 1
     raw = document.raw_line(line)
     related = [
@@ -93,7 +96,7 @@ def _diagnostic(
 
 
 def _twins(document: Document, rows: list[int]) -> Steps[dict[str, list[int]]]:
-    """The rows of the ids that stand twice, by id."""
+    """Return the rows of ids that occur twice, by id."""
     tree = document.tree
     found: dict[str, list[int]] = {tree.id(row) or "": [] for row in rows}
     for row in range(tree.committed if found else 0):

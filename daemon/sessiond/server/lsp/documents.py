@@ -1,7 +1,7 @@
-"""The session files that an editor looks at: as they lie on disk, as the hub has them open, or as it edits them.
+"""The session files that an editor reads: from disk, from an open session, or from the text being edited.
 
-A text that is as its file begins stands for the file: what others have added since counts, though the editor
-does not show it yet. A text that differs is read as it is, and leads to nothing on disk.
+If a text equals the start of its file, the file is used: entries that others have added since then are included,
+although the editor does not show them yet. If a text differs, the text itself is read, and no file is used.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from sessiond.store.errors import LogNotFound, StorageFailed
 from sessiond.store.memory import MemoryStore
 
 KEPT: Final = 4
-"""Files whose rows are kept between two questions of one editor."""
+"""Files whose rows stay in memory between two requests of one editor."""
 
 _Stamp = tuple[int, int, int, int]
 
@@ -44,7 +44,7 @@ class _Kept:
 
 
 class Document:
-    """One session file, for the time of one question."""
+    """One session file, for the duration of one request."""
 
     def __init__(
         self, uri: str, session: LoadedSession, encoding: Encoding, *, text: OpenText | None, path: str | None
@@ -53,13 +53,13 @@ class Document:
         self.session = session
         self.tree = session.tree
         self.path = path
-        """The file that the editor shows, None when it shows something else by now."""
+        """The file that the editor shows. None if the text differs from the file."""
         self.encoding = encoding
         self._text = text
 
     @property
     def session_id(self) -> str:
-        """The id in the header, or what the file's name says."""
+        """The id in the header, or else in the file's name."""
         if isinstance(self.session, LiveSession):
             return self.session.session_id
         header = self.tree.header
@@ -67,13 +67,13 @@ class Document:
 
     @property
     def version(self) -> object:
-        """What is equal as long as nothing has changed: no row, no leaf, and not the text."""
+        """A value that stays equal as long as the rows, the leaf and the text do not change."""
         tree = self.tree
         return tree, tree.committed, tree.leaf, tree.end, None if self._text is None else self._text.version
 
     @property
     def rows(self) -> int:
-        """How many rows the editor can show: those behind the end of its text are none of them."""
+        """The number of rows that the editor can show. Rows after the end of its text are not counted."""
         if self._text is None or self._text.data is None or self.path is None:
             return self.tree.committed
         shown = len(self._text.data)
@@ -87,7 +87,7 @@ class Document:
         return low
 
     def row_at(self, line: int) -> int | None:
-        """The row that stands on a line, the header and damaged lines included."""
+        """Return the row on a line. The header and damaged lines are rows, too."""
         if self._text is not None and self._text.data is not None:
             if not 0 <= line < len(self._text.starts):
                 return None
@@ -96,18 +96,18 @@ class Document:
         return row if 0 <= row < self.rows and (row or self.tree.header is not None) else None
 
     def line_of(self, row: int) -> int:
-        """The line on which a row stands."""
+        """Return the line of a row."""
         if self._text is not None and self._text.data is not None:
             return self._text.line_at(self.tree.span(row)[0])
         return self.tree.line(row)
 
     def raw(self, row: int) -> bytes:
-        """The line of a row as it stands there, without its end."""
+        """Return the line of a row in bytes, without its line end."""
         start, end = self.tree.span(row)
         return position.without_end(self.session.log.read(start, end))
 
     def raw_line(self, line: int) -> bytes:
-        """A line as it stands there, whatever it holds."""
+        """Return a line in bytes, whatever its content."""
         if self._text is not None and self._text.data is not None:
             return self._text.line(line)
         row = line - self.tree.line(0)
@@ -116,28 +116,28 @@ class Document:
         return position.without_end(self.tree.tail) if row == self.tree.committed else b""
 
     def range_in(self, row: int, start: int, end: int) -> types.Range:
-        """The range of some bytes of a row's line."""
+        """Return the range of the bytes from `start` to `end` in a row's line."""
         return self.range_on(self.line_of(row), self.raw(row), start, end)
 
     def range_on(self, line: int, raw: bytes, start: int, end: int) -> types.Range:
-        """The range of some bytes of a line."""
+        """Return the range of the bytes from `start` to `end` in a line."""
         return types.Range(
             types.Position(line, position.character(raw, start, self.encoding)),
             types.Position(line, position.character(raw, end, self.encoding)),
         )
 
     def range_of(self, row: int) -> types.Range:
-        """The range of a row's whole line."""
+        """Return the range of a row's whole line."""
         raw = self.raw(row)
         return self.range_on(self.line_of(row), raw, 0, len(raw))
 
     def offset(self, raw: bytes, character: int) -> int:
-        """The byte of a line that a character is at."""
+        """Return the byte offset of a character in a line."""
         return position.byte(raw, character, self.encoding)
 
 
 class Documents:
-    """What one editor has open, and what is kept of the files it asks about."""
+    """The texts that one editor has open, and a cache of the files that it requests."""
 
     def __init__(self, hub: Hub) -> None:
         self.texts: dict[str, OpenText] = {}
@@ -150,11 +150,11 @@ class Documents:
 
     @contextlib.asynccontextmanager
     async def at(self, uri: str) -> AsyncIterator[Document | None]:
-        """The session at an address, only to be looked at; None for anything that is no session."""
+        """Yield the session at a URI, for reading only. None if there is no session."""
         text = self.texts.get(uri)
         path = path_of(uri)
         if text is not None and text.data is None and text.changed:
-            yield None  # it is too large to be kept, and no longer what the file holds
+            yield None  # the text is not in memory because it is too large, and it differs from the file
             return
         async with contextlib.AsyncExitStack() as stack:
             found = await self._on_disk(stack, uri, path, text)
@@ -167,7 +167,7 @@ class Documents:
             yield found
 
     async def foreign_program(self, uri: str) -> ForeignProgram | None:
-        """Return the program whose session file an editor shows; None for a session, and for any other text."""
+        """Return the program whose session file an editor shows. None for a session, and for any other text."""
         text, path = self.texts.get(uri), path_of(uri)
         if text is not None and text.data is not None:
             data = text.data
@@ -191,7 +191,7 @@ class Documents:
         return document if text is None or text.data is None or self._shows(uri, text, session) else None
 
     def _shows(self, uri: str, text: OpenText, session: LoadedSession) -> bool:
-        """Whether a text is how the file begins, but for a last newline that an editor may add."""
+        """Return whether a text equals the start of the file. A last newline that the editor added is ignored."""
         tree, data = session.tree, text.data or b""
         matched = self._matched.get(uri)
         if matched is None or matched[0] is not text.version or matched[1] is not tree:
@@ -203,7 +203,7 @@ class Documents:
         return True
 
     async def _load(self, session: LoadedSession) -> None:
-        """Read a file that nobody has open, unless it is as it was when it was read last."""
+        """Load a session that is not open, unless its file has not changed since the last time."""
         ref = session.log.ref
         stamp = _stamp(ref)
         one_at_a_time = self._loading.setdefault(ref, asyncio.Lock())
@@ -228,7 +228,7 @@ class Documents:
         return known[1]
 
     def forget(self, uri: str) -> None:
-        """The editor has closed a text."""
+        """The editor has closed a text: release it."""
         self.texts.pop(uri, None)
         self._buffers.pop(uri, None)
         self._matched.pop(uri, None)
@@ -240,7 +240,7 @@ def _program_of(path: str) -> ForeignProgram | None:
 
 
 def path_of(uri: str) -> str | None:
-    """The path of a `file` address, or None for any other."""
+    """Return the path of a `file` URI, or None for any other."""
     try:
         parts = urlsplit(uri)
         path = unquote(parts.path, errors="surrogateescape") if parts.scheme == "file" else ""
@@ -250,10 +250,10 @@ def path_of(uri: str) -> str | None:
 
 
 def uri_of(path: str) -> str:
-    """The `file` address of an absolute path."""
+    """Return the `file` URI of an absolute path."""
     return Path(path).as_uri()
 
 
 def _stamp(path: str) -> _Stamp:
-    at = os.stat(path)  # noqa: PTH116 - a quick look, for the four numbers
+    at = os.stat(path)  # noqa: PTH116 - faster, for four numbers
     return at.st_dev, at.st_ino, at.st_size, at.st_mtime_ns

@@ -1,4 +1,4 @@
-"""One editor: what it can, what it wants, and how a feature answers it."""
+"""One editor: its capabilities, its options, and how features are registered."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ R = TypeVar("R", bound=t.Wire)
 
 
 class Refused(JsonRpcException):
-    """WriteBlock a request as the daemon refuses its own; `data` is an `ErrorData`."""
+    """Raised to fail a request with the daemon's error for `error`. `data` is an `ErrorData`."""
 
     def __init__(self, error: Exception) -> None:
         code, message, data = errors.explain(error)
@@ -38,16 +38,21 @@ class Editor:
         self.wishes = client.lsp_options
 
     def declares(self, capability: str) -> Any:
-        """What it has declared of a capability, named as in lsprotocol with dots; None for nothing."""
+        """Return the value that the editor declares for a capability, or None.
+
+        Args:
+            capability: The name of lsprotocol, with dots.
+
+        """
         declared: Any = get_capability(self.server.client_capabilities, capability, None)
         return declared
 
     def can(self, capability: str) -> bool:
-        """Whether it has declared that it can do something."""
+        """Return whether the editor declares a capability."""
         return bool(self.declares(capability))
 
     def offer(self, method: str, answer: Callable[[P], Awaitable[Any]], options: Any = None) -> None:
-        """Answer a method. What goes wrong is told as everywhere (`server.errors`)."""
+        """Register the handler of a method. Its exceptions become errors as everywhere (`server.errors`)."""
 
         async def answered(params: Any) -> Any:
             return await self.refusing(answer(params))
@@ -55,7 +60,7 @@ class Editor:
         self.server.feature(method, options)(answered)
 
     async def refusing(self, work: Awaitable[Any]) -> Any:
-        """The outcome of some work. Raises `Refused` for all that goes wrong."""
+        """Return the result of some work. Raises `Refused` for its exceptions."""
         try:
             return await work
         except (asyncio.CancelledError, JsonRpcException):
@@ -64,6 +69,6 @@ class Editor:
             raise Refused(error) from error
 
     async def ask(self, method: m.Method[Q, R], params: Q) -> R:
-        """What one of the daemon's own methods answers, for an editor that does not know them."""
+        """Call one of the daemon's own methods on behalf of the editor, and return its result."""
         answer: R = await self.client.dispatcher.ask(self.client.server.routes[method.name], params)
         return answer

@@ -1,4 +1,4 @@
-"""`workspace/textDocumentContent` (LSP 3.18): the document of an entry at its `sessiond:` address."""
+"""`workspace/textDocumentContent` (LSP 3.18): the document of an entry at its `sessiond:` URI."""
 
 from lsprotocol import types
 
@@ -11,7 +11,7 @@ OPTIONS = types.TextDocumentContentOptions(schemes=[SCHEME])
 
 
 def register(editor: Editor) -> None:
-    """Offer the feature to one editor; the bridge names the scheme among the capabilities."""
+    """Register the feature for one editor. The bridge adds the scheme to the capabilities."""
 
     async def content(params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
         named = named_by(params.uri)

@@ -1,6 +1,6 @@
-"""The texts of an entry's own fields in its line: where `parentId` and its like stand, in bytes.
+"""Finds the text fields of an entry, such as `parentId`, in the bytes of its line.
 
-A line is looked at as it stands, also when it is half written: what was read until something is wrong counts.
+A line may be incomplete or invalid: the fields before the first error are found.
 """
 
 import re
@@ -11,10 +11,10 @@ from typing import Final
 import msgspec
 
 TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]')
-"""Of JSON what has a place in it: texts and signs."""
+"""The JSON tokens that have a position: strings and punctuation."""
 _HALF: Final = re.compile(rb'"([A-Za-z]+)"\s*:\s*"([^"\\]*)$')
 MAX_TOKENS: Final = 20_000
-"""An entry's own fields come first, but for a few behind the message; no line may hold everybody up."""
+"""Limit of tokens that are read in a line. An entry's own fields come first, but for a few after the message."""
 _LONGEST_ID: Final = 500
 
 _text = msgspec.json.Decoder(str).decode
@@ -22,7 +22,7 @@ _text = msgspec.json.Decoder(str).decode
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of an entry that holds a text. `start` and `end` are the bytes between its quotes."""
+    """A field of an entry with a text value. `start` and `end` are the byte offsets between its quotes."""
 
     name: str
     value: str
@@ -31,17 +31,17 @@ class Field:
 
 
 def own_fields(line: bytes) -> dict[str, Field]:
-    """The fields of the outermost object that hold texts, by name; of two with one name the last."""
+    """Return the text fields of the outermost object by name. If a name occurs twice, the last one is returned."""
     return {field.name: field for field in _own_fields(line)}
 
 
 def field_at(line: bytes, offset: int) -> Field | None:
-    """The field whose text (or its quotes) a byte belongs to."""
+    """Return the field whose text, or one of its quotes, is at a byte offset."""
     return next((it for it in _own_fields(line) if it.start - 1 <= offset <= it.end + 1), None)
 
 
 def half_written(before: bytes) -> tuple[str, bytes] | None:
-    """The field that is being written at the end of some bytes, and what there is of its text."""
+    """Return the name of the unfinished field at the end of `before`, and the bytes of its text so far."""
     found = _HALF.search(before[-_LONGEST_ID:])
     return None if found is None else (found[1].decode(), found[2])
 

@@ -1,4 +1,7 @@
-"""`textDocument/foldingRange`: one fold a turn (a user message and what follows), one a stretch off the path."""
+"""`textDocument/foldingRange`: a fold for each turn, and for each stretch of entries off the path.
+
+A turn is a user message and the entries up to the next one.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,11 +16,11 @@ from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 from sessiond.session.tree.tree import USER
 
 MAX_FOLDS: Final = 5_000
-"""Folds, where an editor does not say how many it takes."""
+"""Limit of folds if the editor declares none."""
 
 
 def register(editor: Editor) -> None:
-    """Offer the feature to one editor."""
+    """Register the feature for one editor."""
 
     async def folding(params: types.FoldingRangeParams) -> Encoded | None:
         async with editor.documents.at(params.text_document.uri) as document:
@@ -31,7 +34,7 @@ def register(editor: Editor) -> None:
 
 
 def _folds(document: Document) -> Steps[Sequence[Fold]]:
-    """A fold of a stretch holds those of its turns: no two of them overlap."""
+    """Return the folds. The fold of a stretch contains those of its turns, so that folds never overlap partially."""
     tree, end = document.tree, document.rows
     path = yield from steps.path(tree, tree.leaf)
     marks = bytearray(len(tree))

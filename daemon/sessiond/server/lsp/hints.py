@@ -1,4 +1,4 @@
-"""`textDocument/inlayHint`: before each line who speaks, when, how many tokens it takes, and its marks."""
+"""`textDocument/inlayHint`: the role, time, token count and marks of each line."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,13 +14,13 @@ from sessiond.session.tree import lines, steps
 from sessiond.session.tree.tree import BAD, HEADER, LEAF
 
 MAX_HINTS: Final = 2_000
-"""Lines that are looked at: an editor asks for those that it shows."""
+"""Limit of lines in one request. An editor requests the lines that it shows."""
 LARGEST: Final = 256 * 1024
-"""Bytes of an entry above which its tokens are not estimated from what it says."""
+"""Bytes of an entry above which its tokens are not estimated."""
 
 
 def register(editor: Editor) -> None:
-    """Offer the feature to one editor."""
+    """Register the feature for one editor."""
 
     async def hints(params: types.InlayHintParams) -> Encoded | list[Any]:
         if not editor.wishes.inlay_hints:

@@ -1,4 +1,4 @@
-"""`textDocument/hover`: the entry of a line as it is read, or the one that the id under the cursor names."""
+"""`textDocument/hover`: the entry of a line, or the entry whose id is under the cursor."""
 
 from typing import Final
 
@@ -13,11 +13,11 @@ from sessiond.session.content.entry_document import entry_document
 from sessiond.session.tree.problems import PROBLEMS
 
 LONGEST: Final = 6_000
-"""Characters of what an entry says that a hover shows."""
+"""Characters of an entry's text that a hover shows."""
 
 
 def register(editor: Editor) -> None:
-    """Offer the feature to one editor."""
+    """Register the feature for one editor."""
 
     async def hover(params: types.HoverParams) -> types.Hover | None:
         async with editor.documents.at(params.text_document.uri) as document:
@@ -49,7 +49,7 @@ def register(editor: Editor) -> None:
 
 
 async def entry_text(document: Document, row: int, *, plain: bool) -> str:
-    """What a hover shows of an entry."""
+    """Return the text of a hover for an entry."""
     entry = document.session.read(row)
     if plain:
         said = preview.decoded(entry)

@@ -1,4 +1,4 @@
-"""`textDocument/codeLens`: branch here, fork here, above each user message. Off unless it was asked for."""
+"""`textDocument/codeLens`: branch and fork, above each user message. Off by default."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -15,7 +15,7 @@ MAX_LENSES: Final = 5_000
 
 
 def register(editor: Editor) -> None:
-    """Offer the feature to one editor."""
+    """Register the feature for one editor."""
 
     async def lenses(params: types.CodeLensParams) -> Encoded | list[Any]:
         if not editor.wishes.code_lens:

@@ -1,4 +1,4 @@
-"""`textDocument/documentLink`: from a reference to its blob's file, from the header to the parent session."""
+"""`textDocument/documentLink`: from a blob reference to its file, from the header to the parent session."""
 
 from bisect import bisect_right
 from typing import Final
@@ -22,7 +22,7 @@ _PREFIX: Final = blobs.PREFIX.encode()
 
 
 def register(editor: Editor) -> None:
-    """Offer the feature to one editor."""
+    """Register the feature for one editor."""
 
     async def links(params: types.DocumentLinkParams) -> Encoded | None:
         async with editor.documents.at(params.text_document.uri) as document:

@@ -1,6 +1,6 @@
-"""What an editor shows is kept true: diagnostics are pushed, and what it asked for before is asked for again.
+"""Updates an editor after changes: pushes diagnostics, and asks it to refresh what it has requested.
 
-It is told soon after a change, not at each: whoever types changes a text ten times a second.
+Updates are delayed and combined, because a text changes ten times a second while its user types.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _REFRESHES: Final = (
 
 
 class Live:
-    """Tells one editor of what has changed in the files that it has open."""
+    """Notifies one editor of changes in the files that it has open."""
 
     def __init__(self, editor: Editor) -> None:
         self._editor = editor
@@ -34,25 +34,25 @@ class Live:
         self._timer: asyncio.TimerHandle | None = None
         self._telling: asyncio.Task[None] | None = None
         self._published: set[str] = set()
-        """Addresses of which something wrong was published."""
+        """URIs for which problems were published."""
 
     def text_changed(self, uri: str) -> None:
-        """The editor itself has opened, changed or closed a text."""
+        """The editor has opened, changed or closed a text."""
         self._soon(uri)
 
     def wishes_changed(self) -> None:
-        """The editor wants to see something else now."""
+        """The options of the editor have changed."""
         self._refreshes = True
         for uri in self._editor.documents.texts:
             self._soon(uri)
 
     def grew(self, live: LiveSession, first: int) -> None:
-        """Lines were added to a session; see `hub.session.observers.Follower`. Called for each batch."""
+        """Lines were added to a session. Called for each batch. See `hub.session.observers.GrowthObserver`."""
         if self._editor.documents.texts and live.log.path is not None:
             self.written({live.log.path})
 
     def written(self, paths: Set[str]) -> None:
-        """Somebody has written to files, moved or removed them."""
+        """Files were written, moved or removed."""
         for uri in self._editor.documents.texts:
             if path_of(uri) in paths:
                 self._refreshes = True
@@ -78,14 +78,14 @@ class Live:
     def _told(self, task: asyncio.Task[None]) -> None:
         self._telling = None
         if not task.cancelled():
-            task.exception()  # the next change tells again
+            task.exception()  # the next change starts another update
         if self._dirty and not self._editor.client.connection.closing:
             self._timer = asyncio.get_running_loop().call_later(DELAY_SECONDS, self._begin)
 
     async def _tell(self) -> None:
         dirty, self._dirty = self._dirty, {}
         refreshes, self._refreshes = self._refreshes, False
-        # An editor that asks for diagnostics would show them twice.
+        # An editor that supports pull diagnostics would show them twice.
         if self._editor.declares("text_document.diagnostic") is None:
             for uri in dirty:
                 await self._publish(uri)

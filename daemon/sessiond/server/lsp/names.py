@@ -1,4 +1,4 @@
-"""The commands of `workspace/executeCommand`, and what they are told of the entry they are about."""
+"""The names of the commands of `workspace/executeCommand`, and their arguments."""
 
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ COMPACT: Final = "sessiond.compact"
 
 
 def arguments(document: Document, row: int | None, **more: Any) -> dict[str, Any]:
-    """What a command is told: the session by its file, and an entry."""
+    """Return the arguments of a command: the session's file, an entry, and `more`."""
     about: dict[str, Any] = {"path": document.path}
     if row is not None:
         about["entryId"] = document.tree.id(row)

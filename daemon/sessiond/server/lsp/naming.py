@@ -1,4 +1,4 @@
-"""What a place in a session file is about: an entry, or the one that a field there names."""
+"""Finds the entry at a position in a session file, or the entry that a field there refers to."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from sessiond.session.tree.references import FIELDS
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place: the row on its line, and the field of that line it is in, if that says a text."""
+    """A position: the row of its line, and the text field that it is in, if any."""
 
     row: int
     raw: bytes
@@ -20,12 +20,12 @@ class Spot:
 
     @property
     def names(self) -> str | None:
-        """The id of the other entry that is named here."""
+        """The id of the other entry that the field refers to, or None."""
         return self.field.value if self.field is not None and self.field.name in FIELDS else None
 
 
 def spot(document: Document, position: types.Position) -> Spot | None:
-    """What is at a position, None on a line that holds nothing."""
+    """Return the row and the field at a position. None on a line without a row."""
     row = document.row_at(position.line)
     if row is None:
         return None
@@ -34,12 +34,12 @@ def spot(document: Document, position: types.Position) -> Spot | None:
 
 
 def is_entry(document: Document, row: int) -> bool:
-    """Whether a row is an entry, not the header or a damaged line."""
+    """Return whether a row is an entry, not the header or a damaged line."""
     return document.tree.kind(row) not in (BAD, HEADER)
 
 
 def id_range(document: Document, row: int) -> types.Range:
-    """Where a row says its id; its whole line when it does not (version 1)."""
+    """Return the range of a row's id. The whole line if the row has no id (version 1)."""
     raw = document.raw(row)
     own = own_fields(raw).get("id")
     if own is None:

@@ -1,7 +1,7 @@
-"""Places in a line: bytes here, and characters as an editor counts them (LSP: utf-8, utf-16 or utf-32 units).
+"""Converts positions in a line between bytes and the editor's characters (LSP: utf-8, utf-16 or utf-32 units).
 
-A byte that is no UTF-8 counts as one character, so that every place has its way back. A place inside a
-character is that of its beginning; one past the end of a line is its end.
+An invalid UTF-8 byte counts as one character, so that every position can be converted back. A position inside a
+character becomes its start. A position after the end of a line becomes its end.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from typing import Final, Literal, TypeAlias
 Encoding: TypeAlias = Literal["utf-8", "utf-16", "utf-32"]
 
 END_OF_LINE: Final = 2**31 - 1
-"""A character past the end of a line means its end (LSP 3.17), in every position encoding."""
+"""A character after the end of a line means its end (LSP 3.17), in every position encoding."""
 
 
 def character(line: bytes, offset: int, encoding: Encoding) -> int:
-    """The character at a byte of a line; inside a character, the one that begins there."""
+    """Return the character at a byte offset in a line. Inside a character, it is that character."""
     before = line[: _beginning(line, offset)]
     if encoding == "utf-8" or before.isascii():
         return len(before)
@@ -24,7 +24,7 @@ def character(line: bytes, offset: int, encoding: Encoding) -> int:
 
 
 def byte(line: bytes, character: int, encoding: Encoding) -> int:
-    """The byte of a line at which a character begins."""
+    """Return the byte offset at which a character of a line begins."""
     character = max(0, min(character, len(line)))
     if encoding == "utf-8":
         return _beginning(line, character)
@@ -42,20 +42,23 @@ def byte(line: bytes, character: int, encoding: Encoding) -> int:
 
 
 def line_starts(text: bytes) -> Sequence[int]:
-    """Where the lines of a text begin, as an editor has lines: after a line feed, a carriage return or both."""
-    starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]  # of bytes: at these ends only
+    """Return where an editor's lines begin: after a line feed, a carriage return, or both."""
+    starts = [
+        0,
+        *accumulate(map(len, text.splitlines(keepends=True))),
+    ]  # bytes.splitlines splits at these line ends only
     if not text.endswith((b"\n", b"\r")) and len(starts) > 1:
         starts.pop()
     return starts
 
 
 def without_end(line: bytes) -> bytes:
-    """A line without what ends it."""
+    """Return a line without its line end."""
     return line.rstrip(b"\r\n")
 
 
 def _beginning(line: bytes, offset: int) -> int:
-    """The byte at which the character begins that a byte belongs to."""
+    """Return the byte offset of the start of the character at a byte offset."""
     offset = max(0, min(offset, len(line)))
     for start in range(offset - 1, max(offset - 4, -1), -1):
         lead = line[start]

@@ -1,4 +1,4 @@
-"""`textDocument/references` and `documentHighlight`: what names an entry, in other lines and in sight."""
+"""`textDocument/references` and `documentHighlight`: the places that refer to an entry."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -12,11 +12,11 @@ from sessiond.server.lsp.naming import id_range, is_entry, spot
 from sessiond.session.tree.references import FIELDS, naming_rows
 
 MAX_REFERENCES: Final = 1_000
-"""Places that are shown: a root of thousands of branches is known by fewer."""
+"""Limit of places in one result. An entry may have thousands of children."""
 
 
 def register(editor: Editor) -> None:
-    """Offer both features to one editor."""
+    """Register both features for one editor."""
 
     async def references(params: types.ReferenceParams) -> list[types.Location] | None:
         async with editor.documents.at(params.text_document.uri) as document:
@@ -56,7 +56,7 @@ async def _rows(document: Document, row: int) -> Sequence[int]:
 
 
 def _places(document: Document, row: int, rows: Sequence[int]) -> Iterator[types.Range]:
-    """Where these rows say the id of a row; their whole lines when they do not say it (version 1)."""
+    """Yield where these rows contain the id of a row. The whole line if they do not contain it (version 1)."""
     entry_id = document.tree.id(row)
     for it in rows:
         raw = document.raw(it)

@@ -1,4 +1,4 @@
-"""`textDocument/selectionRange`: from the text at the cursor through the values around it to the line and the file."""
+"""`textDocument/selectionRange`: from the text at the cursor to its JSON values, the line and the file."""
 
 from lsprotocol import types
 
@@ -8,7 +8,7 @@ from sessiond.server.lsp.fields import MAX_TOKENS, TOKEN
 
 
 def register(editor: Editor) -> None:
-    """Offer the feature to one editor."""
+    """Register the feature for one editor."""
 
     async def selection(params: types.SelectionRangeParams) -> list[types.SelectionRange] | None:
         async with editor.documents.at(params.text_document.uri) as document:
@@ -36,7 +36,10 @@ def _around(document: Document, position: types.Position) -> types.SelectionRang
 
 
 def _values(raw: bytes, offset: int) -> list[tuple[int, int]]:
-    """The values of a line that hold a byte, the outermost first; a text with and without its quotes."""
+    """Return the values of a line around a byte offset, the outermost first.
+
+    A text is returned both with and without its quotes.
+    """
     opened: list[int] = []
     found: list[tuple[int, int]] = []
     for count, token in enumerate(TOKEN.finditer(raw)):

@@ -1,4 +1,4 @@
-"""What an editor wants to see: from `initialize`, and later from its own settings under `sessiond.lsp`."""
+"""The options of an editor: from `initialize`, and later from its settings under `sessiond.lsp`."""
 
 import contextlib
 from typing import Any, Final
@@ -15,7 +15,7 @@ SECTION: Final = "sessiond.lsp"
 
 
 def register(editor: Editor, live: Live) -> None:
-    """Take in the settings of one editor when they change."""
+    """Apply the settings of one editor when they change."""
 
     async def changed(params: types.DidChangeConfigurationParams) -> None:
         said = _section(params.settings)
@@ -30,7 +30,7 @@ def register(editor: Editor, live: Live) -> None:
 
 
 def _section(settings: Any) -> Any:
-    """What stands under `sessiond.lsp`, however an editor sends it; None for nothing."""
+    """Return the settings under `sessiond.lsp`, at either depth that editors use. None if there are none."""
     if not isinstance(settings, dict):
         return None
     ours = settings.get("sessiond", settings)
@@ -38,7 +38,7 @@ def _section(settings: Any) -> Any:
 
 
 async def _asked(editor: Editor) -> Any:
-    """The same, of an editor that keeps its settings until it is asked."""
+    """Request the settings from an editor that sends them only on request."""
     asked = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
     with contextlib.suppress(JsonRpcException):
         for answer in await editor.server.workspace_configuration_async(asked):
@@ -50,4 +50,4 @@ def _wishes(said: Any) -> t.LspOptions | None:
     try:
         return None if said is None else msgspec.convert(said, t.LspOptions)
     except msgspec.ValidationError:
-        return None  # what a person has written there may be anything
+        return None  # user settings may have any type

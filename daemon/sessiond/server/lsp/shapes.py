@@ -1,6 +1,7 @@
-"""The shapes of answers that have thousands of parts, as msgspec writes them: a tenth of what lsprotocol's cost.
+"""msgspec types for large LSP results, ten times as fast to encode as those of lsprotocol.
 
-To make and encode 2,000 symbols takes 2 ms this way, and 20 ms the other, in which nobody else is answered.
+Creating and encoding 2,000 symbols takes 2 ms with these, and 20 ms with lsprotocol, during which the event loop is
+blocked.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,25 +18,25 @@ _TOGETHER: Final = 50
 
 
 class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """The base of what goes to an editor."""
+    """Base class of the types that are sent to an editor."""
 
 
 class Position(Shape, frozen=True, omit_defaults=False):
-    """A line and a character, both from 0."""
+    """A line and a character, both starting at 0."""
 
     line: int
     character: int
 
 
 class Range(Shape, frozen=True):
-    """From a place to before another."""
+    """A range from `start` to before `end`."""
 
     start: Position
     end: Position
 
 
 class Symbol(msgspec.Struct, rename="camel", omit_defaults=True):
-    """`DocumentSymbol`; its children come after it, so it is the one that may change."""
+    """`DocumentSymbol`. It is mutable, because its children are added after it was created."""
 
     name: str
     detail: str
@@ -77,7 +78,7 @@ class DocumentLink(Shape, frozen=True):
 
 
 class LensCommand(Shape, frozen=True):
-    """What a lens does when it is chosen."""
+    """The command that a lens runs."""
 
     title: str
     command: str
@@ -101,7 +102,7 @@ class Hint(Shape, frozen=True):
 
 
 class Encoded:
-    """A result that is JSON already."""
+    """A result that is already JSON."""
 
     __slots__ = ("body",)
 
@@ -110,12 +111,12 @@ class Encoded:
 
 
 def at(line: int, start: int, end: int) -> Range:
-    """A range on one line."""
+    """Return a range on one line."""
     return Range(Position(line, start), Position(line, end))
 
 
 async def encoded(items: Iterable[Any]) -> Encoded:
-    """A list as JSON, made and encoded in steps."""
+    """Return a list as JSON, created and encoded in steps."""
     return await run_in_slices(_encoding(items))
 
 

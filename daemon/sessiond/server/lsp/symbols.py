@@ -1,4 +1,4 @@
-"""`textDocument/documentSymbol`: the tree of a session file as an outline, single chains flat."""
+"""`textDocument/documentSymbol`: the outline of a session file, with single chains flat."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -15,11 +15,11 @@ from sessiond.session.views import tree_view
 from sessiond.session.views.tree_view import Filter, Node, TreePage
 
 MAX_SYMBOLS: Final = 5_000
-"""More rows than this help nobody in an outline, and cost every editor seconds."""
+"""Limit of symbols. A larger outline is not useful, and costs every editor seconds."""
 DEEPEST: Final = 50
-"""Forks below forks: what is deeper stands beside them, or an editor's own stack ends."""
+"""Limit of nested forks. Deeper ones are placed beside it, because deep nesting overflows the stack of editors."""
 _FILTERS: Final[tuple[Filter, ...]] = ("default", "no-tools", "user-only")
-"""The first that shows all it lets through."""
+"""The first filter is used whose rows do not exceed `MAX_SYMBOLS`."""
 _TOGETHER: Final = 500
 
 _KINDS: Final = {
@@ -34,14 +34,14 @@ _KINDS: Final = {
 
 
 def register(editor: Editor) -> None:
-    """Offer the feature to one editor."""
+    """Register the feature for one editor."""
     kept: dict[str, tuple[object, Encoded]] = {}
 
     async def outline(params: types.DocumentSymbolParams) -> Encoded | list[Any]:
         uri = params.text_document.uri
         async with editor.documents.at(uri) as document:
             if document is None:
-                return []  # other servers may know better
+                return []  # not a session: other servers may have symbols for it
             known = kept.pop(uri, None)
             if known is None or known[0] != document.version:
                 known = document.version, await _answer(editor, document)
@@ -61,7 +61,7 @@ async def _answer(editor: Editor, document: Document) -> Encoded:
 
 
 async def _page(document: Document) -> TreePage:
-    """The rows of the first filter that lets few enough through, else the first of the last one."""
+    """Return the rows of the first filter that passes at most `MAX_SYMBOLS`, else the first ones of the last."""
     session, chosen = document.session, _FILTERS[-1]
 
     def look(filter: Filter, limit: int) -> Steps[TreePage]:
@@ -77,7 +77,7 @@ async def _page(document: Document) -> TreePage:
 
 
 def _outline(document: Document, page: TreePage) -> Steps[list[Symbol]]:
-    """Nest where the tree forks; an entry that only continues its parent stands beside it."""
+    """Build the outline. It nests where the tree forks; an entry that only continues its parent is a sibling of it."""
     roots: list[Symbol] = []
     lists: dict[str, list[Symbol]] = {}
     symbols: dict[str, Symbol] = {}
@@ -87,7 +87,7 @@ def _outline(document: Document, page: TreePage) -> Steps[list[Symbol]]:
         if count % _TOGETHER == 0:
             yield
         if node.seq >= rows:
-            continue  # the editor does not show it yet
+            continue  # the editor does not show this row yet
         line = document.line_of(node.seq)
         symbol = _symbol(node, line)
         if node.parent_id is None or node.parent_id not in symbols:

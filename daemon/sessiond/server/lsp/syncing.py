@@ -1,7 +1,7 @@
-"""`textDocument/didOpen`, `didChange`, `didSave`, `didClose`: what an editor has open. pygls is not asked.
+"""`textDocument/didOpen`, `didChange`, `didSave`, `didClose`: the texts of an editor, handled without pygls.
 
-Its own way keeps a copy of every text for ever and decodes each through namedtuples; a text that is too large
-to be kept is not even decoded here.
+pygls would hold a copy of every text forever, and decode each through namedtuples. A text that is too large to be held
+in memory is not decoded here.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ _which = msgspec.json.Decoder(_Message[_Which])
 
 
 class Syncing:
-    """Takes in what an editor says of its texts; `changed` is told of each address that is another now."""
+    """Applies the editor's notifications about its texts. `changed` is called with the URI of each changed text."""
 
     def __init__(self, editor: Editor, changed: Callable[[str], None]) -> None:
         self._editor = editor
@@ -64,12 +64,12 @@ class Syncing:
         }
 
     def take(self, method: str | None, body: bytes) -> bool:
-        """Take in a message if it is about a text; one that is not as it should be says nothing."""
+        """Handle a message if it is about a text, and return whether it is. An invalid one is ignored."""
         taker = self._takers.get(method or "")
         if taker is None:
             return False
         with contextlib.suppress(msgspec.DecodeError, RecursionError, lines.NotAnEntry):
-            taker(body)  # a notification has no answer
+            taker(body)  # a notification has no response
         return True
 
     def _open(self, body: bytes) -> None:
@@ -84,7 +84,7 @@ class Syncing:
 
     def _change(self, body: bytes) -> None:
         said = _params(body, _changes)
-        # One that was never opened was too large for a message (`rpc.large_texts`).
+        # The message that opened an unknown text was skipped, because it was too large (`rpc.large_texts`).
         text = self._texts.setdefault(said.text_document.uri, OpenText(None))
         text.change(said.content_changes, self._editor.documents.encoding)
         self._changed(said.text_document.uri)
@@ -102,7 +102,7 @@ class Syncing:
 
 
 def _params(body: bytes, message: msgspec.json.Decoder[_Message[_S]]) -> _S:
-    """The params of a message; of one that msgspec refuses (halves of surrogate pairs) after a second look."""
+    """Return the params of a message. Lone surrogates, which msgspec rejects, are replaced first."""
     try:
         return message.decode(body).params
     except msgspec.ValidationError:

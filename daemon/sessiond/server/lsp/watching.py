@@ -1,4 +1,4 @@
-"""`workspace/didChangeWatchedFiles`: an editor that watches files is asked to tell of session files anywhere."""
+"""`workspace/didChangeWatchedFiles`: asks editors that watch files to report changes of session files."""
 
 import contextlib
 
@@ -11,13 +11,13 @@ from sessiond.server.lsp.live import Live
 
 
 def register(editor: Editor, live: Live) -> None:
-    """Ask one editor, once it can be asked, and take in what it tells."""
+    """Register the file watch of one editor after `initialized`, and handle its notifications."""
 
     async def initialized(_params: types.InitializedParams) -> None:
         if editor.can("workspace.did_change_watched_files.dynamic_registration"):
             options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*.jsonl")])
             watch = types.Registration("sessiond-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
-            with contextlib.suppress(JsonRpcException):  # it may have said more than it can
+            with contextlib.suppress(JsonRpcException):  # the editor may refuse what it declared
                 await editor.server.client_register_capability_async(types.RegistrationParams([watch]))
 
     async def changed(params: types.DidChangeWatchedFilesParams) -> None:

@@ -1,4 +1,4 @@
-"""`workspace/symbol`: a full-text search over all sessions; without a query the newest of them."""
+"""`workspace/symbol`: a full-text search over all sessions. Without a query, the newest sessions."""
 
 import asyncio
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ _KINDS: Final = {
 
 
 def register(editor: Editor) -> None:
-    """Offer the feature to one editor."""
+    """Register the feature for one editor."""
 
     async def symbols(params: types.WorkspaceSymbolParams) -> list[types.SymbolInformation]:
         if not params.query.strip():
@@ -33,7 +33,7 @@ def register(editor: Editor) -> None:
         try:
             found = await editor.ask(m.SEARCH, t.SearchParams(query=params.query[:1_000], limit=MAX_SYMBOLS))
         except IncompatibleParams:
-            return []  # nothing in it can be searched for, so far
+            return []  # the query has no searchable term yet
         slots = await asyncio.to_thread(_slots, {hit.path for hit in found.hits})
         return [_of_hit(hit, slots[hit.path]) for hit in found.hits]
 
@@ -42,7 +42,7 @@ def register(editor: Editor) -> None:
 
 async def _newest(editor: Editor) -> list[types.SymbolInformation]:
     listed = await editor.ask(m.LIST, t.ListParams(all=True, limit=MAX_SYMBOLS))
-    # A page holds the sessions as the index encoded them.
+    # A page contains the sessions as JSON from the index.
     sessions = [session_info.from_json(msgspec.json.encode(session)) for session in listed.sessions]
     return [
         types.SymbolInformation(
@@ -71,7 +71,7 @@ def _place(path: str, line: int) -> types.Location:
 
 
 def _slots(paths: Iterable[str]) -> dict[str, int]:
-    """How many lines stand before the header: oh-my-pi keeps one for the title. Blocking."""
+    """Return the number of lines before the header: oh-my-pi reserves one for the title. Blocking."""
     return {path: int(_begins_with_slot(path)) for path in paths}
 
 

@@ -1,1 +1,1 @@
-"""The daemon as a process: lock, log, service manager, resources, start and end."""
+"""The daemon as a process: lock, log, service manager, resource limits, startup and shutdown."""

@@ -1,6 +1,6 @@
-"""The daemon's log: `sessiond.log`, for the owner only, five files of 5 MB, ten of a kind a minute.
+"""The daemon's log `sessiond.log`: private, five files of 5 MB, at most ten records of a kind per minute.
 
-What goes in is told by its format and by ids. Bodies, prompts and secrets never do.
+A record contains its format and ids. It never contains bodies, prompts or secrets.
 """
 
 import logging
@@ -16,7 +16,7 @@ from typing import Any, Final
 _BYTES: Final = 5_000_000
 _FILES: Final = 5
 _PER_MINUTE: Final = 10
-_KINDS: Final = 1_000  # remembered at a time
+_KINDS: Final = 1_000  # formats whose records are counted
 _LONGEST_LINE: Final = 200  # characters of a line in a stack
 _CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
 _CONTROLS_IN_STACKS: Final = {code: text for code, text in _CONTROLS.items() if code != 0x0A}
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class DaemonLogFile(RotatingFileHandler):
-    """The rotating file. Where standard error is that file already, it moves along to each new one."""
+    """The rotating log file. If standard error is this file, it is redirected to each new file."""
 
     def __init__(self, path: str) -> None:
         self.is_standard_error = _is_standard_error(path)
@@ -43,7 +43,7 @@ class DaemonLogFile(RotatingFileHandler):
         return open(descriptor, "a", encoding=self.encoding, errors=self.errors)
 
     def reopen(self) -> None:
-        """Go on in a file of the same name, after somebody moved this one away."""
+        """Continue in a new file of the same name, after the present one was moved away."""
         self.acquire()
         try:
             self.close()
@@ -53,13 +53,14 @@ class DaemonLogFile(RotatingFileHandler):
 
 
 class OneLine(logging.Formatter):
-    """A record is one line, whatever a client called itself: it can neither add lines nor speak to a terminal.
+    """Formats a record as one line without control characters, whatever text a client supplies.
 
-    Below it an error has its stack, of whose last words, which may quote what was sent, only the beginning stays.
+    The stack trace of an error follows on further lines. Each of its lines is truncated, because the last one may
+    quote what a client sent.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        record.exc_text = None  # another handler's formatter may have left its own there
+        record.exc_text = None  # the formatter of another handler may have set it
         return super().format(record)
 
     def formatMessage(self, record: logging.LogRecord) -> str:
@@ -73,7 +74,7 @@ class OneLine(logging.Formatter):
 
 
 class RateLimit(logging.Filter):
-    """Lets ten records a minute through that share their format, and says how many it kept back."""
+    """Passes ten records per minute with the same format, and reports how many it dropped."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,9 +95,9 @@ class RateLimit(logging.Filter):
 
 @contextmanager
 def logging_to(path: str) -> Iterator[DaemonLogFile | None]:
-    """Send this process's records to the file, and to standard error where that goes elsewhere.
+    """Send the records of this process to the file, and to standard error if that is not the file.
 
-    Where there can be no such file, standard error has to do: sessions are served all the same.
+    If the file cannot be opened, only standard error is used, and the daemon runs. Yields the file, or None.
     """
     refused: OSError | None = None
     file: DaemonLogFile | None = None

@@ -1,7 +1,6 @@
-"""`endpoint.json`: where the running daemon listens and who it is, for all who share the state folder.
+"""`endpoint.json`: the address and identity of the running daemon, for all that share the state folder.
 
-It proves nothing: a daemon that was killed leaves it behind. The lock decides who runs, the socket who
-answers.
+It is no proof: a killed daemon leaves it behind. The lock determines which daemon runs, the socket which one answers.
 """
 
 import os
@@ -16,10 +15,10 @@ from sessiond.rpc.process import boot_id, start_time
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What the daemon tells of itself.
+    """The identity of a daemon.
 
-    `epoch` is new at every start. `boot_id`, `pid` and `start_time` (clock ticks after boot) together name
-    one process for ever; the first and the last are null on systems without /proc.
+    `epoch` is different after each start. `boot_id`, `pid` and `start_time` (clock ticks after boot) together identify
+    one process permanently. The first and the last are null on systems without /proc.
     """
 
     socket: str
@@ -28,12 +27,12 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     pid: int
     start_time: int | None
     build: str
-    protocol: tuple[int, int]  # the oldest and the newest version it speaks
-    tcp: str | None = None  # host and port of the TCP listener, where it is open
+    protocol: tuple[int, int]  # the oldest and the newest version that it supports
+    tcp: str | None = None  # host and port of the TCP listener, if it is open
 
 
 def describe(socket: str, epoch: str, tcp: str | None = None) -> Endpoint:
-    """Describe this process."""
+    """Return the endpoint of this process."""
     return Endpoint(
         socket=socket,
         epoch=epoch,
@@ -47,9 +46,9 @@ def describe(socket: str, epoch: str, tcp: str | None = None) -> Endpoint:
 
 
 def publish(path: str, endpoint: Endpoint) -> None:
-    """Write it in one step, for the owner only. Needs the daemon's lock.
+    """Write the file atomically, readable for the owner only. The caller must hold the daemon's lock.
 
-    There is no fsync: nothing in it is true after a power cut, and a reader takes a torn one for none.
+    There is no fsync: its content is not valid after a power failure, and a torn file is treated as missing.
     """
     text = msgspec.json.format(msgspec.json.encode(endpoint)) + b"\n"
     temporary = f"{path}.new"
@@ -62,7 +61,7 @@ def publish(path: str, endpoint: Endpoint) -> None:
 
 
 def read(path: str) -> Endpoint | None:
-    """Return what the last daemon told, or None when that is missing or unreadable."""
+    """Return the endpoint of the last daemon, or None if the file is missing or unreadable."""
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=Endpoint)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -70,21 +69,21 @@ def read(path: str) -> Endpoint | None:
 
 
 def withdraw(path: str) -> None:
-    """Remove it, when a daemon ends in order."""
+    """Remove the file when the daemon ends normally."""
     Path(path).unlink(missing_ok=True)
 
 
 def is_alive(endpoint: Endpoint) -> bool:
-    """Whether the very process that wrote it still runs here; False also where that cannot be known."""
+    """Return whether the process of the endpoint still runs on this machine. False if that is unknown."""
     known = endpoint.boot_id is not None and endpoint.start_time is not None
     return known and endpoint.boot_id == boot_id() and endpoint.start_time == start_time(endpoint.pid)
 
 
 def rouse(endpoint: Endpoint) -> bool:
-    """Ask the process that holds the lock to look after its socket now; False when it cannot be found here.
+    """Ask the process of the endpoint to check its socket now. Returns False if it does not run on this machine.
 
-    Someone may have removed the socket, and a client should not wait for the next look. The signal goes out
-    only to exactly the process that wrote the endpoint.
+    If the socket was removed, a client need not wait for the next regular check. The signal is sent only to the exact
+    process that wrote the endpoint.
     """
     if not is_alive(endpoint):
         return False

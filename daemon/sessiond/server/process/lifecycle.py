@@ -1,6 +1,6 @@
-"""One life of the daemon: from the open socket to the last flush. What ends it, and in which order it ends.
+"""The life of the daemon: listens, serves until a reason to end occurs, then shuts down in order.
 
-It is written against `Served`, so it knows clients only as sockets and sessions not at all.
+It depends only on `Served`: it knows clients as sockets, and no sessions.
 """
 
 import asyncio
@@ -25,43 +25,43 @@ if TYPE_CHECKING:
 
 ENDED: Final = 0
 UNFINISHED: Final = 1
-"""The exit status after a flush that failed or took too long; threads may still hang in the system."""
-_OFTEN: Final = 2.0  # seconds at most between two looks whether anybody needs the daemon
+"""The exit status after a flush that failed or took too long. Threads may still be blocked in the system."""
+_OFTEN: Final = 2.0  # limit in seconds of the interval between two checks for idleness
 DISPLACED: Final = 74
-"""The exit status of a daemon that lost its lock or its socket to somebody else (EX_IOERR)."""
+"""The exit status of a daemon whose lock or socket was replaced (EX_IOERR)."""
 
 log = logging.getLogger(__name__)
 
 
 class Served(Protocol):
-    """What a life needs of the server."""
+    """The interface of the server for `live`."""
 
     epoch: str
     stopping: asyncio.Event
 
     def attach(self, sock: socket.socket) -> None:
-        """Serve an accepted, non-blocking socket whose other end is this user."""
+        """Serve an accepted, non-blocking socket whose peer is this user."""
 
     @property
     def busy(self) -> bool:
-        """Whether clients are attached or something is not on disk yet: no time to go."""
+        """Whether clients are attached or a write is not on disk yet. A busy daemon does not exit when idle."""
 
     def let_in(self, sock: socket.socket, said: bytes) -> None:
-        """Serve a client who came over TCP and has shown the token, in what was `said` so far."""
+        """Serve an authenticated client of the TCP listener. `said`: The bytes that were read from it so far."""
 
     def listens_at(self, path: str, tcp: str | None) -> None:
-        """It can be reached there; told before the first client comes."""
+        """Record the addresses of the listeners. Called before the first client is accepted."""
 
     def configure(self, chosen: Config) -> list[str]:
-        """Follow another configuration. Returns the tables that changed and that only a new daemon follows."""
+        """Apply another configuration. Returns the changed tables that take effect only after a restart."""
 
     async def close(self) -> None:
-        """Put everything on disk and cut the clients off."""
+        """Write everything to disk and disconnect the clients."""
 
 
 @dataclass
 class Pace:
-    """Times in seconds. `idle_exit` None: never; it may change while the daemon lives."""
+    """Intervals in seconds. `idle_exit` may change while the daemon runs; None means never."""
 
     idle_exit: float | None
     look: float = 60.0
@@ -70,7 +70,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Ending:
-    """Why a life ends, and with which exit status."""
+    """The reason why the daemon ends, and its exit status."""
 
     reason: str
     status: int
@@ -88,11 +88,24 @@ async def live(
     tcp: str | None = None,
     tell: SystemdNotifier | None = None,
 ) -> int:
-    """Listen, serve until something ends it, put everything on disk, and return the exit status.
+    """Listen, serve until a reason to end occurs, write everything to disk, and return the exit status.
 
-    `ready` is called once clients can connect, with a function that asks for the end from any thread; `hung_up` at a
-    SIGHUP. `inherited` is a socket of the service manager, which `tell` keeps informed; `tcp` an address of this
-    machine to listen at, too. Raises `CannotListen`. The lock stays held.
+    The lock stays held.
+
+    Args:
+        server: Serves the clients.
+        where: The paths of the daemon.
+        lock: The held lock of the daemon.
+        pace: The intervals.
+        ready: Called once clients can connect, with a function that requests the end from any thread.
+        hung_up: Called at a SIGHUP.
+        inherited: A socket of the service manager to listen on. None: the socket in `where`.
+        tcp: An address of this machine to listen on as well. None: no TCP listener.
+        tell: Notifies the service manager. None: there is none.
+
+    Raises:
+        CannotListen: A listener cannot be opened.
+
     """
     tell = tell or silent()
     loop = asyncio.get_running_loop()
@@ -104,10 +117,10 @@ async def live(
         look_now.set()
 
     def stop() -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+        with contextlib.suppress(RuntimeError):  # the loop has already ended
             loop.call_soon_threadsafe(signals.put_nowait, "the end of standard input")
 
-    # Before the endpoint names this process: from then on somebody may send it a SIGHUP.
+    # Before the endpoint names this process: from then on other processes may send it a SIGHUP.
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, signals.put_nowait, number.name)
     loop.add_signal_handler(signal.SIGHUP, hang_up)
@@ -123,12 +136,12 @@ async def live(
     try:
         endpoint.publish(where.endpoint, told)
     except OSError as error:
-        # Clients look at the usual place when nothing is told; it is tried again with every look.
+        # Without the file, clients use the default path. Each regular check tries again.
         log.warning(
             "It cannot be told where this daemon listens: %s: %s", where.endpoint, error.strerror or error
         )
         with contextlib.suppress(OSError):
-            endpoint.withdraw(where.endpoint)  # that of the daemon before
+            endpoint.withdraw(where.endpoint)  # the endpoint of the previous daemon
     log.info("sessiond %s listens at %s (process %d)", told.build, told.socket, told.pid)
     ready(stop)
     tell.ready(f"listens at {told.socket}")
@@ -150,7 +163,7 @@ async def live(
     log.info("Ending: %s", ending.reason)
     tell.stopping(ending.reason)
 
-    # No newcomer finds the way from here on, and nobody is sent to rouse a process that is about to be gone.
+    # From here on, no client can connect, and no client sends SIGHUP to a process that is about to end.
     listener.close()
     if tcp_listener is not None:
         tcp_listener.close()
@@ -165,7 +178,7 @@ async def live(
 
 
 def _tcp_listener(address: str, where: Locations, server: Served) -> "TcpListener":
-    # Imported here, since hardly anybody has such a listener, and every start would pay for it.
+    # Imported here for a faster start: the listener is rarely configured.
     from sessiond.server.listeners.tcp import TcpListener
     from sessiond.server.listeners.token import token_of
 
@@ -203,7 +216,7 @@ async def _displaced(
     every: float,
     now: asyncio.Event,
 ) -> Ending:
-    """Look after the files that lead to this daemon: fix what was removed, give way to what is another's."""
+    """Check the files that lead to this daemon: restore removed ones, and end if another process owns them."""
     while True:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(every):
@@ -228,7 +241,7 @@ async def _displaced(
 
 
 async def _drained(server: Served, within: float, signals: asyncio.Queue[str]) -> bool:
-    """Close the server; False when that failed, took too long, or a second signal said not to wait."""
+    """Close the server. Returns False if that fails, takes too long, or is interrupted by a second signal."""
     closing = asyncio.create_task(server.close())
     hurried = asyncio.create_task(signals.get())
     await asyncio.wait({closing, hurried}, timeout=within, return_when=asyncio.FIRST_COMPLETED)

@@ -1,8 +1,8 @@
-"""The lock that makes a daemon the only one of its state folder: flock, held for life, never unlinked.
+"""The lock that allows one daemon per state folder: flock, held for its lifetime, never unlinked.
 
-flock and not lockf, because a POSIX lock vanishes when any descriptor of the file is closed. A process id
-proves nothing (it may be another's by now, or of another machine); only the lock does, and the kernel frees
-it.
+flock is used instead of lockf, because a POSIX lock is lost when any descriptor of the file is closed. A process id is
+no proof: it may belong to another process by now, or to another machine. The kernel releases the lock when the process
+ends.
 """
 
 import errno
@@ -15,7 +15,7 @@ from typing import Final
 
 from sessiond.error_text import TemplatedError
 
-_PATIENCE: Final = 5.0  # seconds; a network filesystem may never answer
+_PATIENCE: Final = 5.0  # seconds; a call to a network filesystem may never return
 
 
 class AnotherRuns(TemplatedError):
@@ -40,7 +40,13 @@ class LockRefused(TemplatedError):
 
 
 class DaemonLock:
-    """The held lock. Raises `AnotherRuns` or `LockRefused`; what is at the path is left as it is."""
+    """The held lock. A file that is already at the path is not modified.
+
+    Raises:
+        AnotherRuns: Another process holds the lock.
+        LockRefused: The file cannot be opened or locked for another reason.
+
+    """
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -53,7 +59,7 @@ class DaemonLock:
 
     @property
     def still_ours(self) -> bool:
-        """Whether the path still names the locked file; if not, a second daemon could start beside this."""
+        """Whether the path still names the locked file. If not, a second daemon could start beside this one."""
         try:
             there = Path(self._path).lstat()
         except OSError:
@@ -61,7 +67,7 @@ class DaemonLock:
         return os.path.samestat(there, os.fstat(self._descriptor))
 
     def release(self) -> None:
-        """Let the next daemon in."""
+        """Release the lock."""
         os.close(self._descriptor)
 
 
@@ -98,8 +104,8 @@ def _lock(path: str, descriptor: int) -> None:
         else:
             outcome.append(None)
 
-    # On some network filesystems even the call that must not block does, so that a thread has to be left
-    # behind.
+    # On some network filesystems even the non-blocking call blocks. Then its thread is abandoned, because it
+    # cannot be stopped.
     waiting = threading.Thread(target=attempt, name="daemon-lock", daemon=True)
     waiting.start()
     waiting.join(_PATIENCE)

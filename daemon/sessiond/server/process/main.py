@@ -1,4 +1,4 @@
-"""The process: take the folders and the lock, build hub and server, live, give the exit status."""
+"""The main function of the daemon: takes the lock, builds hub and server, runs, returns the exit status."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ _STATUS: Final = {
 
 _DESCRIPTORS: Final = 65_536
 _TAKEOVER: Final = 15.0
-"""Seconds that a daemon which was started for a socket waits for the one before it to go."""
+"""Limit in seconds of the time in which a daemon that was started for a socket waits for the previous one to end."""
 
 log = logging.getLogger(__name__)
 
@@ -46,14 +46,14 @@ Build = Callable[[paths.Locations, config.Config], Awaitable[lifecycle.Served]]
 
 @dataclass(frozen=True)
 class _Manager:
-    """The service manager that started this process, if one did: its socket, and how it is kept informed."""
+    """The service manager that started this process, if any: its socket, and the notifier for it."""
 
     inherited: socket.socket | None
     tell: SystemdNotifier
 
 
 class CannotServe(TemplatedError):
-    """Raised when no daemon can run here; the reason is the whole message."""
+    """Raised when no daemon can run here. The reason is the whole message."""
 
     sentence = "{reason}"
 
@@ -64,8 +64,8 @@ class CannotServe(TemplatedError):
 
 
 async def build(where: paths.Locations, chosen: config.Config) -> lifecycle.Served:
-    """Put the store, the hub and the server together."""
-    # Imported here, so that a second daemon finds the lock taken before it pays for them.
+    """Build the store, the hub and the server."""
+    # Imported here for a faster start: a second daemon fails at the lock before it imports them.
     from sessiond.hub.hub import Hub
     from sessiond.server.server import Server
     from sessiond.store.files.store import FileStore
@@ -85,10 +85,16 @@ async def build(where: paths.Locations, chosen: config.Config) -> lifecycle.Serv
 
 
 def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build = build) -> int:
-    """Run the daemon in the foreground of this user until it ends; return its exit status.
+    """Run the daemon in the foreground until it ends, and return its exit status.
 
-    `ready` is called once clients can connect, with a function that asks for the end from any thread.
-    `first_client` is attached before anybody else. Raises `CannotServe` when no daemon can run here.
+    Args:
+        ready: Called once clients can connect, with a function that requests the end from any thread.
+        first_client: A connected socket that is attached before all others.
+        build: Builds the server.
+
+    Raises:
+        CannotServe: No daemon can run here.
+
     """
     os.umask(0o077)
     where = paths.places()
@@ -110,7 +116,7 @@ def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build
         with logging_to(where.log) as logfile, asyncio.Runner() as runner:
             status = runner.run(_live(where, chosen, lock, logfile, ready, first_client, build, manager))
             if status == lifecycle.UNFINISHED:
-                # A thread may hang in the system for ever, and an orderly exit would wait for it.
+                # A thread may be blocked in the system forever, and a normal exit would wait for it.
                 logging.shutdown()
                 os._exit(status)
         return status
@@ -131,12 +137,12 @@ async def _live(
     manager: _Manager,
 ) -> int:
     server = await build(where, chosen)
-    # What is loaded now stays for good; and appends make many small objects that reference counting frees.
+    # Most objects that exist now are never freed. Appends create many small ones, which reference counting frees.
     gc.freeze()
-    # A collection of the second generation looks at 10,000 objects at most: 5 ms, in which nobody is answered.
+    # A collection of the second generation visits at most 10,000 objects: 5 ms, in which the event loop is blocked.
     gc.set_threshold(5_000, 1, 1_000)
-    # The index and the doctor compute on threads. The loop gives the interpreter lock up at each system call and waits
-    # this long to have it back, up to fifty times for one request.
+    # The index and the doctor compute on threads. The loop releases the interpreter lock at each system call and waits
+    # this long to get it back, up to fifty times for one request.
     sys.setswitchinterval(0.0002)
     if first_client is not None:
         first_client.setblocking(False)
@@ -144,7 +150,7 @@ async def _live(
     pace = lifecycle.Pace(idle_exit=chosen.listen.idle_exit)
 
     def hung_up() -> None:
-        with contextlib.suppress(OSError):  # then the next record tries again
+        with contextlib.suppress(OSError):  # then the next record opens the file
             if logfile is not None:
                 logfile.reopen()
         _read_again(where.config_file, pace, server)
@@ -163,7 +169,7 @@ async def _live(
 
 
 def _read_again(config_file: str, pace: lifecycle.Pace, server: lifecycle.Served) -> None:
-    """Follow a configuration that was changed; one that cannot be used changes nothing."""
+    """Apply a changed configuration. An invalid one changes nothing."""
     try:
         chosen = config.read(config_file)
     except config.InvalidConfig as error:
@@ -177,7 +183,10 @@ def _read_again(config_file: str, pace: lifecycle.Pace, server: lifecycle.Served
 
 
 def _lock_in_time(where: paths.Locations) -> DaemonLock:
-    """The lock, waited for: the service manager took the socket over, and who has it sees that and goes."""
+    """Return the lock, and wait for it up to `_TAKEOVER` seconds.
+
+    The service manager replaced the socket of the daemon that holds the lock. That daemon notices this and ends.
+    """
     deadline = time.monotonic() + _TAKEOVER
     while True:
         try:
@@ -191,7 +200,7 @@ def _lock_in_time(where: paths.Locations) -> DaemonLock:
 
 
 def _who_runs(where: paths.Locations) -> str:
-    """Say who holds the lock, and have that process look after its socket, in case it was not to be found."""
+    """Return which process holds the lock, and ask that process to check its socket, in case it was removed."""
     told = endpoint.read(where.endpoint)
     if told is None:
         return f"Another sessiond holds {where.daemon_lock}; it is starting or ending just now."
@@ -208,5 +217,5 @@ def _raise_descriptor_limit() -> None:
     wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return
-    with contextlib.suppress(ValueError, OSError):  # macOS has a lower limit than it tells
+    with contextlib.suppress(ValueError, OSError):  # macOS has a lower limit than it reports
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,4 +1,4 @@
-"""What the daemon tells systemd of itself (sd_notify(3)): ready, still alive, about to stop. Elsewhere, nothing."""
+"""Notifies systemd that the daemon is ready, alive or stopping (sd_notify(3)). Does nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MICRO: Final = 1_000_000
 
 
 class SystemdNotifier:
-    """Sends to the socket that NOTIFY_SOCKET names; says nothing when there is none.
+    """Sends to the socket in NOTIFY_SOCKET. Without that variable it sends nothing.
 
-    The variables are taken out of the environment: a program that the daemon starts is not the daemon.
+    The variables are removed from the environment, so that programs that the daemon starts do not notify systemd.
     """
 
     def __init__(self, environ: MutableMapping[str, str] = os.environ) -> None:
@@ -25,18 +25,18 @@ class SystemdNotifier:
         watchdog, of = environ.pop("WATCHDOG_USEC", ""), environ.pop("WATCHDOG_PID", "")
         ours = watchdog.isdecimal() and of in ("", str(os.getpid()))
         self.every = int(watchdog) / _MICRO / 2 if ours and int(watchdog) else None
-        """Seconds between two signs of life; None when nobody waits for them."""
+        """Seconds between two keep-alive messages. None: systemd expects none."""
 
     def ready(self, status: str) -> None:
-        """Clients can connect."""
+        """Notify that clients can connect."""
         self._say(f"READY=1\nSTATUS={status}\nMAINPID={os.getpid()}")
 
     def stopping(self, status: str) -> None:
-        """The end has begun."""
+        """Notify that the shutdown has begun."""
         self._say(f"STOPPING=1\nSTATUS={status}")
 
     async def beat(self) -> None:
-        """Give signs of life for as long as the loop turns, for ever. One that hangs gives none."""
+        """Send keep-alive messages while the event loop runs. A blocked loop sends none."""
         while self.every is not None and self._to:
             self._say("WATCHDOG=1")
             await asyncio.sleep(self.every)
@@ -45,12 +45,12 @@ class SystemdNotifier:
         if not self._to:
             return
         address = "\0" + self._to[1:] if self._to.startswith("@") else self._to
-        # Nobody is helped by a daemon that ends, or waits, because its manager does not listen.
+        # The daemon must neither end nor wait if its manager does not read.
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as telling:
             telling.setblocking(False)
             telling.sendto(words.encode(), address)
 
 
 def silent() -> SystemdNotifier:
-    """One that tells nobody."""
+    """Return a notifier that sends nothing."""
     return SystemdNotifier({})
