@@ -1,4 +1,4 @@
-// A page in an editor's webview: the editor gives it the session's rows, and is told what its reader asks for.
+// The page in an editor's webview. The editor sends the session's rows and receives the reader's actions.
 
 const ACTS = [
   ["open", "Open", "Open this entry in the editor"],
@@ -8,8 +8,8 @@ const ACTS = [
 
 const host = {
   api: null,
-  loading: false,      // until the rows that there were are all here
-  wanted: null,        // an entry that is to be shown when it is here
+  loading: false,      // true until all existing rows have arrived
+  wanted: null,        // the id of an entry to show as soon as it arrives
   settling: 0,
 
   begin() {
@@ -19,13 +19,13 @@ const host = {
     this.dress();
     new MutationObserver(() => this.dress()).observe(document.body, {attributeFilter: ["class"]});
     addEventListener("message", event => {
-      // The editor speaks through the window around this one, which has the same origin. Nobody else is listened to.
+      // The editor posts through the parent window, which has the same origin. Other senders are ignored.
       if (event.origin === origin && holdsUs(event.source)) this.hear(event.data);
     });
     this.ask();
   },
 
-  // Ask for the rows from the first one on.
+  // Request all rows from the first one.
   ask() {
     this.api.postMessage({kind: "ready"});
   },
@@ -46,7 +46,7 @@ const host = {
       page.arrive();
       if (!this.asked().targetId) {
         transcript.toEnd();
-        this.remember(-1);   // which session it is, for a window that is loaded anew
+        this.remember(-1);   // stores which session it is, for a reloaded window
       }
       transcript.main.addEventListener("scroll", () => this.settle(), {passive: true});
     }
@@ -59,7 +59,7 @@ const host = {
     if (row !== undefined) page.goTo(row);
   },
 
-  // Light or dark, as the editor is.
+  // Set the light or dark theme of the editor.
   dress() {
     const {classList} = document.body;
     const dark = classList.contains("vscode-dark") ||
@@ -68,7 +68,7 @@ const host = {
     if (document.documentElement.dataset.theme !== theme) document.documentElement.dataset.theme = theme;
   },
 
-  // What the reader looked at before the window was loaded anew.
+  // The leaf and entry that the reader viewed before the window was reloaded.
   asked() {
     return this.api.getState() ?? {};
   },
@@ -78,7 +78,7 @@ const host = {
     this.api.setState({sessionId: model.session.sessionId, leafId, targetId: model.rows[row]?.id ?? null});
   },
 
-  // Remember what is at the top when scrolling has come to rest; who stands at the end stays at the end.
+  // When scrolling stops, store the entry at the top, or the end if the reader is there.
   settle() {
     clearTimeout(this.settling);
     this.settling = setTimeout(() => this.remember(transcript.atEnd() ? -1 : transcript.rows[transcript.top()]), 300);
@@ -95,7 +95,7 @@ const host = {
   },
 };
 
-// Whether a window is the one that this frame stands in. VS Code hides it: there `parent` is this window itself.
+// Whether a window contains this frame. `parent` cannot be used: VS Code sets it to this window.
 function holdsUs(other) {
   for (let frame = 0; frame < (other?.length ?? 0); frame++) if (other[frame] === window) return true;
   return false;

@@ -1,4 +1,4 @@
-// What is new in a session: rows are added, marks change, and who looks at the leaf stays with it.
+// Live updates of a session: adds rows, changes labels, and follows the leaf if the reader is at the leaf.
 
 const live = {
   begin(address) {
@@ -13,8 +13,8 @@ const live = {
     $("live").textContent = word;
   },
 
-  // `first` is how many rows came before these: what comes twice, as after a broken stream, is taken once.
-  // False when some in between are missing.
+  // `first` is the number of rows before these. Rows repeated after a broken stream are skipped.
+  // Returns false if rows in between are missing.
   take({first, rows, marks, session}) {
     if (first > model.rows.length) return false;
     const atLeaf = model.leaf === model.tip;

@@ -1,16 +1,16 @@
-// The session as a tree: rows by id, the way to a leaf, what stands under what in a view.
+// The session as a tree: rows by id, the path to a leaf, and the children of a row in a view.
 
 const FILTERS = ["default", "no-tools", "user-only", "labeled-only", "all"];
 const ALL = FILTERS.length - 1;
 
 const model = {
   session: {},
-  rows: [],            // as the page was given them, in the order of the log
+  rows: [],            // in the order of the log
   byId: new Map(),
   above: [],           // the row of each row's parent, -1 for none
-  newest: [],          // the last row of what hangs on each row, itself included
+  newest: [],          // the last row in each row's subtree, itself included
   tip: -1,             // the session's leaf
-  leaf: -1,            // the leaf that is looked at
+  leaf: -1,            // the leaf that the page shows
 
   load(data) {
     this.session = data.session;
@@ -18,7 +18,7 @@ const model = {
     this.tip = this.leaf = this.rowOf(data.session.leafId) ?? this.rows.length - 1;
   },
 
-  // Take in rows at the end of the log. A parent may come after its child in a damaged file.
+  // Add rows at the end of the log. In a damaged file a parent may come after its child.
   add(entries) {
     const first = this.rows.length;
     for (const entry of entries) {
@@ -39,7 +39,7 @@ const model = {
     shapes.clear();
   },
 
-  // A row has another label, and with it other filters show it.
+  // Set the label of a row, which also changes the filters that show it.
   mark({id, label, shown}) {
     const row = this.rowOf(id);
     if (row !== undefined) this.rows[row] = {...this.rows[row], label, shown};
@@ -50,7 +50,7 @@ const model = {
     return id === null || id === undefined ? undefined : this.byId.get(id);
   },
 
-  // Rows from the root to one, root first. A cycle ends the walk.
+  // The rows from the root to a row. A cycle ends the walk.
   path(row) {
     const seen = new Set();
     const walk = [];
@@ -67,13 +67,13 @@ const model = {
     return row === this.leaf && entry.role === "assistant" && filter < 2;
   },
 
-  // Whether the transcript has a row. A message that is not to be displayed is there only if the filter shows all.
+  // Whether the transcript has a row. A message that is not displayed is in it only with the filter `all`.
   speaks(row, filter) {
     const {type, shown} = this.rows[row];
     return type === "custom_message" && filter !== ALL ? (shown & 1) !== 0 : shown !== 0;
   },
 
-  // The words of a row, for the search.
+  // The text of a row, for the search.
   words(row) {
     const entry = this.rows[row];
     if (entry.words === undefined) {
@@ -86,7 +86,7 @@ const model = {
   },
 };
 
-// Which rows stand under which in a view, once for each view.
+// The children of each row in a view, cached per view.
 const shapes = new Map();
 
 function shapeOf(filter) {
@@ -94,7 +94,7 @@ function shapeOf(filter) {
   let shape = shapes.get(key);
   if (shape) return shape;
   const count = model.rows.length;
-  const over = new Array(count).fill(-1);   // the nearest row above that is shown
+  const over = new Array(count).fill(-1);   // the nearest ancestor that is shown
   const under = new Map([[-1, []]]);
   const settled = new Uint8Array(count);
   const overOf = row => {
@@ -127,8 +127,8 @@ function shapeOf(filter) {
 
 const childrenOf = (shape, row) => shape.under.get(row) ?? [];
 
-// The rows of a view in preorder, chains not indented: {row, indent, forks, last}. `folded` rows hide what is below;
-// with `hits`, only rows that were found are shown.
+// The rows of a view in preorder, with chains not indented: {row, indent, last, foldable, siblings}.
+// Rows below a `folded` row are left out. With `hits`, only rows that were found are included.
 function preorder(filter, folded, hits) {
   const shape = shapeOf(filter);
   const found = [];

@@ -1,8 +1,8 @@
-// The page: what its parts tell each other, its address, its keys.
+// The page: connects its parts, and handles its address and keys.
 
 const $ = id => document.getElementById(id);
 
-// The address of a page in a browser.
+// The state of a page in a browser: its address.
 const browser = {
   asked() {
     const asked = new URLSearchParams(location.search);
@@ -13,7 +13,7 @@ const browser = {
     try {
       history.pushState(null, "", address(row));
     } catch {
-      // A page in a frame, or a file in some browsers, has an address that cannot change.
+      // The address of a page in a frame, or of a file in some browsers, cannot change.
     }
   },
 };
@@ -60,7 +60,7 @@ const page = {
       .map(([name, it]) => `<div><dt>${name}</dt><dd dir="auto">${escaped(it)}</dd></div>`).join("");
   },
 
-  // The leaf and the entry that are asked for; else the session's leaf, from its beginning.
+  // Show the requested leaf and entry, or else the session's leaf, from its first entry.
   arrive() {
     const {leafId, targetId} = this.where.asked();
     const target = model.rowOf(targetId);
@@ -79,7 +79,7 @@ const page = {
     sidebar.refresh();
   },
 
-  // Where the path through a row goes on: the leaf as it is, if the row is on its path, else the newest entry below.
+  // The leaf of a path through a row: the present leaf if the row is on its path, else the newest entry below the row.
   leafFor(row) {
     return sidebar.onPath.has(row) ? model.leaf : model.newest[row];
   },
@@ -104,7 +104,7 @@ const page = {
     try {
       return localStorage.getItem(`sessiond.${name}`);
     } catch {
-      return null;   // a page without an origin keeps nothing
+      return null;   // a page without an origin has no storage
     }
   },
 
@@ -113,14 +113,14 @@ const page = {
   },
 
   turn() {
-    if (this.where === host) return;   // there the editor says
+    if (this.where === host) return;   // the editor sets the theme
     const dark = document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     const next = dark === "dark" ? "light" : "dark";
     this.theme(next);
     try {
       localStorage.setItem("sessiond.theme", next);
     } catch {
-      // as above
+      // No storage, as above.
     }
   },
 

@@ -1,4 +1,4 @@
-// The tree beside the transcript: only the rows in sight are in the document.
+// The tree beside the transcript. Only visible rows are in the document.
 
 const ROW = 26;        // pixels; as in the style sheet
 const SPARE = 12;
@@ -9,7 +9,7 @@ const sidebar = {
   query: "",
   hits: null,
   rows: [],
-  at: 0,               // the place that the keyboard is on
+  at: 0,               // the position of the keyboard selection
   onPath: new Set(),
   choose: () => {},
 
@@ -21,7 +21,7 @@ const sidebar = {
     new ResizeObserver(() => this.draw()).observe(this.tree);
     this.tree.addEventListener("keydown", event => this.key(event));
     this.box.addEventListener("click", event => {
-      // By the place, not by the element: rows may have been drawn anew while the button was down.
+      // By position and not by element: rows may be redrawn between press and release.
       const place = Math.floor((event.clientY - this.box.getBoundingClientRect().top) / ROW);
       if (place >= this.rows.length) return;
       this.at = place;
@@ -30,7 +30,7 @@ const sidebar = {
     });
   },
 
-  // Look at the model again; what the keyboard was on stays under it.
+  // Update the rows from the model. The selected row stays selected.
   refresh() {
     const row = this.rows[this.at]?.row;
     this.onPath = new Set(model.path(model.leaf));
@@ -100,7 +100,7 @@ const sidebar = {
     this.draw();
   },
 
-  // Left folds, or goes up to what is above; right unfolds, or goes on.
+  // Left folds a row or selects its parent. Right unfolds it or selects the next row.
   fold(close) {
     const current = this.rows[this.at];
     if (!current) return;
@@ -124,7 +124,7 @@ const sidebar = {
     if (current) this.choose(current.row);
   },
 
-  // Put the keyboard's place on a row, if the view shows it.
+  // Select a row if the view shows it.
   follow(row) {
     const place = this.rows.findIndex(it => it.row === row);
     if (place < 0) return;

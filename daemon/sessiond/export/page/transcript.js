@@ -1,11 +1,11 @@
-// The path to the leaf as a transcript. Entries stand in stretches; only stretches near what is in sight are filled.
+// The path to the leaf as a transcript. Entries are grouped in stretches; only stretches near the viewport are filled.
 
 const STRETCH = 40;
-const GUESS = 140;     // pixels of an entry that was never laid out
+const GUESS = 140;     // pixels; the assumed height of an entry without layout
 
 const transcript = {
   rows: [],
-  place: new Map(),    // row -> where it is in `rows`
+  place: new Map(),    // row -> its index in `rows`
   words: [],
   unfolded: new Set(),
 
@@ -13,9 +13,9 @@ const transcript = {
     this.main = document.getElementById("transcript");
     this.box = document.getElementById("path");
     this.near = new IntersectionObserver(seen => this.saw(seen), {root: this.main, rootMargin: "1500px 0px"});
-    // Whoever unfolded something wants it to stay so.
+    // A stretch with an entry that the reader unfolded stays filled.
     this.box.addEventListener("toggle", event => this.keep(event.target), true);
-    // On paper stands the whole path, dark on light.
+    // Print the whole path, in the light theme.
     let theme;
     addEventListener("beforeprint", () => {
       this.stretches().forEach(it => this.fill(it));
@@ -36,7 +36,7 @@ const transcript = {
     return model.path(leaf).filter(row => model.speaks(row, sidebar.filter));
   },
 
-  // Follow another filter; the entry at the top of what is in sight stays there if it is still shown.
+  // Apply another filter. The entry at the top of the viewport stays there if it is still shown.
   refilter() {
     const rows = this.rowsTo(model.leaf);
     if (rows.length === this.rows.length) return;
@@ -53,7 +53,7 @@ const transcript = {
     this.extend(0);
   },
 
-  // Make stretches for the rows from a place on; the last one may have been there, not yet full.
+  // Create stretches for the rows from an index. An existing last stretch is replaced.
   extend(from) {
     const first = Math.floor(from / STRETCH);
     while (this.box.children.length > first) this.box.lastElementChild.remove();
@@ -67,7 +67,7 @@ const transcript = {
     }
   },
 
-  // The path has grown at its end: true when it could simply be made longer.
+  // Extend the path at its end. Returns false if the path has changed otherwise.
   grow(leaf) {
     const rows = this.rowsTo(leaf);
     if (!this.rows.length || rows.length < this.rows.length || this.rows.some((row, at) => rows[at] !== row)) return false;
@@ -111,7 +111,7 @@ const transcript = {
     for (const kind of this.unfolded) part.querySelectorAll(`details${kind}`).forEach(it => { it.open = true; });
   },
 
-  // Fold or unfold all of some kinds, now and when they come into sight.
+  // Fold or unfold all blocks of some kinds, including those that are filled later.
   toggle(kinds) {
     const open = !this.unfolded.has(kinds[0]);
     for (const kind of kinds) {
@@ -142,7 +142,7 @@ const transcript = {
     if (article) article.outerHTML = this.article(row);
   },
 
-  // Bring an entry into sight; true when it is on the path.
+  // Scroll to an entry. Returns whether it is on the path.
   reveal(row, {focus = false} = {}) {
     const place = this.place.get(row);
     if (place === undefined) return false;
@@ -154,7 +154,7 @@ const transcript = {
     article.classList.add("target");
     article.scrollIntoView({block: "start"});
     if (focus) article.focus({preventScroll: true});
-    // What is filled above meanwhile moves it; once more when that has been laid out.
+    // Stretches that are filled above change the position, so scroll again after the layout.
     requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(`e-${row}`)?.scrollIntoView({block: "start"})));
     this.mark();
     return true;
@@ -164,7 +164,7 @@ const transcript = {
     return this.main.scrollHeight - this.main.scrollTop - this.main.clientHeight < 80;
   },
 
-  // Stand at the end of the path; again when what is filled meanwhile has been laid out.
+  // Scroll to the end of the path, and again after the layout of newly filled stretches.
   toEnd() {
     const parts = this.stretches();
     parts.slice(-2).forEach(part => this.fill(part));
@@ -173,12 +173,12 @@ const transcript = {
     requestAnimationFrame(() => requestAnimationFrame(down));
   },
 
-  // The place of the entry at the top of what is in sight.
+  // The index of the entry at the top of the viewport.
   top() {
     const top = this.main.getBoundingClientRect().top;
     for (const part of this.box.children) {
       if (part.getBoundingClientRect().bottom <= top + 4) continue;
-      this.fill(part);   // nobody may have seen it yet
+      this.fill(part);   // it may be empty
       for (const article of part.children) {
         if (article.getBoundingClientRect().bottom > top + 4) return this.place.get(Number(article.dataset.row)) ?? 0;
       }
@@ -194,7 +194,7 @@ const transcript = {
     return row;
   },
 
-  // Mark the words of a search, where the browser can do it without touching the document.
+  // Highlight the search words, in browsers that can do so without changing the document.
   mark() {
     if (!globalThis.Highlight || !CSS.highlights) return;
     CSS.highlights.delete("hit");
@@ -216,7 +216,7 @@ const transcript = {
   },
 };
 
-// Ways to the other branches at a fork.
+// Buttons for the other branches at a fork.
 function branches(row) {
   const shape = shapeOf(0);
   const siblings = childrenOf(shape, shape.over[row]);

@@ -31,7 +31,7 @@ _TURNS_A_STEP: Final = 200
 
 @dataclass(slots=True)
 class _Waiting:
-    """A call and its result. `seen_turns` is the number of turns placed before the call's result."""
+    """A call and its result. `seen_turns` is the number of turns placed up to the call's own."""
 
     call: Call
     turn: int

@@ -23,7 +23,7 @@ def make_folder(path: Path, calls: Syscalls) -> None:
     Its name is durable on return, even if a daemon that crashed before it could sync had made it.
 
     Raises:
-        StorageFailed: The folder belongs to another user, or is none.
+        StorageFailed: The path belongs to another user, is a symbolic link, or is not a folder.
     """
     try:
         path.mkdir(0o700)
