@@ -1,4 +1,4 @@
-"""Identifies processes by id and start time, and tells whether a recorded process still runs."""
+"""Identifies processes by id and start time, and checks whether a recorded process still runs."""
 
 import calendar
 import os

@@ -112,7 +112,7 @@ class Continuing:
         if chosen is not None:
             session, why = chosen
             is_held = session.session_id in held
-            if terminal is not None and params.binds and not is_held:  # before anybody else can choose it
+            if terminal is not None and params.binds and not is_held:  # before another request can select it
                 self._terminals.take(terminal, process, params.cwd, session.session_id)
             live = await self._sessions.session(session.session_id)
             because = t.Because(rule="recent", message=why + gone)

@@ -37,7 +37,7 @@ def look_at_machine(scope: Scope) -> Iterator[None]:
             _look_at_disk(scope, folder, mounts)
         yield
     _look_at_watches(scope)
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # the daemon raises its soft limit to the hard limit
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # the daemon raises its soft limit itself
     if 0 <= most < _DESCRIPTORS:
         scope.add("fewDescriptors", f"at most {most:,} files may be open", "/proc/self/limits")
     if time.time() < _BUILT:

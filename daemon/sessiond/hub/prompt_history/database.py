@@ -15,7 +15,7 @@ from sessiond.session.content import search_words
 from sessiond.session.tree.lines import sound
 
 _LONGEST: Final = 100_000
-"""Limit of a stored prompt, in characters. A longer one is cut: nobody recalls it to type it again."""
+"""Limit of a stored prompt, in characters. A longer one is truncated."""
 _COMMANDS: Final = 1_000
 """Limit of commands whose outcome is recorded. The journal of commands asks for the last ones after a crash."""
 _TABLES: Final = """

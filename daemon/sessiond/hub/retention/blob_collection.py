@@ -1,8 +1,9 @@
 """Collects unreferenced blobs: marks all referenced blobs, then moves the others to the trash.
 
-Appends are accepted while the logs are read. A blob that is stored or referenced in the meantime is safe:
-`SessionBlobs.keep` resets its grace period before the line is queued, and younger blobs are not collected. If a log
-cannot be read, nothing is collected, because the log may reference any blob.
+Appends are accepted while the logs are read. A blob that is stored or referenced in the meantime is not collected:
+`SessionBlobs.keep` updates its modification time before the line is queued, and only blobs that were last modified
+before the collection started are moved. If a log cannot be read, nothing is collected, because the log may reference
+any blob.
 """
 
 import asyncio
@@ -119,7 +120,7 @@ async def _mark_all(
     tell: Tell,
     goes_on: Callable[[], None],
 ) -> None:
-    """Mark the blobs that logs, their remains and open sessions reference. Repeats until no log moves meanwhile."""
+    """Mark the blobs that logs, their remains and open sessions reference. Repeats until no log moves during a pass."""
     while True:
         marks.has_moved = False
         goes_on()

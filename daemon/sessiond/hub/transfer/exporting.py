@@ -76,7 +76,7 @@ class Exports:
 
         Raises:
             EntryNotFound: The requested leaf does not exist.
-            IncompatibleParams: The path is not absolute, lies among the files of sessiond, is a folder, or exists.
+            IncompatibleParams: The path is not absolute, is in a folder of sessiond, is a folder, or exists.
             TooLarge: The export is larger than `MAX_INLINE` and the request has no path.
             StorageFailed: The folder of the path does not exist or accepts no files.
             OSError: A file cannot be written.
