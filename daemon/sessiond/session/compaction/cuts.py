@@ -41,6 +41,7 @@ class CutPiece:
 
     @property
     def calls_tools(self) -> bool:
+        """Whether the entry calls tools, in its line or in the context."""
         return bool(self.calls.made or self.said_calls.made)
 
 

@@ -94,6 +94,7 @@ class _Path:
         self._new = {row.id: row for row in rows}
 
     def up_from(self, start: int | str | None) -> Iterator[_Step]:
+        """Yield the entries from a row or id to the root."""
         tree = self._tree
         while isinstance(start, str) and (new := self._new.get(start)) is not None:
             role = new.role if new.type == "message" else None

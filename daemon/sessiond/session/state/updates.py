@@ -92,7 +92,7 @@ def state_at(tree: Tree, row: int, read: Read, known: Point | None = None) -> St
 
     """
     if tree.irregular:
-        known = None  # parents may have changed since
+        known = None  # parents may have changed since the point was computed
     if known is not None and known.row == row:
         return known
     rows = yield from steps.path(tree, row, below=NONE if known is None else known.row)

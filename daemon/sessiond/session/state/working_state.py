@@ -45,7 +45,7 @@ class BranchState:
     tokens_used: int = 0
     turn_count: int = 0
     tags: tuple[str, ...] = ()
-    decision_count: int = 0  # since it was pruned
+    decision_count: int = 0  # since the last pruning
     total_tokens: int = 0
     task_count: int = 0
     model: str | None = None

@@ -13,7 +13,7 @@ from sessiond.error_text import TemplatedError
 from sessiond.unicode import valid_unicode
 
 BOM: Final = b"\xef\xbb\xbf"
-_LONG_INTEGER: Final = 4000  # digits
+_LONG_INTEGER: Final = 4000
 """Digits from which an integer is read as a float; Python refuses to read much longer ones."""
 
 
@@ -191,7 +191,7 @@ def _number(text: str) -> float:
 
 
 def _integer(text: str) -> int | float:
-    return int(text) if len(text) < _LONG_INTEGER else _number(text)  # Python refuses to read longer ones
+    return int(text) if len(text) < _LONG_INTEGER else _number(text)
 
 
 def _refuse_constant(name: str) -> Any:

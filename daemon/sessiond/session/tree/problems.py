@@ -83,4 +83,5 @@ class LineProblem:
 
     @property
     def severity(self) -> Severity:
+        """The severity of the problem's kind."""
         return PROBLEMS[self.kind][0]

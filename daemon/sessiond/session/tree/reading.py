@@ -27,7 +27,7 @@ class ReadRows(LogRows):
         self.header: entries.Header | None = None
         self.version = entries.CURRENT_VERSION
         self.leaf = NONE
-        self.tail = b""  # the torn last line, which follows `end`
+        self.tail = b""  # the torn last line or incomplete batch after `end`
         self.tail_is_entry = False  # the last row is complete except for its newline
         self.slot_title: str | None = None
         self.slot_updated_at: str | None = None  # when oh-my-pi last wrote the title slot
@@ -36,9 +36,9 @@ class ReadRows(LogRows):
         self._begun = False
         self._waiting: dict[str, list[int]] = {}
         self._reported: set[str] = set()
-        self._suspects: list[int] = []  # rows that may be among their own ancestors
+        self._suspects: list[int] = []  # rows that may be their own ancestors
         self._problems = ProblemList()
-        self._linear: array[int] | None = None  # v1: rows in the order of the file entries
+        self._linear: array[int] | None = None  # version 1: the rows of entries in log order; the header is first
 
     @property
     def leaf_id(self) -> str | None:
@@ -82,7 +82,7 @@ class ReadRows(LogRows):
 
     @property
     def is_blank(self) -> bool:
-        """Whether the log is empty or has only white space."""
+        """Whether the log has no byte, or only a title slot."""
         return self.header is None and not self.tail and self._problems.has("emptyLog")
 
     def entry(self, row: int, raw: bytes) -> bytes:
@@ -134,7 +134,7 @@ class ReadRows(LogRows):
             for row in self._waiting[parent_id]:
                 reason = f"entry {self._names[row]} names a parent that is not here: {parent_id}"
                 self._problem("lostParent", row, reason)
-        # Only a parent that came late, or twice, can close a loop.
+        # Only a parent that follows its child, or a repeated id, can close a loop.
         for last in self._ends_of_loops(self._suspects):
             self._problem("parentLoop", last, f"entry {self._names[last]} is among its own ancestors")
         self._suspects.clear()

@@ -22,7 +22,7 @@ class LogRows:
         self._parents = array("i")
         self._names: list[str | None] = []
         self._ids = Ids()
-        self._lines_before = 0  # 1 with a title slot; one less without a header line
+        self._lines_before = 0  # lines before row 0; one less if the header has no line
         self._irregular = False
         self._superseded: set[int] = set()
 

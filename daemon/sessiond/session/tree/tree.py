@@ -53,6 +53,7 @@ class Tree(ReadRows):
         self._pending: list[NewRow] = []
 
     def finish(self) -> None:
+        """Finish at the end of the log; the pending leaf becomes the leaf."""
         super().finish()
         self._pending_leaf = self.leaf
 

@@ -141,7 +141,7 @@ def shows(filter: Filter, tree: Tree, outline: Outline, row: int) -> bool:
     return _FILTERS[filter](tree, outline.silent, NONE, row)
 
 
-# --- which rows --------------------------------------------------------------------------------------------
+# --- visible rows ------------------------------------------------------------------------------------------
 
 
 def _visible(
@@ -236,7 +236,7 @@ def _label(tree: Tree, row: int) -> str | None:
     return label.text if label is not None else None
 
 
-# --- in which places ---------------------------------------------------------------------------------------
+# --- order and shape ---------------------------------------------------------------------------------------
 
 
 class _Shape:
