@@ -38,7 +38,9 @@ class ReadRows(LogRows):
         self._reported: set[str] = set()
         self._suspects: list[int] = []  # rows that may be their own ancestors
         self._problems = ProblemList()
-        self._linear: array[int] | None = None  # version 1: the rows of entries in log order; the header is first
+        self._linear: array[int] | None = (
+            None  # version 1: the rows of entries in log order; the header is first
+        )
 
     @property
     def leaf_id(self) -> str | None:
