@@ -1,1 +1,1 @@
-"""The tree of a session on a whole terminal, to walk in and to act on. Only this room imports Textual."""
+"""The interactive tree of a session on the whole terminal. Only this package imports Textual."""

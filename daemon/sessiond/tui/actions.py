@@ -1,6 +1,6 @@
-"""What the keys do, one method for each action.
+"""The actions of the keys, one method for each.
 
-Actions that wait are coroutines. The caller shows the errors of `user_errors` that they raise.
+Actions that wait are coroutines. They raise errors of `user_errors`, which the caller shows.
 """
 
 import os
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Screen(Protocol):
-    """What actions use of the browser that shows their effects; `app.Browser` implements it."""
+    """The interface of the browser that actions use; `app.Browser` implements it."""
 
     view: "TreeView"
     pane: "Pane"
@@ -90,7 +90,7 @@ class Actions:
     def __init__(self, browser: Screen) -> None:
         self._browser = browser
         self._tree = tree = browser.view
-        self._moves: list[tuple[str | None, str | None]] = []  # of the leaf, by us: from where, to where
+        self._moves: list[tuple[str | None, str | None]] = []  # moves of the leaf by this browser: (from, to)
         self.down, self.up = partial(tree.step, 1), partial(tree.step, -1)
         self.half_down, self.half_up = partial(tree.page, 0.5), partial(tree.page, -0.5)
         self.page_down, self.page_up = partial(tree.page, 1), partial(tree.page, -1)
@@ -104,7 +104,7 @@ class Actions:
         self.fold_others, self.open_all = tree.fold_others, tree.open_all
         self.pane_down, self.pane_up = partial(browser.pane.step, 3), partial(browser.pane.step, -3)
 
-    # --- going about -------------------------------------------------------------------------------------------
+    # --- moving the cursor -------------------------------------------------------------------------------------
 
     def next_branch(self) -> None:
         self._tree.go_to(1, self._tree.rows.is_branch)
@@ -124,7 +124,7 @@ class Actions:
     def previous_label(self) -> None:
         self._tree.go_to(-1, self._tree.is_labeled)
 
-    # --- finding -----------------------------------------------------------------------------------------------
+    # --- search and filters ------------------------------------------------------------------------------------
 
     async def search(self) -> None:
         origin = self._tree.current
@@ -193,7 +193,7 @@ class Actions:
         self._tree.renderer.shows_time = not self._tree.renderer.shows_time
         self._tree.refresh()
 
-    # --- doing -------------------------------------------------------------------------------------------------
+    # --- requests ----------------------------------------------------------------------------------------------
 
     async def branch(self) -> None:
         if (name := self._target()) and await self._browser.confirm(
@@ -268,14 +268,14 @@ class Actions:
     def quit(self) -> None:
         self._browser.exit(0)
 
-    # --- inside ------------------------------------------------------------------------------------------------
+    # --- details -----------------------------------------------------------------------------------------------
 
     @property
     def _session(self) -> str:
         return self._browser.contents.question.session_id
 
     def _target(self) -> str | None:
-        """The entry that the leaf is to be moved to."""
+        """Return the entry to which the leaf is to move; None if the leaf is there already."""
         name = self._tree.current
         if name is not None and name == self._browser.contents.leaf_id:
             self._browser.tell("The leaf is here already.")
@@ -283,7 +283,7 @@ class Actions:
         return name
 
     def _called(self, name: str) -> str:
-        """What a question calls an entry."""
+        """Return the name of an entry in a question: its id and the beginning of its text."""
         rows, renderer = self._tree.rows, self._tree.renderer
         said = renderer.fit(renderer.safe(rows.previews[rows.places[name]]), 40)
         return f"{renderer.safe(name)} ({said})" if said else renderer.safe(name)

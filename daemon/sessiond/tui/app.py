@@ -1,4 +1,4 @@
-"""The browser: puts the parts together on a screen, and lets keys, news and answers reach them."""
+"""The browser: assembles the widgets, and passes keys, notifications and responses to them."""
 
 import asyncio
 import signal
@@ -33,15 +33,15 @@ from sessiond.tui.tree_view import TreeView
 from sessiond.tui.user_errors import USER_ERRORS, NoEntry
 
 _WIDE = 110
-"""From so many columns on the entry is shown beside the tree, not below it."""
+"""Minimum columns at which the entry is shown beside the tree, not below it."""
 _LEAST = (30, 10)
-"""Columns and lines that a screen has at least when the entry is shown at all."""
+"""Minimum columns and lines of a screen that shows the entry at all."""
 _SETTLED = 0.05
-"""Seconds that the cursor rests before the entry under it is read."""
+"""Seconds without cursor movement after which the entry under the cursor is read."""
 
 
 class Browser(App[int]):
-    """The tree of one session after the other. `exit` gets the exit code of the command."""
+    """The tree of one session at a time. Exits with the exit code of the command."""
 
     CSS = CSS
     BINDINGS: ClassVar = []
@@ -61,7 +61,7 @@ class Browser(App[int]):
         first: t.TreeResult | None = None,
         at: str | None = None,
     ) -> None:
-        super().__init__(ansi_color=True)  # the colors of the terminal, or none with NO_COLOR
+        super().__init__(ansi_color=True)  # the terminal's own colors, or none with NO_COLOR
         self.theme = "ansi-dark"
         self.now = now
         self.session = session
@@ -78,7 +78,7 @@ class Browser(App[int]):
             self.say,
         )
         self.failure: Exception | None = None
-        """The defect that ended it, if one did."""
+        """The unexpected exception that ended the browser, if any."""
         self._renderer = renderer
         self._home = home
         self._lines = StatusLines(renderer, home)
@@ -109,7 +109,7 @@ class Browser(App[int]):
         self._actions = Actions(self)
         self.set_class(self._renderer.signs.encoding != "utf-8", "-ascii")
         self._room = self.size
-        if not self.is_headless:  # or the terminal would be left as it is
+        if not self.is_headless:  # the handlers make Textual restore the terminal
             for number in (signal.SIGTERM, signal.SIGHUP):
                 asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
         self.app_resume_signal.subscribe(self, lambda _: self._draw_all())
@@ -127,7 +127,7 @@ class Browser(App[int]):
         self._lay_out()
 
     def _draw_all(self) -> None:
-        """After another program had the terminal, nothing of what was drawn is there any more."""
+        """Redraw everything after another program has used the terminal."""
         for widget in (self._lines.head, self.view, self.pane, self._lines.foot):
             widget.refresh()
         self.screen.refresh(layout=True)
@@ -138,7 +138,7 @@ class Browser(App[int]):
         await asyncio.gather(*self._doing, return_exceptions=True)
 
     def on_resize(self, event: Resize) -> None:
-        self._room = event.size  # `size` still has what was before
+        self._room = event.size  # `size` still has the old value
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -156,23 +156,23 @@ class Browser(App[int]):
         if self.wants_pane and not self.pane.display:
             self.complain("The screen is too small for it.")
 
-    # --- what is said ------------------------------------------------------------------------------------------
+    # --- notes and status --------------------------------------------------------------------------------------
 
     def tell(self, note: str) -> None:
-        """Say something at the foot of the screen, until the next key."""
+        """Show a note at the foot of the screen until the next key."""
         self._lines.set_note(note)
         self.say()
 
     def complain(self, note: str) -> None:
-        """The same of something that went wrong."""
+        """Show an error at the foot of the screen until the next key."""
         self._lines.set_note(note, is_error=True)
         self.say()
 
     def say(self) -> None:
-        """Bring both lines up to date."""
+        """Update both status lines."""
         self._lines.draw(self.session, self.contents, self.view, self.search.said)
 
-    # --- what is shown -----------------------------------------------------------------------------------------
+    # --- rows --------------------------------------------------------------------------------------------------
 
     def ask(self, **changes: Any) -> None:
         """Show other rows of this session."""
@@ -193,7 +193,7 @@ class Browser(App[int]):
         self.run_worker(self._following.turn_to(session.session_id))
 
     def _changed(self, new: int) -> None:
-        """The contents have other rows now."""
+        """Show the changed rows of the contents. `new` is how many were added."""
         rows, current = self.contents.rows, self.view.current
         if self._turned is not None:
             current, self._turned = self._turned, None
@@ -207,7 +207,7 @@ class Browser(App[int]):
             self._wish()
 
     def once_whole(self, wish: Callable[[], None]) -> None:
-        """Go somewhere, and once more when all rows are here, unless another key was pressed meanwhile."""
+        """Call `wish` now, and again when all rows are loaded, unless another key is pressed meanwhile."""
         wish()
         self._wish = None if self.view.rows.is_whole else wish
 
@@ -229,7 +229,7 @@ class Browser(App[int]):
     # --- the entry under the cursor ----------------------------------------------------------------------------
 
     async def entry(self) -> Entry:
-        """The entry under the cursor, with what lies in blobs put back. Raises `RpcError`, and what `AWAY` names."""
+        """Return the entry under the cursor, with its blobs resolved. Raises one of `USER_ERRORS`."""
         name = self.view.current
         if name is None:
             raise NoEntry
@@ -254,20 +254,20 @@ class Browser(App[int]):
         try:
             entry = (await self.daemon.entries(session_id, ids=[name])).entries[0]
         except USER_ERRORS as error:
-            self._wanted = None  # it is read again when the cursor moves, or somebody is attached
+            self._wanted = None  # it is read again when the cursor moves, or after the connection is restored
             self.pane.show(None, [[Segment(self._renderer.safe(str(error)), ERROR)]], anew=True)
             return
-        # Loaded when it is needed: what draws Markdown takes a while to load.
+        # Imported on use, since importing the Markdown renderer takes long.
         from sessiond.tui.entry_text import drawn
 
         lines = await asyncio.to_thread(drawn, entry, label, self._renderer, columns, self.now())
         self.pane.show((*wanted[:3], columns), lines, anew=anew)
 
-    # --- news --------------------------------------------------------------------------------------------------
+    # --- notifications -----------------------------------------------------------------------------------------
 
     @property
     def daemon(self) -> Daemon:
-        """Raises `Disconnected` while it is away."""
+        """The daemon. Raises `Disconnected` while there is no connection."""
         return self._following.daemon
 
     @property
@@ -289,7 +289,7 @@ class Browser(App[int]):
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is attached, and shows all that it knows to be there."""
+        """Whether the browser is attached and shows everything that it knows of."""
         return self._is_attached and self.contents.is_settled
 
     def refused(self, error: RpcError | VersionMismatch) -> None:
@@ -312,15 +312,15 @@ class Browser(App[int]):
         self.complain(str(error))
 
     async def start_daemon(self) -> None:
-        """Have the daemon back, and read everything anew."""
+        """Start the daemon if it does not run, and read everything again."""
         await self._following.start_daemon()
         await self._following.turn_to(self._session_id)
         self.contents.refresh()
 
-    # --- what a person does ------------------------------------------------------------------------------------
+    # --- input -------------------------------------------------------------------------------------------------
 
     async def on_event(self, event: Event) -> None:
-        """Keys are taken here, one after the other: a question is open before the key after that which asked it."""
+        """Handle keys here, one at a time, so that a question is open before the key after the one that asked it."""
         if isinstance(event, Key) and len(self.screen_stack) == 1 and not event.is_forwarded:
             if not self.prompt.is_open:
                 await self._press(event)
@@ -328,7 +328,7 @@ class Browser(App[int]):
             if event.key == "ctrl+c":
                 self.prompt.give_up()
                 return
-            self.prompt.take_focus()  # a click may have taken it elsewhere
+            self.prompt.take_focus()  # a click may have moved the focus
         await super().on_event(event)
 
     async def _press(self, event: Key) -> None:
@@ -379,17 +379,17 @@ class Browser(App[int]):
                 await doing
             except USER_ERRORS as error:
                 self.complain(str(error))
-            except Exception as error:  # noqa: BLE001 - a defect ends the browser, and is raised by whoever ran it
+            except Exception as error:  # noqa: BLE001 - an unexpected exception ends the browser; `browse` raises it
                 self._handle_exception(error)
 
         if (doing := action()) is not None:
             task = asyncio.create_task(run(doing))
             self._doing.add(task)
             task.add_done_callback(self._doing.discard)
-            await asyncio.sleep(0)  # it has begun then, so that what it asks is open
+            await asyncio.sleep(0)  # the action begins, so that its question is open
 
     async def confirm(self, question: str) -> bool:
-        """Ask something that is answered with one key."""
+        """Ask a question that is answered with one key. Returns whether the answer is yes."""
         if self._answer is not None:
             return False
         self._answer = asyncio.get_running_loop().create_future()
@@ -409,7 +409,7 @@ class Browser(App[int]):
             self._answer.set_result(False)
 
     async def pick(self) -> str | None:
-        """Let a person choose a session; its id."""
+        """Let the user choose a session. Returns its id, or None."""
         from sessiond.tui.picker import Picker
 
         async def listed(words: str) -> Sequence[t.ListedSession]:
@@ -436,5 +436,5 @@ class Browser(App[int]):
         super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
-        # Textual would print every local variable, and so the transcript; the caller raises `failure` instead.
+        # Textual would print every local variable, including the transcript; the caller raises `failure` instead.
         self._close_messages_no_wait()

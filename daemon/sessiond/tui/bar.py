@@ -1,4 +1,4 @@
-"""A line of the screen that says something: the title above, the state below."""
+"""A line of the screen for text: the title above, the status below."""
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -9,7 +9,7 @@ from sessiond.tui.row_renderer import RowRenderer
 
 
 class Bar(Widget):
-    """Harmless pieces of text from the left and from the right; what has no room on the left is cut."""
+    """Safe text from the left and from the right; on the left, text without room is cut."""
 
     def __init__(self, renderer: RowRenderer) -> None:
         super().__init__()

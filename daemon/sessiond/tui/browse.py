@@ -1,6 +1,6 @@
-"""From the command line to the browser: the first rows are asked for while what draws them is being loaded.
+"""Starts the browser from the command line: the first rows are requested while Textual is imported.
 
-Loading Textual takes longer than anything else before the first picture, so nothing of it is imported up here.
+Importing Textual takes longer than anything else before the first picture, so it is not imported at the top.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from sessiond.client.blocking import BlockingDaemon
 
 _FIRST = 400
-"""Rows around the leaf that are asked for before anything else is loaded."""
+"""Rows around the leaf in the first request."""
 
 
 class NoTerminal(Exception):
-    """There is no terminal to show the tree on: {why}."""
+    """Raised when a standard stream is no terminal, or the terminal cannot move its cursor."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"There is no terminal to show the tree on: {why}.")
 
 
 def check_terminal(environ: Mapping[str, str] = os.environ) -> None:
-    """Raises `NoTerminal` where a whole screen cannot be drawn."""
+    """Raise `NoTerminal` if the browser cannot use the terminal."""
     for name, stream in (("input", sys.__stdin__), ("output", sys.__stdout__), ("error", sys.__stderr__)):
         if stream is None or not stream.isatty():
             raise NoTerminal(f"standard {name} is none")
@@ -49,10 +49,10 @@ def browse(
     boxes: bool,
     encoding: str,
 ) -> int:
-    """Show the tree until somebody leaves it; the exit code of the command.
+    """Show the tree until the user leaves it, and return the exit code of the command.
 
-    `named` is asked for the id of the entry `at`, once the daemon has answered.
-    Raises `RpcError` when there is no such session or entry, before anything is drawn.
+    `named` is called after the daemon's response; it returns the id of the entry that `at` names. Raises `RpcError`
+    when there is no such session or entry, before anything is drawn.
     """
     session = daemon.call("session/open", {"sessionId": session_id})["session"]
     first = _Answer(daemon, _question(session, filter, query, at))
@@ -77,7 +77,7 @@ def browse(
         at=at,
     )
     daemon.close()
-    gc.enable()  # commands live too short for it
+    gc.enable()  # `cli/main` disables it for short commands
     code = browser.run()
     if browser.failure is not None:
         raise browser.failure
@@ -94,7 +94,7 @@ def _question(session: dict[str, Any], filter: str, query: str | None, at: str |
 
 
 class _Answer:
-    """The answer to a request, on its way in a thread."""
+    """The response to a request that a thread sends."""
 
     def __init__(self, daemon: BlockingDaemon, params: dict[str, Any]) -> None:
         self._result: Any = None
@@ -111,5 +111,5 @@ class _Answer:
     def _ask(self, daemon: BlockingDaemon, params: dict[str, Any]) -> None:
         try:
             self._result = daemon.call("session/tree", params)
-        except Exception as error:  # noqa: BLE001 - raised again by whoever waits
+        except Exception as error:  # noqa: BLE001 - raised again by `wait`
             self._error = error

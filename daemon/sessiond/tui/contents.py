@@ -1,8 +1,8 @@
-"""What a browser shows of a session, kept true: read page by page, and anew where something happened.
+"""The rows of a session that a browser shows, read page by page and updated after notifications.
 
-An append reads what hangs on the entry that it was attached to, and nothing else; where the leaf moves to a row that is
-shown, only the path is marked anew. What cannot be told apart so (a hidden leaf, a hidden parent) is read as a whole,
-while what is shown stays.
+After an append, only the subtree below the parent of the new entry is read. If the leaf moves to a row that is shown,
+only the path is marked again. In other cases (a hidden leaf, a hidden parent) everything is read again, while the old
+rows stay on the screen.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ FIRST = 400
 """Rows around the cursor that are read first."""
 _PAGE = 2_000
 _PART = 5_000
-"""Rows of a subtree that are read to be put in its place; more is read as a whole."""
+"""Maximum rows of a subtree that is read alone; if there are more, everything is read."""
 _GATHERING = 0.03
-"""Seconds in which news are gathered before something is read."""
+"""Seconds in which notifications are collected before something is read."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """Which rows are wanted."""
+    """A query for rows: the session, a filter and search words."""
 
     session_id: str
     filter: t.Filter = "default"
@@ -37,11 +37,11 @@ class Question:
 
 
 class Contents:
-    """The rows that answer a question. `changed` is called whenever they have, with how many came to an older view.
+    """The rows for a question. `changed` is called after each change, with the number of rows that were added.
 
-    Everything is read by one task (`run`), which tells `failed` what it could not read, and `read_on` when it has read
-    more of what takes long; the rest only says what there is to do. What could not be read because the daemon is away
-    is read when it is `attached` again.
+    One task (`run`) reads everything. It calls `failed` with an error of a request, and `read_on` after each page of a
+    long reading; all other methods only note what must be read. What could not be read because the daemon was away is
+    read after `attached`.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Contents:
         self.rows = Rows()
         self.leaf_id: str | None = None
         self.loading = 0
-        """Rows that have been read of a view that is not whole yet; 0 when nothing is being read."""
+        """Number of rows read so far in a reading that is not complete; 0 when none is in progress."""
         self._daemon = daemon
         self._changed = changed
         self._failed = failed
@@ -73,10 +73,10 @@ class Contents:
         """Whether there is nothing left to read."""
         return self.rows.is_whole and not (self._is_reading or self._work.is_set())
 
-    # --- what there is to do -----------------------------------------------------------------------------------
+    # --- notes what must be read -------------------------------------------------------------------------------
 
     def ask(self, question: Question, around: str | None) -> None:
-        """Show something else, beginning around an entry."""
+        """Change the question, and read the rows around an entry first."""
         if question.session_id != self.question.session_id:
             self._seq = -1
             self.leaf_id = None
@@ -84,7 +84,7 @@ class Contents:
         self.refresh()
 
     def begin(self, page: t.TreeResult, seq: int) -> None:
-        """Take a first page that was read elsewhere, when the log had so many lines."""
+        """Use a first page that was read elsewhere, when the log's last line was `seq`."""
         self.rows = Rows(page.before, page.bars)
         self.rows.add(page)
         self.leaf_id = page.leaf_id
@@ -93,19 +93,19 @@ class Contents:
             self.refresh()
 
     def refresh(self) -> None:
-        """Read everything anew."""
+        """Read everything again."""
         self._all_stale = True
         self._work.set()
 
     def attached(self, session: t.SessionInfo) -> None:
-        """What happened while nobody listened is read."""
+        """Handle a new connection: read what was missed."""
         if session.seq != self._seq:
             self.refresh()
         self._seq = session.seq
         self._work.set()
 
     def appended(self, note: AppendedBatch) -> None:
-        """New lines: say what has to be read for them."""
+        """Handle appended entries: note what must be read."""
         before, self.leaf_id, self._seq = self.leaf_id, note.leaf_id, note.seq
         new = {entry.get("id") for entry in note.entries}
         for entry in note.entries:
@@ -126,18 +126,18 @@ class Contents:
         self._work.set()
 
     def moved(self, note: t.LeafMovedNote) -> None:
-        """The leaf went elsewhere."""
+        """Handle a move of the leaf."""
         left, self.leaf_id, self._seq = note.previous_leaf_id, note.leaf_id, note.seq
         if self.leaf_id is not None and self.leaf_id not in self.rows.places:
             self._all_stale = True
         elif left in self.rows.places:
-            self._stale.add(str(left))  # a turn without words is shown only while it is the leaf
+            self._stale.add(str(left))  # a turn without text is shown only while it is the leaf
         self._work.set()
 
-    # --- doing it ----------------------------------------------------------------------------------------------
+    # --- reading -----------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Read what is stale, for ever."""
+        """Read what is stale, without end."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -145,7 +145,7 @@ class Contents:
             try:
                 await self._catch_up()
             except AWAY:
-                self._all_stale = True  # read when somebody is attached again
+                self._all_stale = True  # read after `attached`
             except RpcError as error:
                 self._failed(error)
             finally:
@@ -167,7 +167,7 @@ class Contents:
         self._changed(0)
 
     async def _load(self) -> None:
-        """All pages; those around the cursor first, when nothing of this view is shown yet."""
+        """Read all pages; first the one around the cursor, if no rows of this question are shown yet."""
         question = self.question
         before = self.rows if self.rows.is_whole and self._around is None else None
         if self._around is not None or not len(self.rows):
@@ -191,7 +191,7 @@ class Contents:
             self._work.set()
 
     async def _begin(self, question: Question, around: str | None) -> bool:
-        """The page around an entry; whether there is more to read."""
+        """Read the page around an entry. Returns whether there is more to read."""
         try:
             page = await self._tree(question, around=around, limit=FIRST)
         except RpcError as error:
@@ -207,7 +207,7 @@ class Contents:
         return not self.rows.is_whole
 
     async def _page(self, question: Question, cursor: str | None) -> t.TreeResult | None:
-        """A page; None when the session has changed so much that the reading has to begin again."""
+        """Read a page. Returns None when the session has changed so that the reading must begin again."""
         try:
             return await self._tree(question, cursor=cursor, limit=_PAGE)
         except RpcError as error:
@@ -217,7 +217,7 @@ class Contents:
             return None
 
     async def _read_below(self, name: str) -> None:
-        """Read what hangs on a row anew."""
+        """Read the subtree below a row again."""
         question = self.question
         place = self.rows.places.get(name)
         if place is None:
@@ -247,10 +247,10 @@ class Contents:
             return
         more = rows.replace(place, page.nodes)
         on_path = [at for at, node in enumerate(page.nodes) if node.on_path]
-        if on_path:  # so the path goes through here, and nowhere else
+        if on_path:  # the path goes through this subtree only
             rows.mark_path(place + on_path[-1])
         self._mark_path()
-        self._changed(more)  # at once: nobody may look at rows that have changed without being told
+        self._changed(more)  # before any await, so that the view never has rows that changed without notice
 
     async def _tree(
         self, question: Question, *, around: str | None = None, root_id: str | None = None, cursor: str | None = None,
@@ -261,7 +261,7 @@ class Contents:
             cursor=cursor, limit=limit,
         )  # fmt: skip
         if question == self.question:
-            self.leaf_id = page.leaf_id  # news and answers come in the order in which things happened
+            self.leaf_id = page.leaf_id  # notifications and responses arrive in the order of events
         return page
 
     def _labeled(self, target: object, label: object) -> None:
@@ -274,7 +274,7 @@ class Contents:
                 self.rows.labels.pop(target, None)
 
     def _mark_path(self) -> None:
-        """What was read may be older than the newest news of the leaf."""
+        """Mark the path to the current leaf, which may be newer than the rows that were read."""
         if self.leaf_id is None:
             self.rows.mark_path(NOWHERE)
         elif (tip := self.rows.places.get(self.leaf_id)) is not None:

@@ -1,4 +1,4 @@
-"""Into the clipboard, by a program that is there for it; the terminal is asked by Textual (OSC 52)."""
+"""Copies text to the clipboard with a program for it; Textual also asks the terminal (OSC 52)."""
 
 import asyncio
 import contextlib
@@ -6,13 +6,13 @@ import shutil
 from collections.abc import Mapping
 
 MAX_CHARACTERS = 70_000
-"""Bytes that terminals take by OSC 52: beyond, some drop it all."""
+"""Maximum bytes for OSC 52; some terminals drop longer texts entirely."""
 
 _PATIENCE = 2.0
 
 
 def program(environ: Mapping[str, str]) -> list[str] | None:
-    """The command that takes a clipboard on standard input here, if there is one."""
+    """Return the command that copies its standard input to the clipboard, if there is one."""
     candidates = [
         ("WAYLAND_DISPLAY", ["wl-copy"]),
         ("DISPLAY", ["xclip", "-selection", "clipboard"]),
@@ -27,7 +27,7 @@ def program(environ: Mapping[str, str]) -> list[str] | None:
 
 
 async def hand_over(command: list[str], text: str) -> bool:
-    """Give a text to such a command; whether it took it."""
+    """Send a text to such a command. Returns whether it succeeded."""
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.PIPE,

@@ -1,6 +1,6 @@
-"""An entry as it is read beside the tree: who, when and what about, then its parts, Markdown drawn as such.
+"""The text of an entry beside the tree: a heading, then its parts, with Markdown rendered.
 
-`drawn` makes every piece harmless after Markdown has been read, since Markdown can spell any character.
+`drawn` makes every piece safe for the terminal after rendering, since Markdown can express any character.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from sessiond.text import lines, one_line
 from sessiond.tui.row_renderer import DIM, LABEL, TITLE, RowRenderer, role, role_style
 
 MAX_CHARACTERS = 40_000
-"""Characters that are drawn of one entry; more would take longer than anybody reads."""
+"""Maximum characters of one entry that are drawn; more would take too long."""
 
 _TITLES = (
     "summary",
@@ -35,7 +35,7 @@ _TITLES = (
 def drawn(
     entry: dict[str, Any], label: str | None, renderer: RowRenderer, columns: int, now: float
 ) -> list[list[Segment]]:
-    """The lines of an entry, each so many columns wide at most."""
+    """Return the lines of an entry, each of at most `columns` columns. `now` is Unix time."""
     console = Console(
         width=max(columns, 1), color_system="standard", force_terminal=True, legacy_windows=False,
         emoji=False, markup=False, highlight=False, no_color=False, _environ={},
@@ -48,7 +48,7 @@ def drawn(
 
 
 def as_text(entry: dict[str, Any]) -> str:
-    """All that an entry says, for a clipboard or an editor."""
+    """Return the complete text of an entry, for the clipboard or an editor."""
     return "\n\n".join(text for _, text in _said(entry) if text)
 
 
@@ -88,14 +88,14 @@ def _parts(entry: dict[str, Any], label: str | None, now: float) -> Iterator[Ren
 def _part(kind: str, text: str) -> RenderableType:
     safe = "\n".join(lines(text))
     if kind == "markdown":
-        from rich.markdown import Markdown  # takes a while to load, so not before the first picture
+        from rich.markdown import Markdown  # takes long to import, so not before the first picture
 
         return Markdown(safe, hyperlinks=False, code_theme="ansi_dark", inline_code_theme=None)
     return Text(safe, style=DIM if kind in ("thinking", "note") else "")
 
 
 def _said(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The parts of an entry: how each is drawn (markdown, plain, thinking, note), and its text."""
+    """Yield the parts of an entry: how each is drawn (markdown, plain, thinking, note), and its text."""
     message = entry.get("message")
     if isinstance(message, dict):
         yield from _of_message(message)

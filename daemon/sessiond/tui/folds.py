@@ -1,4 +1,4 @@
-"""Which rows stand on the screen, one below the other, when some branches are folded."""
+"""The visible lines of the tree when some branches are folded."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -8,9 +8,9 @@ from sessiond.tui.rows import NOWHERE, Rows
 
 
 class Folds:
-    """The lines of a view: each is a row, by its place. Rows below a folded one have no line.
+    """The lines of a view: each is the place of a row. Rows below a folded one have no line.
 
-    What is folded is kept by id, so that it stays so when rows come and go.
+    Folded rows are stored by id, so that they stay folded when rows are added or removed.
     """
 
     def __init__(self, rows: Rows) -> None:
@@ -20,8 +20,8 @@ class Folds:
         self.arrange()
 
     def arrange(self, rows: Rows | None = None) -> None:
-        """Count the lines anew, of other rows if there are any."""
-        self.rows = self.rows if rows is None else rows  # rows that are none are false
+        """Compute the lines again, of other rows if they are given."""
+        self.rows = self.rows if rows is None else rows  # empty rows are false
         places = sorted(place for it in self.folded if (place := self.rows.places.get(it)) is not None)
         if not places:
             self.lines = range(len(self.rows))
@@ -36,20 +36,20 @@ class Folds:
         self.lines = lines
 
     def line(self, place: int) -> int:
-        """The line of a row, or of the folded one that hides it."""
+        """Return the line of a row, or of the folded row that hides it."""
         return max(bisect_right(self.lines, place) - 1, 0)
 
     def first_line_from(self, place: int) -> int:
-        """The first line that is not before a row."""
+        """Return the first line that is not before a row."""
         return bisect_left(self.lines, place)
 
     def hides(self, place: int) -> int:
-        """How many rows a folded row hides; 0 for any other."""
+        """Return how many rows a folded row hides; 0 for any other."""
         rows = self.rows
         return rows.last_below(place) - place if rows.ids[place] in self.folded else 0
 
     def toggle(self, place: int) -> None:
-        """Fold a branch, or open it. What nothing hangs on cannot be folded."""
+        """Fold a branch, or open it. A row without children cannot be folded."""
         name = self.rows.ids[place]
         if name in self.folded:
             self.folded.discard(name)
@@ -58,7 +58,7 @@ class Folds:
         self.arrange()
 
     def reveal(self, place: int) -> None:
-        """Open everything that hides a row."""
+        """Open every folded row that hides a row."""
         if not self.folded:
             return
         above = self.rows.parent(place)
@@ -68,7 +68,7 @@ class Folds:
         self.arrange()
 
     def fold_others(self) -> None:
-        """Fold every branch that the path to the leaf does not go through."""
+        """Fold every branch that is not on the path to the leaf."""
         rows = self.rows
         self.folded = {
             rows.ids[it]

@@ -1,4 +1,4 @@
-"""The connection to the daemon: made again whenever it was lost, with the session open, so that news of it come."""
+"""The browser's connection to the daemon: restored after a loss, with the session open for notifications."""
 
 import asyncio
 from typing import Protocol
@@ -15,29 +15,29 @@ from sessiond.paths import Locations, places
 from sessiond.protocol import methods as m, types as t
 
 AWAY = (CannotConnect, Disconnected, BadReply, TimeoutError)
-"""What a request raises when there is nobody to answer it."""
+"""Exceptions of requests while there is no daemon."""
 
 _NEWS = (m.APPENDED.name, m.LEAF_MOVED.name, m.CHANGED.name, m.DELETED.name, m.LAGGED.name)
 
 
 class Follower(Protocol):
-    """Who hears of a session. None of these may wait or raise."""
+    """Receives events about a session. No method may wait or raise."""
 
     def attached(self, session: t.SessionInfo) -> None:
-        """The session is open, and news come from now on; what was missed has to be read."""
+        """The session is open and notifications follow; missed changes must be read."""
 
     def away(self) -> None:
-        """There is no daemon. It is waited for."""
+        """There is no daemon. The connection is tried again."""
 
     def refused(self, error: RpcError | VersionMismatch) -> None:
-        """The daemon is there and does not give us the session."""
+        """The daemon refused the session or the connection."""
 
     def heard(self, note: Note) -> None:
-        """Something happened in the session."""
+        """A notification about the session arrived."""
 
 
 class Following:
-    """One connection at a time, for a browser that goes from session to session."""
+    """One connection at a time, for a browser that shows one session after another."""
 
     def __init__(self, where: Locations | None, session_id: str) -> None:
         self._where = where or places()
@@ -48,7 +48,7 @@ class Following:
 
     @property
     def daemon(self) -> Daemon:
-        """The daemon, to ask something of. Raises `Disconnected` while it is away."""
+        """The daemon, for requests. Raises `Disconnected` while there is no connection."""
         if self._daemon is None:
             raise Disconnected
         return self._daemon
@@ -63,15 +63,15 @@ class Following:
             await self._notes.aclose()
 
     async def start_daemon(self) -> None:
-        """Have a daemon started if there is none. Raises `CannotConnect`."""
+        """Start a daemon if none runs. Raises `CannotConnect`."""
         (await asyncio.to_thread(dial.connect, self._where, autostart=True)).close()
 
     async def run(self, follower: Follower) -> None:
-        """Follow for ever."""
+        """Follow without end."""
         tries = pauses()
         while True:
             try:
-                # It is never started by itself: whoever stopped it may have had a reason.
+                # It is not started automatically, since the user may have stopped it.
                 async with connect(where=self._where, autostart=False, name="sessiond tree") as daemon:
                     self._daemon = daemon
                     tries = pauses()
@@ -80,14 +80,14 @@ class Following:
                 follower.refused(error)
             except AWAY:
                 follower.away()
-            except RpcError as error:  # the greeting was
+            except RpcError as error:  # a refused handshake
                 follower.refused(error)
             finally:
                 self._daemon = None
             await asyncio.sleep(next(tries))
 
     async def _stay(self, daemon: Daemon, follower: Follower) -> None:
-        """Be attached until the connection ends, which the next request over it tells."""
+        """Stay attached until the connection ends, which the next request over it reports."""
         while True:
             self._again.clear()
             session_id = self._session_id
@@ -106,7 +106,7 @@ class Following:
                 await self._notes.aclose()
 
     async def _hear(self, notes: Notifications, session_id: str, follower: Follower) -> None:
-        """Pass on what happens until something was missed, or another session is wanted."""
+        """Pass on notifications until some were missed, or another session is wanted."""
         try:
             async for note in notes:
                 if isinstance(note, t.LaggedNote) and note.session_id == session_id:

@@ -1,4 +1,4 @@
-"""The keys, on a screen of their own over the tree."""
+"""The screen with the keys, which covers the tree."""
 
 from rich.segment import Segment
 from textual.app import ComposeResult
@@ -24,7 +24,7 @@ _STEPS = {
 
 
 class HelpScreen(ModalScreen[None]):
-    """Closed by the keys that close anything."""
+    """The list of keys. Escape, q, ?, Enter and Ctrl-C close it."""
 
     def __init__(self) -> None:
         super().__init__()

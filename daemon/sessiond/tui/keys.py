@@ -1,4 +1,4 @@
-"""The keys of the browser and what they do: one table, for what is pressed and for the help."""
+"""The keys of the browser and their actions in one table, used by the browser and its help."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Action:
-    """Something that can be done, and the keys for it; `name` is a method of `Actions`."""
+    """An action and its keys; `name` is a method of `Actions`, `says` is its description in the help."""
 
     keys: tuple[str, ...]
     name: str
@@ -97,13 +97,13 @@ _BEGINNINGS: Final = {key[0] for key in _ACTIONS if len(key) == 2}
 
 
 class Keys:
-    """Looks up keys, one after the other. Some actions take two keys."""
+    """Looks up keys, one at a time. Some actions take two keys."""
 
     def __init__(self) -> None:
         self._before = ""
 
     def press(self, key: str) -> str | None:
-        """Return the action of this key, with the key before it; None when there is none yet."""
+        """Return the action of this key and the key before it; None when there is none yet."""
         before, self._before = self._before, ""
         if before and (found := _ACTIONS.get(before + key)):
             return found

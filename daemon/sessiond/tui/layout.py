@@ -1,4 +1,4 @@
-"""Where the parts of the screen stand, as Textual's style sheet; `-ascii` is for terminals without box characters."""
+"""The layout of the screen as Textual's style sheet; `-ascii` is for terminals without box characters."""
 
 CSS = """
 Screen { layout: vertical; }

@@ -1,4 +1,4 @@
-"""What a search has found among the rows: at once in what they show, then in all that was said, as the daemon knows."""
+"""The matches of a search: those in the visible text of rows, then those that the daemon finds in all text."""
 
 from bisect import bisect_left, bisect_right
 
@@ -6,13 +6,13 @@ from sessiond.tui.rows import NOWHERE, Rows
 
 
 class Matches:
-    """The rows that have all words of a search."""
+    """The rows that contain all words of a search."""
 
     def __init__(self) -> None:
         self.words = ""
         self.ids: set[str] = set()
         self.is_asking = False
-        """Whether the daemon is still looking."""
+        """Whether the daemon's response is pending."""
         self._places: list[int] = []
 
     def __len__(self) -> int:
@@ -25,7 +25,7 @@ class Matches:
         self.look_again(rows)
 
     def look_again(self, rows: Rows) -> None:
-        """Find the places anew, after rows have come or gone; what was found stays found."""
+        """Compute the places again after rows were added or removed; earlier matches stay."""
         words = self.words.casefold().split()
         if words:
             labels = rows.labels
@@ -37,12 +37,12 @@ class Matches:
         self._places = sorted(rows.places[it] for it in self.ids if it in rows.places)
 
     def found(self, ids: set[str], rows: Rows) -> None:
-        """Take what the daemon has found in the whole texts."""
+        """Use the matches that the daemon has found in the complete text."""
         self.ids = ids
         self._places = sorted(rows.places[it] for it in ids if it in rows.places)
 
     def next(self, place: int, step: int) -> int:
-        """The next match, after the last the first again; `NOWHERE` when there is none."""
+        """Return the next match in a direction (-1 or 1), cyclically; `NOWHERE` when there is none."""
         if not self._places:
             return NOWHERE
         if step > 0:
@@ -50,11 +50,11 @@ class Matches:
         return self._places[bisect_left(self._places, place) - 1]
 
     def from_here(self, place: int) -> int:
-        """The first match at a place or behind it, else the first of all."""
+        """Return the first match at a place or after it, else the first of all."""
         return self.next(place - 1, 1)
 
     def number(self, place: int) -> int:
-        """Which match a row is, counted from 1; 0 when it is none."""
+        """Return the number of a match, counted from 1; 0 for a row that is none."""
         at = bisect_left(self._places, place)
         return at + 1 if at < len(self._places) and self._places[at] == place else 0
 

@@ -1,4 +1,4 @@
-"""A text in the editor or the pager of a person, for as long as that runs."""
+"""Opens a text in the user's editor or pager, and waits until that ends."""
 
 import os
 import shlex
@@ -10,14 +10,14 @@ from pathlib import Path
 
 
 class NothingToOpenWith(Exception):
-    """There is nothing to open it with: set EDITOR or PAGER."""
+    """Raised when neither EDITOR nor PAGER is set and there is no `less`."""
 
     def __init__(self) -> None:
         super().__init__("There is nothing to open it with: set EDITOR or PAGER.")
 
 
 def program(environ: Mapping[str, str]) -> list[str]:
-    """The command of a person. Raises `NothingToOpenWith`."""
+    """Return the command of the user's editor or pager. Raises `NothingToOpenWith`."""
     for variable in ("VISUAL", "EDITOR", "PAGER"):
         try:
             words = shlex.split(environ.get(variable, ""))
@@ -31,7 +31,7 @@ def program(environ: Mapping[str, str]) -> list[str]:
 
 
 def show(text: str, command: list[str]) -> int:
-    """Run the command on a private copy of the text, which is gone afterwards; its exit code.
+    """Run the command on a private temporary copy of the text, and return its exit code.
 
     Raises `OSError` when it cannot be run.
     """

@@ -1,4 +1,4 @@
-"""The pane beside the tree or below it: what the entry under the cursor says, in full."""
+"""The pane beside the tree or below it: the full text of the entry under the cursor."""
 
 from rich.segment import Segment
 from textual.geometry import Size
@@ -7,12 +7,12 @@ from textual.strip import Strip
 
 
 class Pane(ScrollView, can_focus=True):
-    """Lines that were drawn for its width."""
+    """Scrollable lines that were drawn for the pane's width."""
 
     def __init__(self) -> None:
         super().__init__()
         self.shows: object = None
-        """What the lines were drawn for."""
+        """Identifies the content for which the lines were drawn."""
         self._lines: list[Strip] = []
 
     @property
@@ -20,7 +20,7 @@ class Pane(ScrollView, can_focus=True):
         return self.scrollable_content_region.width
 
     def show(self, what: object, lines: list[list[Segment]], *, anew: bool) -> None:
-        """Show other lines, from the first on unless it is the same entry."""
+        """Show other lines; if `anew`, from the first one on."""
         self.shows = what
         self._lines = [Strip(line) for line in lines]
         self.virtual_size = Size(self.columns, len(self._lines))

@@ -1,4 +1,4 @@
-"""Another session, chosen from a list that a few words make shorter."""
+"""The dialog for another session: a list that can be searched."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -21,14 +21,14 @@ from sessiond.tui.row_renderer import CURSOR, DIM, RowRenderer
 _MAX_SESSIONS = 200
 
 Listed = Callable[[str], Awaitable[Sequence[t.ListedSession]]]
-"""The sessions that have some words, newest first. Raises nothing: who cannot say has none."""
+"""Returns the sessions that match some words, newest first. Raises nothing; on an error it returns none."""
 
 
 class Sessions(ScrollView):
     """The lines of the list."""
 
     class Chosen(Message):
-        """One was clicked at."""
+        """Sent when a session was clicked."""
 
     def __init__(self, renderer: RowRenderer, now: float, home: str) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class Sessions(ScrollView):
 
 
 class Picker(ModalScreen[str | None]):
-    """The id of the chosen session, or None."""
+    """Dismissed with the id of the chosen session, or None."""
 
     def __init__(self, listed: Listed, renderer: RowRenderer, now: float, home: str) -> None:
         super().__init__()

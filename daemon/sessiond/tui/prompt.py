@@ -1,4 +1,4 @@
-"""A question at the foot of the screen, and the line to answer it in."""
+"""A question at the foot of the screen, with an input line."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from textual.widgets import Input, Static
 
 
 class Prompt(Horizontal):
-    """Shown while something is asked. Enter answers, Escape gives up."""
+    """Shown while a question is open. Enter answers it, Escape cancels it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Prompt(Horizontal):
         return self._answer is not None
 
     async def ask(self, says: str, value: str = "", heard: Callable[[str], None] | None = None) -> str | None:
-        """What was typed, or None when it was given up; `heard` is told of every change."""
+        """Return the answer, or None when the question was canceled; `heard` is called with every change."""
         if self._answer is not None:
             return None
         self._answer = asyncio.get_running_loop().create_future()
@@ -47,7 +47,7 @@ class Prompt(Horizontal):
             self.screen.set_focus(before)
 
     def take_focus(self) -> None:
-        """At once: the next key is for it."""
+        """Take the focus immediately, so that the next key is input."""
         self.screen.set_focus(self._line)
 
     def give_up(self) -> None:

@@ -1,11 +1,11 @@
-"""How a row looks: signs, colors, and the row as one line of segments.
+"""The drawing of a row: signs, colors, and the row as one line of segments.
 
     ● user       Fix the flaky test                                                     2 h ago
     ● assistant  The race is between the timer and the queue                            2 h ago
     ├─○ user       [first try] Try it with a lock                                       1 h ago
     └─◉ user       Try it without one                                          ◀ leaf  1 min ago
 
-What was said is made harmless here, whoever sent it.
+Text of transcripts is made safe for the terminal here.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ BOXES = Signs("●", "○", "◉", "▸", "◀ leaf", "…", "…", {"|": "│ "
 
 
 def plain(encoding: str = "ascii") -> Signs:
-    """Signs for a terminal without box characters, that takes text in this encoding."""
+    """Return signs for a terminal without box characters, whose text is in this encoding."""
     return Signs(
         "*", "o", "@", "+", "<- leaf", "..", "...", {"|": "| ", " ": "  ", "+": "|-", "'": "`-"}, encoding
     )
@@ -53,7 +53,7 @@ _ROLE_CELLS = 9
 _WIDEST_ROLE = 14
 _TIME_CELLS = 10
 _NARROW = 60
-"""Below so many columns there is no room for times."""
+"""Columns below which times are not shown."""
 
 NONE = Style()
 DIM = Style(dim=True)
@@ -72,7 +72,7 @@ CURSOR = Style(reverse=True)
 
 @lru_cache(256)
 def role(name: str) -> str:
-    """What a row calls whoever speaks in it."""
+    """Return the name of a role or entry type in a row."""
     return one_line(_ROLES.get(name, name))
 
 
@@ -81,21 +81,21 @@ def role_style(name: str) -> Style:
 
 
 class RowRenderer:
-    """Draws rows with these signs."""
+    """Draws rows with given signs."""
 
     def __init__(self, signs: Signs) -> None:
         self.signs = signs
         self.shows_time = True
 
     def safe(self, text: str) -> str:
-        """One line of a transcript as this terminal may be given it."""
+        """Return one line of a transcript as text that is safe for this terminal."""
         text = one_line(text)
         if self.signs.encoding == "utf-8":
             return text
         return text.encode(self.signs.encoding, "replace").decode(self.signs.encoding)
 
     def fit(self, text: str, columns: int) -> str:
-        """A harmless text, cut to so many columns with an ellipsis when it is longer."""
+        """Return a safe text, cut to so many columns with an ellipsis if it is longer."""
         if cell_len(text) <= columns:
             return text
         room = columns - len(self.signs.ellipsis)
@@ -104,7 +104,7 @@ class RowRenderer:
         return set_cell_size(text, room).rstrip() + self.signs.ellipsis
 
     def mark_columns(self, gutter: str, columns: int) -> tuple[str, int]:
-        """The gutter as it is drawn, and the column of the sign behind it."""
+        """Return the gutter as it is drawn, and the column of the sign after it."""
         most = max(columns // 4, 1)
         deep = ""
         if len(gutter) > most:
@@ -115,7 +115,7 @@ class RowRenderer:
     def row(
         self, folds: Folds, place: int, columns: int, now: float, *, is_tip: bool, is_match: bool
     ) -> list[Segment]:
-        """A row in so many columns; `now` is in seconds since 1970."""
+        """Return a row in so many columns; `now` is Unix time."""
         rows, signs = folds.rows, self.signs
         on_path = bool(rows.on_path[place])
         hidden = folds.hides(place)

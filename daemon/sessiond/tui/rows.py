@@ -1,8 +1,8 @@
-"""The rows of a view in preorder, as columns: 100,000 of them are a few lists, and no object each.
+"""The rows of a view in preorder, stored by columns: 100,000 rows are a few lists, without an object for each.
 
-A row knows the columns of the drawing before it (`gutters`) and before its children (`belows`), one character for each:
-a bar `|`, a blank, a fork `+`, the last of a fork `'`. So a chain costs nothing, and a subtree can be put in its place
-alone. Which row hangs on which follows from the depths.
+A row stores the gutter of its own line (`gutters`) and of its children (`belows`), one character for each column: a
+bar `|`, a blank, a fork `+`, the last branch of a fork `'`. So a chain needs no columns, and a subtree can be replaced
+alone. The parents of rows follow from the depths.
 """
 
 from array import array
@@ -15,18 +15,18 @@ from sessiond.protocol import types as t
 NOWHERE = -1
 
 _DEEPEST = 120
-"""Columns of a gutter that are kept: more is never shown."""
+"""Maximum stored columns of a gutter; more is never shown."""
 
 
 class Rows:
-    """The rows of one view. A place counts from 0; with `before`, so many more come before the first of them."""
+    """The rows of one view. Places count from 0; `before` rows of the view come before the first of them."""
 
     def __init__(self, before: int = 0, bars: Sequence[bool] = ()) -> None:
         self.before = before
         self.shown = 0
-        """Rows of the whole view, here or not."""
+        """Number of rows of the whole view, loaded or not."""
         self.total = 0
-        """Entries of the session, shown or not."""
+        """Number of entries of the session, shown or not."""
         self.ids: list[str] = []
         self.places: dict[str, int] = {}
         self.roles: list[str] = []
@@ -47,13 +47,13 @@ class Rows:
         return len(self.ids)
 
     def add(self, page: t.TreeResult) -> None:
-        """Add a page behind what is there."""
+        """Add a page after the existing rows."""
         self.shown, self.total = page.shown, page.total
         self._extend(page.nodes, 0)
         self.is_whole = page.next_cursor is None and not self.before
 
     def parent(self, place: int) -> int:
-        """The place of the row that a row hangs on; `NOWHERE` for a root, and where that row is not here."""
+        """Return the place of a row's parent; `NOWHERE` for a root, and if the parent is not loaded."""
         depth = self.depths[place]
         if not depth:
             return NOWHERE
@@ -63,7 +63,7 @@ class Rows:
         return at
 
     def last_below(self, place: int) -> int:
-        """The last place of what hangs on a row, itself included."""
+        """Return the last place of the subtree of a row."""
         depth, depths = self.depths[place], self.depths
         last = place + 1
         while last < len(depths) and depths[last] > depth:
@@ -71,17 +71,17 @@ class Rows:
         return last - 1
 
     def is_branch(self, place: int) -> bool:
-        """Whether a branch begins here: the row is one of several on a fork, or one of several roots."""
+        """Return whether a branch begins here: the row is one of several children, or of several roots."""
         return self.gutters[place][-1:] in ("+", "'")
 
     def branch(self, place: int) -> int:
-        """The place where the branch that a row lies on begins; `NOWHERE` on the trunk."""
+        """Return the place where the branch of a row begins; `NOWHERE` on the trunk."""
         while place != NOWHERE and not self.is_branch(place):
             place = self.parent(place)
         return place
 
     def find(self, place: int, step: int, holds: Callable[[int], bool]) -> int:
-        """The next place for which `holds`, going up or down (-1 or 1); `NOWHERE` when there is none."""
+        """Return the next place for which `holds`, in the direction `step` (-1 or 1); `NOWHERE` when there is none."""
         at = place + step
         while 0 <= at < len(self.ids):
             if holds(at):
@@ -90,7 +90,7 @@ class Rows:
         return NOWHERE
 
     def replace(self, place: int, nodes: Sequence[t.TreeNode]) -> int:
-        """Put what the daemon says of a subtree in the place of what was known of it; how many rows that is more."""
+        """Replace the subtree of a row by nodes from the daemon. Returns by how many rows it has grown."""
         last = self.last_below(place)
         rest = slice(last + 1, len(self.ids))
         columns: tuple[Any, ...] = (
@@ -114,7 +114,7 @@ class Rows:
         return more
 
     def mark_path(self, tip: int) -> None:
-        """Let the path end at a place, or with `NOWHERE` be empty."""
+        """Mark the path that ends at a place; none for `NOWHERE`."""
         self.on_path = bytearray(len(self.ids))
         if tip == NOWHERE:
             return
@@ -139,7 +139,7 @@ class Rows:
             place = len(self.ids)
             known = self.places.setdefault(node.id, place)
             if known != place:
-                continue  # a session of another program with one id twice: the first stands for both
+                continue  # a foreign session has an id twice: the first row stands for both
             self.ids.append(node.id)
             self.roles.append(intern(node.role or node.type))
             self.previews.append(node.preview)
@@ -156,7 +156,7 @@ class Rows:
             self.belows.append(below)
 
     def _columns(self, node: t.TreeNode) -> tuple[str, str]:
-        """The columns before a row that is about to be added, and before what hangs on it."""
+        """Return the gutter of a row that is about to be added, and that of its children."""
         above = self.places.get(node.parent_id, NOWHERE) if node.parent_id is not None else NOWHERE
         if above != NOWHERE:
             before, forks = self.belows[above], self.children[above] > 1
@@ -169,13 +169,13 @@ class Rows:
         return _forked(before, node) if forks else (before, before)
 
     def _columns_without_parent(self, node: t.TreeNode) -> tuple[str, str]:
-        """The same of a row whose parent came before this page: it is the first one, or begins a branch of a fork."""
+        """Return the gutters of a row whose parent is before this page: the first row, or the first of a branch."""
         if self._roots_fork is None:
             self._roots_fork = len(self._bars) > node.indent
         column = node.indent + self._roots_fork - 1
         if self.gutters:
             return _forked(self._bars[: max(column, 0)], node)
-        # Whether the first one begins a branch is not known: it is drawn as one of a chain until all is here.
+        # It is unknown whether the first row begins a branch; it is drawn as part of a chain until all are loaded.
         return self._bars[-_DEEPEST:], self._bars[-_DEEPEST:]
 
 

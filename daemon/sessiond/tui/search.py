@@ -1,4 +1,4 @@
-"""Searching as one types: in what the rows show at once, and in all that was said as soon as the daemon has looked."""
+"""Incremental search: immediately in the visible text of rows, then, through the daemon, in all text."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from sessiond.tui.tree_view import TreeView
 
 _TYPED = 0.15
-"""Seconds in which nothing is typed, until the daemon is asked."""
+"""Seconds without typing after which the daemon is asked."""
 _PAGE = 5_000
 
 
 class Searched(Protocol):
-    """What a search uses of the browser whose rows it searches; `app.Browser` implements it."""
+    """The interface of the browser that a search uses; `app.Browser` implements it."""
 
     view: "TreeView"
     contents: "Contents"
@@ -32,11 +32,11 @@ class Searched(Protocol):
         """Run a coroutine in the background. If `exclusive`, cancel what runs in the same `group`."""
 
     def say(self) -> None:
-        """Bring the lines at the head and the foot of the screen up to date."""
+        """Update the status lines at the head and the foot of the screen."""
 
 
 class Search:
-    """The search of one browser, and what it has found."""
+    """The search of one browser, with its matches."""
 
     def __init__(self, browser: Searched) -> None:
         self._browser = browser
@@ -45,7 +45,7 @@ class Search:
 
     @property
     def said(self) -> str:
-        """What is looked for, which match the cursor is on, and how many there are; empty without a search."""
+        """The words, the number of the match under the cursor, and the number of matches; empty without a search."""
         found = self._matches
         if not found.words:
             return ""
@@ -53,22 +53,22 @@ class Search:
         return f"/{found.words} {found.number(self._view.place)}/{len(found)}{asking}"
 
     def look_for(self, words: str) -> None:
-        """Search for these words, beginning at the cursor; without any, for nothing."""
+        """Search for these words from the cursor on; empty words end the search."""
         self._matches.look_for(words.strip(), self._view.rows)
         self._ask(go=True)
         self._show(go=True)
 
     def again(self) -> None:
-        """Search for the same among other rows."""
+        """Repeat the search among other rows."""
         self._ask(go=False)
 
     def rows_changed(self, rows: Rows) -> None:
-        """What was found may be elsewhere, and there may be more of it."""
+        """Update the matches after rows were added, moved or removed."""
         self._matches.look_again(rows)
         self._view.matches = self._matches.ids
 
     def go(self, step: int) -> None:
-        """To the next match, or the one before."""
+        """Move to the next match (1), or the previous one (-1)."""
         self._view.go(self._matches.next(self._view.place, step))
 
     def _ask(self, *, go: bool) -> None:
@@ -91,7 +91,7 @@ class Search:
         try:
             found = await self._found(words)
         except USER_ERRORS:
-            self._matches.is_asking = False  # what the rows show is found all the same
+            self._matches.is_asking = False  # the matches in visible text stay
             self._browser.say()
             return
         self._matches.is_asking = False

@@ -13,8 +13,8 @@ from sessiond.tui.tree_view import TreeView
 class StatusLines:
     """Two bars. While there is a note, the one at the foot shows nothing else.
 
-    `state` is a word or two about the connection or the session, empty when all is well. `unseen` counts entries that
-    were added below the cursor's last position at the tip.
+    `state` is a word or two about the connection or the session, empty in the normal case. `unseen` counts entries
+    that were added below the cursor's last position at the tip.
     """
 
     def __init__(self, renderer: RowRenderer, home: str) -> None:
@@ -31,7 +31,7 @@ class StatusLines:
         self.note, self._note_is_error = note, is_error
 
     def draw(self, session: t.SessionInfo, contents: Contents, view: TreeView, searched: str) -> None:
-        """Bring both lines up to date. `searched` says how the search stands; it is empty without one."""
+        """Update both lines. `searched` describes the state of the search; it is empty without one."""
         safe = self._renderer.safe
         title = session.title or session.first_prompt or "without a title"
         self.head.say(
@@ -49,7 +49,7 @@ class StatusLines:
         )
 
     def _summary(self, contents: Contents, shown: int, searched: str) -> list[Segment]:
-        """What is shown and searched, and what is still being read."""
+        """Return the part about the view: connection, filter, search, and progress of reading."""
         safe, question = self._renderer.safe, contents.question
         said = [
             Segment(self.state, ERROR),

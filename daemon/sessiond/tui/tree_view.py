@@ -1,6 +1,6 @@
-"""The rows on the screen, with a cursor that stays on its entry whatever comes and goes around it.
+"""The rows on the screen, with a cursor that stays on its entry when rows around it change.
 
-Only the lines that are seen are drawn, each time they are, from the columns of the rows.
+Only visible lines are drawn, from the columns of the rows.
 """
 
 from collections.abc import Callable
@@ -17,14 +17,14 @@ from sessiond.tui.row_renderer import CURSOR, DIM, RowRenderer
 from sessiond.tui.rows import NOWHERE, Rows
 
 _MARGIN = 2
-"""Lines that stay in sight above and below the cursor."""
+"""Lines that stay visible above and below the cursor."""
 
 
 class TreeView(ScrollView, can_focus=True):
-    """The tree. `now` is the time of day, in seconds since 1970."""
+    """The tree widget. `now` returns Unix time."""
 
     class Moved(Message):
-        """The cursor is on another row, or the row is another one."""
+        """Sent when the cursor is on another row, or the row has changed."""
 
     def __init__(self, renderer: RowRenderer, now: Callable[[], float]) -> None:
         super().__init__()
@@ -32,12 +32,12 @@ class TreeView(ScrollView, can_focus=True):
         self.folds = Folds(Rows())
         self.matches: set[str] = set()
         self.notice = ""
-        """What is said where there are no rows."""
+        """The text that is shown when there are no rows."""
         self.place = NOWHERE
         self.current: str | None = None
-        """The id of the entry that the cursor is on."""
+        """The id of the entry under the cursor."""
         self.was_at_tip = False
-        """Whether the cursor was at the leaf when it was put where it is."""
+        """Whether the cursor was at the leaf after its last move."""
         self._now = now
 
     # --- what is shown -----------------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ class TreeView(ScrollView, can_focus=True):
         return self.folds.rows
 
     def show(self, rows: Rows, current: str | None) -> None:
-        """Show other rows, or the same ones after a change, with the cursor on an entry or as near as may be."""
+        """Show other or changed rows, with the cursor on an entry or as near to it as possible."""
         on_screen = self._line - self.scroll_offset.y
         self.place = self._nearest(rows, current)
         self.folds.arrange(rows)
@@ -60,7 +60,7 @@ class TreeView(ScrollView, can_focus=True):
         self._moved()
 
     def go(self, place: int) -> None:
-        """Put the cursor on a row; what hides it is opened."""
+        """Move the cursor to a row; folded rows that hide it are opened."""
         if not 0 <= place < len(self.rows):
             return
         if self.folds.lines[self.folds.line(place)] != place:
@@ -70,10 +70,10 @@ class TreeView(ScrollView, can_focus=True):
         self._keep_in_sight()
         self._moved()
 
-    # --- going about -------------------------------------------------------------------------------------------
+    # --- moving the cursor -------------------------------------------------------------------------------------
 
     def step(self, lines: int) -> None:
-        """So many lines down, or up when negative."""
+        """Move the cursor by so many lines: down, or up if negative."""
         if len(self.folds.lines):
             line = min(max(self._line + lines, 0), len(self.folds.lines) - 1)
             self.go(self.folds.lines[line])
@@ -88,7 +88,7 @@ class TreeView(ScrollView, can_focus=True):
         self.step(len(self.folds.lines))
 
     def go_tip(self) -> None:
-        """To the leaf, or where the path to it ends in this view."""
+        """Move to the leaf, or to the end of the path to it in this view."""
         self.go(self.rows.tip)
 
     def go_parent(self) -> None:
@@ -96,7 +96,7 @@ class TreeView(ScrollView, can_focus=True):
             self.go(self.rows.parent(self.place))
 
     def go_sibling(self, step: int) -> None:
-        """To the next branch of the same fork, or the one before."""
+        """Move to the next branch of the same fork (1), or the previous one (-1)."""
         rows = self.rows
         start = rows.branch(self.place) if self.place != NOWHERE else NOWHERE
         if start == NOWHERE:
@@ -109,7 +109,7 @@ class TreeView(ScrollView, can_focus=True):
             self.go(at)
 
     def go_to(self, step: int, holds: Callable[[int], bool]) -> None:
-        """To the next row for which something holds."""
+        """Move to the next row in a direction for which `holds`."""
         if self.place != NOWHERE:
             self.go(self.rows.find(self.place, step, holds))
 
@@ -122,14 +122,14 @@ class TreeView(ScrollView, can_focus=True):
     # --- folding -----------------------------------------------------------------------------------------------
 
     def toggle(self, place: int | None = None) -> None:
-        """Fold what hangs on a row, or open it."""
+        """Fold the subtree of a row, or open it."""
         place = self.place if place is None else place
         if place != NOWHERE:
             self.folds.toggle(place)
             self._rearranged()
 
     def fold(self) -> None:
-        """Fold the branch that the cursor is on; where that is done, or on the trunk, go up instead."""
+        """Fold the branch under the cursor; if it is folded, or on the trunk, move up instead."""
         if self.place == NOWHERE:
             return
         start = self.rows.branch(self.place)
@@ -143,7 +143,7 @@ class TreeView(ScrollView, can_focus=True):
             self.go(start)
 
     def unfold(self) -> None:
-        """Open the branch under the cursor; where that is done, go into it."""
+        """Open the branch under the cursor; if it is open, move into it."""
         if self.place == NOWHERE:
             return
         if self.current in self.folds.folded:
@@ -192,7 +192,7 @@ class TreeView(ScrollView, can_focus=True):
         if event.chain == 2 or event.x == sign:
             self.toggle(place)
 
-    # --- inside ------------------------------------------------------------------------------------------------
+    # --- details -----------------------------------------------------------------------------------------------
 
     @property
     def _line(self) -> int:
@@ -200,7 +200,7 @@ class TreeView(ScrollView, can_focus=True):
 
     @property
     def _seen(self) -> int:
-        """Lines that are seen at once."""
+        """The number of visible lines."""
         return self.scrollable_content_region.height
 
     def _fill(self) -> None:
@@ -208,7 +208,7 @@ class TreeView(ScrollView, can_focus=True):
 
     def _rearranged(self) -> None:
         if self.place != NOWHERE:
-            self.place = self.folds.lines[self._line]  # what hides the row now, if anything does
+            self.place = self.folds.lines[self._line]  # the folded row that now hides it, if any
         self._fill()
         self._keep_in_sight()
         self._moved()
@@ -232,7 +232,7 @@ class TreeView(ScrollView, can_focus=True):
         self.scroll_to(y=min(max(top, 0), most), animate=False, immediate=True)
 
     def _nearest(self, rows: Rows, current: str | None) -> int:
-        """The place of an entry among other rows; where it is not shown, of the nearest one above it that is."""
+        """Return the place of an entry among other rows; if it is not shown, of the nearest shown row above it."""
         if not len(rows):
             return NOWHERE
         if current is not None and current in rows.places:

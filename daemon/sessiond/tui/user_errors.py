@@ -1,4 +1,4 @@
-"""The errors that are no defects. The browser shows their message at the foot of the screen."""
+"""The expected errors. The browser shows their message at the foot of the screen."""
 
 from textual.app import SuspendNotSupported
 
@@ -8,7 +8,7 @@ from sessiond.tui.outside import NothingToOpenWith
 
 
 class NoEntry(Exception):
-    """There is no entry here."""
+    """Raised by an action on an entry when the view has no rows."""
 
     def __init__(self) -> None:
         super().__init__("There is no entry here.")

@@ -1,1 +1,1 @@
-"""The commands: one function a verb, which asks the daemon and prints the result."""
+"""The commands: one function each, which sends requests to the daemon and prints the results."""

@@ -1,7 +1,6 @@
-"""The command append: drafts from options or standard input.
+"""The command append: sends drafts from options or standard input.
 
-Each draft gets its id here, so that an append whose answer was lost can be sent again without doubling
-anything.
+Each draft gets its id here, so that an append whose response was lost can be sent again without duplicates.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _OF_PROVIDERS = (
     "choices",
     "candidates",
     "parts",
-)  # fields that no entry has, but a message or answer
+)  # fields of a message or response of a provider that no entry has
 
 
 def append(given: Given) -> int:
@@ -49,7 +48,7 @@ def append(given: Given) -> int:
 
 
 def _conditions(given: Given) -> dict[str, Any]:
-    """Where the entries go, and what must hold for that."""
+    """Return the params for the position of the entries and its conditions."""
     params: dict[str, Any] = {}
     parent, expected = given.text("parent"), given.text("expect")
     if parent is not None and given.flag("root"):
@@ -106,7 +105,7 @@ def _drafts(given: Given) -> list[dict[str, Any]]:
 
 
 def _as_entry(item: dict[str, Any]) -> dict[str, Any]:
-    """A provider's message or answer as the message of an entry, whose id is ours: an answer's own is another's."""
+    """Wrap a provider's message or response in an entry draft, since its `id` is not an entry id."""
     if item.get("type") in (None, "message") and (
         "message" not in item or any(name in item for name in _OF_PROVIDERS)
     ):
@@ -119,7 +118,7 @@ def _said(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _assistant(text: str, model: str | None) -> dict[str, Any]:
-    """A message as pi and oh-my-pi expect it: they add up `usage` without looking whether it is there."""
+    """Return a message in the form of pi and oh-my-pi, which require `usage`."""
     message: dict[str, Any] = {"role": "assistant", "content": [{"type": "text", "text": text}]}
     if model is not None:
         provider, _, name = model.partition("/")
@@ -132,7 +131,7 @@ def _assistant(text: str, model: str | None) -> dict[str, Any]:
 
 
 def _read(text: str, source: str) -> list[dict[str, Any]]:
-    """The drafts in a text: one object, an array of them, or one on each line."""
+    """Return the drafts in a text: one object, an array of objects, or one object on each line."""
     try:
         found = json.loads(text, parse_constant=_not_json)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The command blobs: how much lies beside the sessions, and moving to the trash what none of them names."""
+"""The command blobs: shows the size of all blobs, and moves those that no session names to the trash."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FEW = 10
 
 
 def blobs(given: Given) -> int:
-    """Send `blob/collect`: a dry run, unless the word collect and --yes are there."""
+    """Send `blob/collect`: a dry run, unless `collect` and --yes are given."""
     collects = given.text("collect") is not None
     if collects and given.text("collect") != "collect":
         raise UsageError(f"blobs knows collect, not {given.text('collect')!r}", "sessiond blobs --help")

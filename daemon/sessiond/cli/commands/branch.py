@@ -1,4 +1,4 @@
-"""The command branch: the leaf moves to an earlier entry, with a summary of what is left behind or without."""
+"""The command branch: moves the leaf to an earlier entry, with or without a summary of the branch that it leaves."""
 
 from __future__ import annotations
 

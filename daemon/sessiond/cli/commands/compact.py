@@ -1,4 +1,4 @@
-"""The command compact: a summary for the older part of a session, or a look at what that would do."""
+"""The command compact: replaces the older part of a session by a summary, or previews that."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def compact(given: Given) -> int:
 
 
 def chosen_settings(given: Given) -> dict[str, Any]:
-    """The settings of a compaction that are among the options, as the wire names them."""
+    """Return the compaction settings among the options, with their names on the wire."""
     chosen = {field: given.number(option) for option, field in _SETTINGS}
     return {field: number for field, number in chosen.items() if number is not None}
 
 
 def show_summary(done: dict[str, Any]) -> None:
-    """Print a summary that somebody was asked to write."""
+    """Print a summary, unless the user gave it."""
     if done["summary"] is not None and done["summarizedBy"] != "given":
         print(*(f"  {line}".rstrip() for line in lines(done["summary"])), "", sep="\n")
 
@@ -112,7 +112,7 @@ def _drawn(daemon: BlockingDaemon, name: str, prepared: dict[str, Any]) -> Itera
 
 
 def _tokens(prepared: dict[str, Any], style: Style) -> Iterator[str]:
-    """How full the window is now, and how full it would be."""
+    """Yield lines with the use of the window now and after the compaction."""
     settings = prepared["settings"]
     window, reserve = settings["contextWindow"], settings["reserveTokens"]
     color = "red" if prepared["needed"] else "green"

@@ -1,7 +1,7 @@
-"""The command completion: scripts for shells, and what the last word of a command line may become.
+"""The command completion: scripts for shells, and candidates for the last word of a command line.
 
-The scripts know nothing; they ask this command at each press of the key, so they never fall behind. It asks a daemon
-that runs, and starts none.
+The scripts run this command at each press of the key, so they are always up to date. It asks a running daemon and
+starts none.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sessiond.cli.parse.arguments import Given, Option, Verb
 
 FILES = ":files"
-"""In place of a candidate: the shell completes names of files itself."""
+"""Printed instead of a candidate: the shell completes file names."""
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.:@+")
 _MAX_CANDIDATES = 200
@@ -36,7 +36,7 @@ _KINDS = {
     "list --tag": "TAG", "search --tag": "TAG", "cleanup --tag": "TAG", "tag --add": "TAG", "tag --remove": "TAG",
     "new --tag": "TAG", "tag --set": "TAG", "search --label": "LABEL",
 }  # fmt: skip
-"""What completes an option or place, where its name alone does not tell."""
+"""Kinds of values of options and places whose name does not determine the kind."""
 
 _BASH = """\
 # sessiond for bash: eval "$(sessiond completion bash)"
@@ -83,7 +83,7 @@ _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def completion(given: Given) -> int:
-    """Print a script, or what the last word may become: one a line, a tab, what it is."""
+    """Print a script, or the candidates: on each line the word, a tab and its description."""
     shell = given.needed("SHELL")
     if shell not in _SCRIPTS:
         raise UsageError(f"there is no completion for {shell!r}", "bash, zsh and fish are known.")
@@ -97,7 +97,7 @@ def completion(given: Given) -> int:
 
 
 def candidates(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """What the last of these words may become, with what it is; the first is the program."""
+    """Yield candidates for the last of these words, with descriptions. The first word is the program."""
     if len(words) <= 2:
         yield from ((name, verb.about) for name, verb in VERBS.items())
         return
@@ -122,7 +122,7 @@ def candidates(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _named(before: Sequence[str], options: dict[str, Option]) -> list[str]:
-    """The words that fill places."""
+    """Return the words that fill places."""
     found: list[str] = []
     waiting = False
     for word in before:
@@ -136,7 +136,7 @@ def _named(before: Sequence[str], options: dict[str, Option]) -> list[str]:
 
 
 def _places(name: str, verb: Verb, filled: list[str]) -> Iterator[tuple[str, str]]:
-    """What may stand in the next place. One in brackets may have been left out, so the place behind it counts, too."""
+    """Yield candidates for the next place. If it is in brackets, also for the place after it."""
     for place in verb.places[len(filled) :]:
         yield from _values(f"{name} {place}", place.strip("[]…"), filled)
         if not place.startswith("["):
@@ -165,7 +165,7 @@ def _values(what: str, kind: str, filled: list[str]) -> Iterable[tuple[str, str]
 
 
 def _entries(filled: list[str]) -> Iterable[tuple[str, str]]:
-    """Every entry of the session that is named, or of this terminal's, by id; by label, too, and the leaf."""
+    """Return the entries of the named or this terminal's session: ids, labels and the leaf."""
     rows = _tree(filled, "all")
     ids = _plain((it["id"], it["preview"] or it["type"]) for it in rows)
     return [*ids, *_labels(filled), (LEAF, "the leaf")] if rows else []
@@ -176,10 +176,10 @@ def _labels(filled: list[str]) -> list[tuple[str, str]]:
 
 
 def _tree(filled: list[str], filter: str) -> list[dict[str, Any]]:
-    """Rows of the session that is named first, else (what is first may be an entry) of the one that is meant."""
+    """Return rows of the session in the first place, or of this terminal's session if that finds none."""
     from sessiond.cli.commands.shell_prompt import last_here
 
-    here = last_here(os.getcwd())  # noqa: PTH109 - pathlib would cost a key press 5 ms
+    here = last_here(os.getcwd())  # noqa: PTH109 - importing pathlib would take 5 ms of each key press
     for session in (*filled[:1], here):
         if session is not None and (
             rows := _rows("session/tree", {"sessionId": session, "filter": filter, "limit": _MAX_CANDIDATES})
@@ -203,7 +203,7 @@ def _session(found: dict[str, Any]) -> tuple[str, str]:
 
 
 def _rows(method: str, params: dict[str, Any]) -> list[dict[str, Any]]:
-    """What an answer lists; nothing when there is no daemon, or it does not know the session."""
+    """Return the sessions or nodes of a result; nothing if no daemon runs, or the request fails."""
     from sessiond.client.blocking import connect
     from sessiond.client.daemon_socket import CannotConnect
     from sessiond.client.wire import Disconnected, RpcError
@@ -222,5 +222,5 @@ def _plain(candidates: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _is_plain(word: str | None) -> bool:
-    """Whether a word means nothing to a shell, nor to us as an option: ids of other programs may hold anything."""
+    """Return whether a word is special neither to a shell nor as an option. Foreign ids may have any characters."""
     return word is not None and word != "" and not word.startswith("-") and _PLAIN.issuperset(word)

@@ -1,4 +1,4 @@
-"""The command configure: when a session is compacted by itself, and how much of it stays then."""
+"""The command configure: when a session is compacted automatically, and how much of it stays."""
 
 from __future__ import annotations
 

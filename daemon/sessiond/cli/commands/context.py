@@ -1,4 +1,4 @@
-"""The command context: what a model would see, as a transcript, as part of a provider's request, or explained."""
+"""The command context: the context as a transcript, as part of a provider's request, or explained."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REQUESTS = {
     "anthropic": ("system", "messages"),
     "google": ("systemInstruction", "contents"),
 }
-"""What a request calls the system prompt, where that stands beside, and the messages."""
+"""For each provider the fields of a request for the system prompt, if it has one, and for the messages."""
 
 
 def context(given: Given) -> int:
@@ -71,7 +71,7 @@ def _say_settings(seen: dict[str, Any]) -> None:
 
 
 def _print_request(seen: dict[str, Any]) -> None:
-    """The messages as the provider's request names them: for scripts, so a pipe gets every character."""
+    """Print the messages in the form of the provider's request. A pipe, for scripts, gets every character."""
     import json  # noqa: TID251 - the thin client has no msgspec
 
     system, messages = _REQUESTS[seen["format"]]

@@ -1,4 +1,4 @@
-"""The command diff: two branches of a session side by side."""
+"""The command diff: compares two branches of a session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sessiond.client.blocking import BlockingDaemon
 
 _SHOWN = 12
-"""Entries of each side: the first of them; what a branch became is in its last one, which is always shown."""
+"""Entries of each side: the first ones, and always the last one, which shows the result of the branch."""
 _FILES = 20
 
 
@@ -51,12 +51,12 @@ def _ends(found: dict[str, Any], shown: int) -> Iterator[str]:
 
 
 def _some(ids: list[str], shown: int) -> list[str]:
-    """The first of some entries, and the last."""
+    """Return the first ids and the last one, `shown` in all."""
     return ids if len(ids) <= shown else [*ids[: shown - 1], ids[-1]] if shown else []
 
 
 def _said(daemon: BlockingDaemon, session: str, ids: list[str | None]) -> dict[str, dict[str, Any]]:
-    """The entries of some ids, by id."""
+    """Return the entries with some ids, by id."""
     wanted = [it for it in ids if it is not None]
     found: dict[str, dict[str, Any]] = {}
     for start in range(0, len(wanted), 200):

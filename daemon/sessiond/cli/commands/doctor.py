@@ -1,7 +1,7 @@
-"""The command doctor: what is wrong with sessions and with what is around them, and what helps.
+"""The command doctor: problems of sessions and of their environment, and what to do about them.
 
-A daemon that answers looks through what lies on disk, since it knows what is open. Where none does, this command
-looks by itself; fixing is for a daemon, which is started for it.
+A running daemon examines the files, since it knows which sessions are open. If none runs, this command examines them
+itself. Fixes are made by a daemon, which is started for that.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from sessiond.cli.parse.arguments import Given
 
 _FEW: Final = 5
-"""Findings of one kind that are shown to people."""
+"""Maximum findings of one kind that are printed."""
 _SIGNS: Final = {"error": ("red", "bold"), "warning": ("yellow",), "note": ("dim",)}
 _CALLS_BACK: Final = ("unreachable", "damagedEndpoint")
 
 
 def doctor(given: Given) -> int:
-    """Look around, then have looked at what lies on disk; 1 when anything but notes is left."""
+    """Check the environment, then the files. Returns 1 if anything but notes is left unfixed."""
     where, fix = places(), given.flag("fix")
     if given.rest:
         around = EnvironmentReport(where, daemon="answers")
@@ -56,7 +56,7 @@ def doctor(given: Given) -> int:
 
 
 def _path(word: str) -> str:
-    """The file or folder that a word means, which may also be the id of a session."""
+    """Return the file or folder that a word names, by path or by session id."""
     path = os.path.abspath(os.path.expanduser(word))  # noqa: PTH100, PTH111
     if os.path.lexists(path):
         return path
@@ -82,7 +82,7 @@ def _call_back(around: EnvironmentReport) -> None:
 
 
 def _through_a_daemon(around: EnvironmentReport, paths: list[str], *, fix: bool) -> dict[str, Any] | None:
-    """What the daemon finds; None when there is none to ask. One is started only to fix."""
+    """Return the findings of the daemon; None when there is none. A daemon is started only for --fix."""
     if around.daemon == "silent" or (around.daemon == "none" and not (fix and around.may_start)):
         return None
     try:
@@ -93,7 +93,7 @@ def _through_a_daemon(around: EnvironmentReport, paths: list[str], *, fix: bool)
             around.add("notRunning" if around.daemon == "none" else "hung", str(error), severity="error")
         return None
     except RpcError as error:
-        if error.kind != "methodNotFound":  # of an older daemon, which was noted
+        if error.kind != "methodNotFound":  # of an older daemon, for which there is a finding already
             raise
         return None
 
@@ -104,7 +104,7 @@ def _asked(daemon: BlockingDaemon, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _here(around: EnvironmentReport, paths: list[str], *, fix: bool) -> dict[str, Any]:
-    """What this process finds by itself."""
+    """Return the findings of this process."""
     from sessiond.hub.doctor.examination import examine, examined
     from sessiond.hub.doctor.scope import Scope
 

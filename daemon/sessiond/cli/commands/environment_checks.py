@@ -1,6 +1,6 @@
-"""What is around the daemon, looked at from outside: the environment, the configuration, locks, the socket.
+"""Checks of the daemon's environment from outside: variables, configuration, locks, the socket.
 
-Never imports the server, and needs none to be there; what lies in the folders `hub.doctor` looks at.
+This module never imports the server and works without a daemon. `hub.doctor` examines the content of the folders.
 """
 # ruff: noqa: PTH110, PTH120 - folders are texts here, as in `paths`
 
@@ -27,19 +27,19 @@ from sessiond.rpc.process import boot_id, is_stopped, start_time
 _CONFIG_NAMES = ("config.toml", "sessiond.toml", "config.json", "config.yaml", "config.yml")
 
 _BACK_SECONDS = 10.0
-"""How long a daemon that was asked to listen again may take."""
+"""Seconds that a daemon may take to listen again after SIGHUP."""
 
 
 @dataclass
 class EnvironmentReport:
-    """What was found. `daemon`: does one answer, is it there but silent, or is there none."""
+    """The findings. `daemon`: a daemon "answers", it is there but "silent", or there is "none"."""
 
     where: Locations
     findings: list[t.Finding] = field(default_factory=list)
     daemon: Literal["answers", "silent", "none"] = "none"
     chosen: config.Config = field(default_factory=config.Config)
-    may_start: bool = True  # nothing was found that keeps a daemon from starting
-    holder: int | None = None  # who holds `daemon.lock`
+    may_start: bool = True  # no finding prevents a daemon from starting
+    holder: int | None = None  # the process that holds `daemon.lock`
 
     def add(
         self,
@@ -50,12 +50,12 @@ class EnvironmentReport:
         severity: t.FindingSeverity | None = None,
         advice: str | None = None,
     ) -> None:
-        """Note a finding."""
+        """Add a finding."""
         self.findings.append(finding(kind, what, path, severity=severity, advice=advice))
 
 
 def look_around(where: Locations, environ: Mapping[str, str]) -> EnvironmentReport:
-    """Look at everything, the daemon last: it may take 15 seconds to find that it does not answer."""
+    """Run all checks. That of the daemon comes late, since it may take 15 seconds to find that it does not respond."""
     around = EnvironmentReport(where)
     _look_at_environment(around, environ)
     _look_at_folders(around)
@@ -68,7 +68,7 @@ def look_around(where: Locations, environ: Mapping[str, str]) -> EnvironmentRepo
 
 
 def call_back(around: EnvironmentReport) -> bool:
-    """Ask the process that holds the lock to look after its socket and endpoint; whether it is to be reached then."""
+    """Have the holder of the lock restore its socket and endpoint. Returns whether it can be reached then."""
     if around.holder is None or not _is_sessiond(around.holder):
         return False
     try:
@@ -105,7 +105,7 @@ def _look_at_environment(around: EnvironmentReport, environ: Mapping[str, str]) 
 
 
 def _unfit(folder: str) -> str | None:
-    """Why a folder is none for a socket, or None."""
+    """Return why a folder is not suitable for a socket, or None."""
     if not os.path.isabs(folder):  # noqa: PTH117
         return "that is no absolute path"
     try:
@@ -120,7 +120,7 @@ def _unfit(folder: str) -> str | None:
 
 
 def _look_at_folders(around: EnvironmentReport) -> None:
-    """Whether each folder is there, or can be made; what is in them is looked at by others."""
+    """Check that each folder exists, or can be created. Other checks examine their content."""
     for folder in dict.fromkeys((around.where.state, around.where.data, around.where.runtime)):
         reason = _unusable(folder)
         if reason is not None:
@@ -167,11 +167,11 @@ def _look_at_config(around: EnvironmentReport, environ: Mapping[str, str]) -> No
 
 
 def _other_config_files(where: Locations, environ: Mapping[str, str]) -> list[str]:
-    """Return the files that a person may take for the configuration, but that this daemon does not read."""
+    """Return configuration files that a user may expect to be used, but that this daemon does not read."""
     ours = [where.config, where.data, where.state, *([where.home] if where.home else [])]
     found = [os.path.join(folder, name) for folder in ours for name in _CONFIG_NAMES]
     found.append(os.path.join(os.path.dirname(where.config), "sessiond.toml"))
-    if not where.home:  # some systems have another folder for it, and examples name this one
+    if not where.home:  # some systems have another folder for configuration, and examples name this one
         found.append(os.path.join(environ.get("HOME", "/"), ".config", "sessiond", "config.toml"))
     return [it for it in dict.fromkeys(found) if it != where.config_file and os.path.isfile(it)]  # noqa: PTH113
 
@@ -186,7 +186,7 @@ def _look_at_locks(around: EnvironmentReport) -> None:
 
 
 def _holders() -> dict[tuple[int, int], int]:
-    """Who holds a flock on which file (device and inode); empty where the system does not say."""
+    """Return the process that holds each flock, by device and inode of the file; empty if the system does not say."""
     found = {}
     try:
         with open("/proc/locks", encoding="ascii") as file:
@@ -207,7 +207,7 @@ def _holder_of(path: str, held: dict[tuple[int, int], int]) -> int | None:
         return None
     pid = held.get((status.st_dev, status.st_ino))
     if pid is None:
-        # Overlays and btrfs give a file another device than the system notes with its locks.
+        # On overlays and btrfs, a file has another device number than /proc/locks shows for it.
         same = (it for (_, inode), it in held.items() if inode == status.st_ino and _is_sessiond(it))
         pid = next(same, None)
     return pid if pid is not None and pid > 0 else None
@@ -226,7 +226,7 @@ def _look_at_endpoint(around: EnvironmentReport) -> None:
         what = f"it is held by process {around.holder}, not by process {told['pid']}"
         around.add("lockHeldElsewhere", what, around.where.daemon_lock)
     elif around.holder is None and told["pid"] in _holders().values():
-        # It holds a lock, but not on the file that has the name now.
+        # The daemon holds a lock, but not on the file that has the name now.
         what = f"it is not the file that process {told['pid']} holds locked"
         around.add("lockLost", what, around.where.daemon_lock)
 
@@ -237,7 +237,7 @@ def _is_alive(told: dict[str, Any]) -> bool:
 
 
 def _is_sessiond(pid: int) -> bool:
-    """Whether a process that holds our lock is what we think; the lock is ours alone, but a fork may hold it on."""
+    """Return whether a process is a sessiond. A process that it has forked may hold the lock as well."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             return b"sessiond" in file.read()
@@ -274,7 +274,7 @@ def _look_at_daemon(around: EnvironmentReport) -> None:
 
 
 def _look_at_silence(around: EnvironmentReport) -> None:
-    """Nobody listens: because no daemon runs, or because its socket is gone."""
+    """Find out why no process listens: no daemon runs, or its socket is gone."""
     path = around.where.socket
     if around.holder is not None:
         what = f"process {around.holder} holds {around.where.daemon_lock}, but nobody listens at {path}"
@@ -294,7 +294,7 @@ def _look_at_silence(around: EnvironmentReport) -> None:
 
 
 def _look_at_lingering(around: EnvironmentReport, environ: Mapping[str, str]) -> None:
-    """Whether systemd lets processes of this user live on after the last logout."""
+    """Check whether systemd lets processes of this user continue after the last logout."""
     import pwd
 
     if not os.path.isdir("/run/systemd/system") or not environ.get("XDG_SESSION_ID"):  # noqa: PTH112

@@ -1,9 +1,9 @@
-"""Commands about sessions of other programs: import, export.
+"""The commands import and export, for sessions of other programs.
 
-What scripts want goes to standard output: the id of each session that has come or grown, the exported text. What
-became of the lines goes to standard error.
+Standard output gets what scripts need: the id of each session that was created or has grown, or the exported text.
+Reports about lines go to standard error.
 """
-# Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
+# Without pathlib, whose import would take 5 of the 25 ms that a command may take.
 # ruff: noqa: PTH100
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def export(given: Given) -> int:
         params["leafId"] = leaf
     path = given.text("output")
     if path is None and params["format"] == "html" and sys.stdout.isatty():
-        path = "session.html"  # a page is for a browser, not for a terminal
+        path = "session.html"  # HTML is for a browser, not for a terminal
     if path is not None:
         params["path"] = os.path.abspath(path)
     if given.flag("force"):
@@ -76,7 +76,7 @@ def export(given: Given) -> int:
             return 0
         result = progress.call(daemon, "session/export", params)
     if result["path"] is None:
-        # A terminal would obey what stands in a transcript; a pipe gets it to the letter.
+        # On a terminal, control sequences of a transcript would take effect; a pipe gets the exact text.
         sys.stdout.write("\n".join(lines(result["text"])) if sys.stdout.isatty() else result["text"])
     else:
         print(f"{human.size(result['sizeBytes'])} in {one_line(result['path'])}", file=sys.stderr)
@@ -88,7 +88,7 @@ def export(given: Given) -> int:
 
 
 def _explain_export(result: dict[str, Any]) -> None:
-    """What did not go out as it was."""
+    """Print what the export lost, changed or redacted."""
     for heading, what in (("cannot be held there", "lost"), ("carried as custom entries", "carried")):
         if counts := result[what]:
             named = ", ".join(f"{it['count']} {one_line(it['what'])}" for it in counts)
@@ -109,7 +109,7 @@ def _explain_export(result: dict[str, Any]) -> None:
 
 
 def _say(sessions: list[dict[str, Any]], skipped: list[dict[str, Any]], skipped_count: int) -> None:
-    """What became of the files, in a few lines."""
+    """Print a short report about the imported files."""
     counts = dict.fromkeys(("created", "grown", "unchanged"), 0)
     for session in sessions:
         counts[session["status"]] += 1
@@ -127,7 +127,7 @@ def _say(sessions: list[dict[str, Any]], skipped: list[dict[str, Any]], skipped_
 
 
 def _name_drafts(drafts: list[dict[str, Any]]) -> None:
-    """Name the sessions in which nobody has answered: `list` leaves them out."""
+    """Print the sessions without an assistant message, which `list` omits."""
     if not drafts:
         return
     are = "is a draft" if len(drafts) == 1 else "are drafts"
@@ -139,7 +139,7 @@ def _name_drafts(drafts: list[dict[str, Any]]) -> None:
 
 
 def _explain(session: dict[str, Any]) -> None:
-    """What became of the lines of one file."""
+    """Print a report about the lines of one file."""
     for heading, counts in (("understood", session["understood"]), ("kept as it is", session["kept"])):
         if counts:
             named = ", ".join(f"{count} {one_line(kind)}" for kind, count in sorted(counts.items()))

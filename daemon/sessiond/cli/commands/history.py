@@ -1,4 +1,4 @@
-"""`history`: the last prompts of a person, or those with some words."""
+"""The command history: the last prompts, or those with some words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def history(given: Given) -> int:
-    """Send `history/recent`, or with a query history/search."""
+    """Send `history/recent`, or `history/search` if there is a query."""
     params: dict[str, Any] = {}
     query = given.text("QUERY")
     if query is not None:
@@ -49,7 +49,7 @@ def history(given: Given) -> int:
 def _print(prompts: list[dict[str, Any]]) -> None:
     from sessiond.cli.render.columns import aligned
 
-    now, home = time.time(), os.path.expanduser("~")  # noqa: PTH111 - pathlib would cost 5 ms
+    now, home = time.time(), os.path.expanduser("~")  # noqa: PTH111 - importing pathlib would take 5 ms
     rows = [
         [
             human.ago(it["createdAt"], now),

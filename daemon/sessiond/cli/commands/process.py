@@ -1,4 +1,7 @@
-"""Commands about the daemon's process: status, clients, stop, restart, serve, attach. The first three start none."""
+"""The commands status, clients, stop, restart, serve and attach, for the daemon's process.
+
+The commands status, clients and stop start no daemon.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def status(given: Given) -> int:
 
 
 def _print_blocked_sessions(sessions: list[dict[str, Any]]) -> None:
-    """Say which open sessions take no writes, and why."""
+    """Print which open sessions accept no writes, and why."""
     if not sessions:
         return
     from sessiond.text import one_line
@@ -87,7 +90,7 @@ def clients(given: Given) -> int:
 
 
 def stop(given: Given) -> int:
-    """Send `server/stop`, then wait until it has."""
+    """Send `server/stop`, and wait until the daemon has stopped."""
     from sessiond.client.daemon_socket import DaemonNotRunning
 
     try:
@@ -105,7 +108,7 @@ def stop(given: Given) -> int:
 
 
 def restart(given: Given) -> int:
-    """Send `server/drain`, wait until the daemon has ended, and start another one in its place."""
+    """Send `server/drain`, wait until the daemon has ended, and start another one."""
     import json  # noqa: TID251 - the thin client has no msgspec
 
     from sessiond.cli.parse.arguments import UsageError
@@ -139,7 +142,7 @@ def serve(given: Given) -> int:
 
 
 def attach(given: Given) -> int:
-    """Pump bytes between standard input and output and the daemon."""
+    """Copy bytes between standard input and output and the daemon."""
     from sessiond.cli.commands.serve import attach_stdio
 
     return attach_stdio()

@@ -1,4 +1,4 @@
-"""Commands for the protocol itself: rpc, schema, terminal."""
+"""The commands rpc, schema and terminal, for the protocol itself."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def rpc(given: Given) -> int:
-    """Any method, with params as they are given; prints the result as it was sent."""
+    """Call any method with unchanged params, and print the result as it was sent."""
     from sessiond.client.blocking import connect
 
     method = given.needed("METHOD")
     params = _params(given.text("PARAMS") or "{}")
-    # To ask a daemon how it is, or to stop it, is no reason to start one.
+    # A status request or a stop does not start a daemon.
     autostart = not method.startswith("server/")
     with connect(autostart=autostart, greeting=None if method == "initialize" else _greeting()) as daemon:
         print(daemon.call_exactly(method, params))
@@ -29,7 +29,7 @@ def rpc(given: Given) -> int:
 
 
 def schema(given: Given) -> int:
-    """The JSON Schema of every method and notification."""
+    """Print the JSON Schema of every method and notification."""
     import msgspec
 
     from sessiond.protocol.schema import schema as whole
@@ -40,7 +40,7 @@ def schema(given: Given) -> int:
 
 
 def terminal(given: Given) -> int:
-    """Print the identity of the terminal that this command runs in. Asks no daemon."""
+    """Print the identity of this command's terminal. Sends no request."""
     from sessiond.client.terminal import here
 
     found = here()
@@ -56,7 +56,7 @@ def terminal(given: Given) -> int:
 
 
 def _greeting() -> dict[str, Any] | None:
-    """Return what `initialize` is to say of the terminal; None without one."""
+    """Return params of `initialize` with the terminal; None without one."""
     from sessiond import __version__
     from sessiond.client.terminal import here
 

@@ -1,8 +1,8 @@
-"""The command continue: the session of this terminal, or for a shell's prompt only what it is called.
+"""The command continue: finds the session of this terminal; with --prompt, only its id and title.
 
-A prompt is drawn all the time, so what only the rest needs is loaded behind that.
+A shell draws its prompt often, so the imports for the other case are made later.
 """
-# Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
+# Without pathlib, whose import would take 5 of the 25 ms that a command may take.
 # ruff: noqa: PTH100, PTH109
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def resume(given: Given) -> int:
-    """Send `session/continue`; with --prompt only look at what it would find."""
+    """Send `session/continue`; with --prompt, print what it would find."""
     if given.flag("prompt"):
         return _prompt(given)
     from sessiond import human

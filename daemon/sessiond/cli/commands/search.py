@@ -1,4 +1,4 @@
-"""`search`: entries found by their words, each with the command that shows it."""
+"""The command search: finds entries by their words, and prints the command that shows each."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _told(hit: dict[str, Any], style: Style) -> str:
 
 
 def _marked(snippet: str, ranges: Sequence[Sequence[int]], style: Style) -> str:
-    """The snippet with what was found in color; without, should it hold what a terminal must not be sent."""
+    """Return the snippet with colored matches; without color if it contains characters unsafe for a terminal."""
     if style.columns is not None:
         snippet = fit(snippet, max(style.columns - len(_INDENT), 20), style.ellipsis)
     harmless = one_line(snippet)

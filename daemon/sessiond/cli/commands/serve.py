@@ -1,9 +1,8 @@
-"""`serve` and `attach --stdio`: the ways in which this command becomes the daemon, or a pipe to it.
+"""The commands `serve` and `attach --stdio`: run the daemon in this process, or connect standard I/O to it.
 
-`serve --stdio` serves one client on standard input and output, and is the daemon while that lasts: it holds
-the lock and listens like any other, so that sessions never have two owners. Its life is that client's,
-which is what a container or a test wants; an editor wants `attach --stdio`. When a daemon runs already, it
-says so and attaches.
+`serve --stdio` serves one client on standard input and output, and is the daemon meanwhile: it holds the lock and
+listens like any other, so that sessions never have two owners. It ends with that client, as a container or a test
+needs it; editors use `attach --stdio`. If a daemon runs already, `serve --stdio` prints that and attaches.
 """
 
 from __future__ import annotations
@@ -20,8 +19,11 @@ if TYPE_CHECKING:
 def serve(*, stdio: bool, detach: bool, ready_fd: int | None) -> int:
     """Run `sessiond serve` and return its exit status (see `server/process/main.py`; 75: another daemon runs).
 
-    `ready_fd` is how a client starts the daemon: the process leaves its parent, and that descriptor carries
-    one line, `READY` or `FAIL <status> <reason>`.
+    Args:
+        stdio: Serve one client on standard input and output.
+        detach: Start the daemon in the background.
+        ready_fd: Set by a client that starts the daemon. The process leaves its parent, and this descriptor gets one
+            line, `READY` or `FAIL <status> <reason>`.
     """
     if detach:
         return _in_the_background()
@@ -33,12 +35,12 @@ def serve(*, stdio: bool, detach: bool, ready_fd: int | None) -> int:
 
 
 def attach_stdio() -> int:
-    """Run `sessiond attach --stdio`; exit status 1: it could not go on. Raises `CannotConnect`."""
+    """Run `sessiond attach --stdio`. Returns 1 if the connection is lost for good. Raises `CannotConnect`."""
     from sessiond.client import attach
     from sessiond.client.conversation import GreetingRefused
 
     def say(words: str) -> None:
-        with contextlib.suppress(OSError):  # an editor may have closed its end of it
+        with contextlib.suppress(OSError):  # an editor may have closed standard error
             print(f"sessiond: {words}", file=sys.stderr, flush=True)
 
     try:
@@ -72,12 +74,12 @@ def _in_the_foreground() -> int:
 
 
 def _nobody_waits(stop: Callable[[], None]) -> None:
-    """Say nothing: the log does, and goes to standard error in the foreground."""
+    """Report nothing: the log does, on standard error in the foreground."""
 
 
 def _for_a_client(ready_fd: int) -> int:
-    # The client is not to be the daemon's parent: it would have to wait for it, and hold it as a zombie
-    # until it does.
+    # The daemon must not be a child of the client, which would have to wait for it; until then it would be a
+    # zombie.
     if os.fork():
         os._exit(0)
     os.set_inheritable(ready_fd, False)
@@ -93,7 +95,7 @@ def _for_a_client(ready_fd: int) -> int:
 
 def _tell(ready_fd: int, word: str) -> None:
     line = " ".join(word.split()) + "\n"
-    with contextlib.suppress(BrokenPipeError):  # the client is gone, but a daemon is there for all of them
+    with contextlib.suppress(BrokenPipeError):  # the client is gone, but the daemon serves other clients
         os.write(ready_fd, line.encode(errors="replace"))
     os.close(ready_fd)
 
@@ -114,8 +116,7 @@ def _on_stdio() -> int:
                 forward.pump(0, 1, ours)
             stop()
 
-        # Not before this, since what is read from standard input cannot be put back for another way to
-        # serve it.
+        # Not earlier: bytes that were read from standard input could not be read again by `attach_stdio`.
         pumps.append(threading.Thread(target=pump, name="stdio", daemon=True))
         pumps[0].start()
 
@@ -129,6 +130,6 @@ def _on_stdio() -> int:
             return error.status
         print("sessiond: attaching to it", file=sys.stderr)
         return attach_stdio()
-    # What was said to the client last is on its way out.
+    # The thread still writes the last responses.
     pumps[0].join(timeout=2.0)
     return status

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def install(given: Given) -> int:
-    """Write the files of the service and have the manager listen; with --print only show them."""
+    """Write the files of the service and have the manager listen; with --print, only print them."""
     where = places()
     files = service.files(where)
     if given.flag("print"):
@@ -46,7 +46,7 @@ def install(given: Given) -> int:
     if not changed and _listens(where):
         _tell(given, {**report, "on": True}, *told, "The service is on already.")
         return DONE
-    # The daemon that runs has the socket; and nobody shall start another one before the manager has it.
+    # The running daemon has the socket, and no client may start another one before the manager has it.
     with make_room(where, "sessiond install-service"):
         if refused := _switched_on(where):
             return _failed(refused)
@@ -58,7 +58,7 @@ def install(given: Given) -> int:
 
 
 def uninstall(given: Given) -> int:
-    """Have the manager forget the service, and remove its files. The daemon ends; clients start it as before."""
+    """Remove the service and its files. The daemon ends; clients start it as before."""
     where = places()
     there = [path for path in service.files(where) if os.path.lexists(path)]
     if given.flag("print"):
@@ -87,7 +87,7 @@ def _tell(given: Given, report: dict[str, Any], *lines: str) -> None:
 
 
 def _written(path: str, text: str) -> bool:
-    """Make the file say this, in one step; whether it said something else, or nothing."""
+    """Write the text to the file atomically. Returns whether the file had another content or did not exist."""
     file = Path(path)
     with contextlib.suppress(OSError, UnicodeDecodeError):
         if file.read_text(encoding="utf-8") == text:

@@ -1,9 +1,8 @@
-"""Commands about whole sessions: new, list, show, fork, move, rename, tag.
+"""The commands new, list, show, fork, move, rename and tag, for whole sessions.
 
-Those that lead to one session print its id alone on standard output, for scripts, and the rest on standard
-error.
+Commands that result in one session print only its id on standard output, for scripts, and the rest on standard error.
 """
-# Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
+# Without pathlib, whose import would take 5 of the 25 ms that a command may take.
 # ruff: noqa: PTH111
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def listing(given: Given) -> int:
 
 
 def show(given: Given) -> int:
-    """Send `session/info`, or session/entries with `ids`."""
+    """Send `session/info`, or `session/entries` with `ids`."""
     with connect() as daemon:
         session = session_id(daemon, given)
         if wanted := [entry for _, entry in given.many("entry")]:
@@ -216,7 +215,7 @@ def _print_list(sessions: Sequence[dict[str, Any]], *, with_folders: bool) -> No
 
 
 def short_ids(ids: Sequence[str]) -> dict[str, str]:
-    """Each id cut so that it is still unique in this list, which is what can be typed."""
+    """Return the shortest prefixes of 8, 12, … characters that are unique in this list, by id."""
     length = 8
     while len({name[:length] for name in ids}) < len(set(ids)):
         length += 4
@@ -261,7 +260,7 @@ def _print_session(session: dict[str, Any]) -> None:
 
 
 def warn_of(problems: Sequence[dict[str, Any]]) -> None:
-    """Say on standard error what is wrong in a file."""
+    """Print the problems of a session file on standard error."""
     for problem in problems[:10]:
         place = f"line {problem['line']}, byte {problem['byteOffset']}"
         print(
@@ -272,7 +271,7 @@ def warn_of(problems: Sequence[dict[str, Any]]) -> None:
 
 
 def _warn_of_files(problems: Sequence[dict[str, Any]]) -> None:
-    """Say on standard error which files the list could not read."""
+    """Print on standard error which files the list could not read."""
     for problem in problems[:10]:
         print(f"not read: {one_line(problem['path'])}: {one_line(problem['message'])}", file=sys.stderr)
     if len(problems) > 10:

@@ -1,11 +1,10 @@
-"""`continue --prompt`: this terminal's session in a few words, for the prompt of a shell.
+"""The option --prompt of continue: this terminal's session in a few words, for the prompt of a shell.
 
-It is run before every prompt, so it starts no daemon, waits for none, changes nothing and complains of nothing: the
-breadcrumb says which session it is, a daemon that answers at once says what it is called, and otherwise there is
-nothing to say.
+A shell runs it before every prompt, so it starts no daemon, waits for none, changes nothing and prints no errors. The
+breadcrumb has the session's id, and a daemon that responds at once has its title. Otherwise the output is empty.
 """
 
-# Without pathlib, and the client only where a daemon may run: each costs as much as everything else.
+# Without pathlib; the client is imported only if a daemon may run. Each import takes as long as the rest.
 # ruff: noqa: PTH110
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ if TYPE_CHECKING:
     from sessiond.paths import Locations
 
 _AT_ONCE = 0.2
-"""Seconds that the daemon has. One that is asked nothing else answers in a thousandth of that."""
+"""Seconds that the daemon may take. An idle one responds in a thousandth of that."""
 _TITLE = 40
 _ID = 8
 _OBEYED = dict.fromkeys(map(ord, "%$`\\!"))
-"""What shells may expand in a prompt."""
+"""Characters that shells may expand in a prompt."""
 
 
 def words(cwd: str) -> str:
-    """The beginning of the session's id and its title, on one line; empty when this terminal has none here."""
+    """Return the prefix of the session's id and its title on one line; empty when this terminal has none here."""
     where = places()
     session = last_here(cwd)
     if session is None or not _may_run(where):
@@ -41,7 +40,7 @@ def words(cwd: str) -> str:
 
 
 def last_here(cwd: str) -> str | None:
-    """The id of the session that this terminal had last in a folder."""
+    """Return the id of the session that this terminal had last in a folder."""
     here = terminal.here()
     return None if here is None else _left_behind(places(), str(here["id"]), cwd)
 
@@ -63,12 +62,12 @@ def _left_behind(where: Locations, terminal_id: str, cwd: str) -> str | None:
 
 
 def _may_run(where: Locations) -> bool:
-    """Whether it is worth to load what connects."""
+    """Return whether a daemon may run, so that the client is worth importing."""
     return os.path.exists(where.endpoint) or os.path.exists(where.socket) or "SESSIOND_CONNECT" in os.environ
 
 
 def _asked(where: Locations, session: str) -> dict[str, Any] | None:
-    """What a daemon that runs lists of the session; None when none does, or it has no time."""
+    """Return the session from the list of a running daemon; None if none runs, or it does not respond in time."""
     from sessiond.client import dial
     from sessiond.client.daemon_socket import CannotConnect
     from sessiond.client.wire import BadReply, Disconnected
@@ -87,14 +86,14 @@ def _asked(where: Locations, session: str) -> dict[str, Any] | None:
 
 
 def _listed(sock: socket.socket, session: str) -> list[dict[str, Any]]:
-    """The sessions with this id somewhere; none when that is refused."""
+    """Return the sessions that match this id; none if the request fails."""
     from sessiond.client.wire import MessageReader, frame, members
 
     params = {"all": True, "drafts": True, "query": session, "limit": 5}
     sock.sendall(frame({"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": params}))
     reader = MessageReader(sock)
     while "id" not in (message := members(reader.read())) or "method" in message:
-        pass  # what is not for us
+        pass  # other messages
     return message["result"][0]["sessions"] if "result" in message else []
 
 

@@ -1,4 +1,4 @@
-"""The command state: what an agent must know to go on with a task, and what changes it."""
+"""The command state: shows and updates the working state, which an agent needs to resume a task."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CHANGES = ("decide", "artifact", "plan", "tokens", "model", "agent", "compress"
 
 
 def state(given: Given) -> int:
-    """Send `session/state`, or what the options ask for: `session/updateState`, `session/beginTask`."""
+    """Send `session/state`, or, depending on the options, `session/updateState` or `session/beginTask`."""
     changes = [name for name in _CHANGES if given.many(name)]
     if given.text("because") is not None and "decide" not in changes:
         raise UsageError("--because says why of a --decide")
@@ -48,7 +48,7 @@ def state(given: Given) -> int:
 
 
 def _begin_task(given: Given) -> int:
-    """Print the lines for a system prompt, for scripts, and the rest on standard error."""
+    """Print the lines for a system prompt on standard output, for scripts, and the rest on standard error."""
     params = _decision(given)
     with connect(given) as daemon:
         params["sessionId"] = session_id_to_write(daemon, given)

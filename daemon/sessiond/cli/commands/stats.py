@@ -1,4 +1,4 @@
-"""The command stats: what a session is made of, and what it has cost."""
+"""The command stats: what a session consists of, and what it has cost."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _context(use: dict[str, Any], style: Style) -> str:
 
 
 def _counts(path: dict[str, Any], tree: dict[str, Any], style: Style) -> Iterator[str]:
-    """Numbers of the path and of the tree side by side; one column where they are the same."""
+    """Yield numbers of the path and of the tree side by side; in one column if they are equal."""
     same = path == tree
     rows = [["", "session"] if same else ["", "path", "whole tree"]]
     for name, count in _named(tree):
@@ -81,7 +81,7 @@ def _counts(path: dict[str, Any], tree: dict[str, Any], style: Style) -> Iterato
 
 
 def _named(stats: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The numbers that there are, by what they count."""
+    """Yield the numbers that are not zero, with their names."""
     yield "entries", f"{stats['entries']:,}"
     for role, count in stats["messages"].items():
         yield f"messages of {one_line(role)[:20]}", f"{count:,}"
@@ -100,7 +100,7 @@ def _named(stats: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _models(tree: dict[str, Any], style: Style) -> Iterator[str]:
-    """Each model with its share of the cost, or where nothing costs, of the tokens."""
+    """Yield each model with its share of the cost, or of the tokens if there is no cost."""
     measure = "cost" if tree["cost"]["total"] else "tokens"
     whole = tree[measure]["total"] or 1
     shares = [it[measure]["total"] / whole for it in tree["models"]]
@@ -139,12 +139,12 @@ def _tools(tools: dict[str, int], style: Style) -> Iterator[str]:
 
 
 def _with_bars(shares: list[float], rows: list[list[str]], style: Style, colors: list[str]) -> Iterator[str]:
-    """Rows, each behind the bar of its share."""
+    """Yield rows, each after the bar of its share."""
     bars = [style(bar(share, _SMALL_BAR, style), "green") + " " for share in shares]
     return behind(bars, _SMALL_BAR + 1, rows, style, colors)
 
 
 def _to_the_right(rows: list[list[str]], *columns: int) -> list[list[str]]:
-    """The rows with some columns flush right, as numbers are."""
+    """Return the rows with some columns aligned right."""
     widths = {column: max(len(row[column]) for row in rows) for column in columns}
     return [[cell.rjust(widths.get(column, 0)) for column, cell in enumerate(row)] for row in rows]

@@ -1,5 +1,5 @@
-"""Commands that take sessions away and bring them back: delete, restore, trash, cleanup, purge."""
-# Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
+"""The commands delete, restore, trash, cleanup and purge."""
+# Without pathlib, whose import would take 5 of the 25 ms that a command may take.
 # ruff: noqa: PTH100, PTH111
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def restore(given: Given) -> int:
 
 
 def _in_trash(daemon: BlockingDaemon, name: str) -> dict[str, Any]:
-    """Return how to name a session of the trash to the daemon: by its path there, or by its whole id."""
+    """Return the params that name a session in the trash: its path there, or its whole id."""
     return {"trashed": _as_path(name)} if _is_path(name) else {"sessionId": whole_id_in_trash(daemon, name)}
 
 
@@ -87,7 +87,7 @@ def trash(given: Given) -> int:
 
 
 def cleanup(given: Given) -> int:
-    """Send `session/cleanup`; a dry run, unless --yes is there."""
+    """Send `session/cleanup`: a dry run, unless --yes is given."""
     params: dict[str, Any] = {"dryRun": not given.flag("yes")}
     if (days := given.number("days")) is not None:
         params["maxAgeSeconds"] = days * human.DAY
@@ -136,7 +136,7 @@ def _judged(judged: list[tuple[dict[str, Any], str]]) -> list[str]:
 
 
 def purge(given: Given) -> int:
-    """Send `session/purge` for what is named, or for what is old; a dry run, unless --yes is there."""
+    """Send `session/purge` for named or for old sessions: a dry run, unless --yes is given."""
     days = given.number("days")
     if (days is None) is (not given.rest):
         raise UsageError("purge takes either IDs or --days N", "sessiond purge --help")

@@ -1,4 +1,4 @@
-"""Commands about the tree of a session: tree, label."""
+"""The commands tree and label."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TRIES = 3
 
 
 def tree(given: Given) -> int:
-    """Send `session/tree`, all pages of it; or show the tree on the whole terminal."""
+    """Send `session/tree` and print all pages, or show the tree on the whole terminal."""
     if given.flag("interactive"):
         return _interactive(given)
     if given.text("at") is not None:
@@ -98,7 +98,7 @@ def label(given: Given) -> int:
 
 
 def _all_rows(daemon: BlockingDaemon, params: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Every row, and the first page; begins again when the session changed between two pages."""
+    """Return every row, and the first page. Begins again when the session has changed between two pages."""
     for attempt in range(_TRIES):
         try:
             first = page = daemon.call("session/tree", params | {"limit": _PAGE})

@@ -1,4 +1,4 @@
-"""The command view: an open session as a page in the browser of this machine, followed live."""
+"""The command view: a session as a page in a local browser, updated live."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _say_as_json(address: str, _left: contextlib.ExitStack) -> None:
 
 
 def _open(say: Callable[..., None], address: str, left: contextlib.ExitStack) -> None:
-    """Open a file in a private folder that leads to the page: everybody sees the command line of a browser."""
+    """Open a private file that redirects to the page, since other users can see the browser's command line."""
     say(address, left)
     leads = Path(left.enter_context(tempfile.TemporaryDirectory(prefix="sessiond-view-"))) / "view.html"
     leads.write_text(

@@ -1,4 +1,4 @@
-"""The command watch: entries as they arrive, each once and in order, over restarts of the daemon."""
+"""The command watch: prints entries as they arrive, each once and in order, across restarts of the daemon."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     from sessiond.cli.parse.arguments import Given
 
-_AWAY = (Disconnected, CannotConnect)  # the second when a daemon that ends just now is dialled again
+_AWAY = (Disconnected, CannotConnect)  # the second when a request reconnects to a daemon that is ending
 _COLORS = {"user": "cyan", "assistant": "green", "toolResult": "blue"}
 
 
 def watch(given: Given) -> int:
-    """Send `session/subscribe`, then its notifications for ever."""
+    """Send `session/subscribe`, then print notifications without end."""
     last, since = given.number("last"), given.number("since")
     if last is not None and since is not None:
         raise UsageError("--last and --since cannot both be given")
@@ -58,7 +58,7 @@ def watch(given: Given) -> int:
 
 
 class NotificationPrinter:
-    """Shows one session's notifications; `known` is the last line of the log `log_id` that was shown."""
+    """Prints the notifications of one session; `known` is the last printed line of the log `log_id`."""
 
     def __init__(
         self, session: str, log_id: str, known: int, show: Callable[[str, dict[str, Any]], None]
@@ -70,7 +70,7 @@ class NotificationPrinter:
         self._print = show
 
     def subscribe(self, daemon: BlockingDaemon) -> None:
-        """Ask for what comes behind what is known. Raises `Disconnected`, `CannotConnect`."""
+        """Subscribe after the last printed line. Raises `Disconnected`, `CannotConnect`."""
         gap = daemon.call("session/subscribe", {"sessionId": self.session, "after": self._position()})
         if gap["logId"] != self.log_id:
             print("The session has another log now; it is shown from its beginning.", file=sys.stderr)
@@ -80,7 +80,7 @@ class NotificationPrinter:
             self._read_up_to(daemon, gap["toSeq"])
 
     def show(self, daemon: BlockingDaemon) -> None:
-        """Show what comes after `subscribe`. Returns when the connection ends, or raises `Disconnected`."""
+        """Print notifications after `subscribe`. Returns when the connection ends, or raises `Disconnected`."""
         for method, params in daemon.notifications():
             about = params.get("sessionId") or params.get("session", {}).get("sessionId")
             if about != self.session:
@@ -93,7 +93,7 @@ class NotificationPrinter:
                 self._shown(method, params)
 
     def _read_up_to(self, daemon: BlockingDaemon, seq: int) -> None:
-        """Read what is too much to be replayed; what arrives live meanwhile waits in `daemon`."""
+        """Read entries that are too many for a replay. Live notifications are buffered in `daemon` meanwhile."""
         while self.known < seq:
             params = {"sessionId": self.session, "after": self._position(), "limit": 500}
             page = daemon.call("session/entries", params)
@@ -106,7 +106,7 @@ class NotificationPrinter:
 
     def _take(self, params: dict[str, Any]) -> None:
         if not params.get("replay") and params["seq"] <= self._replayed_up_to:
-            return  # it came live before the replay that holds it too; now it would be out of order
+            return  # the replay contains this live entry too; here it would be out of order
         new = [
             (seq, entry)
             for seq, entry in zip(params["seqs"], params["entries"], strict=True)
@@ -125,7 +125,7 @@ class NotificationPrinter:
 
 
 def _once_back(follower: NotificationPrinter) -> BlockingDaemon:
-    """The next daemon, subscribed to. It is not started here: whoever stopped it may have had a reason."""
+    """Connect to the next daemon and subscribe. Starts none, since the user may have stopped it."""
     for pause in pauses():
         try:
             daemon = connect(autostart=False)
