@@ -1,1 +1,1 @@
-"""The living state: the open sessions of this process."""
+"""The hub: the open sessions of this process, and everything that works on sessions."""

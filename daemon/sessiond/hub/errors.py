@@ -38,7 +38,7 @@ class NothingToContinue(SessionNotFound):
 
 
 class SessionTrashed(HubError):
-    """Raised for a session that was deleted and can be restored."""
+    """Raised for a session that is in the trash and can be restored."""
 
     sentence = "Session {session_id} is in the trash."
     advice = "`sessiond restore {session_id}` brings it back."
@@ -82,7 +82,7 @@ class NamesALine:
 
 
 class LeafConflict(NamesALine, HubError):
-    """Raised when the leaf of a session is not the one that a write expects."""
+    """Raised when the leaf of a session is not the leaf that a write expects."""
 
     sentence = "The leaf is {current}, not {expected!r:.80}: {missing} lines were added since."
     advice = "Read them, then append again."
@@ -145,7 +145,7 @@ class TooLarge(HubError):
 
 
 class ContextTooLarge(HubError):
-    """Raised when a context does not fit into one reply; sizes are in bytes."""
+    """Raised when a context does not fit into one response; sizes are in bytes."""
 
     sentence = "The context has {actual:,} bytes, and a reply has at most {limit:,}."
     advice = (
@@ -160,7 +160,7 @@ class ContextTooLarge(HubError):
 
 
 class EntryTooLarge(HubError):
-    """Raised when one entry with its resolved blobs does not fit into one reply; sizes are in bytes."""
+    """Raised when one entry with its resolved blobs does not fit into one response; sizes are in bytes."""
 
     sentence = "An entry with its blobs has {actual:,} bytes, and a reply has at most {limit:,}."
     advice = "Read it with `resolveBlobs` false, and its blobs in parts with `blob/get`."
@@ -218,7 +218,7 @@ class BlobNotFound(HubError):
 
 
 class ReadOnly(HubError):
-    """Raised for a write to a session whose file accepts none."""
+    """Raised for a write to a session that is read-only."""
 
     sentence = "This session can be read, but not written: {reason}."
 
@@ -258,7 +258,7 @@ class ForeignDialect(HubError):
 
 
 class UnsupportedVersion(HubError):
-    """Raised for a write to a session whose format version is newer than those that can be written."""
+    """Raised for a write to a session whose format version is newer than the versions that can be written."""
 
     sentence = (
         "This session has format version {version}; it can be read, but only versions 1 to 3 can be written."

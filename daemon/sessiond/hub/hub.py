@@ -162,7 +162,7 @@ class Hub:
         """Return the id of the session in a file, open or not; None if there is none."""
         return await self._open.session_id_at(path)
 
-    # --- making ----------------------------------------------------------------------------------------
+    # --- creating --------------------------------------------------------------------------------------
 
     async def create(self, params: t.CreateParams, command: CommandRecord | None = None) -> LiveSession:
         """Create a session without entries; see `NewSessions.create`."""

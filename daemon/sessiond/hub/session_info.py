@@ -34,7 +34,7 @@ def session_info(
         size: The size of the log in bytes.
         session_id: The id; None means the id in the header.
         ephemeral: Whether the session is in memory only.
-        read_only: Whether the session can never be written.
+        read_only: Whether the session is read-only.
         write_block: Why the session accepts no writes now, if so.
         log_id: The log id of an open session.
     """

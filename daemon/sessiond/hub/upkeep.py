@@ -56,7 +56,11 @@ class Upkeep:
         self._terminals = terminals
 
     async def sweep(self) -> None:
-        """Ingest what other programs wrote to open sessions, and close sessions that are not in use."""
+        """Check the disk, the terminals and every open session.
+
+        Ingests the lines of other programs, retries sessions that accept no writes, and closes sessions that are not
+        in use.
+        """
         await self._room.look()
         await self._terminals.sweep()
         for number, live in enumerate(self._open.all(), 1):

@@ -195,7 +195,7 @@ class FileTable:
     def _rename(self, ref: str, known: FileRow, new: str) -> None:
         connection = self._database.connection
         facts = list(connection.execute(f"SELECT {_FACTS} FROM files WHERE id = ?", (known.id,)).fetchone())
-        facts[0], facts[2] = as_key(new), ""  # "": other facts change with the folder, too
+        facts[0], facts[2] = as_key(new), ""  # no stamp: the file is read again
         connection.execute(
             "UPDATE files SET ref = ?, stamp = ?, proof = ? WHERE id = ?",
             (facts[0], facts[2], proof([known.id, *facts]), known.id),

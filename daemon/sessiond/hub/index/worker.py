@@ -133,7 +133,7 @@ class Worker:
         self._database.open()
         try:
             self._files.load()
-        except Exception as error:  # noqa: BLE001 - as below
+        except Exception as error:  # noqa: BLE001 - damage may cause any error
             log.warning("the index is damaged; it is made again: %r", error)
             self._database.throw_away()
             self._database.open()

@@ -265,7 +265,7 @@ class LiveSession(AppendedSession):
         if self._titling is not None:
             await asyncio.wait([self._titling])
 
-    # --- the end ---------------------------------------------------------------------------------------
+    # --- closing ---------------------------------------------------------------------------------------
 
     async def flush(self) -> bool:
         """Wait until every line is synced. Returns whether there was anything to do."""

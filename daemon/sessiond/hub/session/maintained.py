@@ -45,7 +45,7 @@ class TendedSession(LoadedSession, ABC):
 
     @property
     def read_only(self) -> HubError | None:
-        """Why the session can never be written; None if it can."""
+        """Why the session is read-only; None if it can be written."""
         if self.tree.damaged:
             return ReadOnly("it has no valid header; the file is left as it is", path=self.log.path)
         if self.tree.version > entries.CURRENT_VERSION or self.tree.version < 1:

@@ -115,7 +115,7 @@ def _drawn(places: Sequence[RowPlace], lines: Sequence[bytes]) -> list[t.PageRow
 
     rows: list[t.PageRow] = []
     room = PART_BYTES
-    for place, line in zip(places, lines, strict=False):  # blobs may have left fewer lines than places
+    for place, line in zip(places, lines, strict=False):  # `_whole` may return fewer lines than places
         row = row_of(place, line)
         if row.body is not None and len(row.body) > MAX_BYTES:
             words = f"<p class=odd>Too large for a page: {len(line):,} bytes.</p>"

@@ -41,7 +41,7 @@ def refusal_of(
 
     Args:
         tree: The tree of the session.
-        lasting: Why the session can never be written, or None.
+        lasting: Why the session is read-only, or None.
         trouble: The error of the last write to its log, or None.
         since_ns: The start of the write block, in nanoseconds since 1970.
 
