@@ -52,6 +52,7 @@ class DatabaseFile:
             raise StorageFailed(f"{self._path}: {error}", path=self._path) from error
 
     def close(self) -> None:
+        """Close the connection. The next use opens it again."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(sqlite3.Error):

@@ -1,4 +1,4 @@
-"""Monitor the free space of the disk that holds the sessions, and log a warning when it gets low."""
+"""Monitors the free space of the disk that holds the sessions, and logs a warning when it gets low."""
 
 import logging
 import time

@@ -38,7 +38,7 @@ class NothingToContinue(SessionNotFound):
 
 
 class SessionTrashed(HubError):
-    """Raised for a session that is in the trash and can be restored."""
+    """Raised for a session that was deleted and can be restored."""
 
     sentence = "Session {session_id} is in the trash."
     advice = "`sessiond restore {session_id}` brings it back."

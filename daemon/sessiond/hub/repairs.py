@@ -1,4 +1,4 @@
-"""Repair logs that are not open: trash unanswered drafts and empty logs, quarantine torn lines."""
+"""Repairs logs that are not open: trashes unanswered drafts and empty logs, quarantines torn lines."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Build the `SessionInfo` and `ListedSession` of the protocol from a session's tree."""
+"""Builds the `SessionInfo` and `ListedSession` of the protocol from a session's tree."""
 
 from collections.abc import Callable, Sequence
 

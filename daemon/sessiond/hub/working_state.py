@@ -1,4 +1,4 @@
-"""Build the protocol's `WorkingState` from a session's state and header."""
+"""Builds the protocol's `WorkingState` from a session's state and header."""
 
 from sessiond.hub.hub import Hub
 from sessiond.hub.session.live import LiveSession

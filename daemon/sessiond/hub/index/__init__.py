@@ -1,1 +1,1 @@
-"""The index: the searchable content of all logs in one disposable SQLite file, which can be rebuilt from them."""
+"""The index: the searchable content of all logs in one SQLite file, which can be rebuilt from the logs."""

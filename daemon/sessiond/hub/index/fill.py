@@ -1,4 +1,4 @@
-"""Index the texts of logs in small steps, continuing where the last run stopped.
+"""Indexes the texts of logs in small steps, continuing where the last run stopped.
 
 The texts of a closed log are read from its file. The hub passes in the committed entries of open sessions.
 """

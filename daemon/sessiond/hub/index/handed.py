@@ -1,4 +1,7 @@
-"""The entries of open sessions that the event loop passes to the index thread, which must not access their trees."""
+"""The entries of open sessions that the event loop passes to the index thread.
+
+The index thread must not access the trees of open sessions.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Resolve the blobs of entries and contexts for reading, in a thread.
+"""Resolves the blobs of entries and contexts for reading, in a thread.
 
 The size of the result is checked before blobs are read, so that a request holds no more memory than its response.
 """

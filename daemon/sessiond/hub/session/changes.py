@@ -1,4 +1,4 @@
-"""Derive what new lines changed about a session: the leaf, and the fields that lists show."""
+"""Derives what new lines changed about a session: the leaf, and the fields that lists show."""
 
 from typing import Final, NamedTuple
 

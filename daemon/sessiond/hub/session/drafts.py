@@ -1,4 +1,4 @@
-"""Parse and check drafts, independently of their place in a tree.
+"""Parses and checks drafts, independently of their place in a tree.
 
 Bodies are stored as sent. Only model changes are completed, so that both pi and oh-my-pi can read them.
 """

@@ -1,4 +1,4 @@
-"""Turn drafts into rows: assigns ids, parents and timestamps, detects retries, and determines the new leaf.
+"""Turns drafts into rows: assigns ids, parents and timestamps, detects retries, and determines the new leaf.
 
 Bodies are spliced, never re-encoded, so stored bodies equal the sent ones.
 """

@@ -47,11 +47,13 @@ class Followers(Generic[Session]):
         self.list_observers: list[ListObserver[Session]] = []
 
     def grew(self, live: Session, first: int) -> None:
+        """Notify all observers of new rows."""
         self._first.grew(live, first)
         for list_observer in self.list_observers:
             list_observer.grew(live, first)
 
     def written(self, refs: Set[str]) -> None:
+        """Notify the list observers of changed logs."""
         for list_observer in self.list_observers:
             list_observer.written(refs)
 

@@ -66,6 +66,7 @@ class _Subscription:
 
     @property
     def live(self) -> bool:
+        """Whether it receives lines as they are committed, not as a replay."""
         return self.pump is None
 
 

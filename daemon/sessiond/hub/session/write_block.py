@@ -1,4 +1,4 @@
-"""Derive the reason why a session accepts no writes, and the error of a refused append."""
+"""Derives the reason why a session accepts no writes, and the error of a refused append."""
 
 import errno
 from typing import Final
