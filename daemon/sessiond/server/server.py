@@ -38,8 +38,8 @@ KEEP_SECONDS: Final = 3600.0
 """Interval between two runs of the retention policy."""
 LAST_ANSWERS_SECONDS: Final = 2.0
 """Limit of the time in which the shutdown waits for the responses to earlier requests."""
-FAREWELL_SECONDS: Final = 1.0
-_STEP: Final = 0.02
+FAREWELL_SECONDS: Final = 1.0  # limit of the time in which clients read their last responses
+_STEP: Final = 0.02  # seconds between two checks for unanswered requests
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ MIN_PARTS_IN_STEPS: Final = 500
 """Items of a list from which on it is encoded in steps."""
 LONG_TEXT: Final = 256 * 1024
 """Characters of a text from which on it is encoded in steps of this many characters."""
-_PARTS_A_STEP: Final = 250
+_PARTS_A_STEP: Final = 250  # items
 
 _encode = msgspec.json.Encoder().encode
 

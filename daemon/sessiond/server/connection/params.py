@@ -22,7 +22,7 @@ R = TypeVar("R", bound=t.Wire)
 
 _MAX_NAMED: Final = 5
 """Unknown names that one error lists."""
-_NAME_CHARACTERS: Final = 80
+_NAME_CHARACTERS: Final = 80  # characters of a name that are compared and shown
 _NEAR: Final = 0.45
 """Least similarity for a suggestion, from 0 to 1."""
 _AS_NEAR: Final = 0.1

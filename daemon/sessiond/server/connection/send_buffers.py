@@ -14,7 +14,7 @@ STALLED_SECONDS: Final = 2.0
 """If all send buffers together are too large, clients that have read nothing for this long are disconnected first."""
 FRAME_SECONDS: Final = 30.0
 """Limit of the time in which a client sends one frame."""
-_LOOK_AFTER: Final = 8 * 1024 * 1024
+_LOOK_AFTER: Final = 8 * 1024 * 1024  # bytes sent between two checks of the total
 
 log = logging.getLogger(__name__)
 

@@ -31,11 +31,11 @@ AUTHENTICATION_SECONDS: Final = 5.0
 """Limit of the time in which a client sends the token."""
 _ACCEPTS_AT_ONCE: Final = 16
 """Connections accepted in one turn of the event loop."""
-_BACKLOG: Final = 1024
-_FIRST_MESSAGE: Final = 64 * 1024
-_FIRST_HEADER: Final = 1024
-_PAUSE: Final = 0.2
-_FAREWELL: Final = 1.0
+_BACKLOG: Final = 1024  # connections in the queue of the socket
+_FIRST_MESSAGE: Final = 64 * 1024  # bytes
+_FIRST_HEADER: Final = 1024  # bytes
+_PAUSE: Final = 0.2  # seconds without accepting after an error
+_FAREWELL: Final = 1.0  # seconds for the client to close after an error
 _NOT_OURS: Final = (
     b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"TRAC", b"CONN", b"PRI ", b"\x16\x03",
 )  # fmt: skip

@@ -11,8 +11,8 @@ from sessiond.server.listeners.unix_socket import CannotListen
 from sessiond.store.files.folders import move_to_free_name, new_file, sync_folder, temporary
 from sessiond.store.files.syscalls import Syscalls
 
-_BYTES: Final = 32
-_LONGEST: Final = 1_000
+_BYTES: Final = 32  # random bytes of a new token; also the fewest characters of a token
+_LONGEST: Final = 1_000  # bytes of the file that are read
 _CALLS: Final = Syscalls()
 
 

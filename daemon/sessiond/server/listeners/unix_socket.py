@@ -16,7 +16,7 @@ from typing import Final, Literal
 from sessiond.error_text import TemplatedError
 from sessiond.rpc.peer import peer_uid
 
-_BACKLOG: Final = 1024
+_BACKLOG: Final = 1024  # connections in the queue of the socket
 _AT_ONCE: Final = 64  # clients accepted in one turn of the event loop
 _PAUSE: Final = 0.2  # seconds without accepting after an error
 _ACCEPTS: Final = 1 << 16  # __SO_ACCEPTCON in the flags of /proc/net/unix

@@ -14,7 +14,7 @@ from sessiond.hub.execution.slices import run_in_slices
 from sessiond.session.tree.steps import Steps
 
 _T = TypeVar("_T")
-_TOGETHER: Final = 50
+_TOGETHER: Final = 50  # items encoded in one step
 
 
 class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):

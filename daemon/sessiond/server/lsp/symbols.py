@@ -20,7 +20,7 @@ DEEPEST: Final = 50
 """Limit of nested forks. Deeper ones are placed beside it, because deep nesting overflows the stack of editors."""
 _FILTERS: Final[tuple[Filter, ...]] = ("default", "no-tools", "user-only")
 """The first filter is used whose rows do not exceed `MAX_SYMBOLS`."""
-_TOGETHER: Final = 500
+_TOGETHER: Final = 500  # symbols built in one step
 
 _KINDS: Final = {
     "user": types.SymbolKind.Event,

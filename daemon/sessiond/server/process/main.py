@@ -33,7 +33,7 @@ _STATUS: Final = {
     config.UnsafeConfig: 78,
 }
 
-_DESCRIPTORS: Final = 65_536
+_DESCRIPTORS: Final = 65_536  # the file descriptor limit that the daemon sets, if the hard limit allows it
 _TAKEOVER: Final = 15.0
 """Limit in seconds of the time in which a daemon that was started for a socket waits for the previous one to end."""
 
