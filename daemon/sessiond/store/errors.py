@@ -7,7 +7,7 @@ from sessiond.error_text import TemplatedError
 
 
 class StorageFailed(TemplatedError):
-    """Raised when the system refuses to read or write; `errno` is None where the system named none."""
+    """Raised when the system refuses to read or write; `errno` is None if the system reported none."""
 
     sentence = "The disk refused: {reason}."
     advice = "Nothing of this request was kept; it may be sent again."

@@ -277,7 +277,7 @@ def _call_of(block: _Block) -> Call:
     arguments, unparsed = block.arguments, _text(block.unparsed_arguments)
     text = b"null" if arguments is UNSET else bytes(arguments).strip()
     if not text.startswith(b"{"):
-        # A JSON string that contains an object becomes that object. Another value becomes {"value": …}.
+        # A JSON string that contains an object becomes that object. Another value except null becomes {"value": …}.
         inner = _object_in(text)
         arguments = inner if inner is not None else _NO_ARGUMENTS
         if inner is None and text != b"null":

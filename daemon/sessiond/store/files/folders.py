@@ -37,7 +37,7 @@ def make_folder(path: Path, calls: Syscalls) -> None:
 
 
 def sync_folder(path: Path, calls: Syscalls) -> None:
-    """Make the names in a folder durable: without it no rename survives a power cut (decision 0004)."""
+    """Make the names in a folder durable: without it no rename survives a power failure (decision 0004)."""
     fd = os.open(path, _FOLDER_FLAGS)
     try:
         calls.fsync(fd)

@@ -145,7 +145,7 @@ class LogIds:
             os.pwrite(fd, _HEAD.pack(_MAGIC, _boot(), False), 0)
             os.fsync(
                 fd
-            )  # before anything is recorded: after a power cut it must not look as if it had ended well
+            )  # before any record: after a power failure the records must not count as complete
         except OSError as error:
             log.warning("the ids of logs cannot be recorded: %s", error)
             os.close(fd)

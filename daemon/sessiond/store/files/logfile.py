@@ -169,7 +169,7 @@ class LogFile(KnownFile):
         try:
             self._refuse_growth(
                 size
-            )  # copying takes milliseconds, in which another program may go on writing
+            )  # copying takes milliseconds, in which another program may write more
         except BaseException:
             where.unlink()
             raise
