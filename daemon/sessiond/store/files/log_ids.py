@@ -143,9 +143,7 @@ class LogIds:
             else:
                 os.ftruncate(fd, 0)
             os.pwrite(fd, _HEAD.pack(_MAGIC, _boot(), False), 0)
-            os.fsync(
-                fd
-            )  # before any record: after a power failure the records must not count as complete
+            os.fsync(fd)  # before any record: after a power failure the records must not count as complete
         except OSError as error:
             log.warning("the ids of logs cannot be recorded: %s", error)
             os.close(fd)

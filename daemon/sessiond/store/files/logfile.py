@@ -167,9 +167,7 @@ class LogFile(KnownFile):
         self._refuse_growth(size)
         where = self._keep_beside(f"torn-{seq}", start)
         try:
-            self._refuse_growth(
-                size
-            )  # copying takes milliseconds, in which another program may write more
+            self._refuse_growth(size)  # copying takes milliseconds, in which another program may write more
         except BaseException:
             where.unlink()
             raise
