@@ -120,7 +120,7 @@ async def _mark_all(
     tell: Tell,
     goes_on: Callable[[], None],
 ) -> None:
-    """Mark the blobs that logs, their remains and open sessions reference. Repeats until no log moves during a pass."""
+    """Mark the blobs that logs, their remains and open sessions reference. Repeats if a log moved during a pass."""
     while True:
         marks.has_moved = False
         goes_on()
