@@ -232,7 +232,7 @@ def test_a_terminal_has_the_name_that_the_command_line_gives_it(shell: Shell) ->
 def test_in_a_pane_it_has_the_identity_of_the_pane(shell: Shell, how: str) -> None:
     with some_panes(shell) as panes:
         pane = panes.new()
-        told = panes.folder / "told"
+        told, over = panes.folder / "told", panes.folder / "over"
         lua = f"vim.fn.writefile({{vim.json.encode(require('sessiond.terminal').here())}}, '{told}')"
         words = [
             installed("nvim-0.11"),
@@ -244,8 +244,9 @@ def test_in_a_pane_it_has_the_identity_of_the_pane(shell: Shell, how: str) -> No
             "--cmd",
             f"set rtp^={PLUGIN}",
         ]
-        pane.type(shlex.join([*words, "-c", f"lua {lua}", "-c", "qall!"]))
-        wait_until(lambda: told.exists() and bool(told.read_text(encoding="utf-8")))
+        # Until it has ended, what is typed goes to Neovim.
+        pane.type(f"{shlex.join([*words, '-c', f'lua {lua}', '-c', 'qall!'])}; touch {over}")
+        wait_until(over.exists)
         found = json.loads(told.read_text(encoding="utf-8"))
         wanted = pane("terminal", "--json").json
         assert {**found, "cwd": ""} == {**wanted, "cwd": ""}
