@@ -190,7 +190,10 @@ class Hub:
         return session_info.standing_of(self.info(live), live.tree, live.read_rows)
 
     async def search(self, params: t.SearchParams) -> t.SearchResult:
-        """Search all sessions on disk, or one of them. Raises `SessionNotFound`, `InvalidRequest`, `CursorExpired`."""
+        """Search all sessions on disk, or one of them.
+
+        Raises `SessionNotFound`, `SessionTrashed`, `IncompatibleParams`, `CursorExpired`, `StorageFailed`.
+        """
         ref = None if params.session_id is None else await self._open.ref_of(params.session_id)
         return await self.index.search(params, ref)
 

@@ -156,7 +156,7 @@ class OpenSessions:
                 return live
 
     async def ref_of(self, session_id: str) -> str:
-        """Return the ref of the session with this id. Raises `SessionNotFound`."""
+        """Return the ref of the session with this id. Raises `SessionNotFound`, `SessionTrashed`."""
         live = self.cached(session_id)
         return live.log.ref if live is not None else await self._ref_of(session_id)
 
