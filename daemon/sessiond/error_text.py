@@ -1,4 +1,4 @@
-"""Exceptions whose message comes from a template on their class, the only place of the text.
+"""Exceptions whose message is made from a template on their class, which is the only place of the text.
 
 Every command imports this module, so it imports nothing.
 """

@@ -74,7 +74,7 @@ def connect(
 
 
 def connect_to_any(where: Locations | None = None) -> BlockingDaemon:
-    """Connect to the daemon that runs, whatever its version is, for requests that all versions answer.
+    """Connect to the running daemon, whatever its version, for requests that all versions support.
 
     Args:
         where: The folders of the daemon. Default: those of this user.
@@ -114,7 +114,7 @@ class BlockingDaemon:
         Args:
             method: The name of the method, such as "session/list".
             params: The params as on the wire: a dict of JSON values.
-            told: Called with the method and the params of each notification that comes meanwhile. Default: they
+            told: Called with the method and the params of each notification that arrives meanwhile. Default: they
                 are buffered for `notifications`.
 
         Returns:

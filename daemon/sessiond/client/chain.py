@@ -1,8 +1,8 @@
 """The entries of one agent as a chain, in which the parent of each is the previous one.
 
 The chain is optimistic: an append names the leaf that it expects, and a conflict is examined. If other clients append
-entries below the agent's last entry that are not part of the context (a compaction, a label), the chain continues
-below them. If they append messages or move the leaf, the chain becomes a branch and no longer moves the leaf.
+entries below the agent's last entry that add no message (a compaction, a label), the chain continues below them. If
+they append messages or move the leaf, the chain becomes a branch and no longer moves the leaf.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ class Chain:
         )
 
     async def follow_to(self, leaf_id: str | None) -> bool:
-        """Move to the session's leaf if no message lies between. Returns whether the chain is at that leaf."""
+        """Move to the session's leaf if no entry between adds a message or moves the leaf. Returns whether it did."""
         if leaf_id == self.leaf_id:
             return True
         above = await self._quiet_ones()
@@ -86,7 +86,7 @@ class Chain:
         return True
 
     async def _quiet_ones(self) -> dict[str, str | None]:
-        """Return new entries that are no messages and move no leaf: parent id by id."""
+        """Return the new entries that add no message and move no leaf, as parent id by id."""
         found: dict[str, str | None] = {}
         after = None if self._log_id is None else t.After(log_id=self._log_id, seq=self._seq)
         page = await self._daemon.entries(self._session_id, after=after)

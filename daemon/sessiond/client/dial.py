@@ -38,7 +38,7 @@ def connect(places: Locations, *, autostart: bool = True) -> socket.socket:
 
     Raises:
         DaemonNotRunning: No daemon runs and none may be started.
-        VersionMismatch: The daemon shares no version of the protocol and may not be replaced.
+        VersionMismatch: The daemon shares no version of the protocol, and is newer or may not be replaced.
         CannotConnect: Any other reason; the classes above are subclasses.
         UnsafeFolder: A folder of the daemon cannot be created, or others can write to it.
     """

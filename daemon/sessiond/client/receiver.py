@@ -112,7 +112,7 @@ class Receiver(Handler[Connection]):
             data = errors.ErrorData(kind="methodNotFound", retryable=False)
             connection.fail(id, errors.METHOD_NOT_FOUND, message, data)
             return
-        # The params are a view into the read buffer, which is reused during the task.
+        # The params are copied, since they are a view into the read buffer, which the task outlives.
         task = asyncio.create_task(_answer(connection, id, method, answer, Raw(bytes(params))))
         self._tasks[id] = task
         self._receivers.answering.add(task)

@@ -1,4 +1,4 @@
-"""Copies text to the clipboard with a program for it; Textual also asks the terminal (OSC 52)."""
+"""Copies text to the clipboard with a program for it; Textual also sends it to the terminal (OSC 52)."""
 
 import asyncio
 import contextlib

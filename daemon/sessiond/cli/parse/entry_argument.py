@@ -1,7 +1,7 @@
 """Names of entries: ids, the first characters of an id, labels, or @ for the leaf. Also applies --command-id.
 
-A whole id costs no extra request: names are sent unchanged. Only if the daemon finds no such entry, which changes
-nothing, the tree is searched and the request is sent again.
+A whole id costs no extra request: it is sent unchanged. Only if the daemon finds no such entry, which changes nothing,
+the tree is searched and the request is sent again.
 """
 
 from __future__ import annotations

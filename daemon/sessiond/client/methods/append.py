@@ -1,4 +1,4 @@
-"""Appending, with ids for the entries that have none."""
+"""The method `session/append`, with ids for entries that have none."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class AppendMethods(Methods):
         Raises:
             RpcError: The daemon refused the request, and nothing was stored. `kind` is for example
                 `leafConflict`, `invalidEntry` or `storageFull`; protocol.md lists them all.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         params = t.AppendParams(
             session_id=session_id,

@@ -1,4 +1,4 @@
-"""Blobs: bytes beside the logs, put and read as `bytes`."""
+"""Blobs: data that is stored beside the logs, as `bytes`."""
 
 from binascii import a2b_base64, b2a_base64
 
@@ -13,7 +13,7 @@ class BlobMethods(Methods):
     """Requests that store and read blobs."""
 
     async def put_blob(self, data: bytes) -> t.BlobPutResult:
-        """Store some bytes, durable when this returns. The same bytes are stored once.
+        """Store bytes. They are durable when this returns; equal bytes are stored once.
 
         Method `blob/put`.
 
@@ -26,14 +26,14 @@ class BlobMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `storageFull`, `storageFailed`, `draining`, or one
                 that every request may have.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         return await self.call(m.BLOB_PUT, t.BlobPutParams(data=b2a_base64(data, newline=False).decode()))
 
     async def get_blob(self, name: str) -> bytes:
         """Read a whole blob.
 
-        Method `blob/get`, as often as it takes.
+        Method `blob/get`, once for each 8 MiB.
 
         Args:
             name: The hash of the blob, or a "blob:sha256:…" as entries have it.
@@ -44,7 +44,7 @@ class BlobMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `blobNotFound`, `damaged`, `storageFailed`, or one
                 that every request may have.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         parts: list[bytes] = []
         offset: int | None = 0
