@@ -23,7 +23,7 @@ ProblemKind: TypeAlias = Literal[
 ]
 
 PROBLEMS: Final[dict[ProblemKind, tuple[Severity, str]]] = {
-    "emptyLog": ("error", "The file has no byte, or only white space. Nothing can be written to it."),
+    "emptyLog": ("error", "The file has no byte, or only a title slot. Nothing can be written to it."),
     "damagedHeader": (
         "error",
         "The first line is no session header. What entries there are can be read, nothing can be written.",
