@@ -69,7 +69,7 @@ class Chain:
         )
 
     async def follow_to(self, leaf_id: str | None) -> bool:
-        """Move to the session's leaf if no entry between adds a message or moves the leaf. Returns whether it did."""
+        """Move to the session's leaf if no entry between adds a message or moves it. Returns whether it is there."""
         if leaf_id == self.leaf_id:
             return True
         above = await self._quiet_ones()

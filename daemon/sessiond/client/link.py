@@ -149,7 +149,7 @@ class DaemonLink:
             del self._receivers.progress[token]
 
     async def close(self) -> None:
-        """End the connection for good, and cancel the daemon's requests in progress. The daemon continues."""
+        """End the connection for good, and cancel responses in progress. The daemon and all sessions stay."""
         self.ended = True
         if self._connection is not None:
             self._connection.close()
