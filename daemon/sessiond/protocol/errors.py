@@ -63,21 +63,21 @@ class ErrorData(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True
 
     kind: str
     retryable: bool
-    id: str | None = None
-    did_you_mean: list[str] | None = None
-    current_leaf: str | msgspec.UnsetType | None = msgspec.UNSET
-    seq: int | None = None
+    id: str | None = None  # the id that the error is about
+    did_you_mean: list[str] | None = None  # similar ids or names
+    current_leaf: str | msgspec.UnsetType | None = msgspec.UNSET  # of `leafConflict`
+    seq: int | None = None  # of `leafConflict`: the seq of the last line; of `idReused`: of the stored entry
     log_id: str | None = None
-    missing: int | None = None
-    path: str | None = None
-    line: int | None = None
+    missing: int | None = None  # of `leafConflict`: number of lines after that of the expected leaf
+    path: str | None = None  # a file, or the place of an invalid value in the params
+    line: int | None = None  # physical line, 1-based
     byte_offset: int | None = None
     errno: int | None = None
     limit: int | None = None
     actual: int | None = None
-    supported: list[int] | None = None
-    rule: str | None = None
-    report_id: str | None = None
-    retry_after_ms: int | None = None
-    dialect: str | None = None
-    import_command: str | None = None
+    supported: list[int] | None = None  # supported versions
+    rule: str | None = None  # of `wouldBreakTree`
+    report_id: str | None = None  # identifies the error in the daemon's log
+    retry_after_ms: int | None = None  # milliseconds to wait before a retry
+    dialect: str | None = None  # of `foreignDialect`: the format of the file
+    import_command: str | None = None  # of `foreignDialect`: the command that imports the file

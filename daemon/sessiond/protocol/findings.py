@@ -359,10 +359,19 @@ def finding(
     fixable: bool | None = None,
     advice: str | None = None,
 ) -> Finding:
-    """Return a finding of this kind.
+    """Return a finding of this kind. Bytes of a path that are not valid UTF-8 become U+FFFD.
 
-    The kind supplies the severity, advice and `fixable` where no argument does. Bytes of a path that are no text
-    become U+FFFD.
+    Args:
+        kind: A key of `KINDS`.
+        what: A sentence about this finding.
+        path: The file or folder of the finding.
+        severity: Default: that of the kind.
+        session_id: The session of the finding.
+        line: Physical line in the file, 1-based.
+        byte_offset: Offset in the file, in bytes.
+        blob: The hash of the blob.
+        fixable: Whether `fix` can repair it; default: whether the kind has `fixes`.
+        advice: Default: that of the kind, with `path` and `line` filled in.
     """
     known = KINDS[kind]
     shown = None if path is None else _as_text(path)

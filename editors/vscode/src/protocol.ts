@@ -212,8 +212,8 @@ export interface FormerFolder {
  * List sessions, the most recently updated first, in pages.
  *
  * `cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt and cwd.
- * Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page, and stays
- * valid when sessions are added.
+ * Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page. Its place does
+ * not change when sessions are added.
  */
 export interface ListParams {
   /** Only sessions of this folder. */
@@ -2146,7 +2146,11 @@ export interface AppendedNote {
   replay?: boolean;
 }
 
-/** The leaf moved to another place than a new entry or a summary of the branch that it left. */
+/**
+ * The leaf moved to an earlier entry, to before the first entry, or to a new branch summary.
+ *
+ * When the leaf moves to any other new entry, only `session/appended` reports it.
+ */
 export interface LeafMovedNote {
   sessionId: string;
   leafId: string | null;
@@ -2282,23 +2286,36 @@ export interface Limits {
 export interface ErrorData {
   kind: ErrorKind;
   retryable: boolean;
+  /** The id that the error is about. */
   id?: string | null;
+  /** Similar ids or names. */
   didYouMean?: string[] | null;
+  /** Of `leafConflict`. */
   currentLeaf?: string | null;
+  /** Of `leafConflict`: the seq of the last line; of `idReused`: of the stored entry. */
   seq?: number | null;
   logId?: string | null;
+  /** Of `leafConflict`: number of lines after that of the expected leaf. */
   missing?: number | null;
+  /** A file, or the place of an invalid value in the params. */
   path?: string | null;
+  /** Physical line, 1-based. */
   line?: number | null;
   byteOffset?: number | null;
   errno?: number | null;
   limit?: number | null;
   actual?: number | null;
+  /** Supported versions. */
   supported?: number[] | null;
+  /** Of `wouldBreakTree`. */
   rule?: string | null;
+  /** Identifies the error in the daemon's log. */
   reportId?: string | null;
+  /** Milliseconds to wait before a retry. */
   retryAfterMs?: number | null;
+  /** Of `foreignDialect`: the format of the file. */
   dialect?: string | null;
+  /** Of `foreignDialect`: the command that imports the file. */
   importCommand?: string | null;
 }
 
@@ -2610,8 +2627,8 @@ export interface Requests {
    * List sessions, the most recently updated first, in pages.
    *
    * `cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt and cwd.
-   * Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page, and stays
-   * valid when sessions are added.
+   * Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page. Its place does
+   * not change when sessions are added.
    */
   "session/list": { params: ListParams; result: ListResult; errors: "cursorExpired" };
   /**
@@ -2922,7 +2939,11 @@ export interface Notifications {
   "session/created": { params: CreatedNote };
   /** Lines were added. `replay` is true for lines that close a gap. */
   "session/appended": { params: AppendedNote };
-  /** The leaf moved to another place than a new entry or a summary of the branch that it left. */
+  /**
+   * The leaf moved to an earlier entry, to before the first entry, or to a new branch summary.
+   *
+   * When the leaf moves to any other new entry, only `session/appended` reports it.
+   */
   "session/leafMoved": { params: LeafMovedNote };
   /** The title, tags, labels, path, folder or write block (`writeBlock`) of a session changed. */
   "session/changed": { params: ChangedNote };

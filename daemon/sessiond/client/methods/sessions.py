@@ -183,7 +183,7 @@ class SessionMethods(Methods):
 
         `cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt
         and cwd. Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the
-        previous page, and stays valid when sessions are added.
+        previous page. Its place does not change when sessions are added.
 
         Method `session/list`.
 

@@ -26,7 +26,10 @@ class AppendedNote(Wire, frozen=True):
 
 
 class LeafMovedNote(Wire, frozen=True):
-    """The leaf moved to another place than a new entry or a summary of the branch that it left."""
+    """The leaf moved to an earlier entry, to before the first entry, or to a new branch summary.
+
+    When the leaf moves to any other new entry, only `session/appended` reports it.
+    """
 
     session_id: str
     leaf_id: str | None

@@ -125,8 +125,8 @@ class ListParams(Params, frozen=True):
     """List sessions, the most recently updated first, in pages.
 
     `cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt and cwd.
-    Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page, and stays
-    valid when sessions are added.
+    Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page. Its place does
+    not change when sessions are added.
     """
 
     cwd: str | None = None  # only sessions of this folder

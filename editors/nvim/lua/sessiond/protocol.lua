@@ -134,8 +134,8 @@
 ---List sessions, the most recently updated first, in pages.
 ---
 ---`cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt and cwd.
----Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page, and stays
----valid when sessions are added.
+---Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page. Its place does
+---not change when sessions are added.
 ---@class (exact) sessiond.ListParams
 ---@field cwd? string Only sessions of this folder.
 ---@field all? boolean Sessions of all folders, regardless of `cwd`. Default `false`.
@@ -1391,7 +1391,9 @@
 ---@field origin? sessiond.Origin
 ---@field replay? boolean Default `false`.
 
----The leaf moved to another place than a new entry or a summary of the branch that it left.
+---The leaf moved to an earlier entry, to before the first entry, or to a new branch summary.
+---
+---When the leaf moves to any other new entry, only `session/appended` reports it.
 ---@class (exact) sessiond.LeafMovedNote
 ---@field sessionId string
 ---@field leafId? string
@@ -1496,24 +1498,24 @@
 ---@class (exact) sessiond.ErrorData
 ---@field kind sessiond.ErrorKind
 ---@field retryable boolean
----@field id? string
----@field didYouMean? string[]
----@field currentLeaf? string
----@field seq? integer
+---@field id? string The id that the error is about.
+---@field didYouMean? string[] Similar ids or names.
+---@field currentLeaf? string Of `leafConflict`.
+---@field seq? integer Of `leafConflict`: the seq of the last line; of `idReused`: of the stored entry.
 ---@field logId? string
----@field missing? integer
----@field path? string
----@field line? integer
+---@field missing? integer Of `leafConflict`: number of lines after that of the expected leaf.
+---@field path? string A file, or the place of an invalid value in the params.
+---@field line? integer Physical line, 1-based.
 ---@field byteOffset? integer
 ---@field errno? integer
 ---@field limit? integer
 ---@field actual? integer
----@field supported? integer[]
----@field rule? string
----@field reportId? string
----@field retryAfterMs? integer
----@field dialect? string
----@field importCommand? string
+---@field supported? integer[] Supported versions.
+---@field rule? string Of `wouldBreakTree`.
+---@field reportId? string Identifies the error in the daemon's log.
+---@field retryAfterMs? integer Milliseconds to wait before a retry.
+---@field dialect? string Of `foreignDialect`: the format of the file.
+---@field importCommand? string Of `foreignDialect`: the command that imports the file.
 
 ---One message of the conversation, in the agent's own format.
 ---@class (exact) sessiond.MessageEntry
