@@ -1640,7 +1640,7 @@ export interface RestoreParams {
 }
 
 /**
- * Move to the trash the sessions that are too old, or more than a maximum number.
+ * Move to the trash the sessions that exceed a maximum age or a maximum number.
  *
  * `maxAgeSeconds` counts from the last change of the file. If there are more than `maxSessions` sessions, the newest
  * stay. With `tags`, only sessions with one of them are considered. Sessions that are open, labeled or read-only are
@@ -1680,7 +1680,7 @@ export interface CleanedSession {
   trashed: string | null;
 }
 
-/** A session that is too old or too many, and the reason why it stays. */
+/** A session that exceeds a limit, and the reason why it stays. */
 export interface SparedSession {
   session: ListedSession;
   ground: "age" | "count";
@@ -2850,7 +2850,7 @@ export interface Requests {
    */
   "session/restore": { params: RestoreParams; result: SessionResult; errors: "sessionNotFound" | "alreadyExists" | "idReused" | "damaged" | "storageFull" | "storageFailed" | "draining" };
   /**
-   * Move to the trash the sessions that are too old, or more than a maximum number.
+   * Move to the trash the sessions that exceed a maximum age or a maximum number.
    *
    * `maxAgeSeconds` counts from the last change of the file. If there are more than `maxSessions` sessions, the newest
    * stay. With `tags`, only sessions with one of them are considered. Sessions that are open, labeled or read-only are

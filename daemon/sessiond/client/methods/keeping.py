@@ -95,7 +95,7 @@ class KeepingMethods(Methods):
         dry_run: bool = True,
         command_id: str | None = None,
     ) -> t.CleanupResult:
-        """Move to the trash the sessions that are too old, or more than a maximum number.
+        """Move to the trash the sessions that exceed a maximum age or a maximum number.
 
         `max_age_seconds` counts from the last change of the file. If there are more than `max_sessions`
         sessions, the newest stay. With `tags`, only sessions with one of them are considered. Sessions that

@@ -100,7 +100,7 @@ class PurgeResult(Wire, frozen=True):
 
 
 class CleanupParams(Params, frozen=True):
-    """Move to the trash the sessions that are too old, or more than a maximum number.
+    """Move to the trash the sessions that exceed a maximum age or a maximum number.
 
     `maxAgeSeconds` counts from the last change of the file. If there are more than `maxSessions` sessions, the newest
     stay. With `tags`, only sessions with one of them are considered. Sessions that are open, labeled or read-only are
@@ -124,7 +124,7 @@ class CleanedSession(Wire, frozen=True):
 
 
 class SparedSession(Wire, frozen=True):
-    """A session that is too old or too many, and the reason why it stays."""
+    """A session that exceeds a limit, and the reason why it stays."""
 
     session: ListedSession
     ground: Literal["age", "count"]

@@ -1051,7 +1051,7 @@
 ---@field trashed? string The folder of the session in the trash.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
----Move to the trash the sessions that are too old, or more than a maximum number.
+---Move to the trash the sessions that exceed a maximum age or a maximum number.
 ---
 ---`maxAgeSeconds` counts from the last change of the file. If there are more than `maxSessions` sessions, the newest
 ---stay. With `tags`, only sessions with one of them are considered. Sessions that are open, labeled or read-only are
@@ -1078,7 +1078,7 @@
 ---@field ground "age"|"count"
 ---@field trashed? string Null in a dry run.
 
----A session that is too old or too many, and the reason why it stays.
+---A session that exceeds a limit, and the reason why it stays.
 ---@class (exact) sessiond.SparedSession
 ---@field session sessiond.ListedSession
 ---@field ground "age"|"count"
