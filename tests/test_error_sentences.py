@@ -12,8 +12,8 @@ from sessiond.protocol.advice import ADVICE
 from support.sample_errors import exceptions, sample
 
 ROOT = Path(__file__).parents[1]
-OUTSIDE = ("sessiond.server.lsp.editor.Refused", "sessiond.tui.")
-"""Exceptions that are no templates: an error of pygls, which is made from one of ours, and the browser's own."""
+OUTSIDE = ("sessiond.server.lsp.editor.Refused",)
+"""Exceptions that are no templates: an error of pygls, which is made from one of ours."""
 BASES = {"TemplatedError", "HubError", "CannotConnect", "FramingError"}
 """What is caught and never raised, so that it has no sentence."""
 

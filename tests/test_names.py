@@ -7,9 +7,6 @@ from pathlib import Path
 import sessiond
 
 PACKAGE = Path(sessiond.__file__).parent
-SHARED = {
-    "Prompt"
-}  # a protocol type, whose name is on the wire, and the widget of the browser that asks for a line
 
 
 def public_classes() -> dict[str, list[str]]:
@@ -25,5 +22,5 @@ def public_classes() -> dict[str, list[str]]:
 def test_no_public_class_name_occurs_twice() -> None:
     classes = public_classes()
     assert len(classes) > 500, "the package was not found"
-    several = {name: modules for name, modules in classes.items() if len(modules) > 1 and name not in SHARED}
+    several = {name: modules for name, modules in classes.items() if len(modules) > 1}
     assert several == {}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sessiond.protocol import types as t
     from sessiond.tui.contents import Contents
     from sessiond.tui.pane import Pane
-    from sessiond.tui.prompt import Prompt
+    from sessiond.tui.prompt import PromptBar
     from sessiond.tui.search import Search
     from sessiond.tui.tree_view import TreeView
 
@@ -30,7 +30,7 @@ class Screen(Protocol):
 
     view: "TreeView"
     pane: "Pane"
-    prompt: "Prompt"
+    prompt: "PromptBar"
     search: "Search"
     contents: "Contents"
 

@@ -24,7 +24,7 @@ from sessiond.tui.following import Following
 from sessiond.tui.keys import Keys
 from sessiond.tui.layout import CSS
 from sessiond.tui.pane import Pane
-from sessiond.tui.prompt import Prompt
+from sessiond.tui.prompt import PromptBar
 from sessiond.tui.row_renderer import ERROR, RowRenderer, Signs
 from sessiond.tui.rows import NOWHERE
 from sessiond.tui.search import Search
@@ -68,7 +68,7 @@ class Browser(App[int]):
         renderer = RowRenderer(signs)
         self.view = TreeView(renderer, now)
         self.pane = Pane()
-        self.prompt = Prompt()
+        self.prompt = PromptBar()
         self.search = Search(self)
         self.contents = Contents(
             Question(session.session_id, filter, query),

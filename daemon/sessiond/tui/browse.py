@@ -11,6 +11,8 @@ import sys
 import threading
 import time
 
+from sessiond.error_text import TemplatedError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,11 +24,13 @@ _FIRST = 400
 """Rows around the leaf in the first request."""
 
 
-class NoTerminal(Exception):
+class NoTerminal(TemplatedError):
     """Raised when a standard stream is no terminal, or the terminal cannot move its cursor."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f"There is no terminal to show the tree on: {why}.")
+    sentence = "There is no terminal to show the tree on: {reason}."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason=reason)
 
 
 def check_terminal(environ: Mapping[str, str] = os.environ) -> None:

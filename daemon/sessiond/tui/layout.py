@@ -10,10 +10,10 @@ Pane { border-top: solid ansi_bright_black; }
 Pane:focus { border-top: solid ansi_green; }
 #middle.-wide Pane { border-top: none; border-left: solid ansi_bright_black; padding-left: 1; }
 #middle.-wide Pane:focus { border-left: solid ansi_green; }
-Prompt { height: 1; display: none; }
-Prompt.-open { display: block; }
-Prompt Static { width: auto; max-width: 60%; height: 1; }
-Prompt Input { width: 1fr; height: 1; }
+PromptBar { height: 1; display: none; }
+PromptBar.-open { display: block; }
+PromptBar Static { width: auto; max-width: 60%; height: 1; }
+PromptBar Input { width: 1fr; height: 1; }
 ModalScreen { align: center middle; }
 HelpScreen Pane { width: 80%; height: 80%; border: solid ansi_bright_black; }
 Picker Vertical { width: 90%; height: 80%; border: solid ansi_bright_black; }

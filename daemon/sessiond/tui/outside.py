@@ -8,12 +8,13 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from sessiond.error_text import TemplatedError
 
-class NothingToOpenWith(Exception):
+
+class NothingToOpenWith(TemplatedError):
     """Raised when neither EDITOR nor PAGER is set and there is no `less`."""
 
-    def __init__(self) -> None:
-        super().__init__("There is nothing to open it with: set EDITOR or PAGER.")
+    sentence = "There is nothing to open it with: set EDITOR or PAGER."
 
 
 def program(environ: Mapping[str, str]) -> list[str]:

@@ -10,7 +10,7 @@ from textual.events import Key
 from textual.widgets import Input, Static
 
 
-class Prompt(Horizontal):
+class PromptBar(Horizontal):
     """Shown while a question is open. Enter answers it, Escape cancels it."""
 
     def __init__(self) -> None:

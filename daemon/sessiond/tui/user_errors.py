@@ -3,15 +3,15 @@
 from textual.app import SuspendNotSupported
 
 from sessiond.client.wire import RpcError
+from sessiond.error_text import TemplatedError
 from sessiond.tui.following import AWAY
 from sessiond.tui.outside import NothingToOpenWith
 
 
-class NoEntry(Exception):
+class NoEntry(TemplatedError):
     """Raised by an action on an entry when the view has no rows."""
 
-    def __init__(self) -> None:
-        super().__init__("There is no entry here.")
+    sentence = "There is no entry here."
 
 
 USER_ERRORS = (*AWAY, RpcError, NoEntry, NothingToOpenWith, SuspendNotSupported, OSError)
