@@ -114,7 +114,7 @@ def _full(scene: Scene) -> None:
         except RpcError as error:
             hold(error.kind == "storageFull", f"a full disk is told as {error.kind}: {error.message}")
             break
-    hold(scene.refuses() == {_OURS: "full"}, f"the status says {scene.refuses()}")
+    hold(scene.refuses() == {_OURS: "diskFull"}, f"the status says {scene.refuses()}")
     scene.refused("session/append", ("storageFull",), sessionId=_OURS, entries=[user("too", "x" * 9000)])
     scene.refused("session/create", ("storageFull",), cwd="/work/full")
     scene.refused("blob/put", ("storageFull",), data="eHh4eHh4eHh4eHh4" * 1000)
