@@ -64,7 +64,7 @@ def test_a_pane_keeps_its_session_when_the_daemon_ends(panes: Panes, shell: Shel
         os.kill(shell("status", "--json").json["pid"], signal.SIGKILL)
     other = panes.new()
     assert other.session != mine
-    assert (pane.session, "had it last" in pane("continue").err) == (mine, True)
+    assert (pane.session, "used in this terminal" in pane("continue").err) == (mine, True)
 
 
 def test_a_pane_that_is_closed_leaves_its_session_to_others(panes: Panes, shell: Shell) -> None:

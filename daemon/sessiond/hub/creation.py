@@ -190,4 +190,4 @@ class Making:
         return ResumeAnswer(session_id=made.session_id, because=_CREATED, created=True, former=[])
 
 
-_CREATED = t.Because(rule="created", message="There was no session that was free.")
+_CREATED = t.Because(rule="created", message="No unattached session. Created a new draft.")

@@ -148,7 +148,7 @@ def test_this_terminal_goes_on_where_it_was(shell: Shell, story: Story) -> None:
         nvim.see("The last line · ", "◀ leaf")
     with a_neovim(shell.where, shell.folder, terminal="mine") as nvim:
         nvim.command("Sessiond continue")
-        nvim.see("This terminal had it last.", "The last line · ")
+        nvim.see("Last session used in this terminal.", "The last line · ")
 
 
 def test_what_was_found_is_in_the_quickfix_list(shell: Shell, story: Story) -> None:

@@ -96,9 +96,11 @@ class Continuing:
         here = next((it for it in crumbs if it.cwd == params.cwd), None)
         if here is not None and (live := await self._follow(here)) is not None:
             return Continued(
-                live, t.Because(rule="breadcrumb", message="This terminal had it last."), created=False
+                live,
+                t.Because(rule="breadcrumb", message="Last session used in this terminal."),
+                created=False,
             )
-        gone = "" if here is None else " The session that this terminal had last is gone."
+        gone = "" if here is None else " The last session of this terminal does not exist anymore."
         sessions = await self._index.everything(cwd=params.cwd)
         moved = await self._moved_here(crumbs, sessions)
         if moved is not None:
@@ -122,7 +124,7 @@ class Continuing:
         live = await self._sessions.create(t.CreateParams(cwd=params.cwd), command)
         if terminal is not None and params.binds:
             self._terminals.take(terminal, process, params.cwd, live.session_id)
-        reason = f"There is no session of {params.cwd} that is free.{gone}"
+        reason = f"No unattached session in {params.cwd}. Created a new draft.{gone}"
         former = [] if sessions else await self._former_folders(params.cwd, crumbs[0] if crumbs else None)
         return Continued(live, t.Because(rule="created", message=reason), created=True, former=former)
 
@@ -134,7 +136,7 @@ class Continuing:
             if resume_rules.follows(crumb.cwd, crumb.session_id, sessions):
                 live = await self._follow(crumb)
                 if live is not None:
-                    message = f"This terminal had it last, in {crumb.cwd}, which is gone; it was moved here."
+                    message = f"Last session used in this terminal. It was moved here from {crumb.cwd}."
                     return Continued(live, t.Because(rule="breadcrumb", message=message), created=False)
         return None
 

@@ -40,12 +40,12 @@ def choose(
     free = [session for session in here if session.session_id not in held]
     if free:
         passed = len([session for session in here if session.updated_at > free[0].updated_at])
-        others = f" {passed} newer are open in other terminals." if passed else ""
-        return free[0], f"It is the newest session of {cwd}.{others}"
+        others = f" {passed} newer are attached to other terminals." if passed else ""
+        return free[0], f"Newest unattached session in {cwd}.{others}"
     if here and even_if_held:
         newest = here[0]
         holder = held[newest.session_id]
-        return newest, f"It is the newest session of {cwd}, though terminal {holder} has it too."
+        return newest, f"Newest session in {cwd}. Terminal {holder} is attached to it, too."
     return None
 
 
