@@ -306,9 +306,9 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "damagedEndpoint": Kind(
         "warning",
-        "endpoint.json cannot be read; a running daemon writes it anew within a minute.",
+        "endpoint.json cannot be read; a running daemon writes it again within a minute.",
         f"Wait a minute, or: {_FIX}.",
-        "has the daemon write it anew",
+        "has the daemon write it again",
     ),
     "foreignSocket": Kind(
         "error",

@@ -64,7 +64,7 @@ class UnsupportedProtocol(TemplatedError):
     """Raised when client and daemon share no version of the protocol."""
 
     sentence = "This daemon (sessiond {build}) speaks {ours} of the protocol, the client {theirs}."
-    advice = "Update the older of the two; `sessiond restart` starts the daemon anew."
+    advice = "Update the older of the two; `sessiond restart` restarts the daemon."
 
     def __init__(self, theirs: list[int]) -> None:
         super().__init__(

@@ -84,7 +84,7 @@ GROUPS: Final[tuple[tuple[str, tuple[Action, ...]], ...]] = (
             Action(("f",), "fork", "cut the path to here into a new session, and open that"),
             Action(("L",), "label", "label the entry, or take its label away"),
             Action(("o",), "open", "open another session"),
-            Action(("R",), "refresh", "read everything anew; start a daemon that is away"),
+            Action(("R",), "refresh", "reload everything; start the daemon if it does not run"),
             Action(("?",), "help", "show this help"),
             Action(("ctrl+z",), "suspend", "back to the shell, until fg"),
             Action(("q", "ctrl+c"), "quit", "leave"),
