@@ -40,16 +40,7 @@ def put_back(entry: bytes, find: Find) -> bytes:
         find: Returns the bytes of a blob.
 
     """
-    if not names_blobs(entry):
-        return entry
-    try:
-        return _whole(entry, find)
-    except (msgspec.DecodeError, RecursionError):
-        pass
-    try:
-        return _whole(lines.well_formed(entry), find)
-    except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):
-        return entry
+    return _restored(entry, find, _whole)
 
 
 def put_back_images(entry: bytes, find: Find) -> bytes:
@@ -62,16 +53,7 @@ def put_back_images(entry: bytes, find: Find) -> bytes:
         find: Returns the bytes of a blob.
 
     """
-    if not names_blobs(entry):
-        return entry
-    try:
-        return _with_images(entry, find)
-    except (msgspec.DecodeError, RecursionError):
-        pass
-    try:
-        return _with_images(lines.well_formed(entry), find)
-    except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):
-        return entry
+    return _restored(entry, find, _with_images)
 
 
 def wanted(entry: bytes) -> list[str]:
@@ -117,6 +99,20 @@ def put_back_into_message(message: bytes, cuts: dict[str, str], find: Find) -> b
     except (msgspec.DecodeError, RecursionError):
         return message
     return message if changed is None else bytes(changed)
+
+
+def _restored(entry: bytes, find: Find, restore: Callable[[bytes, Find], bytes]) -> bytes:
+    """Return what `restore` makes of an entry, or of its well-formed text; the entry if both cannot be decoded."""
+    if not names_blobs(entry):
+        return entry
+    try:
+        return restore(entry, find)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:
+        return restore(lines.well_formed(entry), find)
+    except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):
+        return entry
 
 
 def _whole(entry: bytes, find: Find) -> bytes:
