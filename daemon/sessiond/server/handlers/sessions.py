@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from sessiond.hub.new_sessions import refuse_unless_absolute
+from sessiond.hub.errors import refuse_unless_absolute
 from sessiond.hub.session.blob_resolution import missing_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
@@ -69,7 +69,7 @@ async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
 
 
 async def move(client: Client, params: t.MoveParams) -> t.SessionResult:
-    refuse_unless_absolute(params.cwd, "cwd is not an absolute path")
+    refuse_unless_absolute(params.cwd, "cwd")
     return await client.hub.keeping.move(params, client.origin)
 
 
