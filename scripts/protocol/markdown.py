@@ -4,27 +4,32 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from scripts.protocol.notes import JsonSchema, notes
+from scripts.protocol.notes import JsonSchema, is_enumeration, is_open, notes
 
-from sessiond.error_text import TemplatedError
 from sessiond.protocol.findings import KINDS
 from sessiond.session.formats.reasons import REASONS
 from sessiond.session.tree.problems import PROBLEMS
 
-_EXPLAINED_BY_HAND = frozenset(("Entry", "Draft", "ErrorKind"))
+_TABLES_ELSEWHERE = {
+    "ErrorKind": "errorkind",
+    "ProblemKind": "damage",
+    "FindingKind": "serverdoctor",
+    "ContextReason": "why-an-entry-is-in-or-out",
+}
+"""Enumerations whose values have a table of their own in the prose -> its heading."""
+
+_EXPLAINED_BY_HAND = frozenset(("Entry", "Draft"))
 """Types with a heading of their own in the prose. The headings of the others say "shape": `session/info` and
 `SessionInfo` would share an anchor."""
 
 _PART = re.compile(r"(<!-- generated: (?P<name>\S+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
 
 
-class UnknownPart(TemplatedError):
-    """Raised when protocol.md names a generated part that is not among `parts`."""
-
-    sentence = "protocol.md asks for a generated part that does not exist: {name}."
+class UnknownPart(Exception):
+    """protocol.md asks for a generated part that there is not: {name}."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(name=name)
+        super().__init__(f"protocol.md asks for a generated part that there is not: {name}.")
 
 
 def render(document: str, schema: JsonSchema) -> str:
@@ -71,8 +76,12 @@ def type_name(field: JsonSchema) -> str:
     match field:
         case {"$ref": target}:
             name = target.rpartition("/")[2]
+            if name in _TABLES_ELSEWHERE:
+                return f"[{name}](#{_TABLES_ELSEWHERE[name]})"
             return f"[{name}](#{name.lower()}{'' if name in _EXPLAINED_BY_HAND else '-shape'})"
         case {"anyOf": options}:
+            if is_open(field):  # "Versions and growth" says that a client accepts other strings
+                options = [option for option in options if option != {"type": "string"}]
             return " or ".join(dict.fromkeys(type_name(option) for option in options))
         case {"enum": values}:
             return " or ".join(f'`"{value}"`' for value in values)
@@ -149,13 +158,20 @@ def _shapes(definitions: JsonSchema) -> list[str]:
     return [
         name
         for name, definition in definitions.items()
-        if "properties" in definition
-        and not name.endswith(("Params", "Result", "Note"))
-        and not definition.get("additionalProperties")
+        if (is_enumeration(definition) and name not in _TABLES_ELSEWHERE)
+        or (
+            "properties" in definition
+            and not name.endswith(("Params", "Result", "Note"))
+            and not definition.get("additionalProperties")
+        )
     ]
 
 
 def _shape(name: str, definition: JsonSchema) -> str:
+    if is_enumeration(definition):
+        described = zip(definition["enum"], definition["enumDescriptions"], strict=True)
+        rows = (f"| `{value}` | {means} |" for value, means in described)
+        return f"#### {name} shape\n\n{definition['description']}\n\n{_table(('value', 'meaning'), rows)}"
     return f"#### {name} shape\n\n{definition['description']}\n\n{_fields(definition)}"
 
 

@@ -24,6 +24,17 @@ def without_null(field: JsonSchema) -> list[JsonSchema]:
     return [option for option in options if option.get("type") != "null"]
 
 
+def is_open(field: JsonSchema) -> bool:
+    """Whether the field has an enumeration's values and may have any other string."""
+    options = field.get("anyOf", ())
+    return {"type": "string"} in options and any("$ref" in option for option in options)
+
+
+def is_enumeration(definition: JsonSchema) -> bool:
+    """Whether a definition is that of an enumeration."""
+    return "enumDescriptions" in definition
+
+
 def repeatable(schema: JsonSchema) -> list[str]:
     """The methods whose params take a `commandId`."""
     params = {name: method["params"]["$ref"].rpartition("/")[2] for name, method in schema["methods"].items()}

@@ -87,7 +87,7 @@ def test_a_command_that_is_run_again_with_its_id_prints_the_same_and_changes_not
     after = effects(shell)
     again = shell(*COMMANDS[method], "--command-id", "once", "--json")
     assert again.json["duplicate"] is True
-    assert "duplicate" not in first.json
+    assert not first.json["duplicate"]
     assert effects(shell) == after
 
 

@@ -67,6 +67,7 @@ async def test_the_summary_stands_where_the_leaf_goes(daemon: Running, cwd: str)
     assert done == {
         "leafId": entry["id"], "logId": done["logId"], "seq": 21, "entryId": entry["id"],
         "previousLeafId": "a9", "summary": "Tried eight and nine.", "summarizedBy": "client",
+        "duplicate": False,
     }  # fmt: skip
     await peer.call("session/branch", sessionId=session_id, targetId=done["previousLeafId"])
     assert (await leaf_and_count(peer, session_id))[0] == "a9"

@@ -16,7 +16,7 @@ from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.disk import Disk
 from support.shared import lines_of, started
 
-FOREIGN = {"kind": "foreign"}
+FOREIGN = {"kind": "foreign", "clientId": None}
 
 
 def write(path: Path, data: bytes) -> None:
@@ -163,7 +163,7 @@ async def test_whatever_two_programs_write_at_once_every_line_is_there_once_and_
         told = [entry for note in who.told("session/appended") for entry in note["entries"]]
         assert told == [json.loads(row) for row in rows if row][1:]
         for note in who.told("session/appended"):
-            if not note.get("replay"):
+            if not note["replay"]:
                 mine = {name in {f"f{n}" for n in range(60)} for name in (it["id"] for it in note["entries"])}
                 assert mine == {note["origin"] == FOREIGN}
 

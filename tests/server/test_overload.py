@@ -342,7 +342,7 @@ async def test_a_large_batch_comes_to_each_watcher_at_its_own_pace(tmp_path: Pat
         assert not daemon.inside.room.answers.taken
         await peer.append(session_id, user("small"))
         await watching[0].until(lambda it: it.seqs()[-1] == 43)
-        assert not watching[0].told("session/appended")[-1].get("replay")
+        assert not watching[0].told("session/appended")[-1]["replay"]
 
 
 async def test_status_says_what_the_daemon_holds(tmp_path: Path, cwd: str) -> None:

@@ -110,7 +110,7 @@ async def test_a_request_sent_twice_takes_effect_once(daemon: Running, cwd: str,
     for peer in (scene.peer, other):
         again = await peer.call(write.method, **params)
         assert again == first | {"duplicate": True}
-    assert "duplicate" not in first
+    assert not first["duplicate"]
     assert files_of(daemon) == before
     assert await scene.peer.call("history/recent", limit=100) == prompts
 
@@ -136,7 +136,7 @@ async def test_two_clients_that_send_it_at_once_both_get_the_answer(
     other = await daemon.attach()
     params = {**write.params(scene), "commandId": f"{COMMAND}{cwd}"}
     answers = await asyncio.gather(*(it.call(write.method, **params) for it in (scene.peer, other) * 2))
-    assert sorted("duplicate" in it for it in answers) == [False, True, True, True]
+    assert sorted(it["duplicate"] for it in answers) == [False, True, True, True]
     assert all(facts(it) == facts(answers[0]) for it in answers)
 
 
@@ -186,7 +186,7 @@ async def test_a_request_that_was_interrupted_before_its_effect_is_carried_out_b
     journal.close()
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
-        assert "duplicate" not in await peer.call(write.method, **params, commandId=COMMAND)
+        assert not (await peer.call(write.method, **params, commandId=COMMAND))["duplicate"]
 
 
 @every_write
@@ -293,7 +293,7 @@ async def test_a_refused_request_can_be_sent_again_with_other_params(memory: Run
     peer = await memory.attach()
     refused = peer.call("session/create", cwd="not absolute", commandId=COMMAND)
     assert (await refusal(refused)).kind == "invalidParams"
-    assert "duplicate" not in await peer.call("session/create", cwd=cwd, commandId=COMMAND)
+    assert not (await peer.call("session/create", cwd=cwd, commandId=COMMAND))["duplicate"]
 
 
 async def test_a_dry_run_is_no_command(memory: Running, cwd: str) -> None:
@@ -304,7 +304,7 @@ async def test_a_dry_run_is_no_command(memory: Running, cwd: str) -> None:
         ("blob/collect", {}),
     ):
         for _ in range(2):
-            assert "duplicate" not in await scene.peer.call(method, **params, commandId=COMMAND)
+            assert not (await scene.peer.call(method, **params, commandId=COMMAND))["duplicate"]
 
 
 async def test_a_journal_that_cannot_be_written_refuses_what_it_could_not_answer_for(
@@ -316,7 +316,7 @@ async def test_a_journal_that_cannot_be_written_refuses_what_it_could_not_answer
         refused = await refusal(peer.call("session/create", cwd=cwd, commandId=COMMAND))
         assert (refused.kind, refused.data["retryable"]) == ("storageFailed", True)
         assert memory.files("drafts") == []
-    assert "duplicate" not in await peer.call("session/create", cwd=cwd, commandId=COMMAND)
+    assert not (await peer.call("session/create", cwd=cwd, commandId=COMMAND))["duplicate"]
 
 
 async def test_a_damaged_journal_is_kept_beside_a_new_one(tmp_path: Path, cwd: str) -> None:

@@ -83,7 +83,7 @@ async def test_what_is_asked_of_a_deleted_session_says_where_it_is(daemon: Runni
 async def test_deleting_what_is_deleted_says_where_it_is(daemon: Running, cwd: str) -> None:
     peer, session = await talked(daemon, cwd)
     gone = await peer.call("session/delete", sessionId=session["sessionId"])
-    assert "duplicate" not in gone
+    assert not gone["duplicate"]
     for named in ({"sessionId": session["sessionId"]}, {"path": session["path"]}):
         assert await peer.call("session/delete", **named) == gone | {"duplicate": True}
     await peer.call("server/status")
@@ -119,7 +119,7 @@ async def test_of_two_who_delete_at_once_one_is_told_that_it_was_gone(daemon: Ru
     other = await daemon.attach()
     calls = [it.call("session/delete", sessionId=session["sessionId"]) for it in (peer, other)]
     answers = await asyncio.gather(*calls)
-    assert sorted("duplicate" in it for it in answers) == [False, True]
+    assert sorted(it["duplicate"] for it in answers) == [False, True]
     assert answers[0]["trashed"] == answers[1]["trashed"]
 
 

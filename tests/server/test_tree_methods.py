@@ -37,7 +37,7 @@ async def test_a_branch_moves_the_leaf_and_the_move_outlives_the_daemon(tmp_path
         moved = await peer.call("session/branch", sessionId=session_id, targetId="a2")
         assert moved == {
             "leafId": "a2", "logId": moved["logId"], "seq": 7, "entryId": None, "previousLeafId": "a3", "summary": None,
-            "summarizedBy": None,
+            "summarizedBy": None, "duplicate": False,
         }  # fmt: skip
         assert await path(peer, session_id) == ["q1", "a1", "q2", "a2"]
         move = lines_of(daemon.files()[0])[-1]
@@ -140,7 +140,7 @@ async def test_a_fork_holds_the_path_and_names_where_it_comes_from(daemon: Runni
         ]
         assert labels == (["q2"] if "q2" in ids else [])
         assert forked["draft"] is ("a1" not in ids)
-        assert "problems" not in forked
+        assert not forked["problems"]
     assert Path(source["path"]).read_bytes() == before
 
 

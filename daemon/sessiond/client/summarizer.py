@@ -5,7 +5,7 @@ This module has no models and prompts of its own: `SummaryRequest.prompt` is all
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -24,7 +24,7 @@ class SummaryRequest:
     """
 
     session_id: str
-    purpose: Literal["compaction", "branch"]
+    purpose: str
     prompt: str
     entry_ids: tuple[str, ...]
     models: dict[str, str]

@@ -8,11 +8,11 @@ import msgspec
 from msgspec import UNSET
 
 from sessiond.hub import clock
-from sessiond.hub.creation import ForkedSession, new_session_id
-from sessiond.hub.errors import IncompatibleParams, refuse_unless_absolute
+from sessiond.hub.creation import new_session_id
+from sessiond.hub.errors import IncompatibleParams
 from sessiond.hub.retention.lineage import Lineage
 from sessiond.hub.session import entry_placement
-from sessiond.hub.session.blob_resolution import missing_of, name_blobs, with_images
+from sessiond.hub.session.blob_resolution import with_images
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.protocol import types as t
@@ -67,7 +67,7 @@ class NewSessions:
             raise IncompatibleParams(
                 "a session's id has 8 to 128 characters of A-Z a-z 0-9 _ -, the first a letter or digit"
             )
-        refuse_unless_absolute(params.cwd, "cwd")
+        refuse_unless_absolute(params.cwd, "cwd is not an absolute path")
         now = clock.timestamp()
         header = entries.Header(
             version=entries.CURRENT_VERSION, id=session_id, timestamp=now, cwd=params.cwd,
@@ -85,7 +85,7 @@ class NewSessions:
 
     def fork(
         self, source: LiveSession, params: t.ForkParams, command: CommandRecord | None = None
-    ) -> Callable[[], Awaitable[ForkedSession]]:
+    ) -> Callable[[], Awaitable[LiveSession]]:
         """Prepare a session that is a copy of a path of `source`, or of its whole tree.
 
         Args:
@@ -116,7 +116,7 @@ class NewSessions:
             tags=tree.header.tags if tree.header is not None else None,
             sessiond_command=None if command is None else command.of_header(),
         )  # fmt: skip
-        refuse_unless_absolute(header.cwd, "the cwd of the fork")
+        refuse_unless_absolute(header.cwd, "cwd is not an absolute path; say where the fork belongs")
         first = with_room(msgspec.json.encode(header))
 
         def new_id() -> str:
@@ -135,17 +135,15 @@ class NewSessions:
 
     async def _forked(
         self, source: LiveSession, row: int | None, header: entries.Header, cut: steps.Steps[list[bytes]]
-    ) -> ForkedSession:
+    ) -> LiveSession:
         """Store the lines copied from `source`: of the path to `row`, or of the whole tree if `row` is None."""
         tree, session_id = source.tree, header.id
         forked = await source.drive(cut)
-        store = self._memory if source.ephemeral else self._files
-        has_blobs = await source.drive(name_blobs(forked))
-        if has_blobs:
-            if not (self._open.takes_images or source.ephemeral):
-                forked = await with_images(forked, source.blobs)
-            await source.blobs.carry(forked, store.blobs)
+        if not (self._open.takes_images or source.ephemeral):
+            forked = await with_images(forked, source.blobs)
         lines = await asyncio.to_thread(lambda: b"".join(entry_placement.ended(forked)))
+        store = self._memory if source.ephemeral else self._files
+        await source.blobs.carry(forked, store.blobs)
         await source.drive(steps.let_go(forked))
         if row is None:
             has_assistant, state_rows = tree.has_assistant(), sorted(tree.state_rows)
@@ -160,4 +158,10 @@ class NewSessions:
         )  # fmt: skip
         live = await self._open.create(session_id, make, ephemeral=source.ephemeral)
         self._lineage.forget()
-        return ForkedSession(live, await missing_of(live) if has_blobs else [])
+        return live
+
+
+def refuse_unless_absolute(path: str, reason: str) -> None:
+    """Raise `IncompatibleParams` with this reason unless `path` is absolute and contains no NUL."""
+    if not path.startswith("/") or "\0" in path:
+        raise IncompatibleParams(reason)

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sessiond.protocol.types.doctor import Finding, FindingSeverity, Place
+from sessiond.protocol.enums import FindingSeverity
+from sessiond.protocol.types.doctor import Finding, Place
 from sessiond.session.tree.problems import PROBLEMS, ProblemKind
 
 

@@ -15,6 +15,7 @@ from sessiond.error_text import TemplatedError
 from sessiond.protocol import errors, methods, types
 from sessiond.protocol.advice import ADVICE, GENERAL
 from sessiond.protocol.comments import field_comments
+from sessiond.protocol.enum_schema import definitions_of_enumerations, name_enumerations
 from sessiond.session.tree import entries
 
 JsonSchema = dict[str, Any]
@@ -77,18 +78,14 @@ def definitions(wire: Iterable[type]) -> JsonSchema:
         Undocumented: A type has no docstring.
     """
     found = _components(wire) | _entry_definitions()
-    if "ErrorData" in found:
-        found["ErrorKind"] = {
-            "description": "The stable name of an error: match this, never the message.",
-            "enum": list(errors.CODES),
-        }
-        found["ErrorData"]["properties"]["kind"] = {"$ref": "#/$defs/ErrorKind"}
+    enumerations = definitions_of_enumerations()
+    found = {name: name_enumerations(it, enumerations) for name, it in found.items()} | enumerations
     comments = _comments(*_modules(types), entries, errors)
     undocumented = [name for name, definition in found.items() if not definition.get("description")]
     if undocumented:
         raise Undocumented(undocumented)
     for name, definition in found.items():
-        if definition.get("additionalProperties") is False:
+        if definition.get("type") == "object" and definition.get("additionalProperties") is not True:
             definition["patternProperties"] = {"^(_meta$|x-)": {}}
         definition["description"] = inspect.cleandoc(definition["description"])
         for field, comment in comments.get(name, {}).items():
@@ -125,7 +122,31 @@ def _error(kind: str, code: int) -> JsonSchema:
 
 
 def _components(kinds: Iterable[type]) -> JsonSchema:
-    return msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")[1]
+    """Return the definitions of the types. A struct that sends its defaults has no optional field but unset ones."""
+    found: JsonSchema = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")[1]
+    for kind in _structs(kinds):
+        definition = found[kind.__name__]
+        if issubclass(kind, types.Wire) and not kind.__struct_config__.omit_defaults:
+            unset = {it.encode_name for it in msgspec.structs.fields(kind) if it.default is msgspec.UNSET}
+            definition["required"] = [name for name in definition["properties"] if name not in unset]
+            for field in definition["properties"].values():
+                field.pop("default", None)
+    return found
+
+
+def _structs(kinds: Iterable[Any]) -> set[type[msgspec.Struct]]:
+    """Return the structs among types, and those in their fields."""
+    found: set[type[msgspec.Struct]] = set()
+    open_: list[Any] = list(kinds)
+    while open_:
+        kind = open_.pop()
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            if kind not in found:
+                found.add(kind)
+                open_ += [it.type for it in msgspec.structs.fields(kind)]
+        else:
+            open_ += get_args(kind)
+    return found
 
 
 def _entry_definitions() -> JsonSchema:

@@ -47,16 +47,20 @@ export interface Terminal {
   pid?: number | null;
   /** Clock ticks since boot; identifies a reused `pid`. At least 0. */
   startTime?: number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A session, and the problems of its file. */
 export interface SessionResult {
   session: SessionInfo;
   problems: Problem[];
-  /** An earlier request with this `commandId` took effect. Default `false`. */
-  duplicate?: boolean;
-  /** Of a fork: references without a blob. Default `[]`. */
-  missingBlobs?: string[];
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
+  /** Of a fork: references without a blob. */
+  missingBlobs: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The summary of a session that a picker shows. */
@@ -84,44 +88,46 @@ export interface SessionInfo {
   /** True for a draft session: no assistant message yet, not listed by default. */
   draft: boolean;
   readOnly: boolean;
-  /** True for a session that is kept in memory only. Default `false`. */
-  ephemeral?: boolean;
-  /** The number of problems in the file. Default `0`. */
-  problems?: number;
+  /** True for a session that is kept in memory only. */
+  ephemeral: boolean;
+  /** The number of problems in the file. */
+  problems: number;
   /** Only for an open session. */
-  writeBlock?: WriteBlock | null;
+  writeBlock: WriteBlock | null;
   /** The log of `seq`, see "Positions"; absent in lists. */
-  logId?: string | null;
+  logId: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
  * The reason why a session accepts no writes at present.
  *
- * `damaged`: the header cannot be read. `newerVersion`: the format is newer than version 3. `permissionDenied`: the
- * file is not writable. `readOnlyDisk`, `diskFull`, `failed`: the error of the last write. `notSynced`: the disk
- * could not make the last writes durable, and could not store a new file. `replaced`: another program truncated,
- * replaced or removed the file. All reasons except `damaged` and `newerVersion` end without a restart when their
- * cause is gone. A client may try a write at any time.
+ * All reasons except `damaged` and `newerVersion` end without a restart when their cause is gone. A client may try a
+ * write at any time.
  */
 export interface WriteBlock {
-  reason: "damaged" | "diskFull" | "failed" | "newerVersion" | "notSynced" | "permissionDenied" | "readOnlyDisk" | "replaced";
+  reason: WriteBlockReason | (string & {});
   message: string;
   /** ISO 8601, UTC. */
   since: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A part of a session file that could not be read as it is. The bytes of the file are unchanged. */
 export interface Problem {
-  /** The stable name to match: see "Damage". */
-  kind: "badParent" | "cutOffBatch" | "damagedHeader" | "damagedLine" | "emptyLog" | "invalidUtf8" | "lostLeaf" | "lostParent" | "moreProblems" | "notAnEntry" | "nulBytes" | "ownParent" | "parentLoop" | "sameId" | "tornTail";
+  /** See "Damage". */
+  kind: ProblemKind | (string & {});
   /** Physical line, 1-based. */
   line: number;
   /** Offset of the line's first byte. */
   byteOffset: number;
   /** A sentence about this line. */
   reason: string;
-  /** Default `"error"`. */
-  severity?: "error" | "warning";
+  severity: ProblemSeverity | (string & {});
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -155,6 +161,8 @@ export interface CloseParams {
 export interface CloseResult {
   clients: number;
   trashed: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -189,14 +197,18 @@ export interface ContinueResult {
   created: boolean;
   problems: Problem[];
   former: FormerFolder[];
-  /** An earlier request with this `commandId` took effect. Default `false`. */
-  duplicate?: boolean;
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The rule by which `session/continue` chose this session. */
 export interface Because {
-  rule: "breadcrumb" | "created" | "recent";
+  rule: ContinueReason | (string & {});
   message: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A folder that no longer exists and to which sessions belong. `session/move` assigns them to another folder. */
@@ -206,6 +218,8 @@ export interface FormerFolder {
   sessionIds: string[];
   /** Why this folder is listed. */
   message: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -225,7 +239,7 @@ export interface ListParams {
   /** Only sessions whose id, title, first prompt or cwd contains this text. */
   query?: string | null;
   /** The order: by time or title. Default `"updated"`. */
-  sort?: "created" | "title" | "updated";
+  sort?: ListSort;
   /** From an earlier result; default: the first page. */
   cursor?: string | null;
   /** Maximum number of sessions per page. 1 to 10000. Default `50`. */
@@ -248,6 +262,8 @@ export interface ListResult {
   nextCursor: string | null;
   previousCursor: string | null;
   problems: ListProblem[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -275,20 +291,22 @@ export interface ListedSession {
   parentSession: string | null;
   draft: boolean;
   readOnly: boolean;
-  /** Default `false`. */
-  ephemeral?: boolean;
-  /** Default `0`. */
-  problems?: number;
-  writeBlock?: WriteBlock | null;
-  logId?: string | null;
-  lifecycle: "aborted" | "complete" | "empty" | "error" | "interrupted";
+  ephemeral: boolean;
+  problems: number;
+  writeBlock: WriteBlock | null;
+  logId: string | null;
+  lifecycle: Lifecycle | (string & {});
   model: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A session file that could not be read for the list or the search. */
 export interface ListProblem {
   path: string;
   message: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -315,6 +333,8 @@ export interface ResolveResult {
   sessions: ListedSession[];
   exact: boolean;
   more: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -362,6 +382,8 @@ export interface SearchResult {
   hits: Hit[];
   nextCursor: string | null;
   unsearched: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** An entry that matches a search. */
@@ -384,7 +406,9 @@ export interface Hit {
   /** Whether it lies on the path to the session's leaf. */
   onPath: boolean;
   /** Only for a label: the labeled entry. */
-  targetId?: string | null;
+  targetId: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Return the summary of a session and the problems of its file. Does not open or subscribe. */
@@ -411,6 +435,8 @@ export interface StatsResult {
   tree: Stats;
   context: ContextUse;
   leafId: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Statistics of a set of entries. */
@@ -433,6 +459,8 @@ export interface Stats {
   firstAt: string | null;
   /** Timestamp of the last entry. */
   lastAt: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Tokens as counted by the providers. */
@@ -442,6 +470,8 @@ export interface TokenTotals {
   cacheRead: number;
   cacheWrite: number;
   total: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Cost in the currency of the agent that recorded it. pi and oh-my-pi record US dollars. */
@@ -451,6 +481,8 @@ export interface CostTotals {
   cacheRead: number;
   cacheWrite: number;
   total: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The share of one model: its answers, and its other uses. */
@@ -461,6 +493,8 @@ export interface ModelStats {
   messages: number;
   tokens: TokenTotals;
   cost: CostTotals;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The size of the context. */
@@ -471,6 +505,8 @@ export interface ContextUse {
   estimated: boolean;
   /** Tokens. */
   contextWindow: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -494,6 +530,8 @@ export interface CompareResult {
   ancestorId: string | null;
   left: Branch;
   right: Branch;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** One side of a comparison, from below the common ancestor on. */
@@ -506,6 +544,8 @@ export interface Branch {
   readFiles: string[];
   modifiedFiles: string[];
   stats: Stats;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -527,17 +567,17 @@ export interface AppendParams {
   /** In log order. 1 to 10000 items. */
   entries: Draft[];
   /** The format of the messages in `entries`. Default `"agent"`. */
-  format?: "agent" | "anthropic" | "google" | "openai";
+  format?: Format;
   /** Null makes the first entry a root. 1 to 64 characters. */
   parentId?: string | null;
   /** The leaf that the client knows. 1 to 64 characters. */
   expectedLeaf?: string | null;
   /** `branch` appends in spite of a conflict. Default `"reject"`. */
-  onConflict?: "branch" | "reject";
+  onConflict?: OnConflict;
   /** Move the session's leaf to the last entry. Default `true`. */
   advance?: boolean;
   /** What the response waits for. Default `"synced"`. */
-  durability?: "synced" | "written";
+  durability?: Durability;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -549,13 +589,17 @@ export interface AppendResult {
   seq: number;
   entries: Appended[];
   branched: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** One entry of an append: `created` now, or a `duplicate` of an entry that is stored already. */
 export interface Appended {
   id: string;
   seq: number;
-  status: "created" | "duplicate";
+  status: AppendStatus | (string & {});
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -603,8 +647,9 @@ export interface EntriesResult {
   entries: Entry[];
   seqs: number[];
   nextCursor: string | null;
-  /** Default `[]`. */
-  missingBlobs?: string[];
+  missingBlobs: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Read the entries from the root to `leafId` (default: the session's leaf), root first. */
@@ -634,7 +679,7 @@ export interface TreeParams {
   /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** Which rows are visible. Default `"default"`. */
-  filter?: "all" | "default" | "labeled-only" | "no-tools" | "user-only";
+  filter?: Filter;
   /** Only rows with all of these words. */
   query?: string | null;
   /** Only this entry and its descendants. 1 to 64 characters. */
@@ -663,14 +708,14 @@ export interface TreeResult {
   /** Entries in the session, visible or not. */
   total: number;
   nextCursor: string | null;
-  /** Rows of the whole view. Default `0`. */
-  shown?: number;
-  /** Rows of the view before this page. Default `0`. */
-  before?: number;
-  /** Default `[]`. */
-  bars?: boolean[];
-  /** Default `[]`. */
-  above?: TreeNode[];
+  /** Rows of the whole view. */
+  shown: number;
+  /** Rows of the view before this page. */
+  before: number;
+  bars: boolean[];
+  above: TreeNode[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** One visible row of the tree. */
@@ -694,6 +739,8 @@ export interface TreeNode {
   preview: string;
   label: string | null;
   lastSibling: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -716,6 +763,8 @@ export interface EntryDocumentResult {
   /** Always "markdown". */
   languageId: string;
   text: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -748,6 +797,8 @@ export interface PageResult {
   through: number;
   /** The seq of the last line. */
   seq: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The session data in the head of a page. */
@@ -756,11 +807,12 @@ export interface PageSession {
   cwd: string;
   createdAt: string;
   figures: PageFigures;
-  title?: string | null;
-  /** Default `[]`. */
-  tags?: string[];
-  parentSession?: string | null;
-  leafId?: string | null;
+  title: string | null;
+  tags: string[];
+  parentSession: string | null;
+  leafId: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Totals of the whole tree. `cost` is in the currency of the program that recorded it. */
@@ -771,6 +823,8 @@ export interface PageFigures {
   tokens: number;
   cost: number;
   models: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -786,12 +840,14 @@ export interface PageRow {
   preview: string;
   shown: number;
   heading: string;
-  role?: string | null;
-  timestamp?: string | null;
-  label?: string | null;
-  /** Model, tokens, cost, stop reason. Default `[]`. */
-  facts?: string[];
-  body?: string | null;
+  role: string | null;
+  timestamp: string | null;
+  label: string | null;
+  /** Model, tokens, cost, stop reason. */
+  facts: string[];
+  body: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A change of an earlier row: its label now, null for none, and the filters that show it. */
@@ -799,6 +855,8 @@ export interface PageMark {
   id: string;
   label: string | null;
   shown: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -818,6 +876,8 @@ export interface PageDocumentParams {
 /** The document. [`page/document`](#pagedocument) describes the messages between it and its host. */
 export interface PageDocumentResult {
   html: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -835,7 +895,7 @@ export interface ContextParams {
   /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
   /** The format of the messages. Default `"agent"`. */
-  format?: "agent" | "anthropic" | "google" | "openai";
+  format?: Format;
   /** Explain for every entry of the path why it is in the context or not. Default `false`. */
   explain?: boolean;
   /** Restore images and cut texts from their blobs. Default `true`. */
@@ -865,7 +925,7 @@ export interface ContextResult {
   configuredThinkingLevel: string | null;
   /** Null without one. */
   serviceTier: unknown;
-  format: "agent" | "anthropic" | "google" | "openai";
+  format: Format | (string & {});
   /** What the provider takes beside the messages (`system`, `systemInstruction`), or null. */
   system: unknown;
   /** The provider's count for the last answer, plus an estimate of what came after. */
@@ -873,8 +933,9 @@ export interface ContextResult {
   /** True if no provider count is valid: all of `tokens` is an estimate. */
   tokensEstimated: boolean;
   explanation: Explained[] | null;
-  /** Default `[]`. */
-  missingBlobs?: string[];
+  missingBlobs: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -886,14 +947,16 @@ export interface Explained {
   entryId: string;
   type: string;
   role: string | null;
-  fate: "changed" | "in" | "out";
-  /** A stable word, such as `compactedAway`: see "Why an entry is in or out". */
-  reason: string;
+  fate: Fate | (string & {});
+  /** See "Why an entry is in or out". */
+  reason: ContextReason | (string & {});
   /** The reason as a sentence. */
   because: string;
   /** Estimated tokens in the context; 0 if the entry is out. */
   tokens: number;
   message: number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -933,7 +996,7 @@ export interface PrepareCompactionResult {
   leafId: string | null;
   /** `tokensBefore` is above `contextWindow` less `reserveTokens`. */
   needed: boolean;
-  reason: "alreadyCompacted" | "callsUnanswered" | "nothingToSummarize" | null;
+  reason: NoCutReason | (string & {}) | null;
   firstKeptEntryId: string | null;
   /** In order; the beginning of a turn that is cut comes last. */
   entriesToSummarize: string[];
@@ -949,12 +1012,16 @@ export interface PrepareCompactionResult {
   /** The complete input of a summarizer, as text. */
   prompt: string | null;
   settings: CompactionSettings;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Files that the tool calls of a set of entries used, each once, sorted. A written file is not in `read`. */
 export interface FileOperations {
   read: string[];
   modified: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** When a session counts as full, and how much of it stays. All numbers are tokens. */
@@ -967,6 +1034,8 @@ export interface CompactionSettings {
   reserveTokens: number;
   /** About how much of the newest entries stays. */
   keepRecentTokens: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1018,12 +1087,14 @@ export interface CompactResult {
   previousLeafId: string | null;
   firstKeptEntryId: string;
   summary: string;
-  summarizedBy: "client" | "command" | "given";
+  summarizedBy: SummarizedBy | (string & {});
   tokensBefore: number;
   /** An estimate, including the summary. */
   tokensAfter: number;
-  /** An earlier request with this `commandId` took effect. Default `false`. */
-  duplicate?: boolean;
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1049,8 +1120,10 @@ export interface ConfigureResult {
   logId: string;
   /** The seq of that line; of the last line if nothing was changed. */
   seq: number;
-  /** An earlier request with this `commandId` took effect. Default `false`. */
-  duplicate?: boolean;
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1088,6 +1161,8 @@ export interface PrepareBranchResult {
   resumeAt: string | null;
   /** The text of that user message. */
   editorText: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1130,9 +1205,11 @@ export interface BranchResult {
   entryId: string | null;
   previousLeafId: string | null;
   summary: string | null;
-  summarizedBy: "client" | "command" | "given" | null;
-  /** An earlier request with this `commandId` took effect. Default `false`. */
-  duplicate?: boolean;
+  summarizedBy: SummarizedBy | (string & {}) | null;
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1150,7 +1227,7 @@ export interface ForkParams {
   /** The end of the path; default: the source's leaf. 1 to 64 characters. */
   leafId?: string | null;
   /** `before` excludes that entry itself. Default `"at"`. */
-  position?: "at" | "before";
+  position?: ForkPosition;
   /** Copy all branches instead of one path. Default `false`. */
   whole?: boolean;
   /** The folder of the new session; default: the folder of the source. */
@@ -1177,7 +1254,7 @@ export interface ImportParams {
   /** Absolute paths of files and folders. */
   paths?: string[] | null;
   /** The format; default: detected for each file. */
-  format?: "claude-code" | "codex" | "go" | "nova" | "operator" | "pi" | "pi4" | null;
+  format?: Dialect | null;
   /** The folder that the sessions belong to; default: the folder that they name. 1 to 4096 characters. */
   cwd?: string | null;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
@@ -1191,6 +1268,8 @@ export interface ImportResult {
   sessions: ImportedSession[];
   skipped: SkippedFile[];
   skippedCount: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1201,9 +1280,9 @@ export interface ImportResult {
  */
 export interface ImportedSession {
   path: string;
-  format: "claude-code" | "codex" | "go" | "nova" | "operator" | "pi" | "pi4";
+  format: Dialect | (string & {});
   sessionId: string;
-  status: "created" | "grown" | "unchanged";
+  status: ImportStatus | (string & {});
   title: string | null;
   /** True if it has no answer: it is not listed by default. */
   draft: boolean;
@@ -1216,18 +1295,24 @@ export interface ImportedSession {
   /** At most 20. */
   problems: ImportProblem[];
   problemCount: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A line of a source that could not be imported as it is. Line 0 is the whole file. */
 export interface ImportProblem {
   line: number;
   reason: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A file that was not imported, and the reason. */
 export interface SkippedFile {
   path: string;
   reason: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1246,7 +1331,7 @@ export interface ExportParams {
   /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The format to write. */
-  format: "go" | "html" | "jsonl" | "markdown" | "nova" | "operator";
+  format: ExportFormat;
   /** Only the path to it; default: the whole tree. 1 to 64 characters. */
   leafId?: string | null;
   /** The absolute path of the file to write; default: return the text. 1 to 4096 characters. */
@@ -1263,7 +1348,7 @@ export interface ExportParams {
 
 /** The output. `carried` counts entries that are included in a form that their program does not read. */
 export interface ExportResult {
-  format: string;
+  format: ExportFormat | (string & {});
   /** Only without `path`. */
   text: string | null;
   path: string | null;
@@ -1274,16 +1359,20 @@ export interface ExportResult {
   redacted: Redaction[];
   /** Hashes of missing blobs; their references are exported unchanged. */
   missingBlobs: string[];
-  /** Files to which the transcript links. Default `[]`. */
-  pictures?: string[];
-  /** Default `false`. */
-  redactionIncomplete?: boolean;
+  /** Files to which the transcript links. */
+  pictures: string[];
+  /** True if the rules for the keys of most providers are not installed, so that only common kinds are found. */
+  redactionIncomplete: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A field, block or entry that the format cannot represent, and how often it occurs. */
 export interface Loss {
   what: string;
   count: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Secrets of one kind that were taken out of one entry (null: of the header, or of a working state). */
@@ -1291,6 +1380,8 @@ export interface Redaction {
   kind: string;
   entryId: string | null;
   count: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Label an entry. An absent or empty `label` removes the label. */
@@ -1313,8 +1404,10 @@ export interface ChangeResult {
   logId: string;
   seq: number;
   session: SessionInfo;
-  /** An earlier request with this `commandId` took effect. Default `false`. */
-  duplicate?: boolean;
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1364,6 +1457,8 @@ export interface StateResult {
   state: WorkingState;
   leafId: string | null;
   shouldPrune: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The essentials of a session at one point of its tree: references, not content. */
@@ -1389,6 +1484,8 @@ export interface WorkingState {
   lastPrunedAt: string | null;
   createdAt: string;
   lastUpdated: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** One decision and its rationale. */
@@ -1397,6 +1494,8 @@ export interface Decision {
   rationale: string;
   /** ISO 8601. */
   timestamp: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Counters of the working state. */
@@ -1406,6 +1505,8 @@ export interface StateMetrics {
   totalTokens: number;
   /** Number of counted turns. */
   taskCount: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1484,8 +1585,10 @@ export interface UpdateStateResult {
   logId: string;
   seq: number;
   shouldPrune: boolean;
-  /** An earlier request with this `commandId` took effect. Default `false`. */
-  duplicate?: boolean;
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1520,8 +1623,10 @@ export interface BeginTaskResult {
   seq: number;
   /** By this task. */
   pruned: boolean;
-  /** An earlier request with this `commandId` took effect. Default `false`. */
-  duplicate?: boolean;
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1542,12 +1647,14 @@ export interface SubscribeParams {
 
 /** How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`, of `logId`. */
 export interface SubscribeResult {
-  mode: "replay" | "snapshot";
+  mode: ResumeMode | (string & {});
   logId: string;
   fromSeq: number;
   toSeq: number;
   session: SessionInfo;
   reason: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Cancel the subscription to a session. The session stays open for this client. */
@@ -1561,6 +1668,8 @@ export interface UnsubscribeParams {
 /** Whether there was a subscription. */
 export interface UnsubscribeResult {
   wasSubscribed: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Wait until every line of a session (default: of all sessions) is synced to the disk. */
@@ -1574,6 +1683,8 @@ export interface FlushParams {
 /** The number of sessions that had lines to sync. */
 export interface FlushResult {
   flushed: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1618,8 +1729,10 @@ export interface DeleteResult {
   /** Null for an ephemeral session. */
   path: string | null;
   trashed: string;
-  /** It was in the trash, or an earlier request with this `commandId` took effect. Default `false`. */
-  duplicate?: boolean;
+  /** It was in the trash, or an earlier request with this `commandId` took effect. */
+  duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1668,23 +1781,29 @@ export interface CleanupResult {
   spared: SparedSession[];
   kept: number;
   dryRun: boolean;
-  /** An earlier request with this `commandId` took effect. Default `false`. */
-  duplicate?: boolean;
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A session that was moved to the trash, or would be: for its age, or because `maxSessions` are newer. */
 export interface CleanedSession {
   session: ListedSession;
-  ground: "age" | "count";
+  ground: CleanupLimit | (string & {});
   /** Null in a dry run. */
   trashed: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A session that exceeds a limit, and the reason why it stays. */
 export interface SparedSession {
   session: ListedSession;
-  ground: "age" | "count";
-  because: "labeled" | "open" | "readOnly";
+  ground: CleanupLimit | (string & {});
+  because: SkipReason | (string & {});
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1717,8 +1836,10 @@ export interface PurgeResult {
   /** Sessions that stay in the trash. */
   kept: number;
   dryRun: boolean;
-  /** An earlier request with this `commandId` took effect. Default `false`. */
-  duplicate?: boolean;
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A session in the trash, with the reason, time and originator of its deletion. */
@@ -1740,6 +1861,8 @@ export interface TrashedSession {
   title: string | null;
   /** Files beside its former path: torn tails, originals before a rewrite. */
   remains: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** List the sessions in the trash, the most recently deleted first. */
@@ -1757,6 +1880,8 @@ export interface TrashListResult {
   sessions: TrashedSession[];
   total: number;
   nextCursor: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1781,8 +1906,10 @@ export interface HistoryAddParams {
 /** Whether the prompt was added. */
 export interface HistoryAddResult {
   added: boolean;
-  /** An earlier request with this `commandId` took effect. Default `false`. */
-  duplicate?: boolean;
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Return the most recent prompts, newest first. With `cwd`, only those typed in that folder. */
@@ -1801,6 +1928,8 @@ export interface HistoryRecentParams {
 export interface HistoryResult {
   prompts: Prompt[];
   nextCursor: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A prompt that a person typed. */
@@ -1808,6 +1937,8 @@ export interface Prompt {
   prompt: string;
   createdAt: string;
   cwd: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1844,6 +1975,8 @@ export interface BlobPutResult {
   ref: string;
   size: number;
   created: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Read bytes of a blob. `hash` may be a `ref`. */
@@ -1865,6 +1998,8 @@ export interface BlobGetResult {
   /** Bytes of the whole blob. */
   size: number;
   nextOffset: number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1896,8 +2031,10 @@ export interface BlobCollectResult {
   /** The folder in the trash. */
   trashed: string | null;
   dryRun: boolean;
-  /** An earlier request with this `commandId` took effect. Default `false`. */
-  duplicate?: boolean;
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** One blob. */
@@ -1905,12 +2042,16 @@ export interface BlobInfo {
   hash: string;
   size: number;
   modifiedAt: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A blob that a session references and that does not exist. */
 export interface MissingBlob {
   hash: string;
   sessionPath: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Return the state of the daemon: version, process, sockets, sessions, memory. */
@@ -1934,24 +2075,25 @@ export interface StatusResult {
   rssBytes: number;
   lspLoaded: boolean;
   draining: boolean;
-  /** Default `[]`. */
-  blockedSessions?: BlockedSession[];
+  blockedSessions: BlockedSession[];
   /** Writable bytes where sessions are stored; null if unknown. */
-  freeBytes?: number | null;
+  freeBytes: number | null;
   /** Host and port of the TCP listener, if it is open. */
-  tcp?: string | null;
-  /** True if disk space is so low that writes will soon fail. Default `false`. */
-  lowSpace?: boolean;
+  tcp: string | null;
+  /** True if disk space is so low that writes will soon fail. */
+  lowSpace: boolean;
   /** Open files and sockets of the process. */
-  descriptors?: number | null;
+  descriptors: number | null;
   /** Running and waiting tasks in the process. */
-  tasks?: number | null;
+  tasks: number | null;
   /** Requests in flight of all clients. */
-  requestsInWork?: number | null;
+  requestsInWork: number | null;
   /** Size of these requests and of large incoming messages. */
-  heldBytes?: number | null;
+  heldBytes: number | null;
   /** Sent to clients, and not read by them yet. */
-  queuedBytes?: number | null;
+  queuedBytes: number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** An open session that accepts no writes. */
@@ -1959,6 +2101,8 @@ export interface BlockedSession {
   sessionId: string;
   path: string | null;
   writeBlock: WriteBlock;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** List the attached clients. */
@@ -1970,6 +2114,8 @@ export interface ClientsParams {
 /** All attached clients, including the one that asks. */
 export interface ClientsResult {
   clients: ClientInfo[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** One attached connection. */
@@ -1978,13 +2124,15 @@ export interface ClientInfo {
   name: string | null;
   version: string | null;
   connectedAt: string;
-  framing: "content-length" | "json-lines" | "memory";
+  framing: Framing | (string & {});
   sessions: string[];
   subscriptions: string[];
   queuedBytes: number;
-  terminal?: Terminal | null;
-  /** Answers `client/summarize`. Default `false`. */
-  summarizes?: boolean;
+  terminal: Terminal | null;
+  /** Answers `client/summarize`. */
+  summarizes: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -2010,13 +2158,15 @@ export interface DoctorResult {
   findings: Finding[];
   examined: Examined;
   sound: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** One finding. An `error` is damage or prevents work; a `note` is information only. */
 export interface Finding {
   /** See the table of findings. */
-  kind: string;
-  severity: "error" | "note" | "warning";
+  kind: FindingKind | (string & {});
+  severity: FindingSeverity | (string & {});
   what: string;
   where: Place;
   /** The next action. */
@@ -2024,22 +2174,26 @@ export interface Finding {
   /** Whether `fix` can repair it. */
   fixable: boolean;
   /** With `fix`: whether it was repaired. */
-  fixed?: boolean | null;
+  fixed: boolean | null;
   /** The new place of what the repair removed. */
-  kept?: string | null;
+  kept: string | null;
   /** The reason why the repair failed this time. */
-  fixError?: string | null;
+  fixError: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The place of a finding, as far as it has one. */
 export interface Place {
-  path?: string | null;
-  sessionId?: string | null;
+  path: string | null;
+  sessionId: string | null;
   /** Physical line, 1-based. */
-  line?: number | null;
-  byteOffset?: number | null;
+  line: number | null;
+  byteOffset: number | null;
   /** The hash of the blob. */
-  blob?: string | null;
+  blob: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The amount of data that was examined. */
@@ -2048,6 +2202,8 @@ export interface Examined {
   sessionBytes: number;
   blobs: number;
   blobBytes: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Stop the daemon after all data is on disk. The connections of other clients end; clients may start it again. */
@@ -2059,6 +2215,8 @@ export interface StopParams {
 /** The process that is about to end. */
 export interface StopResult {
   pid: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -2080,6 +2238,8 @@ export interface DrainParams {
 export interface DrainResult {
   pid: number;
   epoch: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Authenticate a client on TCP with the token, in the first message. On the unix socket it has no effect. */
@@ -2091,7 +2251,10 @@ export interface AuthenticateParams {
 }
 
 /** The client is authenticated. */
-export type AuthenticateResult = Record<string, never>;
+export interface AuthenticateResult {
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
 
 /**
  * The server requests a summary from a client that declared `summarize`.
@@ -2101,7 +2264,7 @@ export type AuthenticateResult = Record<string, never>;
  */
 export interface SummarizeParams {
   sessionId: string;
-  purpose: "branch" | "compaction";
+  purpose: SummaryPurpose | (string & {});
   prompt: string;
   /** The entries to summarize. */
   entryIds: string[];
@@ -2110,6 +2273,8 @@ export interface SummarizeParams {
   instructions: string | null;
   /** 1 to 128 characters. */
   workDoneToken: string | number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The summary. The other fields are stored with it. */
@@ -2118,18 +2283,24 @@ export interface SummarizeResult {
   shortSummary?: string | null;
   details?: unknown;
   preserveData?: unknown;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A session was created, or a draft became a session. Sent to every client. */
 export interface CreatedNote {
   session: SessionInfo;
   origin: Origin;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The cause of a change: a client, another program that wrote to the file (`foreign`), or the daemon. */
 export interface Origin {
-  kind: "client" | "daemon" | "foreign";
-  clientId?: string | null;
+  kind: OriginKind | (string & {});
+  clientId: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Lines were added. `replay` is true for lines that close a gap. */
@@ -2141,9 +2312,10 @@ export interface AppendedNote {
   /** Of the last line. */
   seq: number;
   leafId: string | null;
-  origin?: Origin | null;
-  /** Default `false`. */
-  replay?: boolean;
+  origin: Origin | null;
+  replay: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -2158,13 +2330,17 @@ export interface LeafMovedNote {
   logId: string;
   seq: number;
   origin: Origin;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The title, tags, labels, path, folder or write block (`writeBlock`) of a session changed. */
 export interface ChangedNote {
   session: SessionInfo;
-  changed: ("cwd" | "labels" | "path" | "readOnly" | "tags" | "title" | "writeBlock")[];
+  changed: (SessionChange | (string & {}))[];
   origin: Origin;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A session moved to the trash: a client deleted it, or its draft was closed. It is closed for every client. */
@@ -2172,13 +2348,17 @@ export interface DeletedNote {
   sessionId: string;
   trashed: string | null;
   origin: Origin;
-  reason?: string | null;
+  reason: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A session was restored from the trash. Sent to every client. */
 export interface RestoredNote {
   session: SessionInfo;
   origin: Origin;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The client read too slowly, and its subscription was canceled. It subscribes again after `lastSeq` of `logId`. */
@@ -2186,6 +2366,8 @@ export interface LaggedNote {
   sessionId: string;
   logId: string;
   lastSeq: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -2200,7 +2382,9 @@ export interface CompactionNeededNote {
   tokens: number;
   contextWindow: number;
   reserveTokens: number;
-  summarizer: "client" | "command" | null;
+  summarizer: Summarizer | (string & {}) | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** `$/progress`: the progress of the request that was sent with this `workDoneToken`. */
@@ -2208,16 +2392,20 @@ export interface ProgressNote {
   /** 1 to 128 characters. */
   token: string | number;
   value: Progress;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** One step: `begin` once, `report` any number of times, `end` once. */
 export interface Progress {
-  kind: "begin" | "end" | "report";
+  kind: ProgressKind | (string & {});
   /** With `begin`. */
   title?: string | null;
   message?: string | null;
   percentage?: number | null;
   cancellable?: boolean | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** `initializationOptions.sessiond` of the LSP `initialize`: the identity and the options of the client. */
@@ -2234,15 +2422,22 @@ export interface InitializeOptions {
   token?: string | null;
   /** Only for an editor. Default `{}`. */
   lsp?: LspOptions;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The requests that the server may send to the client. */
 export interface ClientCapabilities {
   summarize?: SummarizeCapability | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The client answers `client/summarize`. It has no options at present. */
-export type SummarizeCapability = Record<string, never>;
+export interface SummarizeCapability {
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
 
 /** The annotations that an editor shows in session files. */
 export interface LspOptions {
@@ -2252,6 +2447,8 @@ export interface LspOptions {
   inlayHints?: boolean;
   /** Problems of the file. Default `true`. */
   diagnostics?: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** `capabilities.experimental.sessiond` of the response to `initialize`. */
@@ -2262,6 +2459,8 @@ export interface Handshake {
   clientId: string;
   methods: string[];
   limits: Limits;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The limits of the server. */
@@ -2272,9 +2471,11 @@ export interface Limits {
   /** Requests without a response; at this limit the server stops reading. */
   maxInFlight: number;
   /** Total size of their bodies, in bytes. */
-  maxBytesInFlight?: number | null;
+  maxBytesInFlight: number | null;
   /** Attached clients; a further one is refused with `overloaded`. */
-  maxClients?: number | null;
+  maxClients: number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -2284,7 +2485,7 @@ export interface Limits {
  * are present where they apply to the error.
  */
 export interface ErrorData {
-  kind: ErrorKind;
+  kind: string;
   retryable: boolean;
   /** The id that the error is about. */
   id?: string | null;
@@ -2317,6 +2518,8 @@ export interface ErrorData {
   dialect?: string | null;
   /** Of `foreignDialect`: the command that imports the file. */
   importCommand?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** One message of the conversation, in the agent's own format. */
@@ -2589,8 +2792,584 @@ export interface Draft {
   [field: string]: unknown;
 }
 
-/** The stable name of an error: match this, never the message. */
-export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalidParams" | "internal" | "notInitialized" | "cancelled" | "unauthenticated" | "sessionNotFound" | "entryNotFound" | "blobNotFound" | "leafConflict" | "idReused" | "alreadyExists" | "cursorExpired" | "sessionTrashed" | "nothingToCompact" | "tooLarge" | "foreignDialect" | "wouldBreakTree" | "invalidEntry" | "foreignWriter" | "readOnly" | "noSummarizer" | "summarizerFailed" | "unsupportedVersion" | "draining" | "overloaded" | "damaged" | "outcomeUnknown" | "unreachable" | "storageFull" | "storageFailed";
+/** What the response to an append waits for. */
+export type Durability =
+  /** the lines are on the disk: they survive a power cut. */
+  | "synced"
+  /** the lines are in the file: they survive the end of the daemon, and a sync follows within a second. */
+  | "written";
+
+/** The format of messages. */
+export type Format =
+  /** the agents' own format, as entries store it. */
+  | "agent"
+  /** messages of OpenAI's chat completions. */
+  | "openai"
+  /** messages of Anthropic's Messages API. */
+  | "anthropic"
+  /** contents of Google's Gemini API. */
+  | "google";
+
+/** Which entries of a tree are visible. */
+export type Filter =
+  /** all but settings and other entries that are not part of the conversation. */
+  | "default"
+  /** as `default`, without tool results. */
+  | "no-tools"
+  /** only the user's messages. */
+  | "user-only"
+  /** only entries with a label. */
+  | "labeled-only"
+  /** every entry. */
+  | "all";
+
+/** Why a session accepts no writes at present. */
+export type WriteBlockReason =
+  /** the header cannot be read. */
+  | "damaged"
+  /** the format is newer than version 3. */
+  | "newerVersion"
+  /** the file is not writable. */
+  | "permissionDenied"
+  /** the disk is read-only. */
+  | "readOnlyDisk"
+  /** the disk is full. */
+  | "diskFull"
+  /** the last write failed for another reason. */
+  | "failed"
+  /** the disk could not make the last writes durable, and could not store a new file. */
+  | "notSynced"
+  /** another program truncated, replaced or removed the file. */
+  | "replaced";
+
+/** The cause of a change. */
+export type OriginKind =
+  /** a request of a client. */
+  | "client"
+  /** another program wrote to the file. */
+  | "foreign"
+  /** the daemon itself, for example an automatic compaction. */
+  | "daemon";
+
+/** What an append does if the leaf is not the expected one. */
+export type OnConflict =
+  /** it fails with `leafConflict`. */
+  | "reject"
+  /** the entries become a sibling branch below the expected leaf. */
+  | "branch";
+
+/** What became of one entry of an append. */
+export type AppendStatus =
+  /** the entry was stored now. */
+  | "created"
+  /** the same entry is stored already. */
+  | "duplicate";
+
+/** Where the copied path of a fork ends. */
+export type ForkPosition =
+  /** at the entry, which is copied. */
+  | "at"
+  /** before the entry, which is not copied. */
+  | "before";
+
+/** The order of a list of sessions. */
+export type ListSort =
+  /** the most recently updated session first. */
+  | "updated"
+  /** the most recently created session first. */
+  | "created"
+  /** by title, in the order of its characters. */
+  | "title";
+
+/** The state of the last turn of a session. */
+export type Lifecycle =
+  /** the turn is complete. */
+  | "complete"
+  /** a prompt or a tool result has no answer, a tool call has no result, or the answer was cut at its length limit. */
+  | "interrupted"
+  /** a person aborted the turn. */
+  | "aborted"
+  /** the turn ended in an error. */
+  | "error"
+  /** there is no message. */
+  | "empty";
+
+/** The rule by which `session/continue` chose the session. */
+export type ContinueReason =
+  /** the terminal used it last in the folder. */
+  | "breadcrumb"
+  /** it is the most recently updated session of the folder that no other living terminal holds. */
+  | "recent"
+  /** it is new. */
+  | "created";
+
+/** A part of a session that `session/changed` reports. */
+export type SessionChange =
+  /** the title. */
+  | "title"
+  /** the tags. */
+  | "tags"
+  /** the labels of entries. */
+  | "labels"
+  /** the path of the file. */
+  | "path"
+  /** the folder that the session belongs to. */
+  | "cwd"
+  /** whether the session can be written. */
+  | "readOnly"
+  /** the reason why the session accepts no writes at present. */
+  | "writeBlock";
+
+/** How a subscription closes the gap since the position that the client knows. */
+export type ResumeMode =
+  /** the daemon sends the lines of the gap. */
+  | "replay"
+  /** the daemon sends no line of the gap, and the client reads the present state. */
+  | "snapshot";
+
+/** How messages are delimited on a connection. */
+export type Framing =
+  /** by a header with the length, as in LSP. */
+  | "content-length"
+  /** one message on each line. */
+  | "json-lines"
+  /** not at all: the client runs in the process of the daemon. */
+  | "memory";
+
+/** Whether an entry of the path is in the context. */
+export type Fate =
+  /** it is in the context as it is stored. */
+  | "in"
+  /** it is in the context in another form. */
+  | "changed"
+  /** it is not in the context. */
+  | "out";
+
+/** The origin of a summary. */
+export type SummarizedBy =
+  /** the request had the summary. */
+  | "given"
+  /** a client wrote it. */
+  | "client"
+  /** the configured command wrote it. */
+  | "command";
+
+/** What writes summaries for a session at present. */
+export type Summarizer =
+  /** a client that declared `summarize`. */
+  | "client"
+  /** the configured command. */
+  | "command";
+
+/** What a summary is for. */
+export type SummaryPurpose =
+  /** it replaces the older part of the context. */
+  | "compaction"
+  /** it describes the branch that the leaf leaves. */
+  | "branch";
+
+/** Why a session cannot be compacted now. */
+export type NoCutReason =
+  /** the leaf is a compaction. */
+  | "alreadyCompacted"
+  /** all entries are recent enough to stay. */
+  | "nothingToSummarize"
+  /** tool calls wait for their results. */
+  | "callsUnanswered";
+
+/** The severity of a finding of the doctor. */
+export type FindingSeverity =
+  /** damage, or a condition that prevents work. */
+  | "error"
+  /** a condition that may become an error. */
+  | "warning"
+  /** information only. */
+  | "note";
+
+/** A session format that can be imported. */
+export type Dialect =
+  /** the v3 format of pi and oh-my-pi, in which sessiond stores sessions. */
+  | "pi"
+  /** the v4 format of pi. */
+  | "pi4"
+  /** Operator's format. */
+  | "operator"
+  /** the format of go-sessions. */
+  | "go"
+  /** NOVA's working state. */
+  | "nova"
+  /** the transcripts of Claude Code. */
+  | "claude-code"
+  /** the rollouts of Codex. */
+  | "codex";
+
+/** A format that a session can be exported to. */
+export type ExportFormat =
+  /** the v3 format of pi and oh-my-pi. */
+  | "jsonl"
+  /** a transcript of one path. */
+  | "markdown"
+  /** a page with the whole tree. */
+  | "html"
+  /** Operator's format. */
+  | "operator"
+  /** the format of go-sessions. */
+  | "go"
+  /** NOVA's working state at one point. */
+  | "nova";
+
+/** What an import did with one file. */
+export type ImportStatus =
+  /** a new session has its content. */
+  | "created"
+  /** lines were added to the session of an earlier import. */
+  | "grown"
+  /** the file has no new lines. */
+  | "unchanged";
+
+/** The limit that a session exceeds. */
+export type CleanupLimit =
+  /** it is older than the maximum age. */
+  | "age"
+  /** more sessions than the maximum number are newer. */
+  | "count";
+
+/** Why a session that exceeds a limit stays. */
+export type SkipReason =
+  /** a client or a living terminal uses it. */
+  | "open"
+  /** it has labels. */
+  | "labeled"
+  /** it cannot be written. */
+  | "readOnly";
+
+/** A step of a long request. */
+export type ProgressKind =
+  /** the first step. */
+  | "begin"
+  /** a further step. */
+  | "report"
+  /** the last step. */
+  | "end";
+
+/** The stable name of an error. Clients match it, never the message. */
+export type ErrorKind =
+  /** The message is not JSON. */
+  | "parse"
+  /** The message is JSON, but no JSON-RPC 2.0 request, notification or reply. */
+  | "invalidRequest"
+  /** This daemon has no such method. */
+  | "methodNotFound"
+  /** A parameter is missing, unknown, of the wrong type or out of range; `path` says which. For an unknown one, `didYouMean` lists similar names. */
+  | "invalidParams"
+  /** A defect of the daemon. Nothing of the request was kept unless the message says so. */
+  | "internal"
+  /** An LSP request came before `initialize`. Methods of this document never answer so. */
+  | "notInitialized"
+  /** The client cancelled the request with `$/cancelRequest`. */
+  | "cancelled"
+  /** A client came over TCP and did not show the token in its first message. The daemon closes the connection. */
+  | "unauthenticated"
+  /** No session has this id or path. */
+  | "sessionNotFound"
+  /** The session was moved to the trash; `path` says where it is now. Nothing was written. */
+  | "sessionTrashed"
+  /** The session has no entry with this id. */
+  | "entryNotFound"
+  /** No blob has this hash. */
+  | "blobNotFound"
+  /** The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written. */
+  | "leafConflict"
+  /** The session already has an entry with this id and other content, or the `commandId` belongs to another request. Nothing was written. */
+  | "idReused"
+  /** There already is a session with this id, or another file of the same session is open. */
+  | "alreadyExists"
+  /** The cursor belongs to another query or to a state that is gone. */
+  | "cursorExpired"
+  /** A frame, an entry, a batch or a context has more than `limit` (it has `actual`). */
+  | "tooLarge"
+  /** The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written. */
+  | "nothingToCompact"
+  /** No client declared `summarize`, and no command is configured. Nothing was written. */
+  | "noSummarizer"
+  /** Whoever was to write the summary left, failed or wrote nothing. Nothing was changed. */
+  | "summarizerFailed"
+  /** The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path. */
+  | "wouldBreakTree"
+  /** A draft is no entry: not an object, without `type` or a field of its type, or with a bad id. */
+  | "invalidEntry"
+  /** Another program cut short, changed, replaced or removed the file while it was open. What is there is left as it is. */
+  | "foreignWriter"
+  /** The session cannot be written: its file is damaged, or may not be written; `writeBlock` of the session says which. */
+  | "readOnly"
+  /** Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can. */
+  | "unsupportedVersion"
+  /** The daemon is about to end and takes no more writes. */
+  | "draining"
+  /** Too many clients are attached, too much waits to be written or to be summarized, or too many files are open. Nothing of the request was kept. */
+  | "overloaded"
+  /** The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed. */
+  | "damaged"
+  /** The file is a session of another program: `dialect` names its format, `path` the file. Such files are imported, not opened, migrated or appended to. No byte was changed. */
+  | "foreignDialect"
+  /** The daemon ended before it answered: what was asked may have been carried out, or not. Only `sessiond attach` answers so. */
+  | "outcomeUnknown"
+  /** The daemon ended and cannot be started again; the message says why. Only `sessiond attach` answers so. */
+  | "unreachable"
+  /** The disk or the quota of the user is full. Nothing of the request was kept. */
+  | "storageFull"
+  /** The disk refused (`errno`). Nothing of the request was kept. */
+  | "storageFailed";
+
+/** The stable name of a problem in a session file. */
+export type ProblemKind =
+  /** The file has no byte, or only a title slot. Nothing can be written to it. */
+  | "emptyLog"
+  /** The first line is no session header. What entries there are can be read, nothing can be written. */
+  | "damagedHeader"
+  /** The line is not JSON. It is skipped, and stays as it is. */
+  | "damagedLine"
+  /** The line holds NUL bytes, as a power cut leaves them. It is skipped, and stays as it is. */
+  | "nulBytes"
+  /** The line is JSON, but no entry: no object, or one without a type or a usable id. */
+  | "notAnEntry"
+  /** The line holds bytes that are not UTF-8. They are read as U+FFFD, and stay as they are in the file. */
+  | "invalidUtf8"
+  /** The last line is cut short, as a crash leaves it. It is moved beside the file before the next append. */
+  | "tornTail"
+  /** The last append was cut short between its lines, and nobody was told that it is stored. What there is of it is moved beside the file before the next append. */
+  | "cutOffBatch"
+  /** `parentId` is neither text nor null. The entry is taken as a root. */
+  | "badParent"
+  /** The entry names itself as its parent. It is taken as a root. */
+  | "ownParent"
+  /** The parent that the entry names is not in the file. It is taken as a root. */
+  | "lostParent"
+  /** The entry is among its own ancestors. A path ends where it would begin again. */
+  | "parentLoop"
+  /** An earlier entry has the same id. The later one counts. */
+  | "sameId"
+  /** The `leaf` line names an entry that is not before it. The leaf stays where it was. */
+  | "lostLeaf"
+  /** There are more problems than are listed. */
+  | "moreProblems";
+
+/** The severity of a problem in a session file. */
+export type ProblemSeverity =
+  /** A part of the file is lost or unusable. */
+  | "error"
+  /** Nothing is lost. */
+  | "warning";
+
+/** The stable name of a finding of the doctor. */
+export type FindingKind =
+  /** The file has no byte, or only a title slot. Nothing can be written to it. */
+  | "emptyLog"
+  /** The first line is no session header. What entries there are can be read, nothing can be written. */
+  | "damagedHeader"
+  /** The line is not JSON. It is skipped, and stays as it is. */
+  | "damagedLine"
+  /** The line holds NUL bytes, as a power cut leaves them. It is skipped, and stays as it is. */
+  | "nulBytes"
+  /** The line is JSON, but no entry: no object, or one without a type or a usable id. */
+  | "notAnEntry"
+  /** The line holds bytes that are not UTF-8. They are read as U+FFFD, and stay as they are in the file. */
+  | "invalidUtf8"
+  /** The last line is cut short, as a crash leaves it. It is moved beside the file before the next append. */
+  | "tornTail"
+  /** The last append was cut short between its lines, and nobody was told that it is stored. What there is of it is moved beside the file before the next append. */
+  | "cutOffBatch"
+  /** `parentId` is neither text nor null. The entry is taken as a root. */
+  | "badParent"
+  /** The entry names itself as its parent. It is taken as a root. */
+  | "ownParent"
+  /** The parent that the entry names is not in the file. It is taken as a root. */
+  | "lostParent"
+  /** The entry is among its own ancestors. A path ends where it would begin again. */
+  | "parentLoop"
+  /** An earlier entry has the same id. The later one counts. */
+  | "sameId"
+  /** The `leaf` line names an entry that is not before it. The leaf stays where it was. */
+  | "lostLeaf"
+  /** There are more problems than are listed. */
+  | "moreProblems"
+  /** A file cannot be read. */
+  | "unreadable"
+  /** A session file may be read but not written. */
+  | "readOnlyFile"
+  /** Other users may read or write a file or a folder of sessiond. */
+  | "openToOthers"
+  /** Other users may have read the token that opens the TCP listener. */
+  | "exposedToken"
+  /** A file or a folder belongs to another user. */
+  | "foreignOwner"
+  /** A symbolic link lies where sessiond keeps its own files. It is not followed. */
+  | "symbolicLink"
+  /** A session file has a second name, so that another program may write to it under that. */
+  | "hardLink"
+  /** Something lies among the files of sessiond that is none of them. */
+  | "strangeFile"
+  /** A session file of another program lies where sessiond looks for sessions. It is neither listed nor opened. */
+  | "foreignDialect"
+  /** A session file of another program lies where sessiond looks for sessions, and its format has no importer. It is neither listed nor opened. */
+  | "unsupportedDialect"
+  /** Several files hold a session of the same id; an id leads to one of them only. */
+  | "sameSession"
+  /** A session without an answer is older than drafts are kept. */
+  | "staleDraft"
+  /** A torn tail or an original was kept beside a session that is not there any more. */
+  | "orphan"
+  /** A torn tail or an original was kept beside a session. */
+  | "kept"
+  /** A temporary file was left behind by a daemon that was killed. */
+  | "leftover"
+  /** Another program has a session file open for writing. */
+  | "openElsewhere"
+  /** An open session takes no appends now. */
+  | "writeBlocked"
+  /** A session in the trash has lost its note, so sessiond does not know where it was. */
+  | "noNote"
+  /** A session names a blob that is not there. */
+  | "missingBlob"
+  /** The bytes of a blob are not those that its name says. */
+  | "damagedBlob"
+  /** No session names some blobs. */
+  | "unnamedBlobs"
+  /** The index of sessions is damaged. Nothing is lost with it: it is made again from the sessions. */
+  | "damagedIndex"
+  /** The history of prompts is damaged. */
+  | "damagedHistory"
+  /** The journal of commands is damaged: a request that is repeated may be carried out again, unless a session records it. */
+  | "damagedCommands"
+  /** The file of a hold is damaged, so the session of that terminal may be given to another one. */
+  | "damagedHold"
+  /** The damaged file of a hold was put aside. Its terminal has another one. */
+  | "holdPutAside"
+  /** A database that was damaged was put aside. */
+  | "putAside"
+  /** The disk is nearly full. When it is, appends are refused until there is room. */
+  | "littleRoom"
+  /** A folder lies on a network filesystem, where locks and the durability of what is acknowledged depend on the server. */
+  | "networkDisk"
+  /** A folder lies in memory: what is in it does not survive a restart of the machine. */
+  | "volatileDisk"
+  /** A folder lies on a filesystem that is mounted read-only, as after an error of the disk. */
+  | "readOnlyDisk"
+  /** The system lets programs watch few files, so that what others write may be seen late (within a minute). */
+  | "fewWatches"
+  /** The daemon may open few files at a time, so that clients have to wait when many come. */
+  | "fewDescriptors"
+  /** The clock of the machine is wrong, or was when something was written: times and ages are, too. The order of entries does not depend on it. */
+  | "wrongClock"
+  /** The configuration cannot be used; no daemon starts with it. */
+  | "badConfig"
+  /** Another user can change the configuration, which may name a program to run; no daemon starts with it. */
+  | "unsafeConfig"
+  /** A file looks like the configuration, but the daemon reads another one. */
+  | "misplacedConfig"
+  /** A folder under [roots] cannot be listed. */
+  | "missingRoot"
+  /** The daemon has written errors to its log in the last day. */
+  | "errorsLogged"
+  /** The daemon has written warnings to its log in the last day. */
+  | "warningsLogged"
+  /** No daemon runs. */
+  | "notRunning"
+  /** The daemon is there, but does not answer. */
+  | "hung"
+  /** A daemon holds the lock, but nobody listens at its socket. */
+  | "unreachable"
+  /** A process that is not the daemon of endpoint.json holds the daemon's lock. */
+  | "lockHeldElsewhere"
+  /** The lock file of a running daemon was removed or replaced, so a second daemon could start. */
+  | "lockLost"
+  /** A process has been starting the daemon for some time; others wait for it. */
+  | "startHeld"
+  /** A daemon that was killed has left its socket behind. */
+  | "staleSocket"
+  /** endpoint.json tells of a daemon that does not run any more. */
+  | "staleEndpoint"
+  /** endpoint.json cannot be read; a running daemon writes it again within a minute. */
+  | "damagedEndpoint"
+  /** At the daemon's socket is something that is not a socket of yours. Nothing is sent to it. */
+  | "foreignSocket"
+  /** The usual path of the socket is too long for one, so it lies elsewhere. */
+  | "longSocketPath"
+  /** The daemon that runs is of another version than this command. */
+  | "otherVersion"
+  /** XDG_RUNTIME_DIR names a folder that cannot be used for the socket. */
+  | "runtimeFolder"
+  /** XDG_RUNTIME_DIR is not set, as in cron, su or a container. */
+  | "noRuntimeFolder"
+  /** A folder of sessiond cannot be used. */
+  | "badFolder"
+  /** systemd may end your processes, the daemon too, when you log out. Nothing acknowledged is lost with it. */
+  | "noLingering";
+
+/** Why an entry of the path is in the context or not. */
+export type ContextReason =
+  /** It is said as it is. */
+  | "said"
+  /** It is the compaction in force: its summary stands for what it compacted away. */
+  | "compaction"
+  /** The compaction in force keeps it. */
+  | "keptByCompaction"
+  /** It is part of the system prompt. */
+  | "systemPrompt"
+  /** A later context edit replaced its words. */
+  | "edited"
+  /** It is no message of a provider, so its words are told as the user's. */
+  | "asText"
+  /** It follows a message of the same role, and the provider wants the roles to alternate. */
+  | "joined"
+  /** A call has no result; one that says so stands for it. */
+  | "callClosed"
+  /** A call without a tool's name is left out. */
+  | "callLeftOut"
+  /** It is moved behind its call, as the provider wants it. */
+  | "resultMoved"
+  /** Its call is not in the context, so its words are told as the user's. */
+  | "resultWithoutCall"
+  /** Its thinking is left out: the provider would not take it back. */
+  | "thinkingLeftOut"
+  /** An image is left out that the provider would not take here; a note says so. */
+  | "imageLeftOut"
+  /** Its images stand in a message of the user: the provider takes none in a result. */
+  | "imageMoved"
+  /** The id of a call, or the name of its tool, was none that the provider takes. */
+  | "nameChanged"
+  /** It is the last word, and the provider takes no white space at the end of that. */
+  | "trimmed"
+  /** It changes settings, which the context tells beside the messages. */
+  | "settings"
+  /** Entries of its type are not for a model. */
+  | "notForModel"
+  /** The compaction in force stands for it. */
+  | "compactedAway"
+  /** A later compaction is in force. */
+  | "olderCompaction"
+  /** The context was reset after it. */
+  | "reset"
+  /** A later context edit leaves it out. */
+  | "editedOut"
+  /** The compaction in force brings the system prompt of its time. */
+  | "systemReplaced"
+  /** Its summary is empty. */
+  | "emptySummary"
+  /** It holds no message that can be read. */
+  | "notAMessage"
+  /** Its role is none that a provider knows. */
+  | "unknownRole"
+  /** Whoever ran the command has excluded it from the context. */
+  | "excluded"
+  /** It says nothing. */
+  | "empty"
+  /** The turn was aborted or ended in an error. */
+  | "abortedTurn"
+  /** Its call is in a turn that was aborted or ended in an error. */
+  | "resultOfAbortedTurn"
+  /** Its call has a result already. */
+  | "duplicateResult";
 
 /** Every request: what it takes, answers and may fail with. */
 export interface Requests {

@@ -75,8 +75,8 @@ def _call_back(around: EnvironmentReport) -> None:
     back = call_back(around)
     for number, found in enumerate(around.findings):
         if found.kind in _CALLS_BACK:
-            fix_error = None if back else "it cannot be asked"
-            around.findings[number] = msgspec.structs.replace(found, fixed=back, fix_error=fix_error)
+            fixError = None if back else "it cannot be asked"
+            around.findings[number] = msgspec.structs.replace(found, fixed=back, fix_error=fixError)
     if back:
         around.daemon = "answers"
 
@@ -113,9 +113,9 @@ def _here(around: EnvironmentReport, paths: list[str], *, fix: bool) -> dict[str
         pass
     findings = [it.finding for it in scope.found]
     if fix:
-        fix_error = "no daemon answers that could do it"
+        fixError = "no daemon answers that could do it"
         findings = [
-            msgspec.structs.replace(it, fixed=False, fix_error=fix_error) if it.fixable else it
+            msgspec.structs.replace(it, fixed=False, fix_error=fixError) if it.fixable else it
             for it in findings
         ]
     built: dict[str, Any] = msgspec.to_builtins(

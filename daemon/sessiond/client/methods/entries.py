@@ -50,7 +50,7 @@ class EntryMethods(AppendMethods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`,
                 `cursorExpired`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.EntriesParams(
             session_id=session_id,
@@ -91,7 +91,7 @@ class EntryMethods(AppendMethods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`,
                 `cursorExpired`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.PathParams(
             session_id=session_id,
@@ -141,7 +141,7 @@ class EntryMethods(AppendMethods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`,
                 `cursorExpired`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.TreeParams(
             session_id=session_id,
@@ -247,7 +247,7 @@ class EntryMethods(AppendMethods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`, `storageFull`,
                 `draining`, `idReused`, `entryNotFound`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.LabelParams(
             session_id=session_id,

@@ -37,7 +37,7 @@ class HistoryMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `idReused`, `storageFailed`, `draining`, or
                 one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.HistoryAddParams(
             prompt=prompt,
@@ -68,7 +68,7 @@ class HistoryMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, `storageFailed`, `draining`,
                 or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.HistoryRecentParams(
             cwd=cwd,
@@ -103,7 +103,7 @@ class HistoryMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, `storageFailed`, `draining`,
                 or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.HistorySearchParams(
             query=query,

@@ -41,7 +41,7 @@ class KeepingMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `alreadyExists`, `idReused`,
                 `storageFull`, `draining`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.DeleteParams(
             session_id=session_id,
@@ -77,7 +77,7 @@ class KeepingMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `alreadyExists`,
                 `idReused`, `damaged`, `storageFull`, `storageFailed`, `draining`, or one that every request
                 may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.RestoreParams(
             session_id=session_id,
@@ -118,7 +118,7 @@ class KeepingMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `idReused`, `storageFull`, `storageFailed`,
                 `draining`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.CleanupParams(
             max_age_seconds=max_age_seconds,
@@ -161,7 +161,7 @@ class KeepingMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `idReused`,
                 `storageFailed`, `draining`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.PurgeParams(
             session_id=session_id,
@@ -192,7 +192,7 @@ class KeepingMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, `storageFailed`, or one that
                 every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.TrashListParams(
             cursor=cursor,
@@ -228,7 +228,7 @@ class KeepingMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `idReused`, `storageFailed`, `draining`, or
                 one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         with self._link.watching(progress) as token:
             params = t.BlobCollectParams(

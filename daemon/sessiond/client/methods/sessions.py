@@ -52,7 +52,7 @@ class SessionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `alreadyExists`, `idReused`, `storageFull`,
                 `storageFailed`, `draining`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.CreateParams(
             cwd=cwd or str(Path.cwd()),
@@ -157,7 +157,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `idReused`, `draining`, or one
                 that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.ContinueParams(
             cwd=cwd or str(Path.cwd()),
@@ -205,7 +205,7 @@ class SessionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, or one that every request may
                 have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.ListParams(
             cwd=cwd,
@@ -296,7 +296,7 @@ class SessionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `cursorExpired`, `storageFailed`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.SearchParams(
             query=query,
@@ -330,7 +330,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, or one that every request may
                 have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.InfoParams(
             session_id=session_id,
@@ -357,7 +357,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one that
                 every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.StatsParams(
             session_id=session_id,
@@ -390,7 +390,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one that
                 every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.CompareParams(
             session_id=session_id,
@@ -437,7 +437,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`, `storageFull`,
                 `draining`, `idReused`, `entryNotFound`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.ForkParams(
             session_id=session_id,
@@ -477,7 +477,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`, `storageFull`,
                 `draining`, `idReused`, `alreadyExists`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.MoveParams(
             session_id=session_id,
@@ -511,7 +511,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`, `storageFull`,
                 `draining`, `idReused`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.RenameParams(
             session_id=session_id,
@@ -547,7 +547,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`, `storageFull`,
                 `draining`, `idReused`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.TagParams(
             session_id=session_id,
@@ -575,7 +575,7 @@ class SessionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `storageFull`, `storageFailed`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.FlushParams(
             session_id=session_id,

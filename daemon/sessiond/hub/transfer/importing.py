@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from sessiond.hub.errors import HubError, IncompatibleParams, refuse_unless_absolute
+from sessiond.hub.errors import HubError, IncompatibleParams
 from sessiond.hub.execution.child_process import ChildFailed
 from sessiond.hub.index.facts import bytes_of
 from sessiond.hub.session import drafts
@@ -121,7 +121,7 @@ class Imports:
         if path in run.ours and not await asyncio.to_thread(self._is_foreign, path):
             raise NotImported("it is a session of sessiond already")
         target = Target(run.params.cwd, self._sessions.takes_images)
-        found = await import_reading.read(path, run.params.format, run.titles, run.refs, target)
+        found = await import_reading.read(path, run.params.format, run.titles, frozenset(run.refs), target)
         if isinstance(found, NewSession):
             if self._sessions.cached(found.session_id) is None:
                 return await self._create(found, path, run)
@@ -253,10 +253,9 @@ def _named(params: t.ImportParams) -> list[str]:
     paths = [*([] if params.path is None else [params.path]), *(params.paths or [])]
     if not paths:
         raise IncompatibleParams("say what to import: path or paths")
-    for path in paths:
-        refuse_unless_absolute(path, "a path to import")
-    if params.cwd is not None:
-        refuse_unless_absolute(params.cwd, "cwd")
+    for path in [*paths, *([] if params.cwd is None else [params.cwd])]:
+        if not path.startswith("/") or "\0" in path:
+            raise IncompatibleParams(f"{path!r:.80} is not an absolute path")
     return paths
 
 

@@ -1,10 +1,21 @@
 """The params, results and notifications of the protocol.
 
-The docstring of a Params class documents its method. Field names are camelCase on the wire. A field that a result
-omits has its default value. Entries are sent exactly as they are stored (`Entry`), so clients receive fields that
-sessiond does not know unchanged.
+The docstring of a Params class documents its method. Field names are camelCase on the wire. The server sends every
+field of a result; a field of params that is absent has its default. Entries are sent exactly as they are stored
+(`Entry`), so clients receive fields that sessiond does not know unchanged.
 """
 
+from sessiond.protocol.enums import (
+    Dialect as Dialect,
+    Durability as Durability,
+    ExportFormat as ExportFormat,
+    Filter as Filter,
+    FindingSeverity as FindingSeverity,
+    Format as Format,
+    Lifecycle as Lifecycle,
+    SummarizedBy as SummarizedBy,
+    WriteBlockReason as WriteBlockReason,
+)
 from sessiond.protocol.types.blobs import (
     BlobCollectParams as BlobCollectParams,
     BlobCollectResult as BlobCollectResult,
@@ -32,7 +43,6 @@ from sessiond.protocol.types.compaction import (
     FileOperations as FileOperations,
     PrepareCompactionParams as PrepareCompactionParams,
     PrepareCompactionResult as PrepareCompactionResult,
-    SummarizedBy as SummarizedBy,
     SummarizeParams as SummarizeParams,
     SummarizeResult as SummarizeResult,
 )
@@ -46,12 +56,9 @@ from sessiond.protocol.types.doctor import (
     DoctorResult as DoctorResult,
     Examined as Examined,
     Finding as Finding,
-    FindingSeverity as FindingSeverity,
     Place as Place,
 )
 from sessiond.protocol.types.exchange import (
-    Dialect as Dialect,
-    ExportFormat as ExportFormat,
     ExportParams as ExportParams,
     ExportResult as ExportResult,
     ImportedSession as ImportedSession,
@@ -158,17 +165,15 @@ from sessiond.protocol.types.sessions import (
 from sessiond.protocol.types.shared import (
     After as After,
     Draft as Draft,
-    Durability as Durability,
     Entry as Entry,
     EntryId as EntryId,
-    Filter as Filter,
-    Format as Format,
     Json as Json,
     Limit as Limit,
     Message as Message,
     Origin as Origin,
     Problem as Problem,
     ProgressToken as ProgressToken,
+    Sent as Sent,
     Seq as Seq,
     SessionId as SessionId,
     SessionInfo as SessionInfo,
@@ -176,7 +181,6 @@ from sessiond.protocol.types.shared import (
     Tokens as Tokens,
     Wire as Wire,
     WriteBlock as WriteBlock,
-    WriteBlockReason as WriteBlockReason,
 )
 from sessiond.protocol.types.state import (
     Artifact as Artifact,

@@ -1,8 +1,11 @@
 """Move the leaf, with or without a summary of the branch that it leaves."""
 
+from typing import Annotated
+
 from msgspec import UNSET, UnsetType
 
-from sessiond.protocol.types.compaction import FileOperations, SummarizedBy
+from sessiond.protocol.enums import opened
+from sessiond.protocol.types.compaction import FileOperations
 from sessiond.protocol.types.shared import (
     CommandId,
     EntryId,
@@ -71,5 +74,5 @@ class BranchResult(Wire, frozen=True):
     entry_id: str | None
     previous_leaf_id: str | None
     summary: str | None
-    summarized_by: SummarizedBy | None
+    summarized_by: Annotated[str, opened("SummarizedBy")] | None
     duplicate: bool = False  # an earlier request with this `commandId` took effect

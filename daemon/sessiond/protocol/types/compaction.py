@@ -1,21 +1,21 @@
 """Compaction: its settings, a safe cut, the summary, and the request to a client to write one."""
 
-from typing import Literal
+from typing import Annotated
 
 from msgspec import UNSET, UnsetType
 
+from sessiond.protocol.enums import opened
 from sessiond.protocol.types.shared import (
     CommandId,
     EntryId,
     Json,
     Params,
     ProgressToken,
+    Sent,
     SessionId,
     Tokens,
     Wire,
 )
-
-SummarizedBy = Literal["given", "client", "command"]
 
 
 class CompactionSettings(Wire, frozen=True):
@@ -82,7 +82,7 @@ class PrepareCompactionResult(Wire, frozen=True):
 
     leaf_id: str | None
     needed: bool  # `tokensBefore` is above `contextWindow` less `reserveTokens`
-    reason: Literal["alreadyCompacted", "nothingToSummarize", "callsUnanswered"] | None
+    reason: Annotated[str, opened("NoCutReason")] | None
     first_kept_entry_id: str | None
     entries_to_summarize: list[str]  # in order; the beginning of a turn that is cut comes last
     turn_prefix: list[str]  # those of them that begin the turn whose rest stays
@@ -130,7 +130,7 @@ class CompactResult(Wire, frozen=True):
     previous_leaf_id: str | None
     first_kept_entry_id: str
     summary: str
-    summarized_by: SummarizedBy
+    summarized_by: Annotated[str, opened("SummarizedBy")]
     tokens_before: int
     tokens_after: int  # an estimate, including the summary
     duplicate: bool = False  # an earlier request with this `commandId` took effect
@@ -144,7 +144,7 @@ class SummarizeParams(Wire, frozen=True):
     """
 
     session_id: str
-    purpose: Literal["compaction", "branch"]
+    purpose: Annotated[str, opened("SummaryPurpose")]
     prompt: str
     entry_ids: list[str]  # the entries to summarize
     models: dict[str, str]  # role -> "provider/model" in force there
@@ -152,7 +152,7 @@ class SummarizeParams(Wire, frozen=True):
     work_done_token: ProgressToken
 
 
-class SummarizeResult(Wire, frozen=True):
+class SummarizeResult(Sent, frozen=True):
     """The summary. The other fields are stored with it."""
 
     summary: str

@@ -1,11 +1,12 @@
 """The context: the messages for a model, in a format, with explanations."""
 
-from typing import Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from sessiond.protocol.types.shared import EntryId, Format, Json, Message, Params, SessionId, Wire
+from sessiond.protocol.enums import Format, opened
+from sessiond.protocol.types.shared import EntryId, Json, Message, Params, SessionId, Wire
 
 
 class ContextParams(Params, frozen=True):
@@ -34,8 +35,8 @@ class Explained(Wire, frozen=True):
     entry_id: str
     type: str
     role: str | None
-    fate: Literal["in", "changed", "out"]
-    reason: str  # a stable word, such as `compactedAway`: see "Why an entry is in or out"
+    fate: Annotated[str, opened("Fate")]
+    reason: Annotated[str, opened("ContextReason")]  # see "Why an entry is in or out"
     because: str  # the reason as a sentence
     tokens: int  # estimated tokens in the context; 0 if the entry is out
     message: int | None
@@ -58,7 +59,7 @@ class ContextResult(Wire, frozen=True):
     mode_data: Json  # null without one
     configured_thinking_level: str | None
     service_tier: Json  # null without one
-    format: Format
+    format: Annotated[str, opened("Format")]
     system: Json  # what the provider takes beside the messages (`system`, `systemInstruction`), or null
     tokens: int  # the provider's count for the last answer, plus an estimate of what came after
     tokens_estimated: bool  # true if no provider count is valid: all of `tokens` is an estimate

@@ -1,13 +1,12 @@
 """The doctor: problems of sessions, of the daemon and of the machine, and repairs."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from sessiond.protocol.enums import opened
 from sessiond.protocol.types.shared import Params, ProgressToken, Wire
-
-FindingSeverity = Literal["error", "warning", "note"]
 
 
 class DoctorParams(Params, frozen=True):
@@ -36,8 +35,8 @@ class Place(Wire, frozen=True):
 class Finding(Wire, frozen=True):
     """One finding. An `error` is damage or prevents work; a `note` is information only."""
 
-    kind: str  # see the table of findings
-    severity: FindingSeverity
+    kind: Annotated[str, opened("FindingKind")]  # see the table of findings
+    severity: Annotated[str, opened("FindingSeverity")]
     what: str
     where: Place
     advice: str  # the next action

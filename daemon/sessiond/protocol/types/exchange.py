@@ -1,15 +1,11 @@
 """Import and export sessions of other programs."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType, field
 
+from sessiond.protocol.enums import Dialect, ExportFormat, opened
 from sessiond.protocol.types.shared import EntryId, Params, ProgressToken, SessionId, Wire
-
-Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex"]
-"""The session formats that can be imported. `pi` is the home format, also of oh-my-pi."""
-
-ExportFormat = Literal["jsonl", "markdown", "html", "operator", "go", "nova"]
 
 Path = Annotated[str, Meta(min_length=1, max_length=4096)]
 
@@ -45,9 +41,9 @@ class ImportedSession(Wire, frozen=True):
     """
 
     path: str
-    format: Dialect
+    format: Annotated[str, opened("Dialect")]
     session_id: str
-    status: Literal["created", "grown", "unchanged"]
+    status: Annotated[str, opened("ImportStatus")]
     title: str | None
     draft: bool  # true if it has no answer: it is not listed by default
     added: int  # number of entries
@@ -113,7 +109,7 @@ class Loss(Wire, frozen=True):
 class ExportResult(Wire, frozen=True):
     """The output. `carried` counts entries that are included in a form that their program does not read."""
 
-    format: str
+    format: Annotated[str, opened("ExportFormat")]
     text: str | None  # only without `path`
     path: str | None
     size_bytes: int

@@ -6,20 +6,20 @@ import msgspec
 from msgspec import Meta
 
 from sessiond.protocol import versions
-from sessiond.protocol.types.shared import Terminal, Wire
+from sessiond.protocol.types.shared import Sent, Terminal, Wire
 
 
-class SummarizeCapability(Wire, frozen=True):
+class SummarizeCapability(Sent, frozen=True):
     """The client answers `client/summarize`. It has no options at present."""
 
 
-class ClientCapabilities(Wire, frozen=True):
+class ClientCapabilities(Sent, frozen=True):
     """The requests that the server may send to the client."""
 
     summarize: SummarizeCapability | None = None
 
 
-class LspOptions(Wire, frozen=True):
+class LspOptions(Sent, frozen=True):
     """The annotations that an editor shows in session files."""
 
     code_lens: bool = False  # "branch here", "fork here" above each user message
@@ -27,7 +27,7 @@ class LspOptions(Wire, frozen=True):
     diagnostics: bool = True  # problems of the file
 
 
-class InitializeOptions(Wire, frozen=True):
+class InitializeOptions(Sent, frozen=True):
     """`initializationOptions.sessiond` of the LSP `initialize`: the identity and the options of the client."""
 
     protocol_versions: list[int] = msgspec.field(default_factory=versions.spoken)

@@ -1,9 +1,10 @@
 """Delete, clean up, restore and purge sessions, and list the trash."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
+from sessiond.protocol.enums import opened
 from sessiond.protocol.types.sessions import ListedSession
 from sessiond.protocol.types.shared import CommandId, Limit, Params, SessionId, Wire
 
@@ -119,7 +120,7 @@ class CleanedSession(Wire, frozen=True):
     """A session that was moved to the trash, or would be: for its age, or because `maxSessions` are newer."""
 
     session: ListedSession
-    ground: Literal["age", "count"]
+    ground: Annotated[str, opened("CleanupLimit")]
     trashed: str | None  # null in a dry run
 
 
@@ -127,8 +128,8 @@ class SparedSession(Wire, frozen=True):
     """A session that exceeds a limit, and the reason why it stays."""
 
     session: ListedSession
-    ground: Literal["age", "count"]
-    because: Literal["open", "labeled", "readOnly"]
+    ground: Annotated[str, opened("CleanupLimit")]
+    because: Annotated[str, opened("SkipReason")]
 
 
 class CleanupResult(Wire, frozen=True):

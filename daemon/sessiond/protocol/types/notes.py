@@ -1,7 +1,8 @@
 """The notifications that the daemon sends."""
 
-from typing import Literal
+from typing import Annotated
 
+from sessiond.protocol.enums import opened
 from sessiond.protocol.types.shared import Entry, Origin, SessionInfo, Wire
 
 
@@ -43,7 +44,7 @@ class ChangedNote(Wire, frozen=True):
     """The title, tags, labels, path, folder or write block (`writeBlock`) of a session changed."""
 
     session: SessionInfo
-    changed: list[Literal["title", "tags", "labels", "path", "cwd", "readOnly", "writeBlock"]]
+    changed: list[Annotated[str, opened("SessionChange")]]
     origin: Origin
 
 
@@ -75,7 +76,7 @@ class CompactionNeededNote(Wire, frozen=True):
     tokens: int
     context_window: int
     reserve_tokens: int
-    summarizer: Literal["client", "command"] | None
+    summarizer: Annotated[str, opened("Summarizer")] | None
 
 
 class LaggedNote(Wire, frozen=True):

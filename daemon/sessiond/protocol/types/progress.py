@@ -1,14 +1,15 @@
 """Progress of long requests, as in LSP: `$/progress` with the token of the request."""
 
-from typing import Literal
+from typing import Annotated
 
-from sessiond.protocol.types.shared import ProgressToken, Wire
+from sessiond.protocol.enums import opened
+from sessiond.protocol.types.shared import ProgressToken, Sent, Wire
 
 
-class Progress(Wire, frozen=True):
+class Progress(Sent, frozen=True):
     """One step: `begin` once, `report` any number of times, `end` once."""
 
-    kind: Literal["begin", "report", "end"]
+    kind: Annotated[str, opened("ProgressKind")]
     title: str | None = None  # with `begin`
     message: str | None = None
     percentage: int | None = None

@@ -1,10 +1,11 @@
 """Requests about the daemon: status, clients, stop, drain, authenticate."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from sessiond.protocol.enums import opened
 from sessiond.protocol.types.shared import Params, Terminal, Wire, WriteBlock
 
 
@@ -57,7 +58,7 @@ class ClientInfo(Wire, frozen=True):
     name: str | None
     version: str | None
     connected_at: str
-    framing: Literal["content-length", "json-lines", "memory"]
+    framing: Annotated[str, opened("Framing")]
     sessions: list[str]
     subscriptions: list[str]
     queued_bytes: int

@@ -1,10 +1,11 @@
 """Create, open, close, continue, list, resolve, inspect, fork and move sessions."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from sessiond.protocol.enums import ForkPosition, ListSort, opened
 from sessiond.protocol.types.shared import (
     CommandId,
     EntryId,
@@ -98,7 +99,7 @@ class ContinueParams(Params, frozen=True):
 class Because(Wire, frozen=True):
     """The rule by which `session/continue` chose this session."""
 
-    rule: Literal["breadcrumb", "recent", "created"]
+    rule: Annotated[str, opened("ContinueReason")]
     message: str
 
 
@@ -133,7 +134,7 @@ class ListParams(Params, frozen=True):
     all: bool = False  # sessions of all folders, regardless of `cwd`
     tags: list[str] | None = None  # only sessions with all of these tags
     query: str | None = None  # only sessions whose id, title, first prompt or cwd contains this text
-    sort: Literal["updated", "created", "title"] = "updated"  # the order: by time or title
+    sort: ListSort = "updated"  # the order: by time or title
     cursor: str | None = None  # from an earlier result; default: the first page
     limit: Limit = 50  # maximum number of sessions per page
     drafts: bool = False  # also list draft sessions
@@ -148,7 +149,7 @@ class ListedSession(SessionInfo, frozen=True, kw_only=True):
     for the next turn, as `provider/id`.
     """
 
-    lifecycle: Literal["complete", "interrupted", "aborted", "error", "empty"]
+    lifecycle: Annotated[str, opened("Lifecycle")]
     model: str | None
 
 
@@ -212,7 +213,7 @@ class ForkParams(Params, frozen=True):
     session_id: SessionId | None = None  # the full id of the source; this or `path`
     path: str | None = None  # the absolute path of the source's file
     leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the source's leaf
-    position: Literal["at", "before"] = "at"  # `before` excludes that entry itself
+    position: ForkPosition = "at"  # `before` excludes that entry itself
     whole: bool = False  # copy all branches instead of one path
     cwd: str | None = None  # the folder of the new session; default: the folder of the source
     title: str | None = None  # the title of the new session

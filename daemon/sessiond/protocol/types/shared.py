@@ -1,11 +1,11 @@
 """The types that several methods share, and the base classes of all messages."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Raw
 
-from sessiond.session.tree.problems import ProblemKind, Severity
+from sessiond.protocol.enums import opened
 
 SessionId = Annotated[str, Meta(min_length=1, max_length=128)]
 EntryId = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -34,42 +34,31 @@ Message = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
 
 Json = Annotated[Raw, Meta(extra_json_schema={})]
 
-Durability = Literal["synced", "written"]
-Format = Literal["agent", "openai", "anthropic", "google"]
-Filter = Literal["default", "no-tools", "user-only", "labeled-only", "all"]
+
+class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The base of all types on the wire. The server sends every field; a client ignores fields that it does not know.
+
+    A field whose default is `UNSET` is the exception: it is absent where it does not apply, because its value may be
+    any JSON.
+    """
 
 
-class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The base of all types on the wire. A client ignores fields that it does not know."""
+class Sent(Wire, frozen=True, omit_defaults=True):
+    """The base of what clients send besides params. An absent field has its default."""
 
 
-class Params(Wire, frozen=True, forbid_unknown_fields=True):
+class Params(Sent, frozen=True, forbid_unknown_fields=True):
     """The base of request params, and of the objects in them. The server rejects fields that it does not know."""
-
-
-WriteBlockReason = Literal[
-    "damaged",
-    "newerVersion",
-    "permissionDenied",
-    "readOnlyDisk",
-    "diskFull",
-    "failed",
-    "notSynced",
-    "replaced",
-]
 
 
 class WriteBlock(Wire, frozen=True):
     """The reason why a session accepts no writes at present.
 
-    `damaged`: the header cannot be read. `newerVersion`: the format is newer than version 3. `permissionDenied`: the
-    file is not writable. `readOnlyDisk`, `diskFull`, `failed`: the error of the last write. `notSynced`: the disk
-    could not make the last writes durable, and could not store a new file. `replaced`: another program truncated,
-    replaced or removed the file. All reasons except `damaged` and `newerVersion` end without a restart when their
-    cause is gone. A client may try a write at any time.
+    All reasons except `damaged` and `newerVersion` end without a restart when their cause is gone. A client may try a
+    write at any time.
     """
 
-    reason: WriteBlockReason
+    reason: Annotated[str, opened("WriteBlockReason")]
     message: str
     since: str  # ISO 8601, UTC
 
@@ -102,14 +91,14 @@ class SessionInfo(Wire, frozen=True):
 class Problem(Wire, frozen=True):
     """A part of a session file that could not be read as it is. The bytes of the file are unchanged."""
 
-    kind: ProblemKind  # the stable name to match: see "Damage"
+    kind: Annotated[str, opened("ProblemKind")]  # see "Damage"
     line: int  # physical line, 1-based
     byte_offset: int  # offset of the line's first byte
     reason: str  # a sentence about this line
-    severity: Severity = "error"
+    severity: Annotated[str, opened("ProblemSeverity")] = "error"
 
 
-class Terminal(Wire, frozen=True):
+class Terminal(Sent, frozen=True):
     """The terminal in which a client runs. Breadcrumbs and holds belong to a terminal.
 
     `id` is computed by the recipe under "The identity of a terminal". `pid` is the first process of the terminal: its
@@ -126,7 +115,7 @@ class Terminal(Wire, frozen=True):
 class Origin(Wire, frozen=True):
     """The cause of a change: a client, another program that wrote to the file (`foreign`), or the daemon."""
 
-    kind: Literal["client", "foreign", "daemon"]
+    kind: Annotated[str, opened("OriginKind")]
     client_id: str | None = None
 
 

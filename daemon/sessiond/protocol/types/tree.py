@@ -1,19 +1,17 @@
 """Append, read entries, paths and trees; label, rename, tag."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from sessiond.protocol.enums import Durability, Filter, Format, OnConflict, opened
 from sessiond.protocol.types.shared import (
     After,
     CommandId,
     Draft,
-    Durability,
     Entry,
     EntryId,
-    Filter,
-    Format,
     Limit,
     Params,
     SessionId,
@@ -41,7 +39,7 @@ class AppendParams(Params, frozen=True):
     format: Format = "agent"  # the format of the messages in `entries`
     parent_id: EntryId | UnsetType | None = UNSET  # null makes the first entry a root
     expected_leaf: EntryId | UnsetType | None = UNSET  # the leaf that the client knows
-    on_conflict: Literal["reject", "branch"] = "reject"  # `branch` appends in spite of a conflict
+    on_conflict: OnConflict = "reject"  # `branch` appends in spite of a conflict
     advance: bool = True  # move the session's leaf to the last entry
     durability: Durability = "synced"  # what the response waits for
 
@@ -51,7 +49,7 @@ class Appended(Wire, frozen=True):
 
     id: str
     seq: int
-    status: Literal["created", "duplicate"]
+    status: Annotated[str, opened("AppendStatus")]
 
 
 class AppendResult(Wire, frozen=True):

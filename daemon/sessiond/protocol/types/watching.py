@@ -1,7 +1,8 @@
 """Subscribe, unsubscribe and flush."""
 
-from typing import Literal
+from typing import Annotated
 
+from sessiond.protocol.enums import opened
 from sessiond.protocol.types.shared import After, Params, SessionId, SessionInfo, Wire
 
 
@@ -20,7 +21,7 @@ class SubscribeParams(Params, frozen=True):
 class SubscribeResult(Wire, frozen=True):
     """How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`, of `logId`."""
 
-    mode: Literal["replay", "snapshot"]
+    mode: Annotated[str, opened("ResumeMode")]
     log_id: str
     from_seq: int
     to_seq: int

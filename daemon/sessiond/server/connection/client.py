@@ -353,7 +353,7 @@ class Client(Handler[Connection]):
         sessions = self.hub.open_sessions()
         return t.ClientInfo(
             client_id=self.client_id, name=self.name, version=self.version, connected_at=self.connected_at,
-            framing=self._framing or self.connection.mode,  # type: ignore[arg-type]
+            framing=self._framing or self.connection.mode,
             sessions=[live.session_id for live in sessions if self.client_id in live.holders],
             subscriptions=[live.session_id for live in sessions if self.client_id in live.subscribers],
             queued_bytes=self.queued_bytes, terminal=self.terminal, summarizes=self.summarizes,

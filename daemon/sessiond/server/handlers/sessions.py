@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from sessiond.hub.creation import ForkedSession
-from sessiond.hub.errors import refuse_unless_absolute
+from sessiond.hub.new_sessions import refuse_unless_absolute
+from sessiond.hub.session.blob_resolution import missing_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
@@ -69,7 +69,7 @@ async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
 
 
 async def move(client: Client, params: t.MoveParams) -> t.SessionResult:
-    refuse_unless_absolute(params.cwd, "cwd")
+    refuse_unless_absolute(params.cwd, "cwd is not an absolute path")
     return await client.hub.keeping.move(params, client.origin)
 
 
@@ -92,12 +92,13 @@ def fork(client: Client, params: t.ForkParams) -> Unopened | Coroutine[Any, Any,
     return _forked(client, client.hub.making.fork(params, find))
 
 
-async def _new(make: Callable[[], Awaitable[ForkedSession]]) -> tuple[ForkedSession, bool]:
+async def _new(make: Callable[[], Awaitable[LiveSession]]) -> tuple[LiveSession, bool]:
     return await make(), False
 
 
-async def _forked(client: Client, made: Awaitable[tuple[ForkedSession, bool]]) -> t.SessionResult:
-    (live, missing), duplicate = await made
+async def _forked(client: Client, made: Awaitable[tuple[LiveSession, bool]]) -> t.SessionResult:
+    live, duplicate = await made
+    missing = await missing_of(live)
     await _hold(client, live, client.terminal)
     if not duplicate:
         client.server.tell_created_soon(live, client.origin)

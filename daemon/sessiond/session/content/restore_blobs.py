@@ -40,7 +40,16 @@ def put_back(entry: bytes, find: Find) -> bytes:
         find: Returns the bytes of a blob.
 
     """
-    return _restored(entry, find, _whole)
+    if not names_blobs(entry):
+        return entry
+    try:
+        return _whole(entry, find)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:
+        return _whole(lines.well_formed(entry), find)
+    except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):
+        return entry
 
 
 def put_back_images(entry: bytes, find: Find) -> bytes:
@@ -53,7 +62,16 @@ def put_back_images(entry: bytes, find: Find) -> bytes:
         find: Returns the bytes of a blob.
 
     """
-    return _restored(entry, find, _with_images)
+    if not names_blobs(entry):
+        return entry
+    try:
+        return _with_images(entry, find)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:
+        return _with_images(lines.well_formed(entry), find)
+    except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):
+        return entry
 
 
 def wanted(entry: bytes) -> list[str]:
@@ -99,20 +117,6 @@ def put_back_into_message(message: bytes, cuts: dict[str, str], find: Find) -> b
     except (msgspec.DecodeError, RecursionError):
         return message
     return message if changed is None else bytes(changed)
-
-
-def _restored(entry: bytes, find: Find, restore: Callable[[bytes, Find], bytes]) -> bytes:
-    """Return what `restore` makes of an entry, or of its well-formed text; the entry if both cannot be decoded."""
-    if not names_blobs(entry):
-        return entry
-    try:
-        return restore(entry, find)
-    except (msgspec.DecodeError, RecursionError):
-        pass
-    try:
-        return restore(lines.well_formed(entry), find)
-    except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):
-        return entry
 
 
 def _whole(entry: bytes, find: Find) -> bytes:

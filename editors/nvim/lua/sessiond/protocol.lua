@@ -31,8 +31,8 @@
 ---@class (exact) sessiond.SessionResult
 ---@field session sessiond.SessionInfo
 ---@field problems sessiond.Problem[]
----@field duplicate? boolean An earlier request with this `commandId` took effect. Default `false`.
----@field missingBlobs? string[] Of a fork: references without a blob. Default `[]`.
+---@field duplicate boolean An earlier request with this `commandId` took effect.
+---@field missingBlobs string[] Of a fork: references without a blob.
 
 ---The summary of a session that a picker shows.
 ---@class (exact) sessiond.SessionInfo
@@ -52,30 +52,27 @@
 ---@field parentSession? string
 ---@field draft boolean True for a draft session: no assistant message yet, not listed by default.
 ---@field readOnly boolean
----@field ephemeral? boolean True for a session that is kept in memory only. Default `false`.
----@field problems? integer The number of problems in the file. Default `0`.
+---@field ephemeral boolean True for a session that is kept in memory only.
+---@field problems integer The number of problems in the file.
 ---@field writeBlock? sessiond.WriteBlock Only for an open session.
 ---@field logId? string The log of `seq`, see "Positions"; absent in lists.
 
 ---The reason why a session accepts no writes at present.
 ---
----`damaged`: the header cannot be read. `newerVersion`: the format is newer than version 3. `permissionDenied`: the
----file is not writable. `readOnlyDisk`, `diskFull`, `failed`: the error of the last write. `notSynced`: the disk
----could not make the last writes durable, and could not store a new file. `replaced`: another program truncated,
----replaced or removed the file. All reasons except `damaged` and `newerVersion` end without a restart when their
----cause is gone. A client may try a write at any time.
+---All reasons except `damaged` and `newerVersion` end without a restart when their cause is gone. A client may try a
+---write at any time.
 ---@class (exact) sessiond.WriteBlock
----@field reason "damaged"|"diskFull"|"failed"|"newerVersion"|"notSynced"|"permissionDenied"|"readOnlyDisk"|"replaced"
+---@field reason sessiond.WriteBlockReason|string
 ---@field message string
 ---@field since string ISO 8601, UTC.
 
 ---A part of a session file that could not be read as it is. The bytes of the file are unchanged.
 ---@class (exact) sessiond.Problem
----@field kind "badParent"|"cutOffBatch"|"damagedHeader"|"damagedLine"|"emptyLog"|"invalidUtf8"|"lostLeaf"|"lostParent"|"moreProblems"|"notAnEntry"|"nulBytes"|"ownParent"|"parentLoop"|"sameId"|"tornTail" The stable name to match: see "Damage".
+---@field kind sessiond.ProblemKind|string See "Damage".
 ---@field line integer Physical line, 1-based.
 ---@field byteOffset integer Offset of the line's first byte.
 ---@field reason string A sentence about this line.
----@field severity? "error"|"warning" Default `"error"`.
+---@field severity sessiond.ProblemSeverity|string
 
 ---Open a session by id or by path, and subscribe to it.
 ---
@@ -118,11 +115,11 @@
 ---@field created boolean
 ---@field problems sessiond.Problem[]
 ---@field former sessiond.FormerFolder[]
----@field duplicate? boolean An earlier request with this `commandId` took effect. Default `false`.
+---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---The rule by which `session/continue` chose this session.
 ---@class (exact) sessiond.Because
----@field rule "breadcrumb"|"created"|"recent"
+---@field rule sessiond.ContinueReason|string
 ---@field message string
 
 ---A folder that no longer exists and to which sessions belong. `session/move` assigns them to another folder.
@@ -141,7 +138,7 @@
 ---@field all? boolean Sessions of all folders, regardless of `cwd`. Default `false`.
 ---@field tags? string[] Only sessions with all of these tags.
 ---@field query? string Only sessions whose id, title, first prompt or cwd contains this text.
----@field sort? "created"|"title"|"updated" The order: by time or title. Default `"updated"`.
+---@field sort? sessiond.ListSort The order: by time or title. Default `"updated"`.
 ---@field cursor? string From an earlier result; default: the first page.
 ---@field limit? integer Maximum number of sessions per page. 1 to 10000. Default `50`.
 ---@field drafts? boolean Also list draft sessions. Default `false`.
@@ -180,11 +177,11 @@
 ---@field parentSession? string
 ---@field draft boolean
 ---@field readOnly boolean
----@field ephemeral? boolean Default `false`.
----@field problems? integer Default `0`.
+---@field ephemeral boolean
+---@field problems integer
 ---@field writeBlock? sessiond.WriteBlock
 ---@field logId? string
----@field lifecycle "aborted"|"complete"|"empty"|"error"|"interrupted"
+---@field lifecycle sessiond.Lifecycle|string
 ---@field model? string
 
 ---A session file that could not be read for the list or the search.
@@ -350,12 +347,12 @@
 ---@class (exact) sessiond.AppendParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field entries sessiond.Draft[] In log order. 1 to 10000 items.
----@field format? "agent"|"anthropic"|"google"|"openai" The format of the messages in `entries`. Default `"agent"`.
+---@field format? sessiond.Format The format of the messages in `entries`. Default `"agent"`.
 ---@field parentId? string|vim.NIL Null makes the first entry a root. 1 to 64 characters.
 ---@field expectedLeaf? string|vim.NIL The leaf that the client knows. 1 to 64 characters.
----@field onConflict? "branch"|"reject" `branch` appends in spite of a conflict. Default `"reject"`.
+---@field onConflict? sessiond.OnConflict `branch` appends in spite of a conflict. Default `"reject"`.
 ---@field advance? boolean Move the session's leaf to the last entry. Default `true`.
----@field durability? "synced"|"written" What the response waits for. Default `"synced"`.
+---@field durability? sessiond.Durability What the response waits for. Default `"synced"`.
 
 ---The leaf and the last line after the append.
 ---@class (exact) sessiond.AppendResult
@@ -369,7 +366,7 @@
 ---@class (exact) sessiond.Appended
 ---@field id string
 ---@field seq integer
----@field status "created"|"duplicate"
+---@field status sessiond.AppendStatus|string
 
 ---Read entries in log order: after a position, around an entry, or exactly the given ids.
 ---
@@ -397,7 +394,7 @@
 ---@field entries sessiond.Entry[]
 ---@field seqs integer[]
 ---@field nextCursor? string
----@field missingBlobs? string[] Default `[]`.
+---@field missingBlobs string[]
 
 ---Read the entries from the root to `leafId` (default: the session's leaf), root first.
 ---@class (exact) sessiond.PathParams
@@ -414,7 +411,7 @@
 ---`around`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
 ---@class (exact) sessiond.TreeParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
----@field filter? "all"|"default"|"labeled-only"|"no-tools"|"user-only" Which rows are visible. Default `"default"`.
+---@field filter? sessiond.Filter Which rows are visible. Default `"default"`.
 ---@field query? string Only rows with all of these words.
 ---@field rootId? string Only this entry and its descendants. 1 to 64 characters.
 ---@field around? string The entry in the middle of the page. 1 to 64 characters.
@@ -432,10 +429,10 @@
 ---@field leafId? string
 ---@field total integer Entries in the session, visible or not.
 ---@field nextCursor? string
----@field shown? integer Rows of the whole view. Default `0`.
----@field before? integer Rows of the view before this page. Default `0`.
----@field bars? boolean[] Default `[]`.
----@field above? sessiond.TreeNode[] Default `[]`.
+---@field shown integer Rows of the whole view.
+---@field before integer Rows of the view before this page.
+---@field bars boolean[]
+---@field above sessiond.TreeNode[]
 
 ---One visible row of the tree.
 ---@class (exact) sessiond.TreeNode
@@ -493,7 +490,7 @@
 ---@field createdAt string
 ---@field figures sessiond.PageFigures
 ---@field title? string
----@field tags? string[] Default `[]`.
+---@field tags string[]
 ---@field parentSession? string
 ---@field leafId? string
 
@@ -519,7 +516,7 @@
 ---@field role? string
 ---@field timestamp? string
 ---@field label? string
----@field facts? string[] Model, tokens, cost, stop reason. Default `[]`.
+---@field facts string[] Model, tokens, cost, stop reason.
 ---@field body? string
 
 ---A change of an earlier row: its label now, null for none, and the filters that show it.
@@ -550,7 +547,7 @@
 ---@class (exact) sessiond.ContextParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
----@field format? "agent"|"anthropic"|"google"|"openai" The format of the messages. Default `"agent"`.
+---@field format? sessiond.Format The format of the messages. Default `"agent"`.
 ---@field explain? boolean Explain for every entry of the path why it is in the context or not. Default `false`.
 ---@field resolveBlobs? boolean Restore images and cut texts from their blobs. Default `true`.
 
@@ -569,12 +566,12 @@
 ---@field modeData any Null without one.
 ---@field configuredThinkingLevel? string
 ---@field serviceTier any Null without one.
----@field format "agent"|"anthropic"|"google"|"openai"
+---@field format sessiond.Format|string
 ---@field system any What the provider takes beside the messages (`system`, `systemInstruction`), or null.
 ---@field tokens integer The provider's count for the last answer, plus an estimate of what came after.
 ---@field tokensEstimated boolean True if no provider count is valid: all of `tokens` is an estimate.
 ---@field explanation? sessiond.Explained[]
----@field missingBlobs? string[] Default `[]`.
+---@field missingBlobs string[]
 
 ---The fate of one entry of the path, and the reason.
 ---
@@ -583,8 +580,8 @@
 ---@field entryId string
 ---@field type string
 ---@field role? string
----@field fate "changed"|"in"|"out"
----@field reason string A stable word, such as `compactedAway`: see "Why an entry is in or out".
+---@field fate sessiond.Fate|string
+---@field reason sessiond.ContextReason|string See "Why an entry is in or out".
 ---@field because string The reason as a sentence.
 ---@field tokens integer Estimated tokens in the context; 0 if the entry is out.
 ---@field message? integer
@@ -610,7 +607,7 @@
 ---@class (exact) sessiond.PrepareCompactionResult
 ---@field leafId? string
 ---@field needed boolean `tokensBefore` is above `contextWindow` less `reserveTokens`.
----@field reason? "alreadyCompacted"|"callsUnanswered"|"nothingToSummarize"
+---@field reason? sessiond.NoCutReason|string
 ---@field firstKeptEntryId? string
 ---@field entriesToSummarize string[] In order; the beginning of a turn that is cut comes last.
 ---@field turnPrefix string[] Those of them that begin the turn whose rest stays.
@@ -665,10 +662,10 @@
 ---@field previousLeafId? string
 ---@field firstKeptEntryId string
 ---@field summary string
----@field summarizedBy "client"|"command"|"given"
+---@field summarizedBy sessiond.SummarizedBy|string
 ---@field tokensBefore integer
 ---@field tokensAfter integer An estimate, including the summary.
----@field duplicate? boolean An earlier request with this `commandId` took effect. Default `false`.
+---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Set, for one session, when it is compacted automatically. Null restores the configuration.
 ---
@@ -684,7 +681,7 @@
 ---@field entryId? string
 ---@field logId string
 ---@field seq integer The seq of that line; of the last line if nothing was changed.
----@field duplicate? boolean An earlier request with this `commandId` took effect. Default `false`.
+---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Return what moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
 ---
@@ -733,8 +730,8 @@
 ---@field entryId? string
 ---@field previousLeafId? string
 ---@field summary? string
----@field summarizedBy? "client"|"command"|"given"
----@field duplicate? boolean An earlier request with this `commandId` took effect. Default `false`.
+---@field summarizedBy? sessiond.SummarizedBy|string
+---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Copy the path to an entry into a new session, and open the new session.
 ---
@@ -745,7 +742,7 @@
 ---@field sessionId? string The full id of the source; this or `path`. 1 to 128 characters.
 ---@field path? string The absolute path of the source's file.
 ---@field leafId? string|vim.NIL The end of the path; default: the source's leaf. 1 to 64 characters.
----@field position? "at"|"before" `before` excludes that entry itself. Default `"at"`.
+---@field position? sessiond.ForkPosition `before` excludes that entry itself. Default `"at"`.
 ---@field whole? boolean Copy all branches instead of one path. Default `false`.
 ---@field cwd? string The folder of the new session; default: the folder of the source.
 ---@field title? string The title of the new session.
@@ -760,7 +757,7 @@
 ---@class (exact) sessiond.ImportParams
 ---@field path? string An absolute path of a file or a folder; this or `paths`. 1 to 4096 characters.
 ---@field paths? string[] Absolute paths of files and folders.
----@field format? "claude-code"|"codex"|"go"|"nova"|"operator"|"pi"|"pi4" The format; default: detected for each file.
+---@field format? sessiond.Dialect The format; default: detected for each file.
 ---@field cwd? string The folder that the sessions belong to; default: the folder that they name. 1 to 4096 characters.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
@@ -776,9 +773,9 @@
 ---are.
 ---@class (exact) sessiond.ImportedSession
 ---@field path string
----@field format "claude-code"|"codex"|"go"|"nova"|"operator"|"pi"|"pi4"
+---@field format sessiond.Dialect|string
 ---@field sessionId string
----@field status "created"|"grown"|"unchanged"
+---@field status sessiond.ImportStatus|string
 ---@field title? string
 ---@field draft boolean True if it has no answer: it is not listed by default.
 ---@field added integer Number of entries.
@@ -810,7 +807,7 @@
 ---share it.
 ---@class (exact) sessiond.ExportParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
----@field format "go"|"html"|"jsonl"|"markdown"|"nova"|"operator" The format to write.
+---@field format sessiond.ExportFormat The format to write.
 ---@field leafId? string|vim.NIL Only the path to it; default: the whole tree. 1 to 64 characters.
 ---@field path? string The absolute path of the file to write; default: return the text. 1 to 4096 characters.
 ---@field overwrite? boolean Replace a file that exists. Default `false`.
@@ -819,7 +816,7 @@
 
 ---The output. `carried` counts entries that are included in a form that their program does not read.
 ---@class (exact) sessiond.ExportResult
----@field format string
+---@field format sessiond.ExportFormat|string
 ---@field text? string Only without `path`.
 ---@field path? string
 ---@field sizeBytes integer
@@ -828,8 +825,8 @@
 ---@field carried sessiond.Loss[]
 ---@field redacted sessiond.Redaction[]
 ---@field missingBlobs string[] Hashes of missing blobs; their references are exported unchanged.
----@field pictures? string[] Files to which the transcript links. Default `[]`.
----@field redactionIncomplete? boolean Default `false`.
+---@field pictures string[] Files to which the transcript links.
+---@field redactionIncomplete boolean True if the rules for the keys of most providers are not installed, so that only common kinds are found.
 
 ---A field, block or entry that the format cannot represent, and how often it occurs.
 ---@class (exact) sessiond.Loss
@@ -855,7 +852,7 @@
 ---@field logId string
 ---@field seq integer
 ---@field session sessiond.SessionInfo
----@field duplicate? boolean An earlier request with this `commandId` took effect. Default `false`.
+---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Set the title of a session. An empty title removes it. The title is a line of the log.
 ---
@@ -957,7 +954,7 @@
 ---@field logId string
 ---@field seq integer
 ---@field shouldPrune boolean
----@field duplicate? boolean An earlier request with this `commandId` took effect. Default `false`.
+---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Begin a task: count a turn, record a decision if one is given, and prune if a limit is exceeded.
 ---
@@ -980,7 +977,7 @@
 ---@field logId string
 ---@field seq integer
 ---@field pruned boolean By this task.
----@field duplicate? boolean An earlier request with this `commandId` took effect. Default `false`.
+---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Subscribe to the changes of a session, and with `after` also receive the lines after that position.
 ---
@@ -993,7 +990,7 @@
 
 ---How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`, of `logId`.
 ---@class (exact) sessiond.SubscribeResult
----@field mode "replay"|"snapshot"
+---@field mode sessiond.ResumeMode|string
 ---@field logId string
 ---@field fromSeq integer
 ---@field toSeq integer
@@ -1040,7 +1037,7 @@
 ---@field sessionId string
 ---@field path? string Null for an ephemeral session.
 ---@field trashed string
----@field duplicate? boolean It was in the trash, or an earlier request with this `commandId` took effect. Default `false`.
+---@field duplicate boolean It was in the trash, or an earlier request with this `commandId` took effect.
 
 ---Move a session from the trash back to its former path, byte for byte.
 ---
@@ -1070,19 +1067,19 @@
 ---@field spared sessiond.SparedSession[]
 ---@field kept integer
 ---@field dryRun boolean
----@field duplicate? boolean An earlier request with this `commandId` took effect. Default `false`.
+---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---A session that was moved to the trash, or would be: for its age, or because `maxSessions` are newer.
 ---@class (exact) sessiond.CleanedSession
 ---@field session sessiond.ListedSession
----@field ground "age"|"count"
+---@field ground sessiond.CleanupLimit|string
 ---@field trashed? string Null in a dry run.
 
 ---A session that exceeds a limit, and the reason why it stays.
 ---@class (exact) sessiond.SparedSession
 ---@field session sessiond.ListedSession
----@field ground "age"|"count"
----@field because "labeled"|"open"|"readOnly"
+---@field ground sessiond.CleanupLimit|string
+---@field because sessiond.SkipReason|string
 
 ---Remove sessions from the trash permanently. This is the only operation that cannot be undone.
 ---
@@ -1103,7 +1100,7 @@
 ---@field purgedBytes integer
 ---@field kept integer Sessions that stay in the trash.
 ---@field dryRun boolean
----@field duplicate? boolean An earlier request with this `commandId` took effect. Default `false`.
+---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---A session in the trash, with the reason, time and originator of its deletion.
 ---@class (exact) sessiond.TrashedSession
@@ -1144,7 +1141,7 @@
 ---Whether the prompt was added.
 ---@class (exact) sessiond.HistoryAddResult
 ---@field added boolean
----@field duplicate? boolean An earlier request with this `commandId` took effect. Default `false`.
+---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Return the most recent prompts, newest first. With `cwd`, only those typed in that folder.
 ---@class (exact) sessiond.HistoryRecentParams
@@ -1214,7 +1211,7 @@
 ---@field missing sessiond.MissingBlob[]
 ---@field trashed? string The folder in the trash.
 ---@field dryRun boolean
----@field duplicate? boolean An earlier request with this `commandId` took effect. Default `false`.
+---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---One blob.
 ---@class (exact) sessiond.BlobInfo
@@ -1244,10 +1241,10 @@
 ---@field rssBytes integer
 ---@field lspLoaded boolean
 ---@field draining boolean
----@field blockedSessions? sessiond.BlockedSession[] Default `[]`.
+---@field blockedSessions sessiond.BlockedSession[]
 ---@field freeBytes? integer Writable bytes where sessions are stored; null if unknown.
 ---@field tcp? string Host and port of the TCP listener, if it is open.
----@field lowSpace? boolean True if disk space is so low that writes will soon fail. Default `false`.
+---@field lowSpace boolean True if disk space is so low that writes will soon fail.
 ---@field descriptors? integer Open files and sockets of the process.
 ---@field tasks? integer Running and waiting tasks in the process.
 ---@field requestsInWork? integer Requests in flight of all clients.
@@ -1273,12 +1270,12 @@
 ---@field name? string
 ---@field version? string
 ---@field connectedAt string
----@field framing "content-length"|"json-lines"|"memory"
+---@field framing sessiond.Framing|string
 ---@field sessions string[]
 ---@field subscriptions string[]
 ---@field queuedBytes integer
 ---@field terminal? sessiond.Terminal
----@field summarizes? boolean Answers `client/summarize`. Default `false`.
+---@field summarizes boolean Answers `client/summarize`.
 
 ---Examine sessions, blobs, databases, folders and the machine, and return each problem with advice.
 ---
@@ -1298,8 +1295,8 @@
 
 ---One finding. An `error` is damage or prevents work; a `note` is information only.
 ---@class (exact) sessiond.Finding
----@field kind string See the table of findings.
----@field severity "error"|"note"|"warning"
+---@field kind sessiond.FindingKind|string See the table of findings.
+---@field severity sessiond.FindingSeverity|string
 ---@field what string
 ---@field where sessiond.Place
 ---@field advice string The next action.
@@ -1356,7 +1353,7 @@
 ---forwards it to the waiting clients. The server sends `$/cancelRequest` if no client waits any more.
 ---@class (exact) sessiond.SummarizeParams
 ---@field sessionId string
----@field purpose "branch"|"compaction"
+---@field purpose sessiond.SummaryPurpose|string
 ---@field prompt string
 ---@field entryIds string[] The entries to summarize.
 ---@field models table<string, string> Role -> "provider/model" in force there.
@@ -1377,7 +1374,7 @@
 
 ---The cause of a change: a client, another program that wrote to the file (`foreign`), or the daemon.
 ---@class (exact) sessiond.Origin
----@field kind "client"|"daemon"|"foreign"
+---@field kind sessiond.OriginKind|string
 ---@field clientId? string
 
 ---Lines were added. `replay` is true for lines that close a gap.
@@ -1389,7 +1386,7 @@
 ---@field seq integer Of the last line.
 ---@field leafId? string
 ---@field origin? sessiond.Origin
----@field replay? boolean Default `false`.
+---@field replay boolean
 
 ---The leaf moved to an earlier entry, to before the first entry, or to a new branch summary.
 ---
@@ -1405,7 +1402,7 @@
 ---The title, tags, labels, path, folder or write block (`writeBlock`) of a session changed.
 ---@class (exact) sessiond.ChangedNote
 ---@field session sessiond.SessionInfo
----@field changed ("cwd"|"labels"|"path"|"readOnly"|"tags"|"title"|"writeBlock")[]
+---@field changed (sessiond.SessionChange|string)[]
 ---@field origin sessiond.Origin
 
 ---A session moved to the trash: a client deleted it, or its draft was closed. It is closed for every client.
@@ -1436,7 +1433,7 @@
 ---@field tokens integer
 ---@field contextWindow integer
 ---@field reserveTokens integer
----@field summarizer? "client"|"command"
+---@field summarizer? sessiond.Summarizer|string
 
 ---`$/progress`: the progress of the request that was sent with this `workDoneToken`.
 ---@class (exact) sessiond.ProgressNote
@@ -1445,7 +1442,7 @@
 
 ---One step: `begin` once, `report` any number of times, `end` once.
 ---@class (exact) sessiond.Progress
----@field kind "begin"|"end"|"report"
+---@field kind sessiond.ProgressKind|string
 ---@field title? string With `begin`.
 ---@field message? string
 ---@field percentage? integer
@@ -1496,7 +1493,7 @@
 ---`kind` is the stable name to match. `retryable` says whether the same request may succeed later. The other fields
 ---are present where they apply to the error.
 ---@class (exact) sessiond.ErrorData
----@field kind sessiond.ErrorKind
+---@field kind string
 ---@field retryable boolean
 ---@field id? string The id that the error is about.
 ---@field didYouMean? string[] Similar ids or names.
@@ -1762,8 +1759,341 @@
 ---@field timestamp? string
 ---@field [string] any
 
----The stable name of an error: match this, never the message.
----@alias sessiond.ErrorKind "parse"|"invalidRequest"|"methodNotFound"|"invalidParams"|"internal"|"notInitialized"|"cancelled"|"unauthenticated"|"sessionNotFound"|"entryNotFound"|"blobNotFound"|"leafConflict"|"idReused"|"alreadyExists"|"cursorExpired"|"sessionTrashed"|"nothingToCompact"|"tooLarge"|"foreignDialect"|"wouldBreakTree"|"invalidEntry"|"foreignWriter"|"readOnly"|"noSummarizer"|"summarizerFailed"|"unsupportedVersion"|"draining"|"overloaded"|"damaged"|"outcomeUnknown"|"unreachable"|"storageFull"|"storageFailed"
+---What the response to an append waits for.
+---@alias sessiond.Durability
+---| "\"synced\"" # the lines are on the disk: they survive a power cut.
+---| "\"written\"" # the lines are in the file: they survive the end of the daemon, and a sync follows within a second.
+
+---The format of messages.
+---@alias sessiond.Format
+---| "\"agent\"" # the agents' own format, as entries store it.
+---| "\"openai\"" # messages of OpenAI's chat completions.
+---| "\"anthropic\"" # messages of Anthropic's Messages API.
+---| "\"google\"" # contents of Google's Gemini API.
+
+---Which entries of a tree are visible.
+---@alias sessiond.Filter
+---| "\"default\"" # all but settings and other entries that are not part of the conversation.
+---| "\"no-tools\"" # as `default`, without tool results.
+---| "\"user-only\"" # only the user's messages.
+---| "\"labeled-only\"" # only entries with a label.
+---| "\"all\"" # every entry.
+
+---Why a session accepts no writes at present.
+---@alias sessiond.WriteBlockReason
+---| "\"damaged\"" # the header cannot be read.
+---| "\"newerVersion\"" # the format is newer than version 3.
+---| "\"permissionDenied\"" # the file is not writable.
+---| "\"readOnlyDisk\"" # the disk is read-only.
+---| "\"diskFull\"" # the disk is full.
+---| "\"failed\"" # the last write failed for another reason.
+---| "\"notSynced\"" # the disk could not make the last writes durable, and could not store a new file.
+---| "\"replaced\"" # another program truncated, replaced or removed the file.
+
+---The cause of a change.
+---@alias sessiond.OriginKind
+---| "\"client\"" # a request of a client.
+---| "\"foreign\"" # another program wrote to the file.
+---| "\"daemon\"" # the daemon itself, for example an automatic compaction.
+
+---What an append does if the leaf is not the expected one.
+---@alias sessiond.OnConflict
+---| "\"reject\"" # it fails with `leafConflict`.
+---| "\"branch\"" # the entries become a sibling branch below the expected leaf.
+
+---What became of one entry of an append.
+---@alias sessiond.AppendStatus
+---| "\"created\"" # the entry was stored now.
+---| "\"duplicate\"" # the same entry is stored already.
+
+---Where the copied path of a fork ends.
+---@alias sessiond.ForkPosition
+---| "\"at\"" # at the entry, which is copied.
+---| "\"before\"" # before the entry, which is not copied.
+
+---The order of a list of sessions.
+---@alias sessiond.ListSort
+---| "\"updated\"" # the most recently updated session first.
+---| "\"created\"" # the most recently created session first.
+---| "\"title\"" # by title, in the order of its characters.
+
+---The state of the last turn of a session.
+---@alias sessiond.Lifecycle
+---| "\"complete\"" # the turn is complete.
+---| "\"interrupted\"" # a prompt or a tool result has no answer, a tool call has no result, or the answer was cut at its length limit.
+---| "\"aborted\"" # a person aborted the turn.
+---| "\"error\"" # the turn ended in an error.
+---| "\"empty\"" # there is no message.
+
+---The rule by which `session/continue` chose the session.
+---@alias sessiond.ContinueReason
+---| "\"breadcrumb\"" # the terminal used it last in the folder.
+---| "\"recent\"" # it is the most recently updated session of the folder that no other living terminal holds.
+---| "\"created\"" # it is new.
+
+---A part of a session that `session/changed` reports.
+---@alias sessiond.SessionChange
+---| "\"title\"" # the title.
+---| "\"tags\"" # the tags.
+---| "\"labels\"" # the labels of entries.
+---| "\"path\"" # the path of the file.
+---| "\"cwd\"" # the folder that the session belongs to.
+---| "\"readOnly\"" # whether the session can be written.
+---| "\"writeBlock\"" # the reason why the session accepts no writes at present.
+
+---How a subscription closes the gap since the position that the client knows.
+---@alias sessiond.ResumeMode
+---| "\"replay\"" # the daemon sends the lines of the gap.
+---| "\"snapshot\"" # the daemon sends no line of the gap, and the client reads the present state.
+
+---How messages are delimited on a connection.
+---@alias sessiond.Framing
+---| "\"content-length\"" # by a header with the length, as in LSP.
+---| "\"json-lines\"" # one message on each line.
+---| "\"memory\"" # not at all: the client runs in the process of the daemon.
+
+---Whether an entry of the path is in the context.
+---@alias sessiond.Fate
+---| "\"in\"" # it is in the context as it is stored.
+---| "\"changed\"" # it is in the context in another form.
+---| "\"out\"" # it is not in the context.
+
+---The origin of a summary.
+---@alias sessiond.SummarizedBy
+---| "\"given\"" # the request had the summary.
+---| "\"client\"" # a client wrote it.
+---| "\"command\"" # the configured command wrote it.
+
+---What writes summaries for a session at present.
+---@alias sessiond.Summarizer
+---| "\"client\"" # a client that declared `summarize`.
+---| "\"command\"" # the configured command.
+
+---What a summary is for.
+---@alias sessiond.SummaryPurpose
+---| "\"compaction\"" # it replaces the older part of the context.
+---| "\"branch\"" # it describes the branch that the leaf leaves.
+
+---Why a session cannot be compacted now.
+---@alias sessiond.NoCutReason
+---| "\"alreadyCompacted\"" # the leaf is a compaction.
+---| "\"nothingToSummarize\"" # all entries are recent enough to stay.
+---| "\"callsUnanswered\"" # tool calls wait for their results.
+
+---The severity of a finding of the doctor.
+---@alias sessiond.FindingSeverity
+---| "\"error\"" # damage, or a condition that prevents work.
+---| "\"warning\"" # a condition that may become an error.
+---| "\"note\"" # information only.
+
+---A session format that can be imported.
+---@alias sessiond.Dialect
+---| "\"pi\"" # the v3 format of pi and oh-my-pi, in which sessiond stores sessions.
+---| "\"pi4\"" # the v4 format of pi.
+---| "\"operator\"" # Operator's format.
+---| "\"go\"" # the format of go-sessions.
+---| "\"nova\"" # NOVA's working state.
+---| "\"claude-code\"" # the transcripts of Claude Code.
+---| "\"codex\"" # the rollouts of Codex.
+
+---A format that a session can be exported to.
+---@alias sessiond.ExportFormat
+---| "\"jsonl\"" # the v3 format of pi and oh-my-pi.
+---| "\"markdown\"" # a transcript of one path.
+---| "\"html\"" # a page with the whole tree.
+---| "\"operator\"" # Operator's format.
+---| "\"go\"" # the format of go-sessions.
+---| "\"nova\"" # NOVA's working state at one point.
+
+---What an import did with one file.
+---@alias sessiond.ImportStatus
+---| "\"created\"" # a new session has its content.
+---| "\"grown\"" # lines were added to the session of an earlier import.
+---| "\"unchanged\"" # the file has no new lines.
+
+---The limit that a session exceeds.
+---@alias sessiond.CleanupLimit
+---| "\"age\"" # it is older than the maximum age.
+---| "\"count\"" # more sessions than the maximum number are newer.
+
+---Why a session that exceeds a limit stays.
+---@alias sessiond.SkipReason
+---| "\"open\"" # a client or a living terminal uses it.
+---| "\"labeled\"" # it has labels.
+---| "\"readOnly\"" # it cannot be written.
+
+---A step of a long request.
+---@alias sessiond.ProgressKind
+---| "\"begin\"" # the first step.
+---| "\"report\"" # a further step.
+---| "\"end\"" # the last step.
+
+---The stable name of an error. Clients match it, never the message.
+---@alias sessiond.ErrorKind
+---| "\"parse\"" # The message is not JSON.
+---| "\"invalidRequest\"" # The message is JSON, but no JSON-RPC 2.0 request, notification or reply.
+---| "\"methodNotFound\"" # This daemon has no such method.
+---| "\"invalidParams\"" # A parameter is missing, unknown, of the wrong type or out of range; `path` says which. For an unknown one, `didYouMean` lists similar names.
+---| "\"internal\"" # A defect of the daemon. Nothing of the request was kept unless the message says so.
+---| "\"notInitialized\"" # An LSP request came before `initialize`. Methods of this document never answer so.
+---| "\"cancelled\"" # The client cancelled the request with `$/cancelRequest`.
+---| "\"unauthenticated\"" # A client came over TCP and did not show the token in its first message. The daemon closes the connection.
+---| "\"sessionNotFound\"" # No session has this id or path.
+---| "\"sessionTrashed\"" # The session was moved to the trash; `path` says where it is now. Nothing was written.
+---| "\"entryNotFound\"" # The session has no entry with this id.
+---| "\"blobNotFound\"" # No blob has this hash.
+---| "\"leafConflict\"" # The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written.
+---| "\"idReused\"" # The session already has an entry with this id and other content, or the `commandId` belongs to another request. Nothing was written.
+---| "\"alreadyExists\"" # There already is a session with this id, or another file of the same session is open.
+---| "\"cursorExpired\"" # The cursor belongs to another query or to a state that is gone.
+---| "\"tooLarge\"" # A frame, an entry, a batch or a context has more than `limit` (it has `actual`).
+---| "\"nothingToCompact\"" # The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written.
+---| "\"noSummarizer\"" # No client declared `summarize`, and no command is configured. Nothing was written.
+---| "\"summarizerFailed\"" # Whoever was to write the summary left, failed or wrote nothing. Nothing was changed.
+---| "\"wouldBreakTree\"" # The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path.
+---| "\"invalidEntry\"" # A draft is no entry: not an object, without `type` or a field of its type, or with a bad id.
+---| "\"foreignWriter\"" # Another program cut short, changed, replaced or removed the file while it was open. What is there is left as it is.
+---| "\"readOnly\"" # The session cannot be written: its file is damaged, or may not be written; `writeBlock` of the session says which.
+---| "\"unsupportedVersion\"" # Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can.
+---| "\"draining\"" # The daemon is about to end and takes no more writes.
+---| "\"overloaded\"" # Too many clients are attached, too much waits to be written or to be summarized, or too many files are open. Nothing of the request was kept.
+---| "\"damaged\"" # The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.
+---| "\"foreignDialect\"" # The file is a session of another program: `dialect` names its format, `path` the file. Such files are imported, not opened, migrated or appended to. No byte was changed.
+---| "\"outcomeUnknown\"" # The daemon ended before it answered: what was asked may have been carried out, or not. Only `sessiond attach` answers so.
+---| "\"unreachable\"" # The daemon ended and cannot be started again; the message says why. Only `sessiond attach` answers so.
+---| "\"storageFull\"" # The disk or the quota of the user is full. Nothing of the request was kept.
+---| "\"storageFailed\"" # The disk refused (`errno`). Nothing of the request was kept.
+
+---The stable name of a problem in a session file.
+---@alias sessiond.ProblemKind
+---| "\"emptyLog\"" # The file has no byte, or only a title slot. Nothing can be written to it.
+---| "\"damagedHeader\"" # The first line is no session header. What entries there are can be read, nothing can be written.
+---| "\"damagedLine\"" # The line is not JSON. It is skipped, and stays as it is.
+---| "\"nulBytes\"" # The line holds NUL bytes, as a power cut leaves them. It is skipped, and stays as it is.
+---| "\"notAnEntry\"" # The line is JSON, but no entry: no object, or one without a type or a usable id.
+---| "\"invalidUtf8\"" # The line holds bytes that are not UTF-8. They are read as U+FFFD, and stay as they are in the file.
+---| "\"tornTail\"" # The last line is cut short, as a crash leaves it. It is moved beside the file before the next append.
+---| "\"cutOffBatch\"" # The last append was cut short between its lines, and nobody was told that it is stored. What there is of it is moved beside the file before the next append.
+---| "\"badParent\"" # `parentId` is neither text nor null. The entry is taken as a root.
+---| "\"ownParent\"" # The entry names itself as its parent. It is taken as a root.
+---| "\"lostParent\"" # The parent that the entry names is not in the file. It is taken as a root.
+---| "\"parentLoop\"" # The entry is among its own ancestors. A path ends where it would begin again.
+---| "\"sameId\"" # An earlier entry has the same id. The later one counts.
+---| "\"lostLeaf\"" # The `leaf` line names an entry that is not before it. The leaf stays where it was.
+---| "\"moreProblems\"" # There are more problems than are listed.
+
+---The severity of a problem in a session file.
+---@alias sessiond.ProblemSeverity
+---| "\"error\"" # A part of the file is lost or unusable.
+---| "\"warning\"" # Nothing is lost.
+
+---The stable name of a finding of the doctor.
+---@alias sessiond.FindingKind
+---| "\"emptyLog\"" # The file has no byte, or only a title slot. Nothing can be written to it.
+---| "\"damagedHeader\"" # The first line is no session header. What entries there are can be read, nothing can be written.
+---| "\"damagedLine\"" # The line is not JSON. It is skipped, and stays as it is.
+---| "\"nulBytes\"" # The line holds NUL bytes, as a power cut leaves them. It is skipped, and stays as it is.
+---| "\"notAnEntry\"" # The line is JSON, but no entry: no object, or one without a type or a usable id.
+---| "\"invalidUtf8\"" # The line holds bytes that are not UTF-8. They are read as U+FFFD, and stay as they are in the file.
+---| "\"tornTail\"" # The last line is cut short, as a crash leaves it. It is moved beside the file before the next append.
+---| "\"cutOffBatch\"" # The last append was cut short between its lines, and nobody was told that it is stored. What there is of it is moved beside the file before the next append.
+---| "\"badParent\"" # `parentId` is neither text nor null. The entry is taken as a root.
+---| "\"ownParent\"" # The entry names itself as its parent. It is taken as a root.
+---| "\"lostParent\"" # The parent that the entry names is not in the file. It is taken as a root.
+---| "\"parentLoop\"" # The entry is among its own ancestors. A path ends where it would begin again.
+---| "\"sameId\"" # An earlier entry has the same id. The later one counts.
+---| "\"lostLeaf\"" # The `leaf` line names an entry that is not before it. The leaf stays where it was.
+---| "\"moreProblems\"" # There are more problems than are listed.
+---| "\"unreadable\"" # A file cannot be read.
+---| "\"readOnlyFile\"" # A session file may be read but not written.
+---| "\"openToOthers\"" # Other users may read or write a file or a folder of sessiond.
+---| "\"exposedToken\"" # Other users may have read the token that opens the TCP listener.
+---| "\"foreignOwner\"" # A file or a folder belongs to another user.
+---| "\"symbolicLink\"" # A symbolic link lies where sessiond keeps its own files. It is not followed.
+---| "\"hardLink\"" # A session file has a second name, so that another program may write to it under that.
+---| "\"strangeFile\"" # Something lies among the files of sessiond that is none of them.
+---| "\"foreignDialect\"" # A session file of another program lies where sessiond looks for sessions. It is neither listed nor opened.
+---| "\"unsupportedDialect\"" # A session file of another program lies where sessiond looks for sessions, and its format has no importer. It is neither listed nor opened.
+---| "\"sameSession\"" # Several files hold a session of the same id; an id leads to one of them only.
+---| "\"staleDraft\"" # A session without an answer is older than drafts are kept.
+---| "\"orphan\"" # A torn tail or an original was kept beside a session that is not there any more.
+---| "\"kept\"" # A torn tail or an original was kept beside a session.
+---| "\"leftover\"" # A temporary file was left behind by a daemon that was killed.
+---| "\"openElsewhere\"" # Another program has a session file open for writing.
+---| "\"writeBlocked\"" # An open session takes no appends now.
+---| "\"noNote\"" # A session in the trash has lost its note, so sessiond does not know where it was.
+---| "\"missingBlob\"" # A session names a blob that is not there.
+---| "\"damagedBlob\"" # The bytes of a blob are not those that its name says.
+---| "\"unnamedBlobs\"" # No session names some blobs.
+---| "\"damagedIndex\"" # The index of sessions is damaged. Nothing is lost with it: it is made again from the sessions.
+---| "\"damagedHistory\"" # The history of prompts is damaged.
+---| "\"damagedCommands\"" # The journal of commands is damaged: a request that is repeated may be carried out again, unless a session records it.
+---| "\"damagedHold\"" # The file of a hold is damaged, so the session of that terminal may be given to another one.
+---| "\"holdPutAside\"" # The damaged file of a hold was put aside. Its terminal has another one.
+---| "\"putAside\"" # A database that was damaged was put aside.
+---| "\"littleRoom\"" # The disk is nearly full. When it is, appends are refused until there is room.
+---| "\"networkDisk\"" # A folder lies on a network filesystem, where locks and the durability of what is acknowledged depend on the server.
+---| "\"volatileDisk\"" # A folder lies in memory: what is in it does not survive a restart of the machine.
+---| "\"readOnlyDisk\"" # A folder lies on a filesystem that is mounted read-only, as after an error of the disk.
+---| "\"fewWatches\"" # The system lets programs watch few files, so that what others write may be seen late (within a minute).
+---| "\"fewDescriptors\"" # The daemon may open few files at a time, so that clients have to wait when many come.
+---| "\"wrongClock\"" # The clock of the machine is wrong, or was when something was written: times and ages are, too. The order of entries does not depend on it.
+---| "\"badConfig\"" # The configuration cannot be used; no daemon starts with it.
+---| "\"unsafeConfig\"" # Another user can change the configuration, which may name a program to run; no daemon starts with it.
+---| "\"misplacedConfig\"" # A file looks like the configuration, but the daemon reads another one.
+---| "\"missingRoot\"" # A folder under [roots] cannot be listed.
+---| "\"errorsLogged\"" # The daemon has written errors to its log in the last day.
+---| "\"warningsLogged\"" # The daemon has written warnings to its log in the last day.
+---| "\"notRunning\"" # No daemon runs.
+---| "\"hung\"" # The daemon is there, but does not answer.
+---| "\"unreachable\"" # A daemon holds the lock, but nobody listens at its socket.
+---| "\"lockHeldElsewhere\"" # A process that is not the daemon of endpoint.json holds the daemon's lock.
+---| "\"lockLost\"" # The lock file of a running daemon was removed or replaced, so a second daemon could start.
+---| "\"startHeld\"" # A process has been starting the daemon for some time; others wait for it.
+---| "\"staleSocket\"" # A daemon that was killed has left its socket behind.
+---| "\"staleEndpoint\"" # endpoint.json tells of a daemon that does not run any more.
+---| "\"damagedEndpoint\"" # endpoint.json cannot be read; a running daemon writes it again within a minute.
+---| "\"foreignSocket\"" # At the daemon's socket is something that is not a socket of yours. Nothing is sent to it.
+---| "\"longSocketPath\"" # The usual path of the socket is too long for one, so it lies elsewhere.
+---| "\"otherVersion\"" # The daemon that runs is of another version than this command.
+---| "\"runtimeFolder\"" # XDG_RUNTIME_DIR names a folder that cannot be used for the socket.
+---| "\"noRuntimeFolder\"" # XDG_RUNTIME_DIR is not set, as in cron, su or a container.
+---| "\"badFolder\"" # A folder of sessiond cannot be used.
+---| "\"noLingering\"" # systemd may end your processes, the daemon too, when you log out. Nothing acknowledged is lost with it.
+
+---Why an entry of the path is in the context or not.
+---@alias sessiond.ContextReason
+---| "\"said\"" # It is said as it is.
+---| "\"compaction\"" # It is the compaction in force: its summary stands for what it compacted away.
+---| "\"keptByCompaction\"" # The compaction in force keeps it.
+---| "\"systemPrompt\"" # It is part of the system prompt.
+---| "\"edited\"" # A later context edit replaced its words.
+---| "\"asText\"" # It is no message of a provider, so its words are told as the user's.
+---| "\"joined\"" # It follows a message of the same role, and the provider wants the roles to alternate.
+---| "\"callClosed\"" # A call has no result; one that says so stands for it.
+---| "\"callLeftOut\"" # A call without a tool's name is left out.
+---| "\"resultMoved\"" # It is moved behind its call, as the provider wants it.
+---| "\"resultWithoutCall\"" # Its call is not in the context, so its words are told as the user's.
+---| "\"thinkingLeftOut\"" # Its thinking is left out: the provider would not take it back.
+---| "\"imageLeftOut\"" # An image is left out that the provider would not take here; a note says so.
+---| "\"imageMoved\"" # Its images stand in a message of the user: the provider takes none in a result.
+---| "\"nameChanged\"" # The id of a call, or the name of its tool, was none that the provider takes.
+---| "\"trimmed\"" # It is the last word, and the provider takes no white space at the end of that.
+---| "\"settings\"" # It changes settings, which the context tells beside the messages.
+---| "\"notForModel\"" # Entries of its type are not for a model.
+---| "\"compactedAway\"" # The compaction in force stands for it.
+---| "\"olderCompaction\"" # A later compaction is in force.
+---| "\"reset\"" # The context was reset after it.
+---| "\"editedOut\"" # A later context edit leaves it out.
+---| "\"systemReplaced\"" # The compaction in force brings the system prompt of its time.
+---| "\"emptySummary\"" # Its summary is empty.
+---| "\"notAMessage\"" # It holds no message that can be read.
+---| "\"unknownRole\"" # Its role is none that a provider knows.
+---| "\"excluded\"" # Whoever ran the command has excluded it from the context.
+---| "\"empty\"" # It says nothing.
+---| "\"abortedTurn\"" # The turn was aborted or ended in an error.
+---| "\"resultOfAbortedTurn\"" # Its call is in a turn that was aborted or ended in an error.
+---| "\"duplicateResult\"" # Its call has a result already.
 
 local M = {}
 

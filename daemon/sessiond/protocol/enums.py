@@ -1,0 +1,254 @@
+"""The enumerations of the protocol: for each the values, what it is, and what each value means.
+
+Params use an enumeration as a type: the daemon rejects any other value. Results and notifications use
+`Annotated[str, opened("Name")]`: later versions add values, so a client accepts any string and treats a value that it
+does not know as it treats an unknown kind of thing.
+
+The text below each alias is its documentation. Its list has one item for each value. Two enumerations never have the
+same values, because the schema recognizes an enumeration by them.
+"""
+
+from typing import Literal
+
+from msgspec import Meta
+
+
+def opened(name: str) -> Meta:
+    """Return the annotation of a string that has the values of an enumeration, and may have others later.
+
+    Args:
+        name: The name of the enumeration in this module.
+    """
+    return Meta(extra_json_schema={"x-enum": name})
+
+
+Durability = Literal["synced", "written"]
+"""What the response to an append waits for.
+
+- `synced`: the lines are on the disk: they survive a power cut.
+- `written`: the lines are in the file: they survive the end of the daemon, and a sync follows within a second.
+"""
+
+Format = Literal["agent", "openai", "anthropic", "google"]
+"""The format of messages.
+
+- `agent`: the agents' own format, as entries store it.
+- `openai`: messages of OpenAI's chat completions.
+- `anthropic`: messages of Anthropic's Messages API.
+- `google`: contents of Google's Gemini API.
+"""
+
+Filter = Literal["default", "no-tools", "user-only", "labeled-only", "all"]
+"""Which entries of a tree are visible.
+
+- `default`: all but settings and other entries that are not part of the conversation.
+- `no-tools`: as `default`, without tool results.
+- `user-only`: only the user's messages.
+- `labeled-only`: only entries with a label.
+- `all`: every entry.
+"""
+
+WriteBlockReason = Literal[
+    "damaged",
+    "newerVersion",
+    "permissionDenied",
+    "readOnlyDisk",
+    "diskFull",
+    "failed",
+    "notSynced",
+    "replaced",
+]
+"""Why a session accepts no writes at present.
+
+- `damaged`: the header cannot be read.
+- `newerVersion`: the format is newer than version 3.
+- `permissionDenied`: the file is not writable.
+- `readOnlyDisk`: the disk is read-only.
+- `diskFull`: the disk is full.
+- `failed`: the last write failed for another reason.
+- `notSynced`: the disk could not make the last writes durable, and could not store a new file.
+- `replaced`: another program truncated, replaced or removed the file.
+"""
+
+OriginKind = Literal["client", "foreign", "daemon"]
+"""The cause of a change.
+
+- `client`: a request of a client.
+- `foreign`: another program wrote to the file.
+- `daemon`: the daemon itself, for example an automatic compaction.
+"""
+
+OnConflict = Literal["reject", "branch"]
+"""What an append does if the leaf is not the expected one.
+
+- `reject`: it fails with `leafConflict`.
+- `branch`: the entries become a sibling branch below the expected leaf.
+"""
+
+AppendStatus = Literal["created", "duplicate"]
+"""What became of one entry of an append.
+
+- `created`: the entry was stored now.
+- `duplicate`: the same entry is stored already.
+"""
+
+ForkPosition = Literal["at", "before"]
+"""Where the copied path of a fork ends.
+
+- `at`: at the entry, which is copied.
+- `before`: before the entry, which is not copied.
+"""
+
+ListSort = Literal["updated", "created", "title"]
+"""The order of a list of sessions.
+
+- `updated`: the most recently updated session first.
+- `created`: the most recently created session first.
+- `title`: by title, in the order of its characters.
+"""
+
+Lifecycle = Literal["complete", "interrupted", "aborted", "error", "empty"]
+"""The state of the last turn of a session.
+
+- `complete`: the turn is complete.
+- `interrupted`: a prompt or a tool result has no answer, a tool call has no result, or the answer was cut at its
+  length limit.
+- `aborted`: a person aborted the turn.
+- `error`: the turn ended in an error.
+- `empty`: there is no message.
+"""
+
+ContinueReason = Literal["breadcrumb", "recent", "created"]
+"""The rule by which `session/continue` chose the session.
+
+- `breadcrumb`: the terminal used it last in the folder.
+- `recent`: it is the most recently updated session of the folder that no other living terminal holds.
+- `created`: it is new.
+"""
+
+SessionChange = Literal["title", "tags", "labels", "path", "cwd", "readOnly", "writeBlock"]
+"""A part of a session that `session/changed` reports.
+
+- `title`: the title.
+- `tags`: the tags.
+- `labels`: the labels of entries.
+- `path`: the path of the file.
+- `cwd`: the folder that the session belongs to.
+- `readOnly`: whether the session can be written.
+- `writeBlock`: the reason why the session accepts no writes at present.
+"""
+
+ResumeMode = Literal["replay", "snapshot"]
+"""How a subscription closes the gap since the position that the client knows.
+
+- `replay`: the daemon sends the lines of the gap.
+- `snapshot`: the daemon sends no line of the gap, and the client reads the present state.
+"""
+
+Framing = Literal["content-length", "json-lines", "memory"]
+"""How messages are delimited on a connection.
+
+- `content-length`: by a header with the length, as in LSP.
+- `json-lines`: one message on each line.
+- `memory`: not at all: the client runs in the process of the daemon.
+"""
+
+Fate = Literal["in", "changed", "out"]
+"""Whether an entry of the path is in the context.
+
+- `in`: it is in the context as it is stored.
+- `changed`: it is in the context in another form.
+- `out`: it is not in the context.
+"""
+
+SummarizedBy = Literal["given", "client", "command"]
+"""The origin of a summary.
+
+- `given`: the request had the summary.
+- `client`: a client wrote it.
+- `command`: the configured command wrote it.
+"""
+
+Summarizer = Literal["client", "command"]
+"""What writes summaries for a session at present.
+
+- `client`: a client that declared `summarize`.
+- `command`: the configured command.
+"""
+
+SummaryPurpose = Literal["compaction", "branch"]
+"""What a summary is for.
+
+- `compaction`: it replaces the older part of the context.
+- `branch`: it describes the branch that the leaf leaves.
+"""
+
+NoCutReason = Literal["alreadyCompacted", "nothingToSummarize", "callsUnanswered"]
+"""Why a session cannot be compacted now.
+
+- `alreadyCompacted`: the leaf is a compaction.
+- `nothingToSummarize`: all entries are recent enough to stay.
+- `callsUnanswered`: tool calls wait for their results.
+"""
+
+FindingSeverity = Literal["error", "warning", "note"]
+"""The severity of a finding of the doctor.
+
+- `error`: damage, or a condition that prevents work.
+- `warning`: a condition that may become an error.
+- `note`: information only.
+"""
+
+Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex"]
+"""A session format that can be imported.
+
+- `pi`: the v3 format of pi and oh-my-pi, in which sessiond stores sessions.
+- `pi4`: the v4 format of pi.
+- `operator`: Operator's format.
+- `go`: the format of go-sessions.
+- `nova`: NOVA's working state.
+- `claude-code`: the transcripts of Claude Code.
+- `codex`: the rollouts of Codex.
+"""
+
+ExportFormat = Literal["jsonl", "markdown", "html", "operator", "go", "nova"]
+"""A format that a session can be exported to.
+
+- `jsonl`: the v3 format of pi and oh-my-pi.
+- `markdown`: a transcript of one path.
+- `html`: a page with the whole tree.
+- `operator`: Operator's format.
+- `go`: the format of go-sessions.
+- `nova`: NOVA's working state at one point.
+"""
+
+ImportStatus = Literal["created", "grown", "unchanged"]
+"""What an import did with one file.
+
+- `created`: a new session has its content.
+- `grown`: lines were added to the session of an earlier import.
+- `unchanged`: the file has no new lines.
+"""
+
+CleanupLimit = Literal["age", "count"]
+"""The limit that a session exceeds.
+
+- `age`: it is older than the maximum age.
+- `count`: more sessions than the maximum number are newer.
+"""
+
+SkipReason = Literal["open", "labeled", "readOnly"]
+"""Why a session that exceeds a limit stays.
+
+- `open`: a client or a living terminal uses it.
+- `labeled`: it has labels.
+- `readOnly`: it cannot be written.
+"""
+
+ProgressKind = Literal["begin", "report", "end"]
+"""A step of a long request.
+
+- `begin`: the first step.
+- `report`: a further step.
+- `end`: the last step.
+"""
