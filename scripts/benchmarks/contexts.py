@@ -12,7 +12,7 @@ from scripts.benchmarks.processes import sessiond
 from scripts.benchmarks.report import Row, Verdict, at_most, middle, milliseconds
 from scripts.benchmarks.session_files import session_name, write_session
 
-from sessiond.hub.session.readable import LoadedSession
+from sessiond.hub.session.log_reader import LogReader
 from sessiond.store.files.store import FileStore
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
@@ -105,11 +105,11 @@ async def _in_process(path: Path, rounds: int) -> Timed:
     opened, warm = list[float](), list[float]()
     for _ in range(rounds):
         start = time.perf_counter()
-        session = LoadedSession(await store.open_ref(str(path)))
+        session = LogReader(await store.open_ref(str(path)))
         await session.load()
         leaf = session.tree.leaf
         for times in (opened, warm):
-            context = await session.context(leaf)
+            context = await session.contexts.at(leaf)
             times.append(time.perf_counter() - start)
             _expect(len(context.messages))
             start = time.perf_counter()

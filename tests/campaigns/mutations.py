@@ -209,13 +209,13 @@ def a_migration_without_the_original() -> None:
 def a_blob_behind_its_line() -> None:
     """A line does not wait for the blob that it names."""
     blobs = _module("hub.session.blobs").SessionBlobs
-    keep = blobs.keep
+    store = blobs.store
 
     async def later(self: Any, new: Any, drafts: Any) -> None:
         loop = asyncio.get_running_loop()
-        loop.call_later(30, lambda: loop.create_task(keep(self, new, drafts)))
+        loop.call_later(30, lambda: loop.create_task(store(self, new, drafts)))
 
-    blobs.keep = later
+    blobs.store = later
 
 
 @_fault
@@ -237,7 +237,7 @@ def a_repair_that_throws_away() -> None:
 @_fault
 def half_a_batch_counts() -> None:
     """What a crash left of a batch is taken for entries."""
-    _module("hub.session.readable").first_cut_off = lambda tree, read: None
+    _module("hub.session.log_reader").first_cut_off = lambda tree, read: None
 
 
 @_fault
@@ -317,14 +317,14 @@ def a_failure_told_to_one_only() -> None:
                     batch.future.set_exception(error)
 
     commits._fail_doomed = first_only
-    live = _module("hub.session.live").LiveSession
+    queue = _module("hub.session.commit_queue").CommitQueue
 
     def fail_one(self: Any) -> None:
         batch = self._batches.popleft()
         batch.done(batch.future.exception())
-        self._settle()
+        self._commit_finished()
 
-    live._fail_all = fail_one
+    queue._fail_all = fail_one
 
 
 # --- a worse product: what clients are told ------------------------------------------------------------------
@@ -333,19 +333,19 @@ def a_failure_told_to_one_only() -> None:
 @_fault
 def news_before_the_sync() -> None:
     """Followers hear of an entry when it is queued."""
-    live = _module("hub.session.live").LiveSession
-    submit = live._submit
+    queue = _module("hub.session.commit_queue").CommitQueue
+    submit = queue.submit
 
     def early(self: Any, prepared: Any, durability: Any, origin: Any, done: Any, *lines: Any) -> None:
-        first = len(self.tree)
+        first = len(self._reader.tree)
         submit(self, prepared, durability, origin, done, *lines)
         rows = prepared.rows
-        if rows and len(self.subscribers):
-            self.subscribers.appended(
+        if rows and len(self._announcements._subscribers):
+            self._announcements._subscribers.appended(
                 [row.line[:-1] for row in rows], range(first, first + len(rows)), origin
             )
 
-    live._submit = early
+    queue.submit = early
 
 
 @_fault

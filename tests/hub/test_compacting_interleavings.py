@@ -126,7 +126,11 @@ async def live_through(home: Path, steps: list[tuple[str, int]]) -> None:
             await check(peer, session_id, entry)
         assert daemon.hub is not None
         [live] = daemon.hub.open_sessions()
-        assert (live.engaged, live.pending, daemon.hub.compactions.under_way(live)) == (0, False, False)
+        assert (live.appending_jobs, live.pending, daemon.hub.compactions.under_way(live)) == (
+            0,
+            False,
+            False,
+        )
 
 
 async def check(peer: Peer, session_id: str, entry: dict[str, Any]) -> None:

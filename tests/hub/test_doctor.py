@@ -195,7 +195,7 @@ async def test_an_old_draft_goes_to_the_trash_unless_somebody_has_it_open(home: 
         peer.connection.close()
         await peer.connection.wait_closed()
         assert daemon.hub is not None
-        await daemon.hub.let_go_unless_wanted(daemon.hub.open_sessions()[0])
+        await daemon.hub.close_unless_in_use(daemon.hub.open_sessions()[0])
         [stale] = _of((await other.call("server/doctor", fix=True))["findings"], "staleDraft")
         assert stale["fixed"] is True
         assert Path(stale["kept"]).parent.name == "trash"

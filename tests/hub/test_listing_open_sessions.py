@@ -82,7 +82,7 @@ async def test_a_session_that_is_closed_is_returned_to_its_file(tmp_path: Path) 
         await peer.call("session/close", sessionId=name)
         live = daemon.inside.hub.cached(name)
         assert live is not None
-        await daemon.inside.hub.let_go_unless_wanted(live)
+        await daemon.inside.hub.close_unless_in_use(live)
         assert (await counted.tracker.changes()).returned == {ref}
         assert counted.tracker.told() == {}
 

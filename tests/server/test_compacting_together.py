@@ -189,7 +189,7 @@ async def test_a_session_is_kept_open_while_a_summary_is_written(memory: Running
     assert memory.hub.open_sessions() == [live]
     writer.answer()
     await asked
-    assert not live.engaged
+    assert not live.appending_jobs
 
 
 async def test_a_closed_session_is_opened_for_its_compaction(tmp_path: Path, cwd: str) -> None:

@@ -131,7 +131,7 @@ async def internal(at: OnADisk, peer: Peer, session_id: str) -> Refused:
     assert at.daemon.hub is not None
     live = at.daemon.hub.cached(session_id)
     assert live is not None
-    live.outline = None  # type: ignore[assignment]  # what must not happen
+    live._reader.outline = None  # type: ignore[assignment]  # what must not happen
     return await refusal(peer.call("session/tree", sessionId=session_id))
 
 

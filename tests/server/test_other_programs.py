@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.hub.session import maintained
+from sessiond.hub.session import log_maintenance
 from support import logs
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.disk import Disk
@@ -440,7 +440,7 @@ async def test_the_title_slot_of_oh_my_pi_is_never_disturbed(
 async def test_a_line_that_is_still_being_written_delays_only_its_own_session(
     memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintained, "SETTLE_SECONDS", 60)
+    monkeypatch.setattr(log_maintenance, "SETTLE_SECONDS", 60)
     peer, session_id, path = await promoted(memory, cwd)
     write(path, b'{"half')
     waiting = asyncio.create_task(peer.append(session_id, user("waits")))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sessiond.config import Config, LimitsConfig
-from sessiond.hub.session import appending
+from sessiond.hub.session import append_queue
 from sessiond.rpc.message import encode_request
 from sessiond.server.connection import read_throttle, requests, send_buffers
 from sessiond.server.listeners import admission
@@ -153,8 +153,8 @@ async def test_when_all_clients_together_have_too_much_in_work_each_still_has_it
 async def test_a_session_that_cannot_be_written_fast_enough_refuses_what_would_not_fit(
     tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(appending, "THROTTLE_UNWRITTEN_BYTES", 100_000)
-    monkeypatch.setattr(appending, "MAX_UNWRITTEN_BYTES", 200_000)
+    monkeypatch.setattr(append_queue, "THROTTLE_UNWRITTEN_BYTES", 100_000)
+    monkeypatch.setattr(append_queue, "MAX_UNWRITTEN_BYTES", 200_000)
     disk = Disk()
     async with running(tmp_path, calls=disk.calls) as daemon:
         peer, session_id = await started(daemon, cwd)
@@ -178,8 +178,8 @@ async def test_a_session_that_cannot_be_written_fast_enough_refuses_what_would_n
 async def test_an_append_larger_than_what_may_wait_is_taken_when_nothing_waits(
     tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(appending, "THROTTLE_UNWRITTEN_BYTES", 1_000)
-    monkeypatch.setattr(appending, "MAX_UNWRITTEN_BYTES", 2_000)
+    monkeypatch.setattr(append_queue, "THROTTLE_UNWRITTEN_BYTES", 1_000)
+    monkeypatch.setattr(append_queue, "MAX_UNWRITTEN_BYTES", 2_000)
     async with running(tmp_path) as daemon:
         peer, session_id = await started(daemon, cwd)
         for number in range(3):

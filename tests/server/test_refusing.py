@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sessiond.hub import disk_space
-from sessiond.hub.session import live
+from sessiond.hub.session import log_maintenance
 from support.daemons import Peer, assistant, refusal, running, user
 from support.disk import Disk
 
@@ -31,7 +31,7 @@ async def status(peer: Peer) -> dict[str, str]:
 
 
 def swept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "RETRY_SECONDS", -1.0)
+    monkeypatch.setattr(log_maintenance, "RETRY_SECONDS", -1.0)
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from sessiond.hub.retention.deletion import Keeping
 from sessiond.hub.retention.lineage import Lineage
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.session.observers import Followers, ListObserver, SessionObserver
-from sessiond.hub.session.readable import LoadedSession
+from sessiond.hub.session.log_reader import LogReader, ReadableSession
+from sessiond.hub.session.observers import GrowthObservers, ListObserver, SessionObserver
 from sessiond.hub.session.registry import Load, OpenSessions
 from sessiond.hub.summaries.automatic import AutoCompaction
 from sessiond.hub.summaries.branching import Branches
@@ -83,30 +83,30 @@ class Hub:
         self.continuing = Continuing(self, files, self.index, self.terminals)
         self.making = Making(self, self.commands, self.continuing)
         self.cleaning = Cleaning(files, self.index, self._open, self.keeping, self.terminals)
-        self.blobs = SessionBlobs(None, kept=(files.blobs, memory.blobs))
+        self.blobs = SessionBlobs(None, stores=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(chosen.summarizer)
         self.exchange = Exchange(self, files, secret_rules_folder)
         self._jobs = Jobs()
         self.compactions = Compactions(chosen.compaction, self.summarizers, self._jobs)
         self.branches = Branches(chosen.compaction, self.summarizers, self._jobs)
         self._auto = AutoCompaction(chosen.compaction, self.compactions, self.summarizers)
-        self._open.follower = self._followers = Followers(self._auto)
+        self._open.growth_observer = self._observers = GrowthObservers(self._auto)
         self._new = NewSessions(files, memory, self._open, self.lineage, self.refuse_when_draining)
-        self.upkeep = Upkeep(files, self._open, self.index, self._followers, self.room, self.terminals)
+        self.upkeep = Upkeep(files, self._open, self.index, self._observers, self.room, self.terminals)
         self.repairs = LogRepairs(files, self._open)
 
-    def tell(self, listener: SessionObserver[LiveSession]) -> None:
+    def observe_with(self, observer: SessionObserver[LiveSession]) -> None:
         """Set the observer that is called when sessions are created or changed."""
-        self._open.listener = listener
+        self._open.observer = observer
 
-    def look_on(self, list_observer: ListObserver[LiveSession]) -> Callable[[], None]:
+    def add_list_observer(self, list_observer: ListObserver[LiveSession]) -> Callable[[], None]:
         """Add an observer that is called when sessions grow or their files are written.
 
         Returns:
             A function that removes the observer.
         """
-        self._followers.list_observers.append(list_observer)
-        return lambda: self._followers.list_observers.remove(list_observer)
+        self._observers.list_observers.append(list_observer)
+        return lambda: self._observers.list_observers.remove(list_observer)
 
     def configure(self, chosen: config.Config) -> None:
         """Apply another configuration to the parts that can change while sessions are open."""
@@ -144,7 +144,7 @@ class Hub:
         """Return the ref of the session with this id. Raises `SessionNotFound`, `SessionTrashed`."""
         return await self._open.ref_of(session_id)
 
-    def blobs_of(self, session: LoadedSession) -> SessionBlobs:
+    def blobs_of(self, session: ReadableSession) -> SessionBlobs:
         """Return the blobs of a session on disk, open or not."""
         return session.blobs if isinstance(session, LiveSession) else self._open.blobs_of(session.log)
 
@@ -153,8 +153,8 @@ class Hub:
         return await self._open.at_path(path)
 
     def glance(
-        self, path: str, load: Load = LoadedSession.load
-    ) -> contextlib.AbstractAsyncContextManager[LoadedSession]:
+        self, path: str, load: Load = LogReader.load
+    ) -> contextlib.AbstractAsyncContextManager[ReadableSession]:
         """Load the session in a file for reading only; see `OpenSessions.glance`."""
         return self._open.glance(path, load)
 
@@ -203,13 +203,13 @@ class Hub:
         If the file cannot be read any more, only what the tree holds is returned.
         """
         key = live.facts_key()
-        if live.known_info is None or live.known_info[0] != key:
+        if live.cached_info is None or live.cached_info[0] != key:
             try:
-                live.known_info = key, self._info(live, live.read_rows)
+                live.cached_info = key, self._info(live, live.read_rows)
             except (StorageFailed, LogReplaced):
                 # Not cached, because the failure may be temporary.
                 return self._info(live, lambda rows: [b"{}"] * len(rows))
-        return live.known_info[1]
+        return live.cached_info[1]
 
     def _info(self, live: LiveSession, read: Callable[[Sequence[int]], list[bytes]]) -> t.SessionInfo:
         return session_info.session_info(
@@ -248,7 +248,7 @@ class Hub:
         await live.flush()  # earlier appends count: an assistant message promotes a draft session
         if live.holders or live.awaits_holder or not live.is_draft or not self._open.has(live):
             return None
-        live.ended = SessionTrashed(live.session_id, None)
+        live.closing_error = SessionTrashed(live.session_id, None)
         async with self._open.leaving(live.log.ref):
             try:
                 about = self.keeping.about(live, client_id)
@@ -256,9 +256,9 @@ class Hub:
             finally:
                 await live.close()
 
-    async def let_go_unless_wanted(self, live: LiveSession) -> None:
-        """Close a session unless it is in use: see `LiveSession.wanted`."""
-        await self.upkeep.let_go_unless_wanted(live)
+    async def close_unless_in_use(self, live: LiveSession) -> None:
+        """Close a session unless it is in use: see `LiveSession.is_in_use`."""
+        await self.upkeep.close_unless_in_use(live)
 
     async def look_through(
         self, places: Locations, chosen: config.Config, params: t.DoctorParams, tell: Tell

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from sessiond.hub.errors import ForeignDialect
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.session.readable import LoadedSession
+from sessiond.hub.session.log_reader import LogReader
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.store.base import Store
 from sessiond.store.errors import LogNotFound
@@ -54,12 +54,12 @@ class LogRepairs:
             finally:
                 await live.close()
 
-    async def _trash_if(self, ref: str, may_go: Callable[[LoadedSession], bool], reason: str) -> str | None:
+    async def _trash_if(self, ref: str, may_go: Callable[[LogReader], bool], reason: str) -> str | None:
         if self._open.at(ref) is not None or not self._open.may_leave(ref):
             return None
         async with self._open.leaving(ref):
             try:
-                found = LoadedSession(await self._files.open_ref(ref))
+                found = LogReader(await self._files.open_ref(ref))
             except LogNotFound:
                 return None
             try:

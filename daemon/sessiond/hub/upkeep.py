@@ -10,7 +10,7 @@ from sessiond.hub.discovery.terminals import Terminals
 from sessiond.hub.disk_space import DiskSpaceMonitor
 from sessiond.hub.index.index import START_SECONDS, Index
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.session.observers import Followers
+from sessiond.hub.session.observers import GrowthObservers
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.store.base import Store
 from sessiond.store.errors import LogReplaced, StorageFailed
@@ -34,7 +34,7 @@ class Upkeep:
         files: The store whose files are watched.
         open_sessions: The sessions to maintain.
         index: Is notified of files that other programs wrote and that are not open.
-        followers: Are notified of the same files.
+        observers: Are notified of the same files.
         room: Checks the free disk space at each sweep.
         terminals: Drops the data of terminals that have ended, at each sweep.
     """
@@ -44,14 +44,14 @@ class Upkeep:
         files: Store,
         open_sessions: OpenSessions,
         index: Index,
-        followers: Followers[LiveSession],
+        observers: GrowthObservers[LiveSession],
         room: DiskSpaceMonitor,
         terminals: Terminals,
     ) -> None:
         self._files = files
         self._open = open_sessions
         self._index = index
-        self._followers = followers
+        self._observers = observers
         self._room = room
         self._terminals = terminals
 
@@ -70,7 +70,7 @@ class Upkeep:
                 await live.retry()
             if self._open.has(live) and await self._take_in(live):
                 live.drop_unused()
-                if time.monotonic() - live.used_at > IDLE_SECONDS and not live.wanted:
+                if time.monotonic() - live.used_at > IDLE_SECONDS and not live.is_in_use:
                     await self.let_go(live)
         await self._close_least_recently_used()
 
@@ -80,11 +80,11 @@ class Upkeep:
         Each open session holds its tree in memory.
         """
         latest = time.monotonic() - LEAST_IDLE_SECONDS
-        idle = sorted((it for it in self._open.all() if not it.wanted), key=lambda it: it.used_at)
+        idle = sorted((it for it in self._open.all() if not it.is_in_use), key=lambda it: it.used_at)
         for live in idle[: max(0, len(idle) - MAX_IDLE_SESSIONS)]:
             if live.used_at > latest:
                 return
-            await self.let_go_unless_wanted(live)
+            await self.close_unless_in_use(live)
 
     async def follow_files(self) -> None:
         """Ingest what other programs write as soon as the watch reports it. Runs until cancelled.
@@ -108,7 +108,7 @@ class Upkeep:
                         await self._take_in(live)
                 if refs:
                     self._index.changed(refs)
-                    self._followers.written(refs)
+                    self._observers.written(refs)
         finally:
             watch.close()
 
@@ -138,15 +138,15 @@ class Upkeep:
             return await self._open.at_path(live.log.ref)
         return live
 
-    async def let_go_unless_wanted(self, live: LiveSession) -> None:
-        """Close a session unless it is in use: see `LiveSession.wanted`."""
-        if not live.wanted and self._open.has(live):
+    async def close_unless_in_use(self, live: LiveSession) -> None:
+        """Close a session unless it is in use: see `LiveSession.is_in_use`."""
+        if not live.is_in_use and self._open.has(live):
             await self.let_go(live)
 
     async def let_go(self, live: LiveSession) -> None:
         """Close a session, even with subscribers, unless it is being loaded or closed already."""
         if not self._open.may_leave(live.log.ref):
             return
-        live.subscribers.cut_off()
+        live.subscribers.lag_all()
         async with self._open.leaving(live.log.ref):
             await live.close()

@@ -89,7 +89,7 @@ class Server:
         self.lsp_loaded = False
         self._tasks: set[asyncio.Task[Any]] = set()
         self._writes: set[asyncio.Task[Any]] = set()
-        hub.tell(self)
+        hub.observe_with(self)
         hub.summarizers.directory = self
         self.spawn(hub.commands.ready())
         self.spawn(self._sweep())
@@ -212,7 +212,7 @@ class Server:
     def busy(self) -> bool:
         """Whether clients are attached, a write is not on disk yet, or a summary is being written."""
         return bool(self.clients or self._writes) or any(
-            live.pending or live.engaged for live in self.hub.open_sessions()
+            live.pending or live.appending_jobs for live in self.hub.open_sessions()
         )
 
     def listens_at(self, path: str, tcp: str | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sessiond.hub.session.readable import LoadedSession
+from sessiond.hub.session.log_reader import ReadableSession
 from sessiond.session.tree.tree import KIND, Tree
 
 TAIL: Final = 64
@@ -33,7 +33,7 @@ class Fed:
     created_at: str
 
 
-def fed_from(live: LoadedSession, first: int) -> Fed:
+def fed_from(live: ReadableSession, first: int) -> Fed:
     """Return the next committed entries of an open session, at most about 256 KiB."""
     tree = live.tree
     seqs, _ = live.page_rows(max(first, 1), _BYTES)

@@ -18,7 +18,7 @@ import msgspec
 from sessiond.hub.errors import Draining
 from sessiond.hub.index.handed import fed_from
 from sessiond.hub.index.tracker import OpenChanges, OpenTracker
-from sessiond.hub.session.readable import LoadedSession
+from sessiond.hub.session.log_reader import ReadableSession
 from sessiond.protocol import types as t
 from sessiond.session.tree import steps
 from sessiond.session.tree.tree import Tree
@@ -228,7 +228,7 @@ class Index:
             self._fed |= dict(fed.values())
 
     async def _feed_one(
-        self, ref: str, live: LoadedSession, rows: int | None, until: float | None
+        self, ref: str, live: ReadableSession, rows: int | None, until: float | None
     ) -> tuple[Tree, int] | None:
         """Pass in all entries of a session. Returns its extent, or None if they are not all indexed."""
         while rows is not None and rows != live.tree.committed:
@@ -260,7 +260,7 @@ class Index:
         return work(self._worker)
 
 
-def _extent(live: LoadedSession) -> tuple[Tree, int]:
+def _extent(live: ReadableSession) -> tuple[Tree, int]:
     """Return the extent of a session. A rebuilt tree is a new extent."""
     return live.tree, live.tree.committed
 

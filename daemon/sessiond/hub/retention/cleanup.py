@@ -13,7 +13,7 @@ from sessiond.hub.errors import SessionNotFound, SessionTrashed
 from sessiond.hub.index.index import Index
 from sessiond.hub.retention.deletion import Keeping
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.session.readable import LoadedSession
+from sessiond.hub.session.log_reader import ReadableSession
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.protocol import types as t
 from sessiond.session.listing import retention
@@ -100,9 +100,9 @@ class Cleaning:
         async with self._open.glance(ref) as loaded:
             return self._why_spared(loaded, self._open.at(ref))
 
-    def _why_spared(self, loaded: LoadedSession, live: LiveSession | None) -> Spared | None:
+    def _why_spared(self, loaded: ReadableSession, live: LiveSession | None) -> Spared | None:
         tree = loaded.tree
-        if live is not None and live.wanted:
+        if live is not None and live.is_in_use:
             return "open"
         if tree.header is not None and tree.header.id in self._terminals.held_by_others(None):
             return "open"

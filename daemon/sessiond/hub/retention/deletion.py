@@ -107,12 +107,12 @@ class Keeping:
                 f"the session lies in a folder of another program: name it by its path, {where}"
             )
         while True:
-            live.ended = SessionTrashed(live.session_id, None)
+            live.closing_error = SessionTrashed(live.session_id, None)
             try:
                 await live.ingest()  # a move in progress ends first, and no other starts
                 await live.flush()
             except BaseException:
-                live.ended = None
+                live.closing_error = None
                 raise
             if self._open.has(live):
                 break
@@ -129,10 +129,10 @@ class Keeping:
         async with self._open.leaving(was):
             try:
                 where = await store.trash(live.log, reason, about)
-                live.subscribers.let_go()
+                live.subscribers.remove_all()
                 live.holders.clear()
             finally:
-                live.subscribers.cut_off()  # if the trash failed: subscribers are still there and must resubscribe
+                live.subscribers.lag_all()  # if the trash failed: subscribers are still there and must resubscribe
                 await live.close()
         self._has_moved(was)
         path = None if live.ephemeral else lines.sound(was)

@@ -54,15 +54,15 @@ class QueuedAppend:
     origin: t.Origin
     done: Done
     size: int
-    concerns_blobs: bool  # the blobs that it names must become durable first
+    has_blobs: bool  # the blobs that it names must become durable first
     is_large: bool  # it is scanned and prepared in slices
-    is_looked_at: bool  # its drafts are copied out of the frame, and `concerns_blobs` is known
+    is_scanned: bool  # its drafts are copied out of the frame, and `has_blobs` is known
     prepared: "PreparedAt | None" = None
 
     @property
-    def may_be_taken(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether it can be queued without further preparation."""
-        return not self.concerns_blobs and (not self.is_large or self.prepared is not None)
+        return not self.has_blobs and (not self.is_large or self.prepared is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +74,20 @@ class PreparedAt:
     state: object
 
 
-def look_at(waiting: QueuedAppend, blobs: SessionBlobs) -> Steps[None]:
+def scan(waiting: QueuedAppend, blobs: SessionBlobs) -> Steps[None]:
     """Copy the drafts of a large batch out of their frame, and find out whether they concern blobs."""
     drafts: list[bytes] = []
-    concerned = False
-    looked_at = 0
+    has_blobs = False
+    scanned = 0
     for raw in waiting.raw:
         draft = bytes(raw)
         drafts.append(draft)
-        concerned = concerned or blobs.concern([draft])
-        looked_at += len(draft)
-        if looked_at > LARGE_BATCH_BYTES:
-            looked_at = 0
+        has_blobs = has_blobs or blobs.concern([draft])
+        scanned += len(draft)
+        if scanned > LARGE_BATCH_BYTES:
+            scanned = 0
             yield
-    waiting.raw, waiting.concerns_blobs, waiting.is_looked_at = drafts, concerned, True
+    waiting.raw, waiting.has_blobs, waiting.is_scanned = drafts, has_blobs, True
 
 
 def makes_session(row: NewRow) -> bool:

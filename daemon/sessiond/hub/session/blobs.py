@@ -26,8 +26,8 @@ class SessionBlobs:
 
     Args:
         own: The store for new blobs; None for a session in another program's folder.
-        kept: The stores in which blobs are searched and marked as used.
-        beside: A read-only source of another program's blobs, searched last.
+        stores: The stores in which blobs are searched and marked as used.
+        fallback: A read-only source of another program's blobs, searched last.
         takes_images: Whether images become blobs too. pi has no blobs and cannot read them then.
     """
 
@@ -35,17 +35,17 @@ class SessionBlobs:
         self,
         own: BlobStore | None,
         *,
-        kept: Sequence[BlobStore] = (),
-        beside: BlobSource | None = None,
+        stores: Sequence[BlobStore] = (),
+        fallback: BlobSource | None = None,
         takes_images: bool = False,
     ) -> None:
         self.takes_images = takes_images
         self._own = own
-        self._kept = kept
-        self._sources: Sequence[BlobSource] = kept if beside is None else (*kept, beside)
+        self._stores = stores
+        self._sources: Sequence[BlobSource] = stores if fallback is None else (*stores, fallback)
 
     def concern(self, drafts: Sequence[bytes]) -> bool:
-        """Whether drafts must pass through `take_out` and `keep` before they are queued. A quick check."""
+        """Whether drafts must pass through `extract` and `store` before they are queued. A quick check."""
         if self._own is not None:
             for draft in drafts:
                 # A blob reference contains "sha256:". Most drafts contain no 6, and this check is 100 times cheaper.
@@ -55,20 +55,20 @@ class SessionBlobs:
                     return True
         return False
 
-    async def take_out(self, drafts: Sequence[bytes]) -> tuple[list[bytes], dict[str, bytes]]:
+    async def extract(self, drafts: Sequence[bytes]) -> tuple[list[bytes], dict[str, bytes]]:
         """Return the drafts as they are stored, and the blobs to store first, by hash. Raises `TooLarge`."""
         for index, draft in enumerate(drafts):
             refuse_too_large(index, draft)
-        return await asyncio.to_thread(_take_out, drafts, images=self.takes_images)
+        return await asyncio.to_thread(_extract, drafts, images=self.takes_images)
 
-    async def keep(self, new: dict[str, bytes], drafts: Iterable[bytes]) -> None:
+    async def store(self, new: dict[str, bytes], drafts: Iterable[bytes]) -> None:
         """Make the blobs that drafts name durable: store new ones, and refresh old ones so that none is collected."""
         if self._own is not None:
             data = list(new.values())
             for start in range(0, len(data), PUTS_AT_ONCE):
                 await asyncio.gather(*map(self._own.put, data[start : start + PUTS_AT_ONCE]))
             old = _named(drafts) - new.keys()
-            await asyncio.gather(*(place.touch(old) for place in self._kept))
+            await asyncio.gather(*(place.touch(old) for place in self._stores))
 
     async def carry(self, lines: Sequence[bytes], target: BlobStore) -> None:
         """Copy the blobs that lines name to another store, as far as they exist here and not there."""
@@ -135,6 +135,6 @@ def _named(lines: Iterable[bytes]) -> set[str]:
     return {digest for line in lines for digest in blobs.named(line)}
 
 
-def _take_out(drafts: Iterable[bytes], *, images: bool) -> tuple[list[bytes], dict[str, bytes]]:
+def _extract(drafts: Iterable[bytes], *, images: bool) -> tuple[list[bytes], dict[str, bytes]]:
     taken = [extract_blobs.take_out(draft, images=images) for draft in drafts]
     return [it.draft for it in taken], {name: data for it in taken for name, data in it.blobs.items()}

@@ -16,8 +16,20 @@ from sessiond.session.tree.tree import NONE, Tree
 _T = TypeVar("_T")
 
 
+class Source(Protocol):
+    """A session as results are derived from it."""
+
+    tree: Tree
+
+    def read_rows(self, rows: Sequence[int]) -> list[bytes]:
+        """Return the entries of rows."""
+
+    async def drive(self, work: Generator[None, None, _T]) -> _T:
+        """Run long work in steps, interleaved with that of other requests."""
+
+
 @dataclass(slots=True)
-class Kept:
+class _Results:
     """The cached results of one tree. `path` is the tally of the path to `path_row` and is never modified."""
 
     tree: Tree
@@ -27,55 +39,47 @@ class Kept:
     path_row: int = NONE
 
 
-class Derivable(Protocol):
-    """A session with a cache, as far as the functions below use it."""
+class DerivedCache:
+    """Derives the working state and the statistics of one session, and caches them."""
 
-    tree: Tree
-    kept: Kept | None
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._results: _Results | None = None
 
-    def read_rows(self, rows: Sequence[int]) -> list[bytes]:
-        """Return the entries of rows."""
+    async def state_at(self, row: int) -> Point:
+        """Return the working state at a row; with `NONE`, the state before the first row."""
+        source, cached = self._source, self._current()
+        cached.point = await source.drive(updates.state_at(cached.tree, row, source.read_rows, cached.point))
+        return cached.point
 
-    async def drive(self, work: Generator[None, None, _T]) -> _T:
-        """Run long work in steps, interleaved with that of other requests."""
+    async def tally(self) -> Tally:
+        """Return the tally of the whole tree. The caller reads it before its next await and does not modify it."""
+        cached = self._current()
+        await self._source.drive(statistics.tally_tree(cached.whole, cached.tree, self._source.read_rows))
+        return cached.whole
 
+    async def tallies(self, row: int) -> tuple[Tally, Tally]:
+        """Return the tallies of the path to a row and of the whole tree. The caller must not modify them."""
+        source, cached = self._source, self._current()
+        tree = cached.tree
+        await source.drive(statistics.tally_tree(cached.whole, tree, source.read_rows))
+        whole = cached.whole.copy()  # another caller may extend `cached.whole` while this one awaits
+        path, path_row = cached.path, cached.path_row
+        rows = await source.drive(steps.path(tree, row, below=path_row))
+        is_extended = tree.parent(rows[0]) == path_row if rows else row == path_row
+        if not is_extended:
+            path = Tally()
+        if path.entries + len(rows) == whole.entries:
+            path = whole
+        elif rows:
+            path = path.copy()
+            await source.drive(statistics.tally_rows(path, tree, rows, source.read_rows))
+        cached.path, cached.path_row = path, row
+        return path, whole
 
-async def state_at(live: Derivable, row: int) -> Point:
-    """Return the working state at a row; with `NONE`, the state before the first row."""
-    kept = _kept(live)
-    kept.point = await live.drive(updates.state_at(kept.tree, row, live.read_rows, kept.point))
-    return kept.point
-
-
-async def tally(live: Derivable) -> Tally:
-    """Return the tally of the whole tree. The caller must read it before its next await and must not modify it."""
-    kept = _kept(live)
-    await live.drive(statistics.tally_tree(kept.whole, kept.tree, live.read_rows))
-    return kept.whole
-
-
-async def tallies(live: Derivable, row: int) -> tuple[Tally, Tally]:
-    """Return the tallies of the path to a row and of the whole tree. The caller must not modify them."""
-    kept = _kept(live)
-    tree = kept.tree
-    await live.drive(statistics.tally_tree(kept.whole, tree, live.read_rows))
-    whole = kept.whole.copy()  # another caller may extend `kept.whole` while this one awaits
-    path, path_row = kept.path, kept.path_row
-    rows = await live.drive(steps.path(tree, row, below=path_row))
-    goes_on = tree.parent(rows[0]) == path_row if rows else row == path_row
-    if not goes_on:
-        path = Tally()
-    if path.entries + len(rows) == whole.entries:
-        path = whole
-    elif rows:
-        path = path.copy()
-        await live.drive(statistics.tally_rows(path, tree, rows, live.read_rows))
-    kept.path, kept.path_row = path, row
-    return path, whole
-
-
-def _kept(live: Derivable) -> Kept:
-    kept = live.kept
-    if kept is None or kept.tree is not live.tree or live.tree.irregular:
-        kept = live.kept = Kept(live.tree)
-    return kept
+    def _current(self) -> _Results:
+        """Return the results of the current tree."""
+        cached, tree = self._results, self._source.tree
+        if cached is None or cached.tree is not tree or tree.irregular:
+            cached = self._results = _Results(tree)
+        return cached

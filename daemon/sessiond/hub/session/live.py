@@ -1,41 +1,63 @@
-"""One open session: its id, its holders and subscribers, and the notifications that they receive.
-
-`appending` writes lines to its log.
-"""
+"""One open session: its id, its holders and subscribers, and the parts that read, maintain and extend its log."""
 
 import asyncio
-import itertools
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from typing import Any, Final, TypeVar
 
-from sessiond.hub import clock
-from sessiond.hub.session import changes
-from sessiond.hub.session.appending import AppendedSession
-from sessiond.hub.session.batches import Batch
+from msgspec import UnsetType
+
+from sessiond.hub.errors import EntryNotFound, HubError
+from sessiond.hub.session.append_queue import AppendQueue
+from sessiond.hub.session.batches import Done
 from sessiond.hub.session.blobs import NO_BLOBS, SessionBlobs
-from sessiond.hub.session.observers import NOBODY, GrowthObserver, SessionObserver
-from sessiond.hub.session.subscribers import LARGE, REPLAY_SLICE, Subscribers
-from sessiond.hub.session.write_block import refusal_of
-from sessiond.protocol import methods as m, types as t
-from sessiond.session.tree.header_title import title_change
-from sessiond.session.tree.tree import BAD, HEADER, Tree
-from sessiond.store.base import Log
-from sessiond.store.errors import LogReplaced, StorageFailed
+from sessiond.hub.session.changes import SessionBefore
+from sessiond.hub.session.commit_queue import CommitQueue
+from sessiond.hub.session.derived_cache import DerivedCache
+from sessiond.hub.session.divergence import Divergence
+from sessiond.hub.session.entry_placement import Placement
+from sessiond.hub.session.log_maintenance import LogMaintenance
+from sessiond.hub.session.log_reader import LogReader, Moment
+from sessiond.hub.session.observers import NO_OBSERVER, GrowthObserver, SessionObserver
+from sessiond.hub.session.publisher import Publisher
+from sessiond.hub.session.subscribers import Subscribers
+from sessiond.hub.session.title_writer import TitleWriter
+from sessiond.hub.session.write_block import WriteBlockMonitor
+from sessiond.protocol import types as t
+from sessiond.session.context.context import Context
+from sessiond.session.tree.steps import Steps
+from sessiond.session.tree.tree import Tree
+from sessiond.session.views.tree_view import Outline
+from sessiond.store.base import Durability, Log
 
 log = logging.getLogger(__name__)
 
-HEAD_BYTES: Final = 64 * 1024
-"""The bytes at the start of a log that are searched for the header, to write the title into it."""
-RETRY_SECONDS: Final = 5.0
-"""The interval between checks whether a write-blocked session can be written again (decision 0005)."""
+_T = TypeVar("_T")
 _BY_ITSELF: Final = t.Origin(kind="daemon")
-_FOREIGN: Final = t.Origin(kind="foreign")
 
 
-class LiveSession(AppendedSession):
-    """An open session. All methods that are not `async` run synchronously on the event loop's thread."""
+class LiveSession:
+    """An open session. All methods that are not `async` run synchronously on the event loop's thread.
+
+    Args:
+        log: The log of the session.
+        ephemeral: Whether the log is in memory only.
+        blobs: The blobs of the session.
+        observer: Called when the session is promoted or changed.
+        growth_observer: Called for new rows.
+        diverges: Called once, before other readers of the file may see a different session.
+
+    Attributes:
+        session_id: The id in the header, or one that is generated for a file without a header.
+        holders: The ids of the clients that hold the session.
+        awaits_holder: Whether it was created for a client that does not hold it yet. It is not closed until then.
+        cached_info: The description of the session, with the `facts_key` for which it was made.
+        used_at: The time of the last use.
+        settings_lock: Held while tags or settings are read and changed.
+        appending_jobs: The number of jobs under way that will append to the session.
+        subscribers: The clients that receive notifications about the session.
+    """
 
     def __init__(
         self,
@@ -43,64 +65,86 @@ class LiveSession(AppendedSession):
         *,
         ephemeral: bool,
         blobs: SessionBlobs = NO_BLOBS,
-        listener: "SessionObserver[LiveSession]" = NOBODY,
-        follower: "GrowthObserver[LiveSession]" = NOBODY,
+        observer: "SessionObserver[LiveSession]" = NO_OBSERVER,
+        growth_observer: "GrowthObserver[LiveSession]" = NO_OBSERVER,
         diverges: "Callable[[LiveSession], None] | None" = None,
     ) -> None:
-        """`diverges` is called once, before other readers of the file may see a different session."""
-        super().__init__(log, blobs)
-        self._diverges = diverges
+        self.log = log
+        self.blobs = blobs
         self.ephemeral = ephemeral
         self.session_id = log.session_id
         self.holders: set[str] = set()
         self.awaits_holder = False
-        """Whether it was created for a client that does not hold it yet. It is not closed until then."""
-        self.known_info: tuple[object, t.SessionInfo] | None = None
-        self.loaded_tree: Tree | None = None
-        self.loaded_rows = 0
-        """The tree and its committed rows as loaded. The tree is None if other readers see the file differently."""
+        self.cached_info: tuple[object, t.SessionInfo] | None = None
+        self.used_at = time.monotonic()
+        self.settings_lock = asyncio.Lock()
+        self.appending_jobs = 0
+        self._reader = reader = LogReader(log)
+        self._divergence = Divergence(reader, None if diverges is None else lambda: diverges(self))
+        self._write_block = write_block = WriteBlockMonitor(reader, self._write_block_changed)
+        reader.on_replaced = write_block.update
         self.subscribers = Subscribers(
             self.session_id,
-            self._rows,
-            self.page_rows,
-            self.read_rows,
-            lambda: self.tree.leaf_id,
-            lambda: self.log.log_id,
+            lambda: reader.tree.committed,
+            reader.page_rows,
+            reader.read_rows,
+            lambda: reader.tree.leaf_id,
+            lambda: log.log_id,
         )
-        self.used_at = time.monotonic()
-        self.changing = asyncio.Lock()  # held while tags or settings are read and changed
-        self.listener, self.follower = listener, follower
-        self.engaged = 0  # jobs under way that will append here
-        self._retried_at = time.monotonic()
-        self._titling: asyncio.Task[None] | None = None  # writes the title where oh-my-pi reads it
+        self._publisher = publisher = Publisher[LiveSession](
+            self, reader, self.subscribers, observer, growth_observer, lambda: self._title.start()
+        )
+        self._commits = CommitQueue(reader, write_block, publisher)
+        self._maintenance = LogMaintenance(reader, self._commits, write_block, self._ingested)
+        self._title = TitleWriter(reader, self._maintenance, write_block)
+        self._appends = AppendQueue(reader, blobs, self._commits, self._maintenance, write_block, publisher)
 
     async def load(self) -> None:
-        """Read the whole log in slices."""
-        await super().load()
+        """Read the whole log in slices. Raises `ForeignDialect` for a file of another program."""
+        await self._reader.load()
         if self.tree.header is not None:
-            self.name(self.tree.header.id)
-        self.write_block = self._refusal()
+            self.set_id(self.tree.header.id)
+        self._write_block.load()
         if self.write_block is None and not self.tree.problems:
-            self.loaded_tree, self.loaded_rows = self.tree, self.tree.committed
+            self._divergence.loaded()
         else:
-            self._diverge()
+            self._divergence.begin()
 
-    def _diverge(self) -> None:
-        """Report once that the session may differ from its file: see `is_as_in_file`."""
-        diverges, self._diverges = self._diverges, None
-        if diverges is not None:
-            diverges(self)
+    def set_id(self, session_id: str) -> None:
+        """Set the session id: the header's, or one that is generated for a file without a header."""
+        self.session_id = self.subscribers.session_id = session_id
+
+    # --- state -----------------------------------------------------------------------------------------
+
+    @property
+    def is_in_use(self) -> bool:
+        """True while a client holds or subscribes to the session, or work on it is under way.
+
+        Always true for ephemeral sessions.
+        """
+        is_held = bool(self.holders or len(self.subscribers) or self.awaits_holder)
+        has_work = self.pending or bool(self.appending_jobs or self._reader.running_jobs)
+        return is_held or has_work or self.ephemeral
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether it is a draft session. A log in the folder of drafts may have an answer by another program."""
+        return self.log.draft and not self.tree.has_assistant()
 
     @property
     def is_as_in_file(self) -> bool:
         """Whether other readers of the file see the same session: nothing was written since it was loaded."""
-        tree = self.tree
-        return (
-            tree is self.loaded_tree
-            and tree.committed == self.loaded_rows
-            and not self.unwritten_bytes
-            and self.write_block is None
-        )
+        return self._divergence.is_as_loaded and not self.unwritten_bytes and self.write_block is None
+
+    @property
+    def write_block(self) -> t.WriteBlock | None:
+        """Why the session accepts no writes, as last announced; None if it accepts writes."""
+        return self._write_block.current
+
+    @property
+    def read_only(self) -> HubError | None:
+        """Why the session is read-only; None if it can be written."""
+        return self._write_block.read_only
 
     def facts_key(self) -> object:
         """Return a key that changes whenever the session's description changes. Pending lines do not affect it."""
@@ -110,179 +154,166 @@ class LiveSession(AppendedSession):
             log.draft, log.ref, log.log_id, log.trouble, self.write_block,
         )  # fmt: skip
 
-    def name(self, session_id: str) -> None:
-        """Set the session id: the header's, or one that is generated for a file without a header."""
-        self.session_id = self.subscribers.session_id = session_id
-
-    def _rows(self) -> int:
-        return self.tree.committed
-
-    @property
-    def wanted(self) -> bool:
-        """True while a client holds or subscribes to the session, or work on it is under way.
-
-        Always true for ephemeral sessions.
-        """
-        is_held = bool(self.holders or len(self.subscribers) or self.awaits_holder)
-        return is_held or self.pending or bool(self.engaged or self.works) or self.ephemeral
-
-    @property
-    def is_draft(self) -> bool:
-        """Whether it is a draft session. A log in the folder of drafts may have an answer by another program."""
-        return self.log.draft and not self.tree.has_assistant()
-
-    def _refusal(self) -> t.WriteBlock | None:
-        return refusal_of(self.tree, self.read_only, self.log.trouble, time.time_ns())
-
-    def note_refusal(self) -> None:
-        """Check whether the session accepts writes, and announce a change once."""
-        before, now = self.write_block, self._refusal()
-        if (before and before.reason) == (now and now.reason):
-            return
-        self.write_block = now
-        self._diverge()
-        if now is not None:
-            log.warning("session %s takes no writes: %s", self.session_id, now.message)
+    def _write_block_changed(self) -> None:
+        self._divergence.begin()
+        if self.write_block is not None:
+            log.warning("session %s takes no writes: %s", self.session_id, self.write_block.message)
         else:
             log.info("session %s takes writes again", self.session_id)
-        self.listener.changed(self, ["writeBlock"], _BY_ITSELF)
+        self._publisher.changed(["writeBlock"], _BY_ITSELF)
 
-    def _entries(self, rows: Sequence[int], lines: Sequence[bytes]) -> list[bytes]:
-        try:
-            return super()._entries(rows, lines)
-        except LogReplaced:
-            self.note_refusal()
-            raise
+    # --- reading: see `LogReader` ----------------------------------------------------------------------
 
-    def _bytes(self, start: int, end: int) -> bytes:
-        try:
-            return super()._bytes(start, end)
-        except LogReplaced:
-            self.note_refusal()
-            raise
+    @property
+    def tree(self) -> Tree:
+        """The tree of the log."""
+        return self._reader.tree
 
-    async def retry(self) -> None:
-        """Check whether a write-blocked session can be written again, at most every `RETRY_SECONDS`."""
-        if not self.pending and time.monotonic() - self._retried_at > RETRY_SECONDS:
-            self._retried_at = time.monotonic()
-            async with self._lock:
-                await self.log.retry()
-        self.note_refusal()
+    @property
+    def outline(self) -> Outline:
+        """The outline of the tree, as far as it was requested."""
+        return self._reader.outline
 
-    # --- notifications ---------------------------------------------------------------------------------
+    @property
+    def derived(self) -> DerivedCache:
+        """Results that are derived from the tree."""
+        return self._reader.derived
 
-    def _begin_to_append(self) -> None:
-        self.used_at = time.monotonic()
-        self._diverge()
+    def moment(self) -> Moment:
+        """Return the facts of the session now."""
+        return self._reader.moment()
 
-    def _tell_of_ours(self, batch: Batch, first: int, before: changes.SessionBefore | None) -> None:
-        rows = batch.prepared.rows
-        if batch.size > LARGE:
-            self.subscribers.catch_up()
-        elif len(self.subscribers):
-            lines = [row.line[:-1] for row in rows]
-            self.subscribers.appended(lines, range(first, first + len(rows)), batch.origin)
-        if before is not None:
-            self._tell_of_meaning(before, batch.origin)
-        self.follower.grew(self, first)
+    def row(self, entry_id: str) -> int:
+        """Return the committed row of an entry. Raises `EntryNotFound`."""
+        return self._reader.row(entry_id)
 
-    def _tell_of_read(self, before: changes.SessionBefore, ours: Mapping[str, t.Origin]) -> None:
-        try:
-            self._tell_of_lines(before, ours)
-        except (StorageFailed, LogReplaced) as error:
-            log.warning("session %s cannot be told of: %s", self.session_id, error)
-            self.subscribers.cut_off()
+    def row_at(self, leaf_id: str | UnsetType | None) -> int:
+        """Return the row that a request names by an id. Raises `EntryNotFound`."""
+        return self._reader.row_at(leaf_id)
 
-    def _tell_of_others(self, before: changes.SessionBefore) -> None:
-        self._diverge()
-        self._tell_of_lines(before, {})
+    def not_found(self, entry_id: str) -> EntryNotFound:
+        """Return the error for an unknown entry id, with the ids that begin with it."""
+        return self._reader.not_found(entry_id)
 
-    def _tell_of_lines(self, before: changes.SessionBefore, ours: Mapping[str, t.Origin]) -> None:
-        """Announce the lines read from the log since `before`, each run of one origin as one notification.
+    def read(self, row: int) -> bytes:
+        """Return the entry of one row, which may be pending."""
+        return self._reader.read(row)
+
+    def read_rows(self, rows: Sequence[int]) -> list[bytes]:
+        """Return the entries of committed rows."""
+        return self._reader.read_rows(rows)
+
+    def read_in_steps(self, rows: Sequence[int]) -> Steps[list[bytes]]:
+        """Return the entries of committed rows, in steps."""
+        return self._reader.read_in_steps(rows)
+
+    def page_rows(self, row: int, size: int, count: int = 10_000) -> tuple[list[int], int]:
+        """Return the rows of the entries from a row on, and their size in bytes."""
+        return self._reader.page_rows(row, size, count)
+
+    def context(self, leaf_row: int) -> Coroutine[Any, Any, Context]:
+        """Return the context of a model at a row."""
+        return self._reader.contexts.at(leaf_row)
+
+    def drop_unused(self) -> None:
+        """Drop what is cached and was not requested for a while."""
+        self._reader.contexts.drop_unused()
+
+    def drive(self, work: Generator[None, None, _T]) -> Coroutine[Any, Any, _T]:
+        """Run long work in steps, interleaved with that of other requests."""
+        return self._reader.drive(work)
+
+    # --- writing: see `AppendQueue` --------------------------------------------------------------------
+
+    @property
+    def pending(self) -> bool:
+        """Whether any append is not committed yet."""
+        return self._appends.is_pending
+
+    @property
+    def unwritten_bytes(self) -> int:
+        """The bytes of pending appends."""
+        return self._appends.unwritten_bytes
+
+    def unwritten(self) -> Iterator[bytes]:
+        """Yield what is not in the log yet: waiting drafts and pending lines."""
+        return self._appends.unwritten()
+
+    def append(
+        self,
+        raw: Sequence[bytes],
+        placement: Placement,
+        durability: Durability,
+        origin: t.Origin,
+        done: Done,
+    ) -> None:
+        """Append a batch.
+
+        If the session must be prepared first (a torn line, another program's lines), or the batch is large or has
+        blobs, the append waits. Later appends wait behind it.
 
         Args:
-            before: The facts of the session before the lines.
-            ours: The origins of the entries that clients sent, by entry id. All others are another program's.
+            raw: The drafts, as JSON.
+            placement: Where the batch goes.
+            durability: The durability at which the batch is committed.
+            origin: The origin that notifications name.
+            done: Called once, in log order, with the outcome or the error; before this method returns, or later.
         """
-        tree, subscribers = self.tree, self.subscribers
-        rows = [row for row in range(before.rows, tree.committed) if tree.kind(row) not in (BAD, HEADER)]
-        if not rows:
-            return
-        if len(subscribers) and tree.end - tree.span(rows[0])[0] > REPLAY_SLICE:
-            subscribers.catch_up()
-        elif len(subscribers):
-            for origin, run in itertools.groupby(rows, lambda row: ours.get(tree.id(row) or "", _FOREIGN)):
-                some = list(run)
-                subscribers.appended(self.read_rows(some), some, origin)
-        self._tell_of_meaning(before, ours.get(tree.id(rows[-1]) or "", _FOREIGN))
-        self.follower.grew(self, before.rows)
+        self.used_at = time.monotonic()
+        self._divergence.begin()
+        self._appends.append(raw, placement, durability, origin, done)
 
-    def _tell_of_meaning(self, before: changes.SessionBefore, origin: t.Origin) -> None:
-        """Notify subscribers if the leaf moved, and the observer if fields that lists show changed."""
-        tree = self.tree
-        if changes.leaf_moved(before, tree) and len(self.subscribers):
-            note = t.LeafMovedNote(
-                session_id=self.session_id, leaf_id=tree.leaf_id, previous_leaf_id=before.leaf_id,
-                log_id=self.log.log_id, seq=tree.seq, origin=origin,
-            )  # fmt: skip
-            self.subscribers.tell(m.LEAF_MOVED, note)
-        if self.just_promoted:
-            self.just_promoted = False
-            self.listener.created(self, origin)
-        changed = changes.aspects(before, tree)
-        if "title" in changed:
-            self.title_changed()
-        if changed:
-            self.listener.changed(self, changed, origin)
+    # --- maintenance: see `LogMaintenance` -------------------------------------------------------------
+
+    @property
+    def closing_error(self) -> HubError | None:
+        """The error of further writes once the session is being closed; None before."""
+        return self._maintenance.closing_error
+
+    @closing_error.setter
+    def closing_error(self, error: HubError | None) -> None:
+        self._maintenance.closing_error = error
+
+    async def retry(self) -> None:
+        """Check whether a write-blocked session can be written again, from time to time."""
+        if not self.pending:
+            await self._maintenance.retry()
+        self._write_block.update()
+
+    def fix_tail(self) -> Coroutine[Any, Any, str | None]:
+        """Quarantine a torn line, as the next append would. Returns its new place, or None if there is none."""
+        return self._maintenance.fix_tail()
+
+    def ingest(self) -> Coroutine[Any, Any, bool]:
+        """Read and announce the lines that another program has added. Returns whether there were any.
+
+        Raises `LogReplaced` if the file was truncated or replaced.
+        """
+        return self._maintenance.ingest()
+
+    def _ingested(self, before: SessionBefore) -> None:
+        self._divergence.begin()
+        self._publisher.ingested(before)
 
     async def move(self, cwd: str, origin: t.Origin) -> None:
         """Move the session to another working directory."""
-        self._diverge()
-        await self._move(cwd)
-        self.listener.changed(self, ["path", "cwd"], origin)
-
-    # --- the title -------------------------------------------------------------------------------------
-
-    def title_changed(self) -> None:
-        """Write the title to the header, where oh-my-pi reads it, in the background."""
-        if self._titling is None:
-            self._titling = asyncio.get_running_loop().create_task(self._write_title())
-
-    async def _write_title(self) -> None:
-        try:
-            async with self._lock:
-                await self._until_idle()
-                self._titling = None  # a later title change starts another task
-                if self.ended is None and self.read_only is None:
-                    head = self.log.read(0, min(self.log.size, HEAD_BYTES))
-                    change = title_change(head, self.tree.title, clock.timestamp())
-                    if change is not None:
-                        await self.log.overwrite(*change)
-        except (LogReplaced, StorageFailed) as error:
-            log.warning("session %s: the title is not in the header: %s", self.session_id, error)
-
-    async def _until_titled(self) -> None:
-        if self._titling is not None:
-            await asyncio.wait([self._titling])
+        self._divergence.begin()
+        await self._maintenance.move(cwd)
+        self._publisher.changed(["path", "cwd"], origin)
 
     # --- closing ---------------------------------------------------------------------------------------
 
     async def flush(self) -> bool:
         """Wait until every line is synced. Returns whether there was anything to do."""
-        busy = self.pending
-        await self._until_served()
-        await self._until_idle()
-        await self._until_titled()
-        return await self.log.flush() or busy
+        was_pending = self.pending
+        await self._appends.until_served()
+        await self._commits.until_empty()
+        await self._title.finish()
+        return await self.log.flush() or was_pending
 
     async def close(self) -> None:
         """Finish the work under way and close the log."""
-        await self._until_served()
-        await self._until_titled()
-        async with self._lock:
-            await self._until_idle()
+        await self._appends.until_served()
+        await self._title.finish()
+        async with self._maintenance.exclusive():
             await self.log.close()
-
-    async def _until_served(self) -> None:
-        while self._serving is not None:
-            await asyncio.wait([self._serving])

@@ -39,7 +39,7 @@ class ListObserver(GrowthObserver[Observed], Protocol[Observed]):
         """Another program wrote, moved or removed these logs, none of which is open here."""
 
 
-class Followers(Generic[Session]):
+class GrowthObservers(Generic[Session]):
     """Calls several observers one after the other."""
 
     def __init__(self, first: GrowthObserver[Session]) -> None:
@@ -58,7 +58,7 @@ class Followers(Generic[Session]):
             list_observer.written(refs)
 
 
-class _Nobody:
+class _NoObserver:
     """An observer that does nothing."""
 
     def grew(self, live: object, first: int) -> None:
@@ -71,4 +71,4 @@ class _Nobody:
         """Do nothing."""
 
 
-NOBODY: Final = _Nobody()
+NO_OBSERVER: Final = _NoObserver()

@@ -12,7 +12,7 @@ import msgspec
 from sessiond.export.head import head_of
 from sessiond.export.places import RowPlace, place_of
 from sessiond.hub.errors import CursorExpired, EntryTooLarge
-from sessiond.hub.session import blob_resolution, derived_cache
+from sessiond.hub.session import blob_resolution
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.session.content import preview
@@ -72,7 +72,7 @@ async def _looked_through(live: LiveSession) -> tuple[Tree, Outline, t.PageSessi
     """Return the tree, its outline, and the head of the page, all of the same moment."""
     while True:
         tree, outline = live.tree, live.outline
-        tally = await derived_cache.tally(live)
+        tally = await live.derived.tally()
         await live.drive(outline.extend(tree, live.read_rows))
         if tree is live.tree:  # otherwise the log was rewritten meanwhile
             return tree, outline, msgspec.structs.replace(head_of(tree, tally), session_id=live.session_id)

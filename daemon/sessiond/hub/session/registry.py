@@ -15,16 +15,16 @@ from typing import Any, Final, TypeAlias
 from sessiond.hub.errors import Damaged, Draining, HubError, SessionNotFound, SessionTrashed
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.log_reader import LogReader, ReadableSession
 from sessiond.hub.session.lookup import SessionLookup
-from sessiond.hub.session.observers import NOBODY, GrowthObserver, SessionObserver
-from sessiond.hub.session.readable import LoadedSession
+from sessiond.hub.session.observers import NO_OBSERVER, GrowthObserver, SessionObserver
 from sessiond.hub.trash import Trash
 from sessiond.protocol import types as t
 from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Log, Store
 from sessiond.store.errors import LogCopied, LogExists, LogNotFound, LogReplaced, StorageFailed
 
-Load: TypeAlias = Callable[[LoadedSession], Awaitable[None]]
+Load: TypeAlias = Callable[[LogReader], Awaitable[None]]
 
 LOADED_TOGETHER: Final = 32
 """The number of sessions that are loaded at the same time. Each uses a file descriptor while it is loaded."""
@@ -39,8 +39,8 @@ class OpenSessions:
 
     def __init__(self, files: Store, memory: Store, index: SessionLookup, trash: Trash) -> None:
         self.takes_images = False
-        self.listener: SessionObserver[LiveSession] = NOBODY
-        self.follower: GrowthObserver[LiveSession] = NOBODY
+        self.observer: SessionObserver[LiveSession] = NO_OBSERVER
+        self.growth_observer: GrowthObserver[LiveSession] = NO_OBSERVER
         self._files = files
         self._memory = memory
         self._index = index
@@ -218,7 +218,7 @@ class OpenSessions:
                 await asyncio.wait([leaving])
 
     @contextlib.asynccontextmanager
-    async def glance(self, path: str, load: Load = LoadedSession.load) -> AsyncIterator[LoadedSession]:
+    async def glance(self, path: str, load: Load = LogReader.load) -> AsyncIterator[ReadableSession]:
         """Yield the session in a file for reading only. The file may be a copy of a session that is open.
 
         `load` reads a session that is not open, or restores it from what is known. Raises `SessionNotFound`.
@@ -229,7 +229,7 @@ class OpenSessions:
             if known is not None:
                 yield known
                 return
-            loaded = LoadedSession(log)
+            loaded = LogReader(log)
             await load(loaded)
             yield loaded
         finally:
@@ -280,8 +280,8 @@ class OpenSessions:
             log,
             ephemeral=ephemeral,
             blobs=self._blobs_of(log, self._memory if ephemeral else self._files),
-            listener=self.listener,
-            follower=self.follower,
+            observer=self.observer,
+            growth_observer=self.growth_observer,
             diverges=self._diverged.add,
         )
         try:
@@ -291,7 +291,7 @@ class OpenSessions:
             if live.tree.damaged:
                 if not live.tree.count_entries():
                     raise Damaged(log.path or log.session_id, live.tree.problems[0])
-                live.name(_damaged_id(log))
+                live.set_id(_damaged_id(log))
             if other := self._by_id.get(live.session_id):
                 raise LogCopied(live.session_id, log.ref, other.log.path)
         except BaseException:
@@ -308,7 +308,7 @@ class OpenSessions:
     def _blobs_of(self, log: Log, store: Store) -> SessionBlobs:
         kept = [store.blobs] if store is self._files else [store.blobs, self._files.blobs]
         own = store.blobs if store.keeps(log.ref) else None
-        return SessionBlobs(own, kept=kept, beside=store.blobs_beside(log.ref))
+        return SessionBlobs(own, stores=kept, fallback=store.blobs_beside(log.ref))
 
     def store_images_as_blobs(self, wanted: bool) -> None:
         """Set whether images of all new entries are stored as blobs, or only where pi cannot read the session."""

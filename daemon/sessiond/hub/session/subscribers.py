@@ -137,17 +137,17 @@ class Subscribers:
         if subscription is not None:
             self._drop(subscription)
 
-    def cut_off(self) -> None:
+    def lag_all(self) -> None:
         """Cancel all subscriptions and send `session/lagged`: the clients have to subscribe again."""
         for subscription in list(self._all.values()):
             self._drop(subscription)
 
-    def let_go(self) -> None:
+    def remove_all(self) -> None:
         """Cancel all subscriptions without `session/lagged`. The caller notifies the clients of the reason."""
         for client_id in list(self._all):
             self.remove(client_id)
 
-    def tell(self, notification: m.Notification[Any], note: t.Wire) -> None:
+    def notify(self, notification: m.Notification[Any], note: t.Wire) -> None:
         """Send live subscribers a notification other than `session/appended`."""
         if not self._all:
             return

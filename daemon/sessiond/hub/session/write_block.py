@@ -1,6 +1,8 @@
-"""Derives the reason why a session accepts no writes, and the error of a refused append."""
+"""Determines why a session accepts no writes, and the error of a refused append."""
 
 import errno
+import time
+from collections.abc import Callable
 from typing import Final
 
 from sessiond.hub import clock
@@ -9,10 +11,13 @@ from sessiond.hub.errors import (
     HubError,
     IdReused,
     LeafConflict,
+    ReadOnly,
     UnsupportedVersion,
     WouldBreakTree,
 )
+from sessiond.hub.session.log_reader import LogReader
 from sessiond.protocol import types as t
+from sessiond.session.tree import entries
 from sessiond.session.tree.tree import Tree
 from sessiond.store.errors import LogReplaced, StorageFailed, StorageFull, SyncFailed
 
@@ -34,7 +39,47 @@ def as_committed(refusal: Exception, tree: Tree) -> Exception:
     return LeafConflict(refusal.expected, tree.leaf_id, log_id=refusal.log_id, seq=tree.seq, missing=missing)
 
 
-def refusal_of(
+class WriteBlockMonitor:
+    """Holds the write block of one session, and reports when it changes.
+
+    Attributes:
+        current: Why the session accepts no writes, as last reported; None if it accepts writes.
+    """
+
+    def __init__(self, reader: LogReader, changed: Callable[[], None]) -> None:
+        self.current: t.WriteBlock | None = None
+        self._reader = reader
+        self._changed = changed
+
+    @property
+    def read_only(self) -> HubError | None:
+        """Why the session is read-only; None if it can be written."""
+        tree, log = self._reader.tree, self._reader.log
+        if tree.damaged:
+            return ReadOnly("it has no valid header; the file is left as it is", path=log.path)
+        if tree.version > entries.CURRENT_VERSION or tree.version < 1:
+            return UnsupportedVersion(tree.version)
+        if log.read_only is not None:
+            return ReadOnly(log.read_only, path=log.path)
+        return None
+
+    def load(self) -> None:
+        """Determine the write block of a session that was loaded. Nothing is reported."""
+        self.current = self._determined()
+
+    def update(self) -> None:
+        """Determine whether the session accepts writes, and report a change once."""
+        before, now = self.current, self._determined()
+        if (before and before.reason) != (now and now.reason):
+            self.current = now
+            self._changed()
+
+    def _determined(self) -> t.WriteBlock | None:
+        reader = self._reader
+        return _write_block(reader.tree, self.read_only, reader.log.trouble, time.time_ns())
+
+
+def _write_block(
     tree: Tree, lasting: HubError | None, trouble: StorageFailed | LogReplaced | None, since_ns: int
 ) -> t.WriteBlock | None:
     """Return why a session accepts no writes, as the protocol names it.

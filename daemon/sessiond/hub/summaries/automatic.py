@@ -136,7 +136,7 @@ class AutoCompaction:
                 context_window=settings.context_window, reserve_tokens=settings.reserve_tokens,
                 summarizer=summarizer,
             )  # fmt: skip
-            live.subscribers.tell(m.COMPACTION_NEEDED, note)
+            live.subscribers.notify(m.COMPACTION_NEEDED, note)
         watch.told = leaf
         if watch.compacted:
             watch.compacted = False

@@ -163,11 +163,11 @@ class Jobs:
         """Start a job. Its work begins on the next loop tick."""
 
         async def engaged(job: Job) -> None:
-            live.engaged += 1
+            live.appending_jobs += 1
             try:
                 await work(job)
             finally:
-                live.engaged -= 1
+                live.appending_jobs -= 1
 
         job = Job(engaged)
         self._all.add(job)

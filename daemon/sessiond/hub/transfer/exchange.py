@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.session.readable import Moment
+from sessiond.hub.session.log_reader import Moment
 from sessiond.hub.transfer.reporting import Reporting
 from sessiond.protocol import types as t
 from sessiond.store.base import Store

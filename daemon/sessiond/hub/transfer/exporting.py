@@ -24,7 +24,7 @@ from sessiond.hub.redaction.provider_keys import ProviderKeys
 from sessiond.hub.session import entry_placement
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.session.readable import Moment
+from sessiond.hub.session.log_reader import Moment
 from sessiond.hub.transfer.export_conversion import Conversion, Converted, blocks_of, convert
 from sessiond.protocol import types as t
 from sessiond.session.content import fields, restore_blobs

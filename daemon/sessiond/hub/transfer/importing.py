@@ -61,7 +61,7 @@ class ImportHost(Protocol):
     def cached(self, session_id: str) -> LiveSession | None:
         """Return the session with this id if it is open."""
 
-    async def let_go_unless_wanted(self, live: LiveSession) -> None:
+    async def close_unless_in_use(self, live: LiveSession) -> None:
         """Close a session, unless it is in use."""
 
     def refuse_when_draining(self) -> None:
@@ -191,7 +191,7 @@ class Imports:
         if await asyncio.to_thread(landing.missing, imported, rows):
             was_open = self._sessions.cached(session_id) is not None
             live = await self._sessions.session(session_id)
-            live.engaged += 1
+            live.appending_jobs += 1
             try:
                 new = landing.missing(imported, live.tree)
                 blobs = self._blobs_of(path)
@@ -203,10 +203,10 @@ class Imports:
                 await blobs.carry([it.line for it in new], self._files.blobs)
                 await self._append(live, imported, new, run.reporting.origin)
             finally:
-                live.engaged -= 1
+                live.appending_jobs -= 1
             title, draft = live.tree.title, live.is_draft
             if not was_open:  # thousands of grown sessions would otherwise all keep their files open
-                await self._sessions.let_go_unless_wanted(live)
+                await self._sessions.close_unless_in_use(live)
         return t.ImportedSession(
             status="grown" if new else "unchanged", session_id=session_id, title=title, draft=draft,
             added=len(new), **_account(imported, path),
@@ -214,7 +214,7 @@ class Imports:
 
     def _blobs_of(self, path: str) -> SessionBlobs:
         """Return the blobs of the store, and those of the program that wrote the file."""
-        return SessionBlobs(None, kept=(self._files.blobs,), beside=self._files.blobs_beside(path))
+        return SessionBlobs(None, stores=(self._files.blobs,), fallback=self._files.blobs_beside(path))
 
     async def _append(
         self, live: LiveSession, imported: Imported, new: Sequence[ImportedEntry], origin: t.Origin

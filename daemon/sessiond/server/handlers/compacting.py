@@ -64,7 +64,7 @@ async def configure(
             auto_compact=settings, entry_id=None, log_id=live.log.log_id, seq=live.tree.seq
         )
     # One at a time: each change starts from the result of the one before it.
-    await live.changing.acquire()
+    await live.settings_lock.acquire()
     try:
         chosen = limits.with_choice(configured, live.tree, params.auto_compact)
         draft: dict[str, object] = {
@@ -81,9 +81,9 @@ async def configure(
         command = client.hub.commands.of(m.CONFIGURE, params, live.session_id)
         pending = write(client, live, draft, result, at_the_leaf(command))
     except BaseException:
-        live.changing.release()
+        live.settings_lock.release()
         raise
-    pending.then(lambda _answer: live.changing.release())
+    pending.then(lambda _answer: live.settings_lock.release())
     return pending
 
 

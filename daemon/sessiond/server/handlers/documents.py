@@ -3,7 +3,7 @@
 from sessiond.hub.errors import EntryTooLarge
 from sessiond.hub.session import blob_resolution
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.session.readable import LoadedSession
+from sessiond.hub.session.log_reader import ReadableSession
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import MAX_REPLY_BYTES, Client
 from sessiond.session.content.entry_document import LANGUAGE, EntrySurroundings, entry_document, entry_uri
@@ -30,7 +30,7 @@ async def entry(_client: Client, live: LiveSession, params: t.EntryDocumentParam
     )  # fmt: skip
 
 
-async def surroundings(live: LoadedSession, session_id: str, row: int) -> EntrySurroundings:
+async def surroundings(live: ReadableSession, session_id: str, row: int) -> EntrySurroundings:
     """Return what the document of a row says about the neighbors of its entry."""
     tree = live.tree
     path = await live.drive(steps.path(tree, tree.leaf))

@@ -6,9 +6,8 @@ from typing import Any
 from msgspec import UNSET
 
 from sessiond.hub import working_state
-from sessiond.hub.session import derived_cache
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.session.readable import Moment
+from sessiond.hub.session.log_reader import Moment
 from sessiond.hub.transfer.reporting import Reporting
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
@@ -35,6 +34,6 @@ async def _exported(
 ) -> t.ExportResult:
     state: t.WorkingState | None = None
     if params.format == "nova":
-        state = await working_state.working_state(client.hub, live, await derived_cache.state_at(live, row))
+        state = await working_state.working_state(client.hub, live, await live.derived.state_at(row))
     with progress_in_percent(client, params.work_done_token, "Exporting the session") as tell:
         return await client.hub.exchange.export(live, moment, params, state, tell)

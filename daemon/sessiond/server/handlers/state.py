@@ -14,7 +14,6 @@ from msgspec import UNSET
 from sessiond import config
 from sessiond.hub import working_state
 from sessiond.hub.errors import IncompatibleParams
-from sessiond.hub.session import derived_cache
 from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import at_the_leaf
 from sessiond.hub.session.live import LiveSession
@@ -34,7 +33,7 @@ def state(client: Client, live: LiveSession, params: t.StateParams) -> Coroutine
 
 
 async def _state(client: Client, live: LiveSession, row: int, leaf_id: str | None) -> t.StateResult:
-    point = await derived_cache.state_at(live, row)
+    point = await live.derived.state_at(row)
     return t.StateResult(
         state=await working_state.working_state(client.hub, live, point),
         leaf_id=leaf_id,
@@ -80,7 +79,7 @@ async def _updated(
 ) -> t.UpdateStateResult:
     outcome = await recorded
     entry_id, row = _last(outcome)
-    point = await derived_cache.state_at(live, row)
+    point = await live.derived.state_at(row)
     return t.UpdateStateResult(
         state=await working_state.working_state(client.hub, live, point), entry_id=entry_id,
         log_id=outcome.log_id, seq=row, should_prune=point.state.should_prune(limits),
@@ -91,8 +90,8 @@ async def _updated(
 async def _begun(client: Client, live: LiveSession, recorded: Awaitable[Outcome]) -> t.BeginTaskResult:
     outcome = await recorded
     entry_id, row = _last(outcome)
-    before = await derived_cache.state_at(live, live.tree.parent(row))
-    point = await derived_cache.state_at(live, row)
+    before = await live.derived.state_at(live.tree.parent(row))
+    point = await live.derived.state_at(row)
     return t.BeginTaskResult(
         session_id=live.session_id, resume_from_session=live.session_id,
         context="\n".join(context_lines(live.session_id, point.state, point.model)),
@@ -112,7 +111,7 @@ async def _tagged(
     drafts = [_custom(entries.TAGS_TYPE, {"tags": marks.tidy(tags)}, tags_id)]
     if not alone:
         drafts.append(_draft(change, entry_id))
-    async with live.changing:
+    async with live.settings_lock:
         return await _recorded(client, live, drafts, command)
 
 

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from sessiond.hub.session import derived_cache
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.summaries import limits
 from sessiond.protocol import types as t
@@ -24,7 +23,7 @@ async def stats(client: Client, live: LiveSession, params: t.StatsParams) -> t.S
     tree = live.tree
     row = live.row_at(params.leaf_id)
     leaf_id = tree.leaf_id if params.leaf_id is UNSET else params.leaf_id
-    path, whole = await derived_cache.tallies(live, row)
+    path, whole = await live.derived.tallies(row)
     context = await live.context(row)
     counted = await live.drive(tokens.count(tree, row, context))
     settings = limits.in_force(client.server.chosen.compaction, tree)

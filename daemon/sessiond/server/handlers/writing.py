@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from sessiond.hub.errors import EntryNotFound, IncompatibleParams
-from sessiond.hub.session.appending import THROTTLE_UNWRITTEN_BYTES
+from sessiond.hub.session.append_queue import THROTTLE_UNWRITTEN_BYTES
 from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import AT_THE_LEAF, Placement, at_the_leaf
 from sessiond.hub.session.live import LiveSession
@@ -97,7 +97,7 @@ async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending
     if params.add is None and params.remove is None and params.tags is None:
         raise IncompatibleParams("say what to add, what to remove, or all tags")
     # One at a time: each change starts from the result of the one before it.
-    await live.changing.acquire()
+    await live.settings_lock.acquire()
     try:
         tags = list(live.tree.tags if params.tags is None else params.tags)
         tags += params.add or []
@@ -108,9 +108,9 @@ async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending
         }  # fmt: skip
         pending = _change(client, live, draft, client.hub.commands.of(m.TAG, params, live.session_id))
     except BaseException:
-        live.changing.release()
+        live.settings_lock.release()
         raise
-    pending.then(lambda _answer: live.changing.release())
+    pending.then(lambda _answer: live.settings_lock.release())
     return pending
 
 

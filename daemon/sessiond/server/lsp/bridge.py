@@ -87,7 +87,7 @@ class LspBridge:
         self._protocol.asked = set()
         editor = self._protocol.editor = Editor(self._server, client)
         self._live = Live(editor)
-        self._leave = client.hub.look_on(self._live)
+        self._leave = client.hub.add_list_observer(self._live)
         self._syncing = Syncing(editor, self._live.text_changed)
         for feature in _FEATURES:
             feature.register(editor)

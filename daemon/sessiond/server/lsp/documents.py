@@ -19,7 +19,7 @@ from lsprotocol import types
 from sessiond.hub.errors import ForeignDialect, HubError
 from sessiond.hub.hub import Hub
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.session.readable import LoadedSession
+from sessiond.hub.session.log_reader import LogReader, ReadableSession
 from sessiond.server.lsp import position
 from sessiond.server.lsp.position import Encoding
 from sessiond.server.lsp.texts import OpenText
@@ -47,7 +47,13 @@ class Document:
     """One session file, for the duration of one request."""
 
     def __init__(
-        self, uri: str, session: LoadedSession, encoding: Encoding, *, text: OpenText | None, path: str | None
+        self,
+        uri: str,
+        session: ReadableSession,
+        encoding: Encoding,
+        *,
+        text: OpenText | None,
+        path: str | None,
     ) -> None:
         self.uri = uri
         self.session = session
@@ -144,7 +150,7 @@ class Documents:
         self.encoding: Encoding = "utf-16"
         self._hub = hub
         self._kept: dict[str, _Kept] = {}
-        self._buffers: dict[str, tuple[object, LoadedSession]] = {}
+        self._buffers: dict[str, tuple[object, LogReader]] = {}
         self._matched: dict[str, tuple[object, Tree]] = {}
         self._loading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -190,7 +196,7 @@ class Documents:
         document = Document(uri, session, self.encoding, text=text, path=path)
         return document if text is None or text.data is None or self._shows(uri, text, session) else None
 
-    def _shows(self, uri: str, text: OpenText, session: LoadedSession) -> bool:
+    def _shows(self, uri: str, text: OpenText, session: ReadableSession) -> bool:
         """Return whether a text equals the start of the file. A last newline that the editor added is ignored."""
         tree, data = session.tree, text.data or b""
         matched = self._matched.get(uri)
@@ -202,7 +208,7 @@ class Documents:
             self._matched[uri] = text.version, tree
         return True
 
-    async def _load(self, session: LoadedSession) -> None:
+    async def _load(self, session: LogReader) -> None:
         """Load a session that is not open, unless its file has not changed since the last time."""
         ref = session.log.ref
         stamp = _stamp(ref)
@@ -217,12 +223,12 @@ class Documents:
                 del self._kept[next(iter(self._kept))]
         session.tree, session.outline = kept.tree, kept.outline
 
-    async def _as_edited(self, uri: str, text: OpenText) -> LoadedSession:
+    async def _as_edited(self, uri: str, text: OpenText) -> LogReader:
         version, data = text.version, text.data or b""
         known = self._buffers.get(uri)
         if known is None or known[0] is not version:
             log = await MemoryStore().create("buffer", cwd="", timestamp="", lines=data, draft=False)
-            session = LoadedSession(log)
+            session = LogReader(log)
             await session.load()
             known = self._buffers[uri] = version, session
         return known[1]

@@ -1,15 +1,16 @@
-"""A session for reading: a log and its tree, rows by id, lines in pages, long work in steps."""
+"""Reads a log: its tree, rows by id, lines in pages, long work in steps."""
 
-import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from msgspec import UnsetType
 
 from sessiond.hub.errors import EntryNotFound, ForeignDialect
 from sessiond.hub.execution.slices import run_in_slices
-from sessiond.session.context.context import Context, build_context, extend_context, total_bytes
+from sessiond.hub.session.context_cache import ContextCache
+from sessiond.hub.session.derived_cache import DerivedCache
 from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.tree import tree as trees
 from sessiond.session.tree.batches import first_cut_off, told_of_cut_off
@@ -18,30 +19,14 @@ from sessiond.session.tree.steps import Steps, batches
 from sessiond.session.tree.tree import Tree
 from sessiond.session.views.tree_view import Outline
 from sessiond.store.base import Log
-
-if TYPE_CHECKING:
-    from sessiond.hub.session.derived_cache import Kept
+from sessiond.store.errors import LogReplaced
 
 T = TypeVar("T")
 
-KEPT_BYTES: Final = 32 * 1024 * 1024
-"""A context with more bytes than this is not cached."""
-KEPT_SECONDS: Final = 60.0
-"""A cached context is dropped after this time without a request."""
 _TOGETHER: Final = 1 << 20
 """Adjacent rows are read together up to about this many bytes."""
 _SMALL: Final = 20_000
 """Similar ids are searched only in sessions of up to this many rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """A cached context, its row, and the time of the last request for it."""
-
-    tree: Tree
-    row: int
-    context: Context
-    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +40,58 @@ class Moment:
     tags: tuple[str, ...]
 
 
-class LoadedSession:
-    """A log that has been read. All methods that are not `async` run synchronously on the event loop's thread."""
+class ReadableSession(Protocol):
+    """A session that can be read, open or not: see `LogReader` and `LiveSession`."""
+
+    @property
+    def log(self) -> Log:
+        """The log of the session."""
+
+    @property
+    def tree(self) -> Tree:
+        """The tree of the log."""
+
+    @property
+    def outline(self) -> Outline:
+        """The outline of the tree, as far as it was requested."""
+
+    def read(self, row: int) -> bytes:
+        """Return the entry of one row, which may be pending."""
+
+    def read_rows(self, rows: Sequence[int]) -> list[bytes]:
+        """Return the entries of committed rows."""
+
+    def page_rows(self, row: int, size: int, count: int = 10_000) -> tuple[list[int], int]:
+        """Return the rows of the entries from a row on, and their size in bytes."""
+
+    async def drive(self, work: Generator[None, None, T]) -> T:
+        """Run long work in steps, interleaved with that of other requests."""
+
+
+class LogReader:
+    """A log and the tree of its lines. All methods that are not `async` run synchronously on the event loop's thread.
+
+    Attributes:
+        log: The log.
+        tree: The tree. A rewrite of the log replaces it.
+        outline: The outline of the tree, as far as it was requested.
+        contexts: The last context that was requested.
+        derived: Results that are derived from the tree.
+        running_jobs: The number of long jobs that read the session now.
+        on_replaced: Called when a read finds that the log was truncated or replaced.
+    """
 
     def __init__(self, log: Log) -> None:
         self.log = log
         self.tree = Tree()
         self.outline = Outline()
-        self.kept: Kept | None = None
-        self._kept: _Kept | None = None
-        self.works = 0
-        """The number of long jobs that read the session now."""
-        self._former: bytes | None = None
-        """The old content of the log during a rewrite. The rows of the tree refer to these bytes."""
+        self.contexts = ContextCache(self)
+        self.derived = DerivedCache(self)
+        self.running_jobs = 0
+        self.on_replaced: Callable[[], None] = _ignore
+        self._old_content: bytes | None = None
 
-    def moment(self) -> "Moment":
+    def moment(self) -> Moment:
         """Return the facts of the session now."""
         tree = self.tree
         return Moment(tree.committed, tree.leaf, tree.leaf_id, tree.title, tuple(tree.tags))
@@ -89,6 +111,25 @@ class LoadedSession:
             self.tree = Tree()
             await read_into(self.tree, _until(self.log.scan(), start))
             self.tree.set_aside(self.log.read(start, self.log.size), told_of_cut_off(lines))
+
+    def read_new_lines(self) -> None:
+        """Read the lines that follow those of the tree, up to the end of the log."""
+        for data in self.log.scan(self.tree.end):
+            self.tree.read(data)
+        self.tree.finish()
+
+    @contextlib.contextmanager
+    def reading_from(self, content: bytes) -> Iterator[None]:
+        """Read rows from `content`, the content of a log before its rewrite, during the block."""
+        self._old_content = content
+        try:
+            yield
+        finally:
+            self._old_content = None
+
+    def replace_tree(self, tree: Tree) -> None:
+        """Set the tree of a rewritten log."""
+        self.tree, self.outline = tree, Outline()
 
     def row(self, entry_id: str) -> int:
         """Return the committed row of an entry. Raises `EntryNotFound`."""
@@ -142,8 +183,10 @@ class LoadedSession:
 
     def _entries(self, rows: Sequence[int], lines: Sequence[bytes]) -> list[bytes]:
         """Return the entries in the lines of rows. Raises `LogReplaced` if a line belongs to another entry now."""
-        if self._former is None and self.log.is_touched and not all(map(self._is_still, rows, lines)):
-            raise self.log.distrust()
+        if self._old_content is None and self.log.is_touched and not all(map(self._is_still, rows, lines)):
+            error = self.log.distrust()
+            self.on_replaced()
+            raise error
         return list(map(self.tree.entry, rows, lines))
 
     def _is_still(self, row: int, line: bytes) -> bool:
@@ -180,32 +223,26 @@ class LoadedSession:
             row += 1
         return rows, taken
 
-    async def context(self, leaf_row: int) -> Context:
-        """Return the context of a model at a row. It is cached, since the next request usually adds a few rows."""
-        tree, kept, seen = self.tree, self._kept, None
-        if kept is not None and kept.tree is tree:
-            seen = await self.drive(extend_context(tree, kept.context, kept.row, leaf_row, self.read_rows))
-        if seen is None:
-            seen = await self.drive(build_context(tree, leaf_row, self.read_rows))
-        if await self.drive(total_bytes(seen.messages)) < KEPT_BYTES:
-            self._kept = _Kept(tree, leaf_row, seen, time.monotonic())
-        return seen
-
-    def drop_unused(self) -> None:
-        """Drop the cached context if it was not requested for `KEPT_SECONDS`."""
-        if self._kept is not None and time.monotonic() - self._kept.at > KEPT_SECONDS:
-            self._kept = None
-
     async def drive(self, work: Generator[None, None, T]) -> T:
         """Run long work in steps, interleaved with that of other requests."""
-        self.works += 1
+        self.running_jobs += 1
         try:
             return await run_in_slices(work)
         finally:
-            self.works -= 1
+            self.running_jobs -= 1
 
     def _bytes(self, start: int, end: int) -> bytes:
-        return self.log.read(start, end) if self._former is None else self._former[start:end]
+        if self._old_content is not None:
+            return self._old_content[start:end]
+        try:
+            return self.log.read(start, end)
+        except LogReplaced:
+            self.on_replaced()
+            raise
+
+
+def _ignore() -> None:
+    """Do nothing."""
 
 
 def _until(slices: Iterable[bytes], end: int) -> Iterator[bytes]:

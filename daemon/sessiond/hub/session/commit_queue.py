@@ -1,0 +1,222 @@
+"""The batches of a session that are queued at its log: committed in log order, and announced.
+
+A batch becomes visible as a whole. If a write fails, the batch and all batches behind it are rolled back. If another
+program wrote between them, their lines are read from the log again.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, Final
+
+from sessiond.hub.session import changes
+from sessiond.hub.session.announcements import Announcements
+from sessiond.hub.session.batches import Batch, Done, Outcome
+from sessiond.hub.session.entry_placement import Prepared
+from sessiond.hub.session.log_reader import LogReader
+from sessiond.hub.session.write_block import WriteBlockMonitor
+from sessiond.protocol import types as t
+from sessiond.store.base import Durability
+from sessiond.store.errors import LogReplaced, StorageFailed
+
+COMMIT_AT_ONCE: Final = 100
+"""The number of batches that are committed in one turn of the event loop."""
+
+
+class CommitQueue:
+    """The queued batches of one session.
+
+    Attributes:
+        is_log_prepared: Whether batches may be queued: the end, the version and the place of the log are prepared.
+        unwritten_bytes: The bytes of the queued batches.
+        rollbacks: How many times pending rows were rolled back.
+    """
+
+    def __init__(
+        self, reader: LogReader, write_block: WriteBlockMonitor, announcements: Announcements
+    ) -> None:
+        self.is_log_prepared = False
+        self.unwritten_bytes = 0
+        self.rollbacks = 0
+        self._reader = reader
+        self._write_block = write_block
+        self._announcements = announcements
+        self._batches: deque[Batch] = deque()
+        self._has_drifted = False
+        self._watched: asyncio.Future[bool] | None = None
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    async def until_empty(self) -> None:
+        """Wait until no batch is queued."""
+        while self._batches:
+            await self._empty.wait()
+
+    def accepts_batches(self) -> bool:
+        """Whether a batch can be queued now. Batches that the log has finished are committed first."""
+        batches = self._batches
+        if batches and batches[0].future.done():
+            self._commit_finished()
+        if not self.is_log_prepared or self._has_drifted:
+            return False
+        # Without queued batches, another program may have written. With queued batches, the log checks this.
+        return bool(batches) or not self._reader.log.foreign_bytes()
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines of the queued batches."""
+        for batch in self._batches:
+            for row in batch.prepared.rows:
+                yield row.line
+
+    def submit(
+        self,
+        prepared: Prepared,
+        durability: Durability,
+        origin: t.Origin,
+        done: Done,
+        lines: bytes | None = None,
+    ) -> None:
+        """Queue a batch. `lines` holds the joined lines of its rows if they are joined already."""
+        size = 0
+        if prepared.rows:
+            if lines is None:
+                lines = b"".join([row.line for row in prepared.rows])
+            size = len(lines)
+            self.unwritten_bytes += size
+            future = self._reader.log.append(lines, durability)
+            self._reader.tree.attach(prepared.rows, leaf=prepared.leaf)
+        else:
+            future = asyncio.get_running_loop().create_task(self._barrier(durability))
+        self._batches.append(Batch(prepared, size, future, origin, done))
+        if len(self._batches) == 1:
+            self._empty.clear()
+            self._watch()
+
+    async def _barrier(self, durability: Durability) -> bool:
+        """Wait until the entries that a retry repeats have the requested durability. A retry adds no lines."""
+        if durability == "synced":
+            await self._reader.log.flush()
+        return False
+
+    def _watch(self) -> None:
+        """Await the next batch with a callback. The log finishes batches in order, so one callback is enough."""
+        waiting = next((batch.future for batch in self._batches if not batch.future.done()), None)
+        if waiting is not None and waiting is not self._watched:
+            waiting.add_done_callback(self._commit_finished)
+        self._watched = waiting
+
+    def _commit_finished(self, _future: object = None) -> None:
+        """Commit the batches that the log has finished, in log order."""
+        batches = self._batches
+        if self._has_drifted:
+            self._watch()
+            if self._watched is None:
+                self._resync()
+            return
+        for _ in range(COMMIT_AT_ONCE):
+            if not batches or not batches[0].future.done():
+                break
+            batch = batches[0]
+            if batch.future.cancelled() or batch.future.exception() is not None:
+                self._fail_all()
+                return
+            if batch.future.result():
+                self._has_drifted = True
+                self._commit_finished()
+                return
+            batches.popleft()
+            self._commit(batch)
+        if not batches:
+            self._empty.set()
+        elif batches[0].future.done():
+            asyncio.get_running_loop().call_soon(self._commit_finished)
+        else:
+            self._watch()
+
+    def _commit(self, batch: Batch) -> None:
+        """Make a batch visible, answer its request, then announce it."""
+        self.unwritten_bytes -= batch.size
+        prepared, tree = batch.prepared, self._reader.tree
+        rows, first = prepared.rows, tree.committed
+        may_change_more = bool(rows) and (not prepared.is_turn or self._announcements.is_promotion_pending)
+        before = changes.facts(tree) if may_change_more else None
+        tree.commit(len(rows), leaf=prepared.leaf)
+        if self._write_block.current is not None:
+            self._write_block.update()
+        if prepared.is_turn:
+            outcome = Outcome(prepared, [first], prepared.leaf, self._reader.log.log_id, first)
+        else:
+            outcome = self._outcome(prepared)
+        batch.done(outcome)
+        if rows:
+            self._announcements.committed(batch, first, before)
+
+    def _outcome(self, prepared: Prepared) -> Outcome:
+        tree = self._reader.tree
+        seqs = [tree.row(name) or 0 for name in prepared.ids]
+        return Outcome(prepared, seqs, tree.leaf_id, self._reader.log.log_id, tree.seq)
+
+    def _fail_all(self) -> None:
+        """Roll back all queued batches: the log has removed a failed batch and the batches behind it."""
+        failed = self._take_all()
+        self.rollbacks += 1
+        self._reader.tree.roll_back()
+        refusal: Exception = StorageFailed("the write was given up", path=self._reader.log.path)
+        for batch in failed:
+            if not batch.future.done():
+                # It fails for the same reason, or its rows depend on the failed ones.
+                batch.future.add_done_callback(_consume)
+            elif isinstance(error := batch.future.exception(), Exception):
+                refusal = error
+            batch.done(refusal)
+        self._empty.set()
+        self._write_block.update()
+
+    def _take_all(self) -> list[Batch]:
+        batches = list(self._batches)
+        self._batches.clear()
+        self.unwritten_bytes -= sum(batch.size for batch in batches)
+        return batches
+
+    def _resync(self) -> None:
+        """Read the lines of another program that were written between ours, then answer the queued batches."""
+        batches, reader = self._take_all(), self._reader
+        self._has_drifted = False
+        self.rollbacks += 1
+        reader.tree.roll_back()
+        before = changes.facts(reader.tree)
+        unread: Exception | None = None
+        try:
+            reader.read_new_lines()
+        except (StorageFailed, LogReplaced) as error:
+            # The content of the log is unknown, so the tree may be wrong. The session must be opened again.
+            unread = error
+            reader.log.distrust()
+        for batch in batches:
+            refusal = batch.future.exception() or unread or self._error_if_missing(batch.prepared)
+            batch.done(refusal if isinstance(refusal, Exception) else self._outcome(batch.prepared))
+        origins = {name: batch.origin for batch in batches for name in batch.prepared.created}
+        self._announcements.read_again(before, origins)
+        self.is_log_prepared = not reader.tree.tail and not reader.tree.tail_is_entry
+        self._empty.set()
+        self._write_block.update()
+
+    def _error_if_missing(self, prepared: Prepared) -> StorageFailed | None:
+        """Return the error of a batch if one of its lines is no longer in the file; None if all are there."""
+        log = self._reader.log
+        missing = [name for name in prepared.ids if self._reader.tree.row(name) is None]
+        if not missing:
+            return None
+        return StorageFailed(
+            f"{log.ref}: entry {missing[0]} is not where it was written; another program has changed the file",
+            path=log.path,
+        )
+
+
+def _consume(future: asyncio.Future[Any]) -> None:
+    """Retrieve a result that no task awaits, so that asyncio does not log it."""
+    if not future.cancelled():
+        future.exception()
