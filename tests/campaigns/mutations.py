@@ -317,7 +317,7 @@ def a_failure_told_to_one_only() -> None:
                     batch.future.set_exception(error)
 
     commits._fail_doomed = first_only
-    queue = _module("hub.session.commit_queue").CommitQueue
+    queue = _module("hub.session.pending_batches").PendingBatches
 
     def fail_one(self: Any) -> None:
         batch = self._batches.popleft()
@@ -333,7 +333,7 @@ def a_failure_told_to_one_only() -> None:
 @_fault
 def news_before_the_sync() -> None:
     """Followers hear of an entry when it is queued."""
-    queue = _module("hub.session.commit_queue").CommitQueue
+    queue = _module("hub.session.pending_batches").PendingBatches
     submit = queue.submit
 
     def early(self: Any, prepared: Any, durability: Any, origin: Any, done: Any, *lines: Any) -> None:

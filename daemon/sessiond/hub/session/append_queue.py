@@ -2,7 +2,7 @@
 
 Invariant: no code awaits between choosing a parent and joining the log's queue. Appends that must wait (for loading,
 another program's lines, a torn line, a migration or a promotion) wait under one lock, first come, first served, and
-choose the parent afterwards. `commit_queue` commits the batches.
+choose the parent afterwards. `pending_batches` commits the batches.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ from sessiond.hub.session.batches import (
     scan,
 )
 from sessiond.hub.session.blobs import SessionBlobs
-from sessiond.hub.session.commit_queue import CommitQueue
 from sessiond.hub.session.entry_placement import Placement, Prepared
 from sessiond.hub.session.log_maintenance import LogMaintenance
 from sessiond.hub.session.log_reader import LogReader
+from sessiond.hub.session.pending_batches import PendingBatches
 from sessiond.hub.session.write_block import RESTS_ON_LINES, WriteBlockMonitor, as_committed
 from sessiond.protocol import types as t
 from sessiond.store.base import Durability
@@ -47,14 +47,14 @@ class AppendQueue:
         self,
         reader: LogReader,
         blobs: SessionBlobs,
-        commits: CommitQueue,
+        pending: PendingBatches,
         maintenance: LogMaintenance,
         write_block: WriteBlockMonitor,
         announcements: Announcements,
     ) -> None:
         self._reader = reader
         self._blobs = blobs
-        self._commits = commits
+        self._pending = pending
         self._maintenance = maintenance
         self._write_block = write_block
         self._announcements = announcements
@@ -65,18 +65,18 @@ class AppendQueue:
     @property
     def is_pending(self) -> bool:
         """Whether any append is not committed yet."""
-        return bool(self._commits or self._waiting)
+        return bool(self._pending or self._waiting)
 
     @property
     def unwritten_bytes(self) -> int:
         """The bytes of pending appends."""
-        return self._waiting_bytes + self._commits.unwritten_bytes
+        return self._waiting_bytes + self._pending.unwritten_bytes
 
     def unwritten(self) -> Iterator[bytes]:
         """Yield what is not in the log yet: waiting drafts and pending lines."""
         for waiting in self._waiting:
             yield from map(bytes, waiting.raw)
-        yield from self._commits.lines()
+        yield from self._pending.lines()
 
     async def until_served(self) -> None:
         """Wait until no append waits for preparation."""
@@ -129,7 +129,7 @@ class AppendQueue:
     ) -> bool:
         """Queue or refuse an append. Returns False if the session must be prepared first."""
         try:
-            if not self._commits.accepts_batches():
+            if not self._pending.accepts_batches():
                 return False
             lines: bytes | None = None
             if ready is not None and ready.state == self._placement_state():
@@ -142,7 +142,7 @@ class AppendQueue:
         except Exception as refusal:  # noqa: BLE001 - the caller answers; appends behind it must not be blocked
             self._refuse(refusal, origin, done)
         else:
-            self._commits.submit(prepared, durability, origin, done, lines)
+            self._pending.submit(prepared, durability, origin, done, lines)
         return True
 
     def _refuse(self, refusal: Exception, origin: t.Origin, done: Done) -> None:
@@ -155,7 +155,7 @@ class AppendQueue:
         reader = self._reader
         if isinstance(refusal, NamesALine):
             refusal.log_id = reader.log.log_id
-        if not self._commits or not isinstance(refusal, RESTS_ON_LINES):
+        if not self._pending or not isinstance(refusal, RESTS_ON_LINES):
             done(refusal)
             return
 
@@ -163,7 +163,7 @@ class AppendQueue:
             done(outcome if isinstance(outcome, Exception) else as_committed(refusal, reader.tree))
 
         leaf = reader.tree.pending_leaf_id
-        self._commits.submit(Prepared([], [], set(), leaf, leaf), "written", origin, committed)
+        self._pending.submit(Prepared([], [], set(), leaf, leaf), "written", origin, committed)
 
     async def _serve(self) -> None:
         """Serve the waiting appends: prepare the session for the first, then queue all that are ready, and repeat."""
@@ -197,7 +197,7 @@ class AppendQueue:
 
     async def _prepare(self, waiting: QueuedAppend) -> None:
         """Do what must be done before this append can be queued."""
-        if not self._commits.accepts_batches():
+        if not self._pending.accepts_batches():
             await self._maintenance.prepare_for_writes()
         if not waiting.is_scanned:
             await self._reader.drive(scan(waiting, self._blobs))
@@ -233,7 +233,7 @@ class AppendQueue:
     def _placement_state(self) -> object:
         """Return what a prepared batch depends on: the rows of the tree, including pending ones, and the leaf."""
         tree = self._reader.tree
-        return id(tree), len(tree), tree.pending_leaf_id, self._commits.rollbacks
+        return id(tree), len(tree), tree.pending_leaf_id, self._pending.rollbacks
 
     def _promotes(self, prepared: Prepared) -> bool:
         return self._reader.log.draft and any(map(makes_session, prepared.rows))

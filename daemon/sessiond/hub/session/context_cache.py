@@ -1,31 +1,17 @@
 """Caches the last context of a session, because the next request usually adds a few rows to it."""
 
 import time
-from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
+from sessiond.hub.session.derived_cache import DerivableSession
 from sessiond.session.context.context import Context, build_context, extend_context, total_bytes
 from sessiond.session.tree.tree import Tree
-
-_T = TypeVar("_T")
 
 MAX_BYTES: Final = 32 * 1024 * 1024
 """A context with more bytes than this is not cached."""
 MAX_SECONDS: Final = 60.0
 """A cached context is dropped after this time without a request."""
-
-
-class ContextSource(Protocol):
-    """A session as contexts are built from it."""
-
-    tree: Tree
-
-    def read_rows(self, rows: Sequence[int]) -> list[bytes]:
-        """Return the entries of rows."""
-
-    async def drive(self, work: Generator[None, None, _T]) -> _T:
-        """Run long work in steps, interleaved with that of other requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +27,7 @@ class _CachedContext:
 class ContextCache:
     """Builds the contexts of one session, and caches the last one."""
 
-    def __init__(self, source: ContextSource) -> None:
+    def __init__(self, source: DerivableSession) -> None:
         self._source = source
         self._cached: _CachedContext | None = None
 

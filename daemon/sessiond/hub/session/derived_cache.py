@@ -16,7 +16,7 @@ from sessiond.session.tree.tree import NONE, Tree
 _T = TypeVar("_T")
 
 
-class Source(Protocol):
+class DerivableSession(Protocol):
     """A session as results are derived from it."""
 
     tree: Tree
@@ -42,7 +42,7 @@ class _Results:
 class DerivedCache:
     """Derives the working state and the statistics of one session, and caches them."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: DerivableSession) -> None:
         self._source = source
         self._results: _Results | None = None
 

@@ -13,13 +13,13 @@ from sessiond.hub.session.append_queue import AppendQueue
 from sessiond.hub.session.batches import Done
 from sessiond.hub.session.blobs import NO_BLOBS, SessionBlobs
 from sessiond.hub.session.changes import SessionBefore
-from sessiond.hub.session.commit_queue import CommitQueue
 from sessiond.hub.session.derived_cache import DerivedCache
 from sessiond.hub.session.divergence import Divergence
 from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.log_maintenance import LogMaintenance
 from sessiond.hub.session.log_reader import LogReader, Moment
 from sessiond.hub.session.observers import NO_OBSERVER, GrowthObserver, SessionObserver
+from sessiond.hub.session.pending_batches import PendingBatches
 from sessiond.hub.session.publisher import Publisher
 from sessiond.hub.session.subscribers import Subscribers
 from sessiond.hub.session.title_writer import TitleWriter
@@ -94,10 +94,10 @@ class LiveSession:
         self._publisher = publisher = Publisher[LiveSession](
             self, reader, self.subscribers, observer, growth_observer, lambda: self._title.start()
         )
-        self._commits = CommitQueue(reader, write_block, publisher)
-        self._maintenance = LogMaintenance(reader, self._commits, write_block, self._ingested)
+        self._pending = PendingBatches(reader, write_block, publisher)
+        self._maintenance = LogMaintenance(reader, self._pending, write_block, self._ingested)
         self._title = TitleWriter(reader, self._maintenance, write_block)
-        self._appends = AppendQueue(reader, blobs, self._commits, self._maintenance, write_block, publisher)
+        self._appends = AppendQueue(reader, blobs, self._pending, self._maintenance, write_block, publisher)
 
     async def load(self) -> None:
         """Read the whole log in slices. Raises `ForeignDialect` for a file of another program."""
@@ -307,7 +307,7 @@ class LiveSession:
         """Wait until every line is synced. Returns whether there was anything to do."""
         was_pending = self.pending
         await self._appends.until_served()
-        await self._commits.until_empty()
+        await self._pending.until_empty()
         await self._title.finish()
         return await self.log.flush() or was_pending
 

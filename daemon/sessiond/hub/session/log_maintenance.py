@@ -12,9 +12,9 @@ from typing import Final
 
 from sessiond.hub.errors import HubError
 from sessiond.hub.session import changes
-from sessiond.hub.session.commit_queue import CommitQueue
 from sessiond.hub.session.log_reader import LogReader, read_into
 from sessiond.hub.session.migration import migrated, with_cwd
+from sessiond.hub.session.pending_batches import PendingBatches
 from sessiond.hub.session.write_block import WriteBlockMonitor
 from sessiond.session.tree import entries
 from sessiond.session.tree.tree import Tree
@@ -33,7 +33,7 @@ class LogMaintenance:
 
     Args:
         reader: The log.
-        commits: The batches that are queued at the log. Maintenance waits for them.
+        pending: The batches that are queued at the log. Maintenance waits for them.
         write_block: Knows why the log is read-only.
         ingested: Called after lines of other programs were read, with the facts of the session before them.
 
@@ -45,7 +45,7 @@ class LogMaintenance:
     def __init__(
         self,
         reader: LogReader,
-        commits: CommitQueue,
+        pending: PendingBatches,
         write_block: WriteBlockMonitor,
         ingested: Callable[[changes.SessionBefore], None],
     ) -> None:
@@ -53,7 +53,7 @@ class LogMaintenance:
         self.lock = asyncio.Lock()
         self._reader = reader
         self._log = reader.log
-        self._commits = commits
+        self._pending = pending
         self._write_block = write_block
         self._ingested = ingested
         self._retried_at = time.monotonic()
@@ -62,7 +62,7 @@ class LogMaintenance:
     async def exclusive(self) -> AsyncIterator[None]:
         """Hold the lock during the block, which begins when no batch is queued."""
         async with self.lock:
-            await self._commits.until_empty()
+            await self._pending.until_empty()
             yield
 
     async def retry(self) -> None:
@@ -74,7 +74,7 @@ class LogMaintenance:
 
     async def prepare_for_writes(self) -> None:
         """Prepare the end, the version and the place of the log for new lines. The caller holds the lock."""
-        await self._commits.until_empty()
+        await self._pending.until_empty()
         if self._log.read_only is not None:
             await self._log.retry()
         await self._ingest()
@@ -90,7 +90,7 @@ class LogMaintenance:
             self._ingested(before)
         if reader.tree.version < entries.CURRENT_VERSION:
             await self._migrate()
-        self._commits.is_log_prepared = True
+        self._pending.is_log_prepared = True
 
     async def fix_tail(self) -> str | None:
         """Quarantine a torn line, as the next append would. Returns its new place, or None if there is none."""
@@ -166,9 +166,9 @@ class LogMaintenance:
         async with self.lock:
             if self.closing_error is not None:
                 raise self.closing_error
-            self._commits.is_log_prepared = False  # appends wait for the lock
+            self._pending.is_log_prepared = False  # appends wait for the lock
             await self.prepare_for_writes()
-            self._commits.is_log_prepared = False
+            self._pending.is_log_prepared = False
             tree, header = self._reader.tree, self._reader.tree.header
             await self._log.move(cwd)
             if header is not None and header.cwd != cwd:
@@ -202,6 +202,6 @@ class LogMaintenance:
         tree.finish()
         self._log.accept(size)
         if tree.tail or tree.tail_is_entry:
-            self._commits.is_log_prepared = False
+            self._pending.is_log_prepared = False
         self._ingested(before)
         return tree.committed > before.rows

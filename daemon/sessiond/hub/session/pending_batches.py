@@ -23,7 +23,7 @@ COMMIT_AT_ONCE: Final = 100
 """The number of batches that are committed in one turn of the event loop."""
 
 
-class CommitQueue:
+class PendingBatches:
     """The queued batches of one session.
 
     Attributes:
