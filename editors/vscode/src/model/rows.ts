@@ -43,15 +43,19 @@ export class Rows {
   /** Whether the view goes on after the last one here. */
   more: boolean;
 
+  static empty(): Rows {
+    return new Rows({ nodes: [], above: [], bars: [], before: 0, nextCursor: null });
+  }
+
   constructor(page: Pick<TreeResult, "nodes" | "above" | "bars" | "before" | "nextCursor">) {
     this.#list = page.nodes.map(rowOf);
-    this.#above = (page.above ?? []).map(rowOf);
-    this.before = page.before ?? 0;
+    this.#above = (page.above).map(rowOf);
+    this.before = page.before;
     this.more = page.nextCursor !== null;
     const first = page.nodes[0];
     const forksAbove = this.#above.filter((row) => row.childCount > 1).length;
     this.#rootsFork =
-      this.before === 0 ? first !== undefined && !first.lastSibling : (page.bars ?? []).length > forksAbove;
+      this.before === 0 ? first !== undefined && !first.lastSibling : page.bars.length > forksAbove;
     for (const row of this.loaded()) {
       this.#byId.set(row.id, row);
     }

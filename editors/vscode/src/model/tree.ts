@@ -41,7 +41,7 @@ export class TreeModel {
   filter: Filter;
   query: string;
   state: TreeState = { kind: "loading" };
-  rows = new Rows({ nodes: [], nextCursor: null });
+  rows = Rows.empty();
   leafId: string | null;
   /** Entries in the session, shown or not. */
   total = 0;

@@ -30,6 +30,8 @@ export class FakeTree {
       seqs: entries.map((_, index) => first + index),
       seq: this.entries.length,
       leafId: this.leafId,
+      origin: null,
+      replay: false,
     };
   }
 
