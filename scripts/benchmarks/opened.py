@@ -62,7 +62,7 @@ def _until_searched(daemon: Process) -> None:
     """Wait until the texts of all sessions are in the index."""
     while True:
         reply = exchange(daemon, "session/search", {"query": "line", "limit": 1})[1]
-        if not msgspec.json.decode(reply)["result"]["unsearched"]:
+        if not msgspec.json.decode(reply)["result"]["unsearchedCount"]:
             return
 
 

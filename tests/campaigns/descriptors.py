@@ -102,7 +102,7 @@ class _Scene:
         """What reads files in the background may have some of them open at a given moment, and closes them again."""
         most = self.limit * 0.75
         until(
-            lambda: self.ask("server/status")["descriptors"] < most,
+            lambda: self.ask("server/status")["descriptorCount"] < most,
             f"more than {most:.0f} of {self.limit} descriptors are in use by {_CLIENTS} clients",
         )
 

@@ -277,7 +277,9 @@ async def _flood_of_questions(home: Home, over: asyncio.Event) -> None:
 
 async def _flood_of_appends(home: Home, session_id: str, tally: Tally, name: str) -> None:
     async with await Wire.to(home) as wire:
-        await wire.call("initialize", initializationOptions={"sessiond": {"optOut": ["session/appended"]}})
+        await wire.call(
+            "initialize", initializationOptions={"sessiond": {"optOutNotifications": ["session/appended"]}}
+        )
         names = [f"{name}-{it}" for it in range(3_000)]
         entries = {it: message("x" * 500, it) for it in names}
         answers = [
@@ -292,7 +294,9 @@ async def _flood_of_appends(home: Home, session_id: str, tally: Tally, name: str
 async def _large(home: Home, session_id: str, size: int, tally: Tally, name: str) -> None:
     """A frame as large as they come; all of them at once."""
     async with await Wire.to(home) as wire:
-        await wire.call("initialize", initializationOptions={"sessiond": {"optOut": ["session/appended"]}})
+        await wire.call(
+            "initialize", initializationOptions={"sessiond": {"optOutNotifications": ["session/appended"]}}
+        )
         data = ["y" * 400_000] * (size // 400_000)
         entry = {"type": "custom", "customType": "load", "id": name, "data": data}
         while True:
@@ -345,7 +349,7 @@ async def _at_rest(keeper: Wire) -> None:
     """After all have left nothing of them is held."""
 
     def at_rest(status: dict[str, Any]) -> bool:
-        return (status["clients"], status["requestsInWork"], status["heldBytes"]) == (1, 0, 0)
+        return (status["clientCount"], status["inFlightCount"], status["heldBytes"]) == (1, 0, 0)
 
     await _until(keeper, at_rest, "something of clients that have left is held still")
 

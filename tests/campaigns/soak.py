@@ -126,9 +126,9 @@ async def _quiet(keeper: Wire) -> dict[str, Any]:
     calm = 0
     while calm < 20 and time.monotonic() < deadline:
         status: dict[str, Any] = await keeper.call("server/status")
-        rest = status["clients"] == 1 and status["requestsInWork"] == 0
+        rest = status["clientCount"] == 1 and status["inFlightCount"] == 0
         calm = calm + 1 if rest else 0
-        if rest and (least is None or status["tasks"] <= least["tasks"]):
+        if rest and (least is None or status["taskCount"] <= least["taskCount"]):
             least = status
         await asyncio.sleep(0.1)
     hold(least is not None, "clients that have left are held still")

@@ -100,7 +100,7 @@ async def test_after_a_restart_the_session_is_open_again(where: Locations, tmp_p
         await session.append(prompt("hello"))
         os.kill((await session.daemon.status()).pid, signal.SIGKILL)
         me = next(it for it in (await session.daemon.clients()).clients if it.name == "agent")
-        assert me.sessions == [session.id]
+        assert me.session_ids == [session.id]
 
 
 async def test_what_a_provider_answered_can_be_appended_as_it_is(where: Locations, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ async def test_a_script_writes_reads_and_branches(where: Locations, tmp_path: Pa
         assert (await daemon.info(session)).session.session_id == session
         assert (await daemon.open(session)).session.session_id == session
         await daemon.flush()
-        assert (await daemon.status()).open_sessions >= 1
+        assert (await daemon.status()).open_session_count >= 1
         me = next(client for client in (await daemon.clients()).clients if client.name == "python")
         assert me.terminal is not None
         assert me.terminal.id == "one"

@@ -69,7 +69,7 @@ def wired(handler: Handler[Connection], *, max_frame: int = 1000) -> tuple[Conne
     return connection, wire
 
 
-def frames(*bodies: bytes, mode: Mode = "content-length") -> bytes:
+def frames(*bodies: bytes, mode: Mode = "contentLength") -> bytes:
     return b"".join(encode_frame(body, mode) for body in bodies)
 
 
@@ -85,7 +85,7 @@ async def one_tick() -> None:
     await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize("mode", ["content-length", "json-lines"])
+@pytest.mark.parametrize("mode", ["contentLength", "jsonLines"])
 async def test_both_ends_call_and_answer_at_once(mode: Mode) -> None:
     left, right = memory_pair(Echo(), Echo(), mode=mode)
     calls = [end.call("echo", {"n": n}) for n in range(50) for end in (left, right)]
@@ -264,7 +264,7 @@ async def test_the_peer_is_answered_in_the_mode_it_speaks() -> None:
     modes = [connection.mode]
     connection.data_received(b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}\n')
     modes.append(connection.mode)
-    assert modes == ["content-length", "json-lines"]
+    assert modes == ["contentLength", "jsonLines"]
     assert wire.writes == [b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}\n']
 
 
@@ -467,7 +467,7 @@ async def test_a_bad_first_line_is_complained_about_in_json_lines() -> None:
     connection.data_received(b"{" * 2000)
     assert connection.eof_received() is False  # now the transport closes
     assert [write[:1] for write in wire.writes] == [b"{"]
-    assert connection.mode == "json-lines"
+    assert connection.mode == "jsonLines"
 
 
 async def test_bodies_before_a_bad_frame_reach_a_paused_owner_before_the_end() -> None:
@@ -783,7 +783,7 @@ async def test_closing_hands_over_all_that_was_sent() -> None:
     assert wire.closed
 
 
-@pytest.mark.parametrize("mode", ["content-length", "json-lines"])
+@pytest.mark.parametrize("mode", ["contentLength", "jsonLines"])
 async def test_a_result_in_parts_is_the_same_on_the_wire(mode: Mode) -> None:
     connection, wire = wired(Recorder())
     connection.data_received(frames(encode_request("null", "m"), mode=mode))

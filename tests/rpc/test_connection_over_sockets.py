@@ -106,7 +106,7 @@ async def test_a_peer_that_vanishes_with_requests_in_work_is_noticed_at_the_repl
     mine = Recorder()
     async with served(mine) as (connection, far):
         await asyncio.get_running_loop().sock_sendall(
-            far, encode_frame(encode_request(1, "m"), "content-length")
+            far, encode_frame(encode_request(1, "m"), "contentLength")
         )
         await until(lambda: mine.requests)
         far.close()
@@ -133,7 +133,7 @@ async def test_a_reader_that_is_slow_is_counted_and_catches_up_without_loss() ->
         draining = asyncio.ensure_future(ours.drain())
         await asyncio.sleep(0)
         assert not draining.done()
-        assert 0 < ours.queued_bytes < 3000 * len(encode_frame(body, "content-length"))
+        assert 0 < ours.queued_bytes < 3000 * len(encode_frame(body, "contentLength"))
         their_end.resume()
         await draining
         await until(lambda: len(theirs.notifications) == 3000)
@@ -156,7 +156,7 @@ async def test_a_peer_that_reads_nothing_does_not_hold_up_an_abort() -> None:
 async def test_a_peer_that_left_is_told_from_one_that_only_stopped_sending() -> None:
     recorder = Recorder()
     async with served(recorder) as (connection, far):
-        far.send(encode_frame(encode_request(1, "slow"), "content-length"))
+        far.send(encode_frame(encode_request(1, "slow"), "contentLength"))
         assert not connection.is_deserted
         far.shutdown(socket.SHUT_WR)
         await until(lambda: connection._ended)

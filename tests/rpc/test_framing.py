@@ -53,25 +53,25 @@ def header_frame(header: bytes, body: bytes = b"{}") -> bytes:
 
 @given(any_bodies, st.lists(st.integers(min_value=0), max_size=12))
 def test_any_chunking_of_length_frames_gives_the_same_bodies(bodies: list[bytes], cuts: list[int]) -> None:
-    stream = b"".join(encode_frame(body, "content-length") for body in bodies)
+    stream = b"".join(encode_frame(body, "contentLength") for body in bodies)
     assert fed(Framer(), chunks(stream, cuts)) == bodies
 
 
 @given(line_bodies, st.lists(st.integers(min_value=0), max_size=12))
 def test_any_chunking_of_json_lines_gives_the_same_bodies(bodies: list[bytes], cuts: list[int]) -> None:
-    stream = b"".join(encode_frame(body, "json-lines") for body in bodies)
+    stream = b"".join(encode_frame(body, "jsonLines") for body in bodies)
     assert fed(Framer(), chunks(stream, cuts)) == bodies
 
 
 @given(any_bodies)
 def test_length_frames_may_come_byte_by_byte(bodies: list[bytes]) -> None:
-    stream = b"".join(encode_frame(body, "content-length") for body in bodies)
+    stream = b"".join(encode_frame(body, "contentLength") for body in bodies)
     assert fed(Framer(), single_bytes(stream)) == bodies
 
 
 @given(line_bodies)
 def test_json_lines_may_come_byte_by_byte(bodies: list[bytes]) -> None:
-    stream = b"".join(encode_frame(body, "json-lines") for body in bodies)
+    stream = b"".join(encode_frame(body, "jsonLines") for body in bodies)
     assert fed(Framer(), single_bytes(stream)) == bodies
 
 
@@ -83,7 +83,7 @@ def test_garbage_raises_nothing_but_framing_errors(garbage: bytes, cuts: list[in
 
 @given(any_bodies, st.lists(st.integers(min_value=0), max_size=6))
 def test_bodies_before_a_bad_frame_are_delivered(bodies: list[bytes], cuts: list[int]) -> None:
-    stream = b"".join(encode_frame(body, "content-length") for body in bodies) + b"no colon\r\n"
+    stream = b"".join(encode_frame(body, "contentLength") for body in bodies) + b"no colon\r\n"
     framer = Framer()
     got: list[bytes] = []
     try:
@@ -97,7 +97,7 @@ def test_bodies_before_a_bad_frame_are_delivered(bodies: list[bytes], cuts: list
 
 
 @pytest.mark.parametrize(
-    ("first", "mode"), [(b"{", "json-lines"), (b"C", "content-length"), (b"c", "content-length")]
+    ("first", "mode"), [(b"{", "jsonLines"), (b"C", "contentLength"), (b"c", "contentLength")]
 )
 def test_the_first_byte_tells_the_mode(first: bytes, mode: Mode) -> None:
     framer = Framer()
@@ -241,22 +241,22 @@ def test_a_stream_that_ends_between_frames_ends_well() -> None:
 
 
 def test_a_spliced_value_with_newlines_does_not_tear_its_json_line() -> None:
-    frame = encode_frame(b'{"result":{\n  "a": 1\r\n}}', "json-lines")
+    frame = encode_frame(b'{"result":{\n  "a": 1\r\n}}', "jsonLines")
     assert frame.count(b"\n") == 1
     assert len(fed(Framer(), [frame])) == 1
 
 
-@pytest.mark.parametrize("mode", ["content-length", "json-lines"])
+@pytest.mark.parametrize("mode", ["contentLength", "jsonLines"])
 def test_a_64_mb_body_in_64_kb_pieces_takes_linear_time_and_at_most_twice_its_memory(mode: Mode) -> None:
     size = 64 * 1024 * 1024
     framer = Framer(max_frame=size)
-    framer.feed(b"{" if mode == "json-lines" else b"Content-Length: %d\r\n\r\n{" % size)
+    framer.feed(b"{" if mode == "jsonLines" else b"Content-Length: %d\r\n\r\n{" % size)
     piece = b"x" * 65536
     tracemalloc.start()
     began = time.process_time()
     for _ in range(1023):
         assert framer.feed(piece) == []
-    (body,) = framer.feed(b"x" * 65534 + b"}\n" if mode == "json-lines" else b"x" * 65535)
+    (body,) = framer.feed(b"x" * 65534 + b"}\n" if mode == "jsonLines" else b"x" * 65535)
     spent = time.process_time() - began
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -265,11 +265,11 @@ def test_a_64_mb_body_in_64_kb_pieces_takes_linear_time_and_at_most_twice_its_me
     assert spent < 2.0  # quadratic work would copy 32 GB
 
 
-@pytest.mark.parametrize("mode", ["content-length", "json-lines"])
+@pytest.mark.parametrize("mode", ["contentLength", "jsonLines"])
 def test_a_body_that_comes_byte_by_byte_takes_linear_time(mode: Mode) -> None:
     def spent(size: int) -> float:
         framer = Framer()
-        framer.feed(b"{" if mode == "json-lines" else b"Content-Length: 9999999\r\n\r\n")
+        framer.feed(b"{" if mode == "jsonLines" else b"Content-Length: 9999999\r\n\r\n")
         began = time.process_time()
         for _ in range(size):
             framer.feed(b"x")
@@ -295,14 +295,14 @@ def test_a_body_that_may_be_left_out_is_and_nothing_else(
 ) -> None:
     before, after = ([it[:100] for it in bodies] for bodies in (before, after))
     large = b"#" * size
-    stream = b"".join(encode_frame(body, "content-length") for body in [*before, large, *after])
+    stream = b"".join(encode_frame(body, "contentLength") for body in [*before, large, *after])
     framer = Framer(max_frame=100, skips=lambda head: head.startswith(b"#"))
     assert fed(framer, chunks(stream, cuts)) == [*before, *after]
     assert not framer.unfinished
 
 
 def test_a_body_that_may_not_be_left_out_is_an_error_and_one_that_is_cut_off_too() -> None:
-    frame = encode_frame(b"x" * 2_000, "content-length")
+    frame = encode_frame(b"x" * 2_000, "contentLength")
     with pytest.raises(FrameTooLarge):
         Framer(max_frame=100, skips=lambda head: head.startswith(b"#")).feed(frame)
     framer = Framer(max_frame=100, skips=lambda _head: True)

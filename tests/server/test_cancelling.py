@@ -64,7 +64,7 @@ async def test_a_request_that_is_cancelled_at_any_moment_is_answered_once(
         peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
         assert await call in ("answered", "cancelled", *EXPECTED.get(method, ()))
     status = await peer.call("server/status")
-    assert status["requestsInWork"] == 0
+    assert status["inFlightCount"] == 0
     assert peer.order.count("reply") == len(peer._calls)
     await peer.append(session_id, user("goes on"), assistant("yes"))
 

@@ -59,8 +59,8 @@ async def test_many_more_sessions_than_descriptors_are_created_held_written_read
         peer = await daemon.attach()
         await in_turns(make(peer, name) for name in names())
         status = await peer.call("server/status")
-        assert status["openSessions"] == SESSIONS
-        assert status["descriptors"] < LIMIT
+        assert status["openSessionCount"] == SESSIONS
+        assert status["descriptorCount"] < LIMIT
         assert set(await in_turns(entry_count(peer, name) for name in names())) == {2}
         assert (await peer.call("session/list", all=True))["total"] == SESSIONS
         assert (await peer.call("session/search", query="garnet", limit=10))["hits"]
@@ -84,6 +84,6 @@ async def test_an_index_is_made_and_the_doctor_looks_under_the_limit(tmp_path: P
         opened = await in_turns(peer.call("session/open", sessionId=name) for name in names()[:300])
         assert len(opened) == 300
         found = await peer.call("session/search", query="garnet", limit=1_000)
-        assert (len(found["hits"]), found["unsearched"]) == (300, 0)
+        assert (len(found["hits"]), found["unsearchedCount"]) == (300, 0)
         found = await peer.call("server/doctor")
         assert not [it for it in found["findings"] if it["severity"] == "error"]

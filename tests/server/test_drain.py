@@ -14,7 +14,7 @@ async def test_a_daemon_that_makes_room_refuses_writes_and_still_reads(tmp_path:
         ada, bob = await daemon.attach(), await daemon.attach()
         await ada.call("session/create", cwd="/w", id="atlas-one")
         await ada.append("atlas-one", user("before"))
-        told = await bob.call("server/drain", reason="an update")
+        told = await bob.call("server/drain", note="an update")
         assert told["epoch"] == (await bob.call("server/status"))["epoch"]
         for write in (
             ada.append("atlas-one", user("after")),

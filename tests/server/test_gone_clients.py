@@ -159,4 +159,4 @@ async def test_hundreds_who_come_and_go_leave_no_task(reached: Running, cwd: str
         await peer.append(session_id, user("x"))
         peer.connection.abort()
     await until(lambda: len(reached.inside.clients) == 1 and len(asyncio.all_tasks()) <= before)
-    assert (await keeper.call("server/status"))["requestsInWork"] == 0
+    assert (await keeper.call("server/status"))["inFlightCount"] == 0

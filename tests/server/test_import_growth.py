@@ -65,4 +65,4 @@ async def test_many_sessions_that_have_grown_are_not_kept_open(tmp_path: Path) -
             result = await peer.call("session/import", path=str(folder))
             assert len(result["sessions"]) == 5
         assert {it["status"] for it in result["sessions"]} == {"grown"}
-        assert (await peer.call("server/status"))["openSessions"] == 0
+        assert (await peer.call("server/status"))["openSessionCount"] == 0

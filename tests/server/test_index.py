@@ -55,14 +55,14 @@ async def answers(peer: Peer) -> Answers:
         "one folder": await peer.call("session/list", cwd="/work/1", sort="title"),
         "query": await peer.call("session/list", query="PROMPT 3"),
         "words": by_place(await peer.call("session/search", query="garnet", limit=1_000)),
-        "labeled": by_place(await peer.call("session/search", query="ber*", label="label 1", limit=1_000)),
+        "labeled": by_place(await peer.call("session/search", query="ber*", labels=["label 1"], limit=1_000)),
         "titles": by_place(await peer.call("session/search", query="label", limit=1_000)),
     }
 
 
 def by_place(found: dict[str, Any]) -> list[Any]:
     """Hits without their order, which depends on the order in which they were read."""
-    assert found["unsearched"] == 0
+    assert found["unsearchedCount"] == 0
     return sorted(json.dumps(hit) for hit in found["hits"])
 
 

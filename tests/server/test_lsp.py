@@ -81,7 +81,7 @@ async def gone(daemon: Running, left: int) -> None:
 
 async def test_an_editor_that_vanishes_leaves_nothing(daemon: Running) -> None:
     peer = await daemon.attach()
-    before = (await peer.call("server/status"))["clients"]
+    before = (await peer.call("server/status"))["clientCount"]
     for _ in range(3):
         async with editor(daemon.home):
             pass
@@ -272,11 +272,11 @@ async def test_an_outline_opens_no_session_and_changes_no_file(
     data = unique(TALK, cwd) + b'{"torn'
     path = a_file(tmp_path, data)
     peer = await daemon.attach()
-    before = (await peer.call("server/status"))["openSessions"]
+    before = (await peer.call("server/status"))["openSessionCount"]
     async with editor(daemon.home) as client:
         assert len(flattened(await symbols(client, path))) == 6
     assert path.read_bytes() == data
-    assert (await peer.call("server/status"))["openSessions"] == before
+    assert (await peer.call("server/status"))["openSessionCount"] == before
 
 
 async def test_a_copy_of_an_open_session_has_an_outline_too(

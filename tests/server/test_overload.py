@@ -53,7 +53,7 @@ async def test_one_client_too_many_is_told_so_and_the_next_finds_the_place_of_wh
         peers[0].connection.close()
         await until(lambda: len(daemon.inside.clients) == 1)
         status = await (await daemon.attach()).call("server/status")
-        assert status["clients"] == 2
+        assert status["clientCount"] == 2
 
 
 async def test_a_client_that_never_said_a_word_makes_place_when_all_are_taken(
@@ -66,10 +66,10 @@ async def test_a_client_that_never_said_a_word_makes_place_when_all_are_taken(
         silent = await daemon.attach()
         await until(lambda: len(daemon.inside.clients) == 2)
         third = await daemon.attach()
-        assert (await third.call("server/status"))["clients"] == 2
+        assert (await third.call("server/status"))["clientCount"] == 2
         async with asyncio.timeout(BOUND):
             await silent.is_closed.wait()
-        assert (await speaking.call("server/status"))["clients"] == 2
+        assert (await speaking.call("server/status"))["clientCount"] == 2
 
 
 def test_there_are_no_more_clients_than_half_of_the_descriptors(
@@ -134,7 +134,7 @@ async def test_when_all_clients_together_have_too_much_in_work_each_still_has_it
     async with running(tmp_path, calls=disk.calls, chosen=limited(max_held=MIB)) as daemon:
         flooding = [await started(daemon, cwd) for _ in range(3)]
         for peer, _ in flooding:  # their own echo would fill the outboxes, which are bounded as much
-            options = {"sessiond": {"optOut": ["session/appended"]}}
+            options = {"sessiond": {"optOutNotifications": ["session/appended"]}}
             await peer.call("initialize", initializationOptions=options)
         modest, session_id = await started(daemon, cwd)
         with disk.hold("fdatasync"):
@@ -275,7 +275,7 @@ async def test_a_message_may_be_as_large_as_chosen_and_no_larger(tmp_path: Path,
 
         [told] = await in_thread(too_much)
         assert (told["error"]["data"]["kind"], told["error"]["data"]["limit"]) == ("tooLarge", MIB)
-        assert (await other.call("server/status"))["clients"] == 2
+        assert (await other.call("server/status"))["clientCount"] == 2
 
 
 # --- those who do not read ---------------------------------------------------------------------------------
@@ -350,13 +350,13 @@ async def test_status_says_what_the_daemon_holds(tmp_path: Path, cwd: str) -> No
     async with running(tmp_path, calls=disk.calls) as daemon:
         peer, session_id = await started(daemon, cwd)
         before = await peer.call("server/status")
-        assert (before["requestsInWork"], before["heldBytes"], before["queuedBytes"]) == (0, 0, 0)
-        assert before["descriptors"] > 3
-        assert before["tasks"] > 0
+        assert (before["inFlightCount"], before["heldBytes"], before["queuedBytes"]) == (0, 0, 0)
+        assert before["descriptorCount"] > 3
+        assert before["taskCount"] > 0
         with disk.hold("fdatasync"):
             appends = await flood(peer, session_id, 3, 1_000)
             now = await (await daemon.attach()).call("server/status")
-            assert now["requestsInWork"] == 3
+            assert now["inFlightCount"] == 3
             assert now["heldBytes"] > 3_000
         await asyncio.gather(*appends)
         json.dumps(now)

@@ -265,7 +265,7 @@ async def test_a_request_that_waits_for_its_turn_is_cancelled_there(tmp_path: Pa
             assert not behind.done()
         assert ((await written)["seq"], (await behind)["seq"]) == (2, 3)
         status = await peer.call("server/status")
-        assert status["requestsInWork"] == 0
+        assert status["inFlightCount"] == 0
         assert (await peer.call("session/info", sessionId=session_id))["session"]["tags"] == []
 
 
@@ -291,7 +291,7 @@ async def test_the_writes_of_a_client_that_has_gone_take_effect_in_their_order(
         await other.until(lambda it: first > 4 or 4 in it.seqs())
         info = await other.call("session/info", sessionId=session_id)
         assert (info["session"]["leafId"], info["session"]["tags"]) == ("last", ["kept"])
-        assert (await other.call("server/status"))["requestsInWork"] == 0
+        assert (await other.call("server/status"))["inFlightCount"] == 0
 
 
 async def test_more_requests_than_may_be_in_flight_are_all_answered_in_their_order(
@@ -316,7 +316,7 @@ async def test_requests_that_wait_when_the_daemon_drains_are_answered_once(tmp_p
             written = peer.send("session/append", sessionId=session_id, entries=[user("2")])
             read = peer.send("session/info", sessionId=session_id)
             tagged = peer.send("session/tag", sessionId=session_id, add=["t"])
-            await peer.call("server/drain", within=30)
+            await peer.call("server/drain", timeoutMs=30_000)
         assert (await written)["seq"] == (await read)["session"]["seq"] == 2
         assert (await refusal(tagged)).kind == "draining"
 

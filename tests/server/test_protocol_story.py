@@ -21,10 +21,10 @@ NOT_TO_BE_HAD = {44, 233, 502, "session/lagged"}
 """A disk that is full, a client without the token at the TCP listener, and one that reads too slowly: other tests have
 them."""
 VARYING = {
-    "path", "createdAt", "updatedAt", "timestamp", "startedAt", "connectedAt", "sizeBytes", "uptime",
-    "rssBytes", "freeBytes", "since", "modifiedAt", "trashedAt", "pid", "epoch", "home", "socket", "version", "trashed",
-    "parentSession",
-    "queuedBytes", "heldBytes", "requestsInWork", "descriptors", "tasks",
+    "path", "createdAt", "updatedAt", "timestamp", "startedAt", "connectedAt", "sizeBytes", "uptimeMs",
+    "rssBytes", "freeBytes", "sinceAt", "modifiedAt", "trashedAt", "pid", "epoch", "home", "socket", "version",
+    "trashed", "parentSession",
+    "queuedBytes", "heldBytes", "inFlightCount", "descriptorCount", "taskCount",
     "advice", "sessionBytes", "lastUpdated", "lastPrunedAt", "firstAt", "lastAt", "prompt",
     "html",
 }  # fmt: skip
@@ -124,7 +124,7 @@ async def story(tmp_path: Path) -> AsyncIterator[Story]:
     os.utime(folder / "claude.jsonl", (1_700_000_000, 1_700_000_000))
     async with running(tmp_path / "home", "socket") as daemon:
         await daemon.inside.hub.room.look()  # what is free is known from the first look on
-        yield Story(await daemon.attach(), await daemon.attach("json-lines"), folder)
+        yield Story(await daemon.attach(), await daemon.attach("jsonLines"), folder)
 
 
 async def test_the_daemon_answers_as_the_document_says(story: Story) -> None:

@@ -113,7 +113,7 @@ async def test_titles_and_labels_are_found_and_a_label_leads_to_its_entry(memory
     await peer.call("session/label", sessionId=session_id, targetId="e", label="a sapphire here")
     await peer.call("session/rename", sessionId=session_id, title="Sapphire again")
     hits = await found(peer, "sapphire")
-    assert sorted((hit["type"], hit["entryId"] is None, hit.get("targetId")) for hit in hits) == [
+    assert sorted((hit["type"], hit["entryId"] is None, hit.get("labeledEntryId")) for hit in hits) == [
         ("label", False, "e"), ("session_info", False, None), ("session_info", False, None),
     ]  # fmt: skip
 
@@ -127,13 +127,16 @@ async def test_filters_come_before_the_limit(memory: Running) -> None:
     await peer.append(other, *(user(f"ruby {number}") for number in range(30)), assistant("ok"))
     for params, expected in (
         ({"cwd": "/one"}, {"one-user", "one-answer"}),
-        ({"tag": "bug"}, {"one-user", "one-answer"}),
+        ({"tags": ["bug"]}, {"one-user", "one-answer"}),
         ({"sessionId": one}, {"one-user", "one-answer"}),
-        ({"label": "keep"}, {"one-user"}),
-        ({"role": "assistant"}, {"one-answer"}),
+        ({"labels": ["keep"]}, {"one-user"}),
+        ({"roles": ["assistant"]}, {"one-answer"}),
         ({"until": "2026-01-15"}, {"one-user"}),
         ({"since": "2026-01-15", "until": "2026-03-01T00:00:00+02:00"}, {"one-answer"}),
-        ({"cwd": "/one", "tag": "other"}, set()),
+        ({"cwd": "/one", "tags": ["other"]}, set()),
+        ({"tags": ["bug", "other"]}, set()),  # all of the tags
+        ({"labels": ["keep", "other"]}, {"one-user"}),  # any of the labels
+        ({"cwd": "/one", "roles": ["assistant", "user"]}, {"one-user", "one-answer"}),  # any of the roles
     ):
         assert set(await names(peer, "ruby", limit=2, **params)) == expected, params
     assert (await refusal(peer.call("session/search", query="x", since="tomorrow"))).kind == "invalidParams"
@@ -146,12 +149,14 @@ async def test_filters_hold_for_closed_sessions_as_for_open_ones(tmp_path: Path)
         await peer.call("session/label", sessionId=one, targetId="a", label="keep")
         await peer.call("session/branch", sessionId=one, targetId="a")
         opened = [
-            await found(peer, "ruby", **it) for it in ({}, {"label": "keep"}, {"tag": "bug", "cwd": "/one"})
+            await found(peer, "ruby", **it)
+            for it in ({}, {"labels": ["keep"]}, {"tags": ["bug"], "cwd": "/one"})
         ]
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
         closed = [
-            await found(peer, "ruby", **it) for it in ({}, {"label": "keep"}, {"tag": "bug", "cwd": "/one"})
+            await found(peer, "ruby", **it)
+            for it in ({}, {"labels": ["keep"]}, {"tags": ["bug"], "cwd": "/one"})
         ]
     assert closed == opened
     assert [[hit["onPath"] for hit in hits] for hits in closed] == [[True, False], [True], [True, False]]

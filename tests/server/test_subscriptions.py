@@ -212,7 +212,7 @@ async def test_two_clients_of_one_name_are_told_apart(daemon: Running, cwd: str)
 async def test_who_opts_out_is_not_told(daemon: Running, cwd: str) -> None:
     peer, session_id = await filled(daemon, cwd, 1)
     other = await daemon.attach()
-    options = {"optOut": ["session/appended", "session/changed"]}
+    options = {"optOutNotifications": ["session/appended", "session/changed"]}
     await other.call("initialize", initializationOptions={"sessiond": options})
     await other.call("session/subscribe", sessionId=session_id, after=await other.position(session_id, 0))
     await peer.append(session_id, user("2"))
@@ -294,7 +294,7 @@ async def test_five_that_do_not_read_hold_up_nobody_and_cost_bounded_memory(
         queued = [client["queuedBytes"] for client in clients if client["queuedBytes"]]
         assert len(queued) == 5
         assert all(size < subscribers.SOFT_LIMIT + 1_000_000 for size in queued)
-        assert not [it for it in clients if it["queuedBytes"] and session_id in it["subscriptions"]]
+        assert not [it for it in clients if it["queuedBytes"] and session_id in it["subscribedSessionIds"]]
         lagged = await in_thread(until_lagged, deaf_ones[0])
         assert lagged["sessionId"] == session_id
     finally:

@@ -189,7 +189,7 @@ async def test_progress_with_a_token_that_nobody_gave_out_is_dropped(memory: Run
     peer = await memory.attach()
     peer.connection.notify("$/progress", {"token": "summary-1", "value": {"kind": "report"}})
     peer.connection.notify("$/progress", {"token": []})
-    assert (await peer.call("server/status"))["clients"] == 1
+    assert (await peer.call("server/status"))["clientCount"] == 1
 
 
 async def test_cancelling_gives_up_and_the_writer_is_told(daemon: Running, cwd: str) -> None:

@@ -51,7 +51,7 @@ class Refused(Exception):
 class Peer(Handler[Connection]):
     """One attached client."""
 
-    framing: Framing = "content-length"
+    framing: Framing = "contentLength"
     connection: Connection = field(init=False)
     notes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
@@ -174,7 +174,7 @@ class Running:
         assert self.server is not None
         return self.server
 
-    async def attach(self, framing: Framing = "content-length") -> Peer:
+    async def attach(self, framing: Framing = "contentLength") -> Peer:
         """One more client."""
         peer = Peer(framing)
         await self._connect(peer)

@@ -196,7 +196,7 @@ class _Attached:
 
     def _tell(self, bodies: Iterable[bytes]) -> None:
         for body in bodies:
-            self._to_sink += encode_frame(body, self._from_editor.mode or "content-length")
+            self._to_sink += encode_frame(body, self._from_editor.mode or "contentLength")
 
     def _write(self) -> bool:
         try:
@@ -216,7 +216,7 @@ class _Attached:
         if self._waiting:
             self._under_way = self._waiting.popleft()
             self._waiting_bytes -= len(self._under_way)
-            self._outgoing += encode_frame(self._under_way, self._from_editor.mode or "content-length")
+            self._outgoing += encode_frame(self._under_way, self._from_editor.mode or "contentLength")
         elif not self._source_open:
             self._daemon_listens = False
             with contextlib.suppress(OSError):  # the daemon has closed already; the next read reports it
@@ -224,7 +224,7 @@ class _Attached:
 
     def _say_first(self, bodies: Iterable[bytes]) -> None:
         for body in bodies:
-            self._outgoing += encode_frame(body, self._from_editor.mode or "content-length")
+            self._outgoing += encode_frame(body, self._from_editor.mode or "contentLength")
 
     def _send(self) -> None:
         assert self._daemon is not None

@@ -39,7 +39,7 @@ async def connect(
     where: Locations | None = None,
     name: str = "python",
     client_id: str | None = None,
-    opt_out: Sequence[str] = (),
+    opt_out_notifications: Sequence[str] = (),
     summarize: Summarize | None = None,
 ) -> AsyncIterator["Daemon"]:
     """Connect to the daemon of this user, and start it if it does not run.
@@ -49,7 +49,7 @@ async def connect(
         where: The folders of the daemon. Default: those of this user.
         name: The name of this program in `sessiond clients`.
         client_id: The id of this client, which notifications name as `origin`. Default: the daemon chooses one.
-        opt_out: Names of notifications that the daemon does not send to this client.
+        opt_out_notifications: Names of notifications that the daemon does not send to this client.
         summarize: Writes summaries. The daemon may call it for any session that this client has open.
 
     Returns:
@@ -63,7 +63,7 @@ async def connect(
     options = t.InitializeOptions(
         client_id=client_id,
         terminal=msgspec.convert(here, t.Terminal) if here else None,
-        opt_out=list(opt_out),
+        opt_out_notifications=list(opt_out_notifications),
     )
     dial, look = _dial(folders, autostart=autostart), _dial(folders, autostart=False)
     daemon = Daemon(dial, look, name, options, summarize)

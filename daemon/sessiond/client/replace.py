@@ -139,7 +139,7 @@ def _spoken_by(found: Reached) -> list[int]:
 
 def _drain(found: Reached, reason: str, within: float, deadline: float) -> None:
     """Ask a daemon to end, and wait until it has closed. Raises `DaemonStays`, `Disconnected`."""
-    answer = _asked(found, "server/drain", {"reason": reason, "within": within})
+    answer = _asked(found, "server/drain", {"note": reason, "timeoutMs": round(within * 1000)})
     if "error" in answer:
         raise DaemonStays(found.path, str(answer["error"].get("message")).rstrip("."))
     found.sock.settimeout(max(0.1, deadline - time.monotonic()))

@@ -145,11 +145,11 @@ ResumeMode = Literal["replay", "snapshot"]
 - `snapshot`: the daemon sends no line of the gap, and the client reads the present state.
 """
 
-Framing = Literal["content-length", "json-lines", "memory"]
+Framing = Literal["contentLength", "jsonLines", "memory"]
 """How messages are delimited on a connection.
 
-- `content-length`: by a header with the length, as in LSP.
-- `json-lines`: one message on each line.
+- `contentLength`: by a header with the length, as in LSP.
+- `jsonLines`: one message on each line.
 - `memory`: not at all: the client runs in the process of the daemon.
 """
 

@@ -52,7 +52,7 @@ class Connection(asyncio.Protocol):
     """
 
     def __init__(
-        self, handler: "Handler[Connection]", *, mode: Mode = "content-length", max_frame: int = MAX_FRAME
+        self, handler: "Handler[Connection]", *, mode: Mode = "contentLength", max_frame: int = MAX_FRAME
     ) -> None:
         self.mode: Mode = mode
         self.closing = False

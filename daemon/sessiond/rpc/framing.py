@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 from sessiond.error_text import TemplatedError
 
-Mode = Literal["content-length", "json-lines"]
+Mode = Literal["contentLength", "jsonLines"]
 
 MAX_FRAME: Final = 64 * 1024 * 1024
 """Default limit of one body, in bytes (decision 0003)."""
@@ -144,10 +144,10 @@ class Framer:
             self._error.bodies = []
             raise self._error
         if self.mode is None and data:
-            self.mode = "json-lines" if data.startswith(b"{") else "content-length"
+            self.mode = "jsonLines" if data.startswith(b"{") else "contentLength"
         bodies: list[bytes] = []
         try:
-            if self.mode == "json-lines":
+            if self.mode == "jsonLines":
                 self._cut_lines(data, bodies)
             else:
                 self._cut_frames(data, bodies)
@@ -170,7 +170,7 @@ class Framer:
         held = bytes(self._held)
         awaited, self._awaited = self._awaited, 0
         self._held.clear()
-        if self.mode == "json-lines":
+        if self.mode == "jsonLines":
             bodies: list[bytes] = []
             self._add_line(held, bodies)
             return bodies
@@ -299,7 +299,7 @@ class Framer:
 
 def encode_frame(body: bytes, mode: Mode) -> bytes:
     """Return the frame of one body, which must be valid JSON."""
-    if mode == "content-length":
+    if mode == "contentLength":
         return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
     # In JSON a newline occurs only between tokens (in a spliced, indented value), so a space is equivalent.
     return body.replace(b"\n", b" ") + b"\n"
@@ -307,7 +307,7 @@ def encode_frame(body: bytes, mode: Mode) -> bytes:
 
 def encode_frame_of_parts(parts: list[bytes], mode: Mode) -> list[bytes]:
     """Return the frame of a body that is given in parts, as `encode_frame` does. The parts are not joined."""
-    if mode == "content-length":
+    if mode == "contentLength":
         return [b"Content-Length: %d\r\n\r\n" % sum(map(len, parts)), *parts]
     return [*(part.replace(b"\n", b" ") for part in parts), b"\n"]
 

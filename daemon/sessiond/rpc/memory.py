@@ -13,7 +13,7 @@ _HIGH_WATER = 64 * 1024  # bytes; asyncio's own transports call pause_writing at
 
 
 def memory_pair(
-    a: Handler[Connection], b: Handler[Connection], *, mode: Mode = "content-length"
+    a: Handler[Connection], b: Handler[Connection], *, mode: Mode = "contentLength"
 ) -> tuple[Connection, Connection]:
     """Return the open connections of `a` and `b`. Bytes arrive on the next tick of the running loop."""
     connections = Connection(a, mode=mode), Connection(b, mode=mode)

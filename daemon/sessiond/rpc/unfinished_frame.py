@@ -51,4 +51,4 @@ class UnfinishedFrame:
             return None
         self.is_announced = True
         # The length of a line is unknown until it ends.
-        return framer.expects if framer.mode == "content-length" else framer.max_frame
+        return framer.expects if framer.mode == "contentLength" else framer.max_frame

@@ -150,8 +150,8 @@ class Picker {
     const found = await searching?.finally(() => clearTimeout(late));
     clearTimeout(late);
     const all = [...items, ...separated("entries", (found?.hits ?? []).map((hit) => this.#hit(hit)))];
-    if (found !== undefined && found.unsearched > 0) {
-      all.push({ label: `${found.unsearched} sessions are not searched to their end yet`, alwaysShow: true });
+    if (found !== undefined && found.unsearchedCount > 0) {
+      all.push({ label: `${found.unsearchedCount} sessions are not searched to their end yet`, alwaysShow: true });
     }
     return all;
   }
@@ -184,7 +184,7 @@ class Picker {
   }
 
   #hit(hit: Hit): Item {
-    const entryId = hit.targetId ?? hit.entryId;
+    const entryId = hit.labeledEntryId ?? hit.entryId;
     const { sessionId } = hit;
     const folder = path.basename(hit.cwd);
     return {

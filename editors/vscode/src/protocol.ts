@@ -110,7 +110,7 @@ export interface WriteBlock {
   reason: WriteBlockReason | (string & {});
   message: string;
   /** ISO 8601, UTC. */
-  since: string;
+  sinceAt: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -344,7 +344,7 @@ export interface ResolveResult {
  * word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are indexed by character, so any
  * part of a text matches. The search covers messages, tool calls and results (the first 16,000 characters),
  * summaries, titles and labels. It does not cover reasoning or ephemeral sessions. Filters apply before the limit:
- * `cwd` and `tag` filter by session, `label` by the label on the entry, `role` by the role of the message, `since`
+ * `cwd` and `tags` filter by session, `labels` by the label on the entry, `roles` by the role of the message, `since`
  * and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
  * short, newer entries before older ones, messages before tool results.
  */
@@ -353,12 +353,12 @@ export interface SearchParams {
   query: string;
   /** Only sessions of this folder. */
   cwd?: string | null;
-  /** Only messages with this role. */
-  role?: string | null;
-  /** Only sessions with this tag. */
-  tag?: string | null;
-  /** Only entries with this label. */
-  label?: string | null;
+  /** Only messages with one of these roles. At most 100 items. */
+  roles?: string[] | null;
+  /** Only sessions with all of these tags. At most 100 items. */
+  tags?: string[] | null;
+  /** Only entries with one of these labels. At most 100 items. */
+  labels?: string[] | null;
   /** Only entries of this time or later, ISO 8601. */
   since?: string | null;
   /** Only entries of this time or earlier, ISO 8601. */
@@ -376,12 +376,12 @@ export interface SearchParams {
 /**
  * A page of hits, best first.
  *
- * `unsearched` counts the sessions that the index has not read completely. If it is 0, the result is complete.
+ * `unsearchedCount` counts the sessions that the index has not read completely. If it is 0, the result is complete.
  */
 export interface SearchResult {
   hits: Hit[];
   nextCursor: string | null;
-  unsearched: number;
+  unsearchedCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -406,7 +406,7 @@ export interface Hit {
   /** Whether it lies on the path to the session's leaf. */
   onPath: boolean;
   /** Only for a label: the labeled entry. */
-  targetId: string | null;
+  labeledEntryId: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -2069,9 +2069,9 @@ export interface StatusResult {
   home: string;
   socket: string | null;
   startedAt: string;
-  uptime: number;
-  openSessions: number;
-  clients: number;
+  uptimeMs: number;
+  openSessionCount: number;
+  clientCount: number;
   rssBytes: number;
   lspLoaded: boolean;
   draining: boolean;
@@ -2083,11 +2083,11 @@ export interface StatusResult {
   /** True if disk space is so low that writes will soon fail. */
   lowSpace: boolean;
   /** Open files and sockets of the process. */
-  descriptors: number | null;
+  descriptorCount: number | null;
   /** Running and waiting tasks in the process. */
-  tasks: number | null;
+  taskCount: number | null;
   /** Requests in flight of all clients. */
-  requestsInWork: number | null;
+  inFlightCount: number | null;
   /** Size of these requests and of large incoming messages. */
   heldBytes: number | null;
   /** Sent to clients, and not read by them yet. */
@@ -2125,8 +2125,8 @@ export interface ClientInfo {
   version: string | null;
   connectedAt: string;
   framing: Framing | (string & {});
-  sessions: string[];
-  subscriptions: string[];
+  sessionIds: string[];
+  subscribedSessionIds: string[];
   queuedBytes: number;
   terminal: Terminal | null;
   /** Answers `client/summarize`. */
@@ -2222,14 +2222,14 @@ export interface StopResult {
 /**
  * Stop the daemon in favor of another one, for example of a newer version.
  *
- * The daemon refuses writes, finishes requests in flight, and ends. `within` limits how many seconds requests in
- * flight may still take. Attached clients reconnect to the next daemon. `reason` goes to the log.
+ * The daemon refuses writes, finishes requests in flight, and ends. `timeoutMs` limits how long requests in flight
+ * may still take. Attached clients reconnect to the next daemon. `note` goes to the log.
  */
 export interface DrainParams {
-  /** The reason, for the log. At most 200 characters. */
-  reason?: string | null;
-  /** Seconds that requests in flight may still take. 0 to 600. Default `10.0`. */
-  within?: number;
+  /** Why, in the words of the caller, for the log. At most 200 characters. */
+  note?: string | null;
+  /** Milliseconds for the requests in flight. 0 to 600000. Default `10000`. */
+  timeoutMs?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -2414,8 +2414,8 @@ export interface InitializeOptions {
   /** 1 to 128 characters. */
   clientId?: string | null;
   terminal?: Terminal | null;
-  /** Notifications that the client does not want. Default `[]`. */
-  optOut?: string[];
+  /** Names of notifications that the client does not want; unknown names have no effect. At most 100 items. Default `[]`. */
+  optOutNotifications?: string[];
   /** Default `{}`. */
   capabilities?: ClientCapabilities;
   /** The token for the TCP listener. */
@@ -2930,9 +2930,9 @@ export type ResumeMode =
 /** How messages are delimited on a connection. */
 export type Framing =
   /** by a header with the length, as in LSP. */
-  | "content-length"
+  | "contentLength"
   /** one message on each line. */
-  | "json-lines"
+  | "jsonLines"
   /** not at all: the client runs in the process of the daemon. */
   | "memory";
 
@@ -3424,7 +3424,7 @@ export interface Requests {
    * word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are indexed by character, so any
    * part of a text matches. The search covers messages, tool calls and results (the first 16,000 characters),
    * summaries, titles and labels. It does not cover reasoning or ephemeral sessions. Filters apply before the limit:
-   * `cwd` and `tag` filter by session, `label` by the label on the entry, `role` by the role of the message, `since`
+   * `cwd` and `tags` filter by session, `labels` by the label on the entry, `roles` by the role of the message, `since`
    * and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
    * short, newer entries before older ones, messages before tool results.
    */
@@ -3693,8 +3693,8 @@ export interface Requests {
   /**
    * Stop the daemon in favor of another one, for example of a newer version.
    *
-   * The daemon refuses writes, finishes requests in flight, and ends. `within` limits how many seconds requests in
-   * flight may still take. Attached clients reconnect to the next daemon. `reason` goes to the log.
+   * The daemon refuses writes, finishes requests in flight, and ends. `timeoutMs` limits how long requests in flight
+   * may still take. Attached clients reconnect to the next daemon. `note` goes to the log.
    */
   "server/drain": { params: DrainParams; result: DrainResult; errors: never };
   /** Authenticate a client on TCP with the token, in the first message. On the unix socket it has no effect. */

@@ -221,7 +221,7 @@ def lines_that_forge_the_log(_ground: Ground, home: Home) -> None:
     raw(
         home,
         line("initialize", hello),
-        line("server/drain", {"reason": f"x\n{forged}\x9b", "within": 0.1}, 2),
+        line("server/drain", {"note": f"x\n{forged}\x9b", "timeoutMs": 100}, 2),
     )
     home.kill()
     for each in Path(home.places.log).read_text(encoding="utf-8").split("\n"):

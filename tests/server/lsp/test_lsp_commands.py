@@ -135,7 +135,7 @@ async def test_an_editor_hears_nothing_of_ours_that_it_did_not_ask_for(served: R
         peer = await served.attach()
         await peer.append(answer["sessionId"], {"type": "custom", "customType": "x"})
         clients = (await peer.call("server/clients"))["clients"]
-        assert all(not it["sessions"] and not it["subscriptions"] for it in clients)
+        assert all(not it["sessionIds"] and not it["subscribedSessionIds"] for it in clients)
 
 
 async def test_a_label_is_set_and_removed(served: Running, forked: Path) -> None:

@@ -27,12 +27,12 @@ def status(given: Given) -> int:
         told = daemon.call("server/status")
     leaving = ", about to stop" if told["draining"] else ""
     sessions, attached = (
-        human.count(told["openSessions"], "open session"),
-        human.count(told["clients"], "client"),
+        human.count(told["openSessionCount"], "open session"),
+        human.count(told["clientCount"], "client"),
     )
     from sessiond.text import one_line
 
-    uptime = human.duration(told["uptime"])
+    uptime = human.duration(told["uptimeMs"] / 1000)
     print(f"sessiond {told['version']} runs as process {told['pid']}, up {uptime}{leaving}")
     print(f"  {sessions}, {attached} with this one")
     loaded = "with" if told["lspLoaded"] else "without"
@@ -79,9 +79,9 @@ def clients(given: Given) -> int:
             one_line(client["clientId"]),
             one_line(" ".join(filter(None, (client.get("name"), client.get("version"))))) or "unnamed",
             human.ago(client["connectedAt"], now),
-            f"{len(client['sessions'])} open, {len(client['subscriptions'])} watched",
+            f"{len(client['sessionIds'])} open, {len(client['subscribedSessionIds'])} watched",
             f"{human.size(client['queuedBytes'])} queued" if client["queuedBytes"] else "",
-            one_line(client.get("terminal", {}).get("id", "")),
+            one_line((client.get("terminal") or {}).get("id", "")),
         )
         for client in attached
     ]

@@ -33,9 +33,11 @@ def search(given: Given) -> int:
         )
     if given.text("cwd") is not None:
         params["cwd"] = where(given)
+    for option in ("role", "tag", "label"):
+        if values := [value for _, value in given.many(option)]:
+            params[option + "s"] = values
     for option, field in (
-        ("role", "role"), ("tag", "tag"), ("label", "label"), ("since", "since"), ("until", "until"),
-        ("session", "sessionId"), ("cursor", "cursor"),
+        ("since", "since"), ("until", "until"), ("session", "sessionId"), ("cursor", "cursor")
     ):  # fmt: skip
         if (value := given.text(option)) is not None:
             params[field] = value
@@ -55,7 +57,7 @@ def search(given: Given) -> int:
 
 
 def _told(hit: dict[str, Any], style: Style) -> str:
-    session, entry = one_line(hit["sessionId"]), hit.get("targetId") or hit.get("entryId")
+    session, entry = one_line(hit["sessionId"]), hit.get("labeledEntryId") or hit.get("entryId")
     head = [
         style(human.ago(hit["timestamp"] or "", time.time()), "dim"),
         one_line(hit.get("role") or hit["type"]),
@@ -89,8 +91,8 @@ def _marked(snippet: str, ranges: Sequence[Sequence[int]], style: Style) -> str:
 
 
 def _say_what_is_missing(found: dict[str, Any]) -> None:
-    if found["unsearched"]:
-        left = human.count(found["unsearched"], "session")
+    if found["unsearchedCount"]:
+        left = human.count(found["unsearchedCount"], "session")
         print(f"{left} could not be searched yet; ask again in a moment.", file=sys.stderr)
     elif not found["hits"]:
         print("Nothing was found. All words must stand in one entry; a word* may go on.", file=sys.stderr)

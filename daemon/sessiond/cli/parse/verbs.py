@@ -58,9 +58,9 @@ VERBS: dict[str, Verb] = {
         (
             Option("cwd", "DIR", "only in sessions of this folder"),
             Option("session", "ID", "only in this session"),
-            Option("role", "ROLE", "only what this role said: user, assistant, toolResult"),
-            Option("tag", "WORD", "only in sessions with this tag"),
-            Option("label", "TEXT", "only entries with this bookmark"),
+            Option("role", "ROLE", "only what this role said: user, assistant, toolResult; repeatable"),
+            Option("tag", "WORD", "only in sessions with this tag; repeatable"),
+            Option("label", "TEXT", "only entries with this bookmark; repeatable"),
             Option("since", "TIME", "only from then on: 2026-02-16, or 2026-02-16T10:20:30Z"),
             Option("until", "TIME", "only up to then"),
             Option("limit", "N", "at most so many (default: 20)", short="n"),

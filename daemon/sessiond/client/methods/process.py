@@ -118,20 +118,20 @@ class ProcessMethods(Methods):
     async def drain(
         self,
         *,
-        reason: str | None = None,
-        within: float = 10.0,
+        note: str | None = None,
+        timeout_ms: int = 10_000,
     ) -> t.DrainResult:
         """Stop the daemon in favor of another one, for example of a newer version.
 
-        The daemon refuses writes, finishes requests in flight, and ends. `within` limits how many seconds
-        requests in flight may still take. Attached clients reconnect to the next daemon. `reason` goes to the
+        The daemon refuses writes, finishes requests in flight, and ends. `timeout_ms` limits how long
+        requests in flight may still take. Attached clients reconnect to the next daemon. `note` goes to the
         log.
 
         Method `server/drain`.
 
         Args:
-            reason: The reason, for the log. At most 200 characters.
-            within: Seconds that requests in flight may still take. 0 to 600.
+            note: Why, in the words of the caller, for the log. At most 200 characters.
+            timeout_ms: Milliseconds for the requests in flight. 0 to 600000.
 
         Returns:
             The process that ends, and its epoch.
@@ -141,7 +141,7 @@ class ProcessMethods(Methods):
             Disconnected: The connection was lost before the response, so the outcome is unknown.
         """
         params = t.DrainParams(
-            reason=reason,
-            within=within,
+            note=note,
+            timeout_ms=timeout_ms,
         )
         return await self.call(m.DRAIN, params)

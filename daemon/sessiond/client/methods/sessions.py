@@ -255,9 +255,9 @@ class SessionMethods(Methods):
         query: str,
         *,
         cwd: str | None = None,
-        role: str | None = None,
-        tag: str | None = None,
-        label: str | None = None,
+        roles: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        labels: Sequence[str] | None = None,
         since: str | None = None,
         until: str | None = None,
         session_id: str | None = None,
@@ -270,19 +270,19 @@ class SessionMethods(Methods):
         beginning of a word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are
         indexed by character, so any part of a text matches. The search covers messages, tool calls and
         results (the first 16,000 characters), summaries, titles and labels. It does not cover reasoning or
-        ephemeral sessions. Filters apply before the limit: `cwd` and `tag` filter by session, `label` by the
-        label on the entry, `role` by the role of the message, `since` and `until` by ISO 8601 time. The best
-        hits come first: entries in which the terms are frequent and the text is short, newer entries before
-        older ones, messages before tool results.
+        ephemeral sessions. Filters apply before the limit: `cwd` and `tags` filter by session, `labels` by
+        the label on the entry, `roles` by the role of the message, `since` and `until` by ISO 8601 time. The
+        best hits come first: entries in which the terms are frequent and the text is short, newer entries
+        before older ones, messages before tool results.
 
         Method `session/search`.
 
         Args:
             query: Words, phrases and `beginnings*`. 1 to 1000 characters.
             cwd: Only sessions of this folder.
-            role: Only messages with this role.
-            tag: Only sessions with this tag.
-            label: Only entries with this label.
+            roles: Only messages with one of these roles. At most 100 items.
+            tags: Only sessions with all of these tags. At most 100 items.
+            labels: Only entries with one of these labels. At most 100 items.
             since: Only entries of this time or later, ISO 8601.
             until: Only entries of this time or earlier, ISO 8601.
             session_id: Only entries of this session. 1 to 128 characters.
@@ -290,7 +290,7 @@ class SessionMethods(Methods):
             limit: Maximum number of hits per page. 1 to 1000.
 
         Returns:
-            A page of hits, best first. `unsearched` counts the sessions that the index has not read
+            A page of hits, best first. `unsearched_count` counts the sessions that the index has not read
             completely. If it is 0, the result is complete.
 
         Raises:
@@ -301,9 +301,9 @@ class SessionMethods(Methods):
         params = t.SearchParams(
             query=query,
             cwd=cwd,
-            role=role,
-            tag=tag,
-            label=label,
+            roles=None if roles is None else list(roles),
+            tags=None if tags is None else list(tags),
+            labels=None if labels is None else list(labels),
             since=since,
             until=until,
             session_id=session_id,

@@ -122,7 +122,7 @@ class Index:
                     paths[place] = frozenset(await walk)
                 on_path = not hit.seq or hit.seq in paths[place]
                 hits.append(msgspec.structs.replace(hit, on_path=on_path))
-        return t.SearchResult(hits=hits, next_cursor=found.next_cursor, unsearched=waiting)
+        return t.SearchResult(hits=hits, next_cursor=found.next_cursor, unsearched_count=waiting)
 
     def changed(self, places: Collection[str]) -> None:
         """Report changed files, so that they are checked soon."""

@@ -136,9 +136,9 @@ def _filters(
 ) -> tuple[str, list[Any]]:
     sql = ""
     values: list[Any] = []
-    if params.role is not None:
-        sql += " AND entries.role = ?"
-        values.append(params.role)
+    if params.roles:
+        sql += f" AND entries.role IN ({_places(params.roles)})"
+        values += params.roles
     for sign, moment in ((">=", params.since), ("<=", params.until)):
         if moment is not None:
             sql += f" AND entries.at {sign} ?"
@@ -151,23 +151,29 @@ def _filters(
         # The entries of a file are mostly adjacent, so most other entries are skipped.
         sql += " AND words.rowid BETWEEN ? AND ? AND entries.file = ?"
         values += [first, last, *(number or (0,))]
-    if params.cwd is not None or params.tag is not None:
+    if params.cwd is not None or params.tags:
         sql += f" AND entries.file IN ({_ids(_files_of(connection, params))})"
-    if params.label is not None:
-        sql += " AND (entries.file, entries.entry_id) IN (SELECT file, entry_id FROM labels WHERE label = ?)"
-        values.append(params.label)
+    if params.labels:
+        labeled = f"SELECT file, entry_id FROM labels WHERE label IN ({_places(params.labels)})"
+        sql += f" AND (entries.file, entries.entry_id) IN ({labeled})"
+        values += params.labels
     return sql, values
 
 
 def _files_of(connection: sqlite3.Connection, params: t.SearchParams) -> Collection[int]:
-    """Return the numbers of the files whose session has the folder and the tag."""
+    """Return the numbers of the files whose session has the folder and all of the tags."""
     sql = "draft IS NOT NULL"
     values: list[str] = []
     if params.cwd is not None:
         sql, values = sql + " AND cwd = ?", [*values, params.cwd]
-    if params.tag is not None:
-        sql, values = sql + " AND ? IN (SELECT value FROM json_each(files.tags))", [*values, params.tag]
+    for tag in params.tags or ():
+        sql, values = sql + " AND ? IN (SELECT value FROM json_each(files.tags))", [*values, tag]
     return [number for (number,) in connection.execute(f"SELECT id FROM files WHERE {sql}", values)]
+
+
+def _places(values: Collection[str]) -> str:
+    """Return the placeholders of these values in a query."""
+    return ",".join("?" * len(values))
 
 
 def _ids(numbers: Collection[int]) -> str:
@@ -207,7 +213,7 @@ def _hits(
                 session_id=session.session_id, path=session.path or "", title=session.title, cwd=session.cwd,
                 entry_id=entry_id or None, seq=seq, type=kind, role=role,
                 timestamp=None if at is None else clock.iso(at * 1_000_000), snippet=shown.text,
-                ranges=shown.ranges, on_path=not _is_in(seq, off_path), target_id=target,
+                ranges=shown.ranges, on_path=not _is_in(seq, off_path), labeled_entry_id=target,
             )
         )  # fmt: skip
         refs.append(ref)

@@ -101,10 +101,10 @@ def _write_block(
             reason = "newerVersion"
         elif isinstance(trouble, StorageFailed) and trouble.errno == errno.EROFS:
             reason = "readOnlyDisk"
-        return t.WriteBlock(reason=reason, message=str(lasting), since=clock.iso(since_ns))
+        return t.WriteBlock(reason=reason, message=str(lasting), since_at=clock.iso(since_ns))
     if trouble is None:
         return None
-    return t.WriteBlock(reason=_reason(trouble), message=str(trouble), since=clock.iso(since_ns))
+    return t.WriteBlock(reason=_reason(trouble), message=str(trouble), since_at=clock.iso(since_ns))
 
 
 def _reason(trouble: StorageFailed | LogReplaced) -> t.WriteBlockReason:

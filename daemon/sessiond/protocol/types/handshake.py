@@ -33,7 +33,9 @@ class InitializeOptions(Sent, frozen=True):
     protocol_versions: list[int] = msgspec.field(default_factory=versions.spoken)
     client_id: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
     terminal: Terminal | None = None
-    opt_out: list[str] = msgspec.field(default_factory=list)  # notifications that the client does not want
+    opt_out_notifications: Annotated[list[str], Meta(max_length=100)] = msgspec.field(
+        default_factory=list
+    )  # names of notifications that the client does not want; unknown names have no effect
     capabilities: ClientCapabilities = ClientCapabilities()
     token: str | None = None  # the token for the TCP listener
     lsp: LspOptions = LspOptions()  # only for an editor

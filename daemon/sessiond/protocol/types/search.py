@@ -6,6 +6,8 @@ from msgspec import Meta
 
 from sessiond.protocol.types.shared import EntryId, Params, SessionId, Wire
 
+Value = Annotated[str, Meta(min_length=1, max_length=1_000)]
+
 
 class SearchParams(Params, frozen=True):
     """Find entries by their words, in all sessions and on all branches, including compacted entries.
@@ -14,16 +16,18 @@ class SearchParams(Params, frozen=True):
     word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are indexed by character, so any
     part of a text matches. The search covers messages, tool calls and results (the first 16,000 characters),
     summaries, titles and labels. It does not cover reasoning or ephemeral sessions. Filters apply before the limit:
-    `cwd` and `tag` filter by session, `label` by the label on the entry, `role` by the role of the message, `since`
+    `cwd` and `tags` filter by session, `labels` by the label on the entry, `roles` by the role of the message, `since`
     and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
     short, newer entries before older ones, messages before tool results.
     """
 
     query: Annotated[str, Meta(min_length=1, max_length=1_000)]  # words, phrases and `beginnings*`
     cwd: str | None = None  # only sessions of this folder
-    role: str | None = None  # only messages with this role
-    tag: str | None = None  # only sessions with this tag
-    label: str | None = None  # only entries with this label
+    roles: Annotated[list[Value], Meta(max_length=100)] | None = None  # only messages with one of these roles
+    tags: Annotated[list[Value], Meta(max_length=100)] | None = None  # only sessions with all of these tags
+    labels: Annotated[list[Value], Meta(max_length=100)] | None = (
+        None  # only entries with one of these labels
+    )
     since: str | None = None  # only entries of this time or later, ISO 8601
     until: str | None = None  # only entries of this time or earlier, ISO 8601
     session_id: SessionId | None = None  # only entries of this session
@@ -46,15 +50,15 @@ class Hit(Wire, frozen=True):
     snippet: str  # one line of about 160 characters
     ranges: list[tuple[int, int]]  # matches in `snippet`: [start, end) in Unicode code points
     on_path: bool  # whether it lies on the path to the session's leaf
-    target_id: str | None = None  # only for a label: the labeled entry
+    labeled_entry_id: str | None = None  # only for a label: the labeled entry
 
 
 class SearchResult(Wire, frozen=True):
     """A page of hits, best first.
 
-    `unsearched` counts the sessions that the index has not read completely. If it is 0, the result is complete.
+    `unsearchedCount` counts the sessions that the index has not read completely. If it is 0, the result is complete.
     """
 
     hits: list[Hit]
     next_cursor: str | None
-    unsearched: int
+    unsearched_count: int

@@ -30,9 +30,9 @@ class StatusResult(Wire, frozen=True):
     home: str
     socket: str | None
     started_at: str
-    uptime: float
-    open_sessions: int
-    clients: int
+    uptime_ms: int
+    open_session_count: int
+    client_count: int
     rss_bytes: int
     lsp_loaded: bool
     draining: bool
@@ -40,9 +40,9 @@ class StatusResult(Wire, frozen=True):
     free_bytes: int | None = None  # writable bytes where sessions are stored; null if unknown
     tcp: str | None = None  # host and port of the TCP listener, if it is open
     low_space: bool = False  # true if disk space is so low that writes will soon fail
-    descriptors: int | None = None  # open files and sockets of the process
-    tasks: int | None = None  # running and waiting tasks in the process
-    requests_in_work: int | None = None  # requests in flight of all clients
+    descriptor_count: int | None = None  # open files and sockets of the process
+    task_count: int | None = None  # running and waiting tasks in the process
+    in_flight_count: int | None = None  # requests in flight of all clients
     held_bytes: int | None = None  # size of these requests and of large incoming messages
     queued_bytes: int | None = None  # sent to clients, and not read by them yet
 
@@ -59,8 +59,8 @@ class ClientInfo(Wire, frozen=True):
     version: str | None
     connected_at: str
     framing: Annotated[str, opened("Framing")]
-    sessions: list[str]
-    subscriptions: list[str]
+    session_ids: list[str]
+    subscribed_session_ids: list[str]
     queued_bytes: int
     terminal: Terminal | None = None
     summarizes: bool = False  # answers `client/summarize`
@@ -95,12 +95,12 @@ class AuthenticateResult(Wire, frozen=True):
 class DrainParams(Params, frozen=True):
     """Stop the daemon in favor of another one, for example of a newer version.
 
-    The daemon refuses writes, finishes requests in flight, and ends. `within` limits how many seconds requests in
-    flight may still take. Attached clients reconnect to the next daemon. `reason` goes to the log.
+    The daemon refuses writes, finishes requests in flight, and ends. `timeoutMs` limits how long requests in flight
+    may still take. Attached clients reconnect to the next daemon. `note` goes to the log.
     """
 
-    reason: Annotated[str, Meta(max_length=200)] | None = None  # the reason, for the log
-    within: Annotated[float, Meta(ge=0, le=600)] = 10.0  # seconds that requests in flight may still take
+    note: Annotated[str, Meta(max_length=200)] | None = None  # why, in the words of the caller, for the log
+    timeout_ms: Annotated[int, Meta(ge=0, le=600_000)] = 10_000  # milliseconds for the requests in flight
 
 
 class DrainResult(Wire, frozen=True):

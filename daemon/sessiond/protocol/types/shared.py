@@ -60,7 +60,7 @@ class WriteBlock(Wire, frozen=True):
 
     reason: Annotated[str, opened("WriteBlockReason")]
     message: str
-    since: str  # ISO 8601, UTC
+    since_at: str  # ISO 8601, UTC
 
 
 class SessionInfo(Wire, frozen=True):

@@ -207,7 +207,7 @@ class Client(Handler[Connection]):
             self.server.rename(self, ours.client_id)
         self.terminal = ours.terminal
         self.summarizes = ours.capabilities.summarize is not None
-        self._opt_out = frozenset(ours.opt_out)
+        self._opt_out = frozenset(ours.opt_out_notifications)
         self.lsp_options = ours.lsp
 
     def handshake(self) -> t.Handshake:
@@ -354,7 +354,7 @@ class Client(Handler[Connection]):
         return t.ClientInfo(
             client_id=self.client_id, name=self.name, version=self.version, connected_at=self.connected_at,
             framing=self._framing or self.connection.mode,
-            sessions=[live.session_id for live in sessions if self.client_id in live.holders],
-            subscriptions=[live.session_id for live in sessions if self.client_id in live.subscribers],
+            session_ids=[live.session_id for live in sessions if self.client_id in live.holders],
+            subscribed_session_ids=[live.session_id for live in sessions if self.client_id in live.subscribers],
             queued_bytes=self.queued_bytes, terminal=self.terminal, summarizes=self.summarizes,
         )  # fmt: skip

@@ -19,10 +19,10 @@ def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
     return t.StatusResult(
         version=sessiond.__version__, pid=os.getpid(), epoch=server.epoch, home=server.home,
         socket=server.socket, started_at=clock.iso(server.started_ns),
-        uptime=time.monotonic() - server.started, rss_bytes=resource_usage.resident(),
-        descriptors=resource_usage.descriptors(), tasks=len(asyncio.all_tasks()),
-        open_sessions=len(client.hub.open_sessions()), clients=len(server.clients),
-        requests_in_work=server.room.requests, held_bytes=server.room.incoming.taken,
+        uptime_ms=round((time.monotonic() - server.started) * 1000), rss_bytes=resource_usage.resident(),
+        descriptor_count=resource_usage.descriptors(), task_count=len(asyncio.all_tasks()),
+        open_session_count=len(client.hub.open_sessions()), client_count=len(server.clients),
+        in_flight_count=server.room.requests, held_bytes=server.room.incoming.taken,
         queued_bytes=server.outboxes.total,
         lsp_loaded=server.lsp_loaded, draining=client.hub.draining, tcp=server.tcp,
         blocked_sessions=[
@@ -50,7 +50,7 @@ def authenticate(_client: Client, _params: t.AuthenticateParams) -> t.Authentica
 
 
 def drain(client: Client, params: t.DrainParams) -> t.DrainResult:
-    reason = " ".join((params.reason or "without saying why").split())
-    log.info("%s %s asks to make room: %s", client.name or "a client", client.version or "", reason)
-    client.server.drain(params.within)
+    note = " ".join((params.note or "no reason given").split())
+    log.info("%s %s asks to make room: %s", client.name or "a client", client.version or "", note)
+    client.server.drain(params.timeout_ms / 1000)
     return t.DrainResult(pid=os.getpid(), epoch=client.server.epoch)

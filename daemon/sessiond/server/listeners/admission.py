@@ -31,10 +31,10 @@ def turn_away(sock: socket.socket, most: int) -> None:
     """Send a client the error `overloaded`, in the framing of its first byte, and disconnect it."""
     log.warning("A client was turned away: %d are attached, and no more may be", most)
     code, message, data = errors.explain(Overloaded(f"{most} clients are attached, and no more may be"))
-    mode: Mode = "content-length"
+    mode: Mode = "contentLength"
     with contextlib.suppress(OSError):
         if sock.recv(1, socket.MSG_PEEK) == b"{":
-            mode = "json-lines"
+            mode = "jsonLines"
     with contextlib.suppress(OSError):
         sock.send(encode_frame(encode_error(None, code, message, data), mode))
     sock.close()

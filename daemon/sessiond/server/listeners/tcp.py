@@ -227,7 +227,7 @@ def _refused(id: RequestId | None) -> bytes:
 def _too_large(error: FrameTooLarge) -> tuple[bytes, Mode]:
     """Return the error for a first message that is too large, and its framing."""
     data = ErrorData(kind="tooLarge", retryable=False, limit=error.limit, actual=error.actual)
-    mode: Mode = "json-lines" if error.actual is None else "content-length"
+    mode: Mode = "jsonLines" if error.actual is None else "contentLength"
     return encode_error(None, CODES["tooLarge"], str(error), data), mode
 
 

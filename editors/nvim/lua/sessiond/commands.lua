@@ -141,7 +141,7 @@ local function info()
         status.version,
         status.pid,
         status.clients,
-        status.openSessions,
+        status.openSessionCount,
         status.rssBytes / 1e6
       ),
       'socket  ' .. (status.socket or '?'),

@@ -65,7 +65,7 @@ local function check_daemon()
         status.version,
         status.pid,
         status.clients,
-        status.openSessions
+        status.openSessionCount
       )
     )
     local handshake = require('sessiond.connect').state().handshake

@@ -64,7 +64,7 @@
 ---@class (exact) sessiond.WriteBlock
 ---@field reason sessiond.WriteBlockReason|string
 ---@field message string
----@field since string ISO 8601, UTC.
+---@field sinceAt string ISO 8601, UTC.
 
 ---A part of a session file that could not be read as it is. The bytes of the file are unchanged.
 ---@class (exact) sessiond.Problem
@@ -211,15 +211,15 @@
 ---word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are indexed by character, so any
 ---part of a text matches. The search covers messages, tool calls and results (the first 16,000 characters),
 ---summaries, titles and labels. It does not cover reasoning or ephemeral sessions. Filters apply before the limit:
----`cwd` and `tag` filter by session, `label` by the label on the entry, `role` by the role of the message, `since`
+---`cwd` and `tags` filter by session, `labels` by the label on the entry, `roles` by the role of the message, `since`
 ---and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
 ---short, newer entries before older ones, messages before tool results.
 ---@class (exact) sessiond.SearchParams
 ---@field query string Words, phrases and `beginnings*`. 1 to 1000 characters.
 ---@field cwd? string Only sessions of this folder.
----@field role? string Only messages with this role.
----@field tag? string Only sessions with this tag.
----@field label? string Only entries with this label.
+---@field roles? string[] Only messages with one of these roles. At most 100 items.
+---@field tags? string[] Only sessions with all of these tags. At most 100 items.
+---@field labels? string[] Only entries with one of these labels. At most 100 items.
 ---@field since? string Only entries of this time or later, ISO 8601.
 ---@field until? string Only entries of this time or earlier, ISO 8601.
 ---@field sessionId? string Only entries of this session. 1 to 128 characters.
@@ -228,11 +228,11 @@
 
 ---A page of hits, best first.
 ---
----`unsearched` counts the sessions that the index has not read completely. If it is 0, the result is complete.
+---`unsearchedCount` counts the sessions that the index has not read completely. If it is 0, the result is complete.
 ---@class (exact) sessiond.SearchResult
 ---@field hits sessiond.Hit[]
 ---@field nextCursor? string
----@field unsearched integer
+---@field unsearchedCount integer
 
 ---An entry that matches a search.
 ---@class (exact) sessiond.Hit
@@ -248,7 +248,7 @@
 ---@field snippet string One line of about 160 characters.
 ---@field ranges any[][] Matches in `snippet`: [start, end) in Unicode code points.
 ---@field onPath boolean Whether it lies on the path to the session's leaf.
----@field targetId? string Only for a label: the labeled entry.
+---@field labeledEntryId? string Only for a label: the labeled entry.
 
 ---Return the summary of a session and the problems of its file. Does not open or subscribe.
 ---@class (exact) sessiond.InfoParams
@@ -1235,9 +1235,9 @@
 ---@field home string
 ---@field socket? string
 ---@field startedAt string
----@field uptime number
----@field openSessions integer
----@field clients integer
+---@field uptimeMs integer
+---@field openSessionCount integer
+---@field clientCount integer
 ---@field rssBytes integer
 ---@field lspLoaded boolean
 ---@field draining boolean
@@ -1245,9 +1245,9 @@
 ---@field freeBytes? integer Writable bytes where sessions are stored; null if unknown.
 ---@field tcp? string Host and port of the TCP listener, if it is open.
 ---@field lowSpace boolean True if disk space is so low that writes will soon fail.
----@field descriptors? integer Open files and sockets of the process.
----@field tasks? integer Running and waiting tasks in the process.
----@field requestsInWork? integer Requests in flight of all clients.
+---@field descriptorCount? integer Open files and sockets of the process.
+---@field taskCount? integer Running and waiting tasks in the process.
+---@field inFlightCount? integer Requests in flight of all clients.
 ---@field heldBytes? integer Size of these requests and of large incoming messages.
 ---@field queuedBytes? integer Sent to clients, and not read by them yet.
 
@@ -1271,8 +1271,8 @@
 ---@field version? string
 ---@field connectedAt string
 ---@field framing sessiond.Framing|string
----@field sessions string[]
----@field subscriptions string[]
+---@field sessionIds string[]
+---@field subscribedSessionIds string[]
 ---@field queuedBytes integer
 ---@field terminal? sessiond.Terminal
 ---@field summarizes boolean Answers `client/summarize`.
@@ -1329,11 +1329,11 @@
 
 ---Stop the daemon in favor of another one, for example of a newer version.
 ---
----The daemon refuses writes, finishes requests in flight, and ends. `within` limits how many seconds requests in
----flight may still take. Attached clients reconnect to the next daemon. `reason` goes to the log.
+---The daemon refuses writes, finishes requests in flight, and ends. `timeoutMs` limits how long requests in flight
+---may still take. Attached clients reconnect to the next daemon. `note` goes to the log.
 ---@class (exact) sessiond.DrainParams
----@field reason? string The reason, for the log. At most 200 characters.
----@field within? number Seconds that requests in flight may still take. 0 to 600. Default `10.0`.
+---@field note? string Why, in the words of the caller, for the log. At most 200 characters.
+---@field timeoutMs? integer Milliseconds for the requests in flight. 0 to 600000. Default `10000`.
 
 ---The process that ends, and its epoch.
 ---@class (exact) sessiond.DrainResult
@@ -1453,7 +1453,7 @@
 ---@field protocolVersions? integer[]
 ---@field clientId? string 1 to 128 characters.
 ---@field terminal? sessiond.Terminal
----@field optOut? string[] Notifications that the client does not want. Default `[]`.
+---@field optOutNotifications? string[] Names of notifications that the client does not want; unknown names have no effect. At most 100 items. Default `[]`.
 ---@field capabilities? sessiond.ClientCapabilities Default `{}`.
 ---@field token? string The token for the TCP listener.
 ---@field lsp? sessiond.LspOptions Only for an editor. Default `{}`.
@@ -1848,8 +1848,8 @@
 
 ---How messages are delimited on a connection.
 ---@alias sessiond.Framing
----| "\"content-length\"" # by a header with the length, as in LSP.
----| "\"json-lines\"" # one message on each line.
+---| "\"contentLength\"" # by a header with the length, as in LSP.
+---| "\"jsonLines\"" # one message on each line.
 ---| "\"memory\"" # not at all: the client runs in the process of the daemon.
 
 ---Whether an entry of the path is in the context.

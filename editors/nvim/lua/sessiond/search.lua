@@ -9,9 +9,9 @@ local text = require('sessiond.text')
 function M.hits(query, more, callback)
   local params = vim.tbl_extend('force', { query = query, limit = 200 }, more)
   require('sessiond.actions').ask('session/search', params, function(result)
-    if result.unsearched > 0 then
+    if result.unsearchedCount > 0 then
       require('sessiond.log').tell(
-        ('%d sessions are not read to their end yet; search again for all hits'):format(result.unsearched),
+        ('%d sessions are not read to their end yet; search again for all hits'):format(result.unsearchedCount),
         vim.log.levels.WARN
       )
     end
@@ -43,7 +43,7 @@ end
 function M.open(hit)
   local view = require('sessiond.tree.window').open(hit.sessionId)
   if view and hit.entryId then
-    view:reveal(hit.targetId or hit.entryId)
+    view:reveal(hit.labeledEntryId or hit.entryId)
   end
 end
 
@@ -59,7 +59,7 @@ function M.quickfix(query, more)
     local buffers = require('sessiond.buffers')
     local items = {}
     for _, hit in ipairs(hits) do
-      local name = hit.entryId and buffers.entry_name(hit.sessionId, hit.targetId or hit.entryId)
+      local name = hit.entryId and buffers.entry_name(hit.sessionId, hit.labeledEntryId or hit.entryId)
         or buffers.tree_name(hit.sessionId)
       items[#items + 1] = {
         filename = name,
