@@ -357,7 +357,7 @@ export interface SearchParams {
   roles?: string[] | null;
   /** Only sessions with all of these tags. At most 100 items. */
   tags?: string[] | null;
-  /** Only entries with one of these labels. At most 100 items. */
+  /** At most 100 items. */
   labels?: string[] | null;
   /** Only entries of this time or later, ISO 8601. */
   since?: string | null;

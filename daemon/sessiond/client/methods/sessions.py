@@ -282,7 +282,7 @@ class SessionMethods(Methods):
             cwd: Only sessions of this folder.
             roles: Only messages with one of these roles. At most 100 items.
             tags: Only sessions with all of these tags. At most 100 items.
-            labels: Only entries with one of these labels. At most 100 items.
+            labels: At most 100 items.
             since: Only entries of this time or later, ISO 8601.
             until: Only entries of this time or earlier, ISO 8601.
             session_id: Only entries of this session. 1 to 128 characters.

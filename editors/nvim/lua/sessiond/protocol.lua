@@ -219,7 +219,7 @@
 ---@field cwd? string Only sessions of this folder.
 ---@field roles? string[] Only messages with one of these roles. At most 100 items.
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
----@field labels? string[] Only entries with one of these labels. At most 100 items.
+---@field labels? string[] At most 100 items.
 ---@field since? string Only entries of this time or later, ISO 8601.
 ---@field until? string Only entries of this time or earlier, ISO 8601.
 ---@field sessionId? string Only entries of this session. 1 to 128 characters.
