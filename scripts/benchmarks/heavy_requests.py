@@ -103,7 +103,7 @@ class HeavyRequests:
             "compare": asked("session/compare", sessionId=_BIG, leftId=left),
             "prepareCompaction": asked("session/prepareCompaction", sessionId=_DEEP),
             "search": asked("session/search", query="code line"),
-            "page": asked("session/page", sessionId=_BIG),
+            "page": asked("view/page", sessionId=_BIG),
             "doctor": asked("server/doctor"),
             "documentSymbol": self._symbols,
         }

@@ -31,8 +31,8 @@ class Topic:
 BY_HAND = ("APPEND", "BLOB_PUT", "BLOB_GET", "SUBSCRIBE", "UNSUBSCRIBE")
 """Methods that hand-written code of `sessiond.client` calls: it gives ids to entries, and takes and returns bytes."""
 
-NOT_CALLED = ("PAGE_DOCUMENT",)
-"""Methods that only editors need: a program reads `session/page` and shows the rows itself."""
+NOT_CALLED = ("VIEW_DOCUMENT",)
+"""Methods that only editors need: a program reads `view/page` and shows the rows itself."""
 
 TOPICS = (
     Topic(
@@ -61,8 +61,6 @@ TOPICS = (
             Call("ENTRIES", "entries", ("session_id",)),
             Call("PATH", "path", ("session_id", "leaf_id")),
             Call("TREE", "tree", ("session_id",)),
-            Call("ENTRY_DOCUMENT", "entry_document", ("session_id", "entry_id")),
-            Call("PAGE", "page", ("session_id",)),
             Call("LABEL", "label", ("session_id", "target_id", "label"), required="label"),
         ),
         "AppendMethods", "append",
@@ -82,9 +80,16 @@ TOPICS = (
     Topic(
         "state", "The working state", "Requests about the working state. Each point of the tree has its own.",
         (
-            Call("STATE", "state", ("session_id", "leaf_id")),
-            Call("UPDATE_STATE", "update_state", ("session_id",)),
-            Call("BEGIN_TASK", "begin_task", ("session_id",)),
+            Call("STATE_GET", "state", ("session_id", "leaf_id")),
+            Call("STATE_UPDATE", "update_state", ("session_id",)),
+            Call("STATE_BEGIN_TASK", "begin_task", ("session_id",)),
+        ),
+    ),
+    Topic(
+        "views", "Views for people", "Requests for what people see of a session: a page, or an entry as a document.",
+        (
+            Call("VIEW_PAGE", "view_page", ("session_id",)),
+            Call("VIEW_ENTRY", "view_entry", ("session_id", "entry_id")),
         ),
     ),
     Topic(

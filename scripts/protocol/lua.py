@@ -89,7 +89,10 @@ def _names(title: str, messages: JsonSchema) -> str:
     rows = []
     for name, message in messages.items():
         result = f" -> {type_name(message['result'])}" if "result" in message else ""
-        rows.append(f"  {constant(name)} = {literal(name)}, -- {type_name(message['params'])}{result}\n")
+        mark = "" if message["stability"] == "stable" else f" ({message['stability']})"
+        rows.append(
+            f"  {constant(name)} = {literal(name)}, -- {type_name(message['params'])}{result}{mark}\n"
+        )
     return f"M.{title} = {{\n{''.join(rows)}}}"
 
 

@@ -53,7 +53,7 @@ def parts(schema: JsonSchema) -> dict[str, str]:
         for name, method in (schema["methods"] | schema["clientMethods"]).items()
     }
     notifications = {
-        name: f"{note['description']}\n\n{_fields(_target(note['params'], definitions))}"
+        name: f"{_described(note)}\n\n{_fields(_target(note['params'], definitions))}"
         for name, note in (schema["notifications"] | schema["bothWays"]).items()
     }
     return {
@@ -97,7 +97,7 @@ def type_name(field: JsonSchema) -> str:
 
 def _overview(messages: JsonSchema, title: str) -> str:
     rows = (
-        f"| [`{name}`](#{_anchor(name)}) | {_first_sentence(it['description'])} |"
+        f"| [`{name}`](#{_anchor(name)}) | {_first_sentence(it['description'])}{_marked(it)} |"
         for name, it in messages.items()
     )
     return _table((title, "what it does"), rows)
@@ -143,7 +143,7 @@ def _entries(definitions: JsonSchema) -> str:
 
 def _method(method: JsonSchema, definitions: JsonSchema) -> str:
     params, result = _target(method["params"], definitions), _target(method["result"], definitions)
-    blocks = [method["description"]]
+    blocks = [_described(method)]
     if params["properties"]:
         blocks += ["**Params**", _fields(params)]
     blocks += [f"**Result.** {result['description']}", _fields(result)]
@@ -151,6 +151,16 @@ def _method(method: JsonSchema, definitions: JsonSchema) -> str:
         own = ", ".join(f"`{kind}`" for kind in method["errors"]) or "none"
         blocks.append(f"**Errors of its own:** {own}.")
     return "\n\n".join(blocks)
+
+
+def _described(message: JsonSchema) -> str:
+    """The description of a message, with a warning if it is not stable."""
+    warning = f"\n\n**Stability:** [{message['stability']}](#stability)."
+    return f"{message['description']}{'' if message['stability'] == 'stable' else warning}"
+
+
+def _marked(message: JsonSchema) -> str:
+    return "" if message["stability"] == "stable" else f" *{message['stability'].capitalize()}.*"
 
 
 def _shapes(definitions: JsonSchema) -> list[str]:

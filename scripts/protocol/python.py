@@ -71,7 +71,7 @@ def render(topic: Topic, schema: JsonSchema) -> str:
     """The whole module of a topic."""
     body = "\n\n".join(_coroutine(call, schema) for call in topic.calls)
     stem = topic.name.capitalize()
-    name = {"Sessions": "Session", "Entries": "Entry"}.get(stem, stem) + "Methods"
+    name = {"Sessions": "Session", "Entries": "Entry", "Views": "View"}.get(stem, stem) + "Methods"
     head = f'"""{topic.title}.\n\n{_HEAD}\n"""\n\n{_imports(body, topic)}\n\n\n'
     return f'{head}class {name}({topic.base}):\n    """{topic.about}"""\n\n{body}\n'
 
@@ -207,7 +207,8 @@ def _documentation(method: m.Method[Any, Any], call: Call, params: list[_Param],
         summary, _, more = summary.partition(". ")
         summary, rest = f"{summary}.", f"{more}\n\n{rest}"
     parts = [summary, *(_wrapped(_in_python(it, wire), 0) for it in rest.split("\n\n") if it.strip())]
-    parts.append(f"Method `{method.name}`.")
+    is_stable = method.stability == "stable"
+    parts.append(f"Method `{method.name}`." if is_stable else f"Method `{method.name}`, {method.stability}.")
     fields = schema["$defs"][method.params.__name__]["properties"]
     encoded = {it.name: it.encode_name for it in msgspec.structs.fields(method.params)}
     rows = [_wrapped(f"{it.argument}: {_said(it, fields[encoded[it.name]], call, wire)}", 4) for it in params]

@@ -100,9 +100,15 @@ def _messages(title: str, description: str, messages: JsonSchema) -> str:
             members.append(f"result: {type_name(message['result'])}")
         if "errors" in message:
             members.append(f"errors: {_union(message['errors'])}")
-        comment = _comment(message["description"], "  ")
+        comment = _comment(_described(message), "  ")
         rows.append(f"{comment}  {literal(name)}: {{ {'; '.join(members)} }};\n")
     return f"{_comment(description)}export interface {title} {{\n{''.join(rows)}}}"
+
+
+def _described(message: JsonSchema) -> str:
+    """The description of a message, with TSDoc's tag if it is not stable."""
+    tag = "" if message["stability"] == "stable" else f"\n\n@{message['stability']}"
+    return f"{message['description']}{tag}"
 
 
 def _names(title: str, keys_of: str, messages: JsonSchema) -> str:

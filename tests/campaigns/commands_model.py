@@ -159,9 +159,9 @@ class Clerk:
             ("session/branch", {"targetId": target}, 1),
             ("session/branch", {"targetId": target, "summary": name}, 1),
             ("session/configure", {"autoCompact": {"keepRecentTokens": 1_000 + self._count}}, 1),
-            ("session/updateState", {"tokens": 1, "plan": name}, 1),
-            ("session/updateState", {"turns": 1, "tags": [name]}, 2),
-            ("session/beginTask", {"decision": {"decision": name, "rationale": "so"}}, 1),
+            ("state/update", {"tokens": 1, "plan": name}, 1),
+            ("state/update", {"turns": 1, "tags": [name]}, 2),
+            ("state/beginTask", {"decision": {"decision": name, "rationale": "so"}}, 1),
             ("session/compact", {"summary": name, "settings": _SMALL}, 1),
         )
         method, params, lines = self._chance.choice(choices)

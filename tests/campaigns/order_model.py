@@ -200,7 +200,7 @@ class Plan:
             session.line(None)
             session.updates.add(session.leaf)
         params = {**self._on(session), "tokens": _TOKENS}
-        return Step("session/updateState", params, _is(lambda it: it["seq"], session.seq))
+        return Step("state/update", params, _is(lambda it: it["seq"], session.seq))
 
     def _delete(self, session: Session) -> Step:
         if self._chance.random() < 0.7:
@@ -246,9 +246,7 @@ class Plan:
         return Step("session/subscribe", self._on(session), _is(lambda it: it["toSeq"], session.seq))
 
     def _state(self, session: Session) -> Step:
-        return Step(
-            "session/state", self._on(session), _is(lambda it: it["state"]["tokensUsed"], session.tokens)
-        )
+        return Step("state/get", self._on(session), _is(lambda it: it["state"]["tokensUsed"], session.tokens))
 
     def _fork(self, session: Session) -> Step:
         return Step(

@@ -19,7 +19,7 @@ SESSION = t.PageSession(
     figures=t.PageFigures(messages=1, tool_calls=0, tokens=0, cost=0, models=[]),
 )
 ROW = t.PageRow(
-    id="a", parent_id=None, type="message", preview="", shown=31, heading="User", body="x" * 20_000_000
+    id="a", parent_id=None, type="message", preview="", filter_mask=31, heading="User", body="x" * 20_000_000
 )
 
 

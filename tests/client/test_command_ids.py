@@ -17,6 +17,6 @@ def test_a_request_gets_one_of_its_own_unless_it_has_one() -> None:
 
 def test_what_reads_and_what_has_an_id_of_its_own_gets_none() -> None:
     assert commands.repeatable("session/info", {"sessionId": "s"}) == {"sessionId": "s"}
-    assert commands.repeatable("session/beginTask", {"id": "mine"}) == {"id": "mine"}
-    assert commands.is_repeatable("session/beginTask", {"id": "mine"})
+    assert commands.repeatable("state/beginTask", {"id": "mine"}) == {"id": "mine"}
+    assert commands.is_repeatable("state/beginTask", {"id": "mine"})
     assert not commands.is_repeatable("session/rename", {"title": "T"})

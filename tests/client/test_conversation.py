@@ -106,7 +106,7 @@ def test_what_only_reads_is_asked_again_once() -> None:
 def test_what_writes_is_asked_again_once_if_it_has_a_command_id() -> None:
     talk = attached(
         request(7, "session/rename", sessionId="s", title="T", commandId="c"),
-        request(8, "session/beginTask", sessionId="s", commandId="d"),
+        request(8, "state/beginTask", sessionId="s", commandId="d"),
         request(9, "session/rename", sessionId="s", title="T"),
     )
     (told,) = read(talk.lost())

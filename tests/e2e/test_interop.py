@@ -370,7 +370,7 @@ async def with_commands(daemon: daemons.Peer, session_id: str) -> None:
         ("session/rename", {"title": "What lies here"}),
         ("session/tag", {"add": ["files"]}),
         ("session/label", {"targetId": "answer", "label": "files known"}),
-        ("session/updateState", {"plan": "Write a test.", "turns": 1}),
+        ("state/update", {"plan": "Write a test.", "turns": 1}),
         ("session/compact", summary),
         ("session/branch", {"targetId": "second", "summary": "Asked for tests: none."}),
     ]

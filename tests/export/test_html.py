@@ -69,7 +69,7 @@ def test_what_each_filter_shows_is_told() -> None:
 
     def shown(name: str) -> set[str]:
         bit = ("default", "no-tools", "user-only", "labeled-only", "all").index(name)
-        return {it["id"] for it in found.values() if it["shown"] >> bit & 1}
+        return {it["id"] for it in found.values() if it["filterMask"] >> bit & 1}
 
     assert shown("user-only") == {"e1", "e6"}
     assert shown("labeled-only") == {"e4"}

@@ -43,8 +43,8 @@ def part(story: Story, start: int, end: int) -> dict[str, Any]:
     """Some rows of a story as one message."""
     session, rows = session_and_rows(story)
     return {
-        "kind": "rows", "first": start, "session": session, "rows": rows[start:end], "marks": [], "through": end,
-        "seq": len(rows),
+        "kind": "rows", "first": start, "session": session, "rows": rows[start:end], "marks": [], "toSeq": end,
+        "lastSeq": len(rows),
     }  # fmt: skip
 
 
@@ -84,12 +84,12 @@ def test_what_is_appended_appears_and_a_label_changes_a_row(webview: Webview) ->
     webview.hears(**part(story, 7, 9))
     expect(webview.shown.locator("#path article").last).to_contain_text("Really.")
     session, _ = session_and_rows(story)
-    mark = {"id": last, "label": "doubt", "shown": 31}
-    webview.hears(kind="rows", first=9, session=session, rows=[], marks=[mark], through=10, seq=10)
+    mark = {"id": last, "label": "doubt", "filterMask": 31}
+    webview.hears(kind="rows", first=9, session=session, rows=[], marks=[mark], toSeq=10, lastSeq=10)
     expect(webview.shown.get_by_role("treeitem").filter(has_text="doubt")).to_have_count(1)
     expect(webview.shown.locator("#path .label")).to_have_text("doubt")
-    mark = {"id": last, "label": None, "shown": 23}
-    webview.hears(kind="rows", first=9, session=session, rows=[], marks=[mark], through=11, seq=11)
+    mark = {"id": last, "label": None, "filterMask": 23}
+    webview.hears(kind="rows", first=9, session=session, rows=[], marks=[mark], toSeq=11, lastSeq=11)
     expect(webview.shown.locator("#path .label")).to_have_count(0)
 
 

@@ -30,7 +30,7 @@ async def test_states_and_statistics_asked_for_in_any_order_are_those_of_a_fresh
             leaf = f"e{choose.randrange(number + 1)}"
             asked += [
                 (method, leaf, await peer.call(method, sessionId=session, leafId=leaf))
-                for method in ("session/state", "session/stats")
+                for method in ("state/get", "session/stats")
             ]
     async with running(tmp_path) as fresh:
         peer = await fresh.attach()

@@ -21,7 +21,7 @@ from support.summarizers import (
     tool_result,
 )
 
-NOTE = "session/compactionNeeded"
+NOTE = "session/contextFilled"
 FULL = SMALL["contextWindow"] - SMALL["reserveTokens"] + 1
 
 

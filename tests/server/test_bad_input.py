@@ -216,11 +216,12 @@ async def test_a_notification_of_a_method_is_not_answered_and_does_nothing(memor
 HOSTILE_IDS = ["../x", "../../../../etc/passwd", "nul\0byte", "a/b", "..", "*", "~root", "line\nline",
                "\ud7ff\uffff", "%2e%2e%2f", "x" * 128, "CON", "-rf"]  # fmt: skip
 SESSION_METHODS: dict[str, dict[str, Any]] = {
-    "open": {}, "close": {}, "info": {}, "entries": {}, "path": {}, "tree": {}, "entryDocument": {"entryId": "x"},
-    "page": {}, "context": {}, "flush": {},
-    "subscribe": {}, "fork": {}, "rename": {"title": "x"}, "tag": {"add": ["x"]},
-    "branch": {"targetId": None}, "label": {"targetId": "x"},
-    "append": {"entries": [{"type": "custom", "customType": "x"}]},
+    "session/open": {}, "session/close": {}, "session/info": {}, "session/entries": {}, "session/path": {},
+    "session/tree": {}, "session/context": {}, "session/flush": {}, "session/subscribe": {}, "session/fork": {},
+    "session/rename": {"title": "x"}, "session/tag": {"add": ["x"]},
+    "session/branch": {"targetId": None}, "session/label": {"targetId": "x"},
+    "session/append": {"entries": [{"type": "custom", "customType": "x"}]},
+    "view/page": {}, "view/entry": {"entryId": "x"}, "state/get": {}, "state/beginTask": {},
 }  # fmt: skip
 
 
@@ -229,13 +230,11 @@ async def test_a_hostile_id_names_no_session(memory: Running, method: str) -> No
     peer = await memory.attach()
     before = memory.everything()
     for session_id in HOSTILE_IDS:
-        refused = await refusal(
-            peer.call(f"session/{method}", sessionId=session_id, **SESSION_METHODS[method])
-        )
+        refused = await refusal(peer.call(method, sessionId=session_id, **SESSION_METHODS[method]))
         assert refused.kind == "sessionNotFound"
     no_ids: list[Any] = ["", "x" * 129, "x" * 10_000, 7, [], {}]
     for no_id in no_ids:
-        refused = await refusal(peer.call(f"session/{method}", sessionId=no_id, **SESSION_METHODS[method]))
+        refused = await refusal(peer.call(method, sessionId=no_id, **SESSION_METHODS[method]))
         assert refused.kind == "invalidParams"
     assert memory.everything() == before
 
@@ -243,12 +242,14 @@ async def test_a_hostile_id_names_no_session(memory: Running, method: str) -> No
 @pytest.mark.parametrize(
     ("method", "params"),
     [
-        ("path", {"leafId": "nobody"}), ("tree", {"rootId": "nobody"}), ("context", {"leafId": "nobody"}),
-        ("branch", {"targetId": "nobody"}), ("label", {"targetId": "nobody"}), ("entryDocument", {"entryId": "nobody"}),
-        ("fork", {"leafId": "nobody"}),
-        ("entries", {"ids": ["nobody"]}), ("entries", {"around": "nobody"}),
-        ("append", {"entries": [{"type": "custom", "customType": "x", "parentId": "nobody"}]}),
-        ("branch", {"targetId": "a", "expectedLeaf": "nobody"}),
+        ("session/path", {"leafId": "nobody"}),
+        ("session/tree", {"rootId": "nobody"}), ("session/context", {"leafId": "nobody"}),
+        ("session/branch", {"targetId": "nobody"}), ("session/label", {"targetId": "nobody"}),
+        ("view/entry", {"entryId": "nobody"}), ("state/get", {"leafId": "nobody"}),
+        ("session/fork", {"leafId": "nobody"}),
+        ("session/entries", {"ids": ["nobody"]}), ("session/entries", {"around": "nobody"}),
+        ("session/append", {"entries": [{"type": "custom", "customType": "x", "parentId": "nobody"}]}),
+        ("session/branch", {"targetId": "a", "expectedLeaf": "nobody"}),
     ],
 )  # fmt: skip
 async def test_an_entry_that_is_not_there_is_named(
@@ -256,7 +257,7 @@ async def test_an_entry_that_is_not_there_is_named(
 ) -> None:
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, user("1", id="a"))
-    refused = await refusal(peer.call(f"session/{method}", sessionId=session_id, **params))
+    refused = await refusal(peer.call(method, sessionId=session_id, **params))
     assert (refused.kind, refused.data["id"]) == ("entryNotFound", "nobody")
 
 

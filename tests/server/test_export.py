@@ -63,7 +63,7 @@ async def test_the_working_state_goes_out_as_nova_has_it_and_comes_back(memory: 
     peer, session = await started(memory, cwd)
     await peer.append(session, user("hi"))
     await peer.call(
-        "session/updateState", sessionId=session, plan="P", tokens=30, turns=2,
+        "state/update", sessionId=session, plan="P", tokens=30, turns=2,
         decision={"decision": "d", "rationale": "r"}, artifact={"name": "n", "path": "/x"},
     )  # fmt: skip
     result = await peer.call("session/export", sessionId=session, format="nova")
@@ -75,7 +75,7 @@ async def test_the_working_state_goes_out_as_nova_has_it_and_comes_back(memory: 
     source = memory.home / "state.json"
     source.write_text(json.dumps({**state, "session_id": "another-one"}), encoding="utf-8")
     back = (await peer.call("session/import", path=str(source), cwd=cwd))["sessions"][0]
-    again = (await peer.call("session/state", sessionId=back["sessionId"]))["state"]
+    again = (await peer.call("state/get", sessionId=back["sessionId"]))["state"]
     assert (again["plan"], again["tokensUsed"], again["turnCount"]) == ("P", 30, 2)
     assert again["latestArtifacts"] == {"n": "/x"}
     assert back["problems"] == []

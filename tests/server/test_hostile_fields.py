@@ -123,7 +123,7 @@ ABOUT_ONE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("session/context", {"explain": True}),
     *(("session/context", {"format": it}) for it in ("openai", "anthropic", "google")),
     ("session/stats", {}),
-    ("session/state", {}),
+    ("state/get", {}),
     ("session/prepareCompaction", {}),
     *(("session/export", {"format": it}) for it in ("jsonl", "markdown", "html", "operator", "go", "nova")),
 )  # fmt: skip

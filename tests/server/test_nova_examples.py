@@ -11,22 +11,22 @@ from support.shared import lines_of, started
 
 
 async def state_of(peer: Peer, session_id: str, **params: Any) -> dict[str, Any]:
-    state: dict[str, Any] = (await peer.call("session/state", sessionId=session_id, **params))["state"]
+    state: dict[str, Any] = (await peer.call("state/get", sessionId=session_id, **params))["state"]
     return state
 
 
 async def update(peer: Peer, session_id: str, **change: Any) -> dict[str, Any]:
-    updated: dict[str, Any] = await peer.call("session/updateState", sessionId=session_id, **change)
+    updated: dict[str, Any] = await peer.call("state/update", sessionId=session_id, **change)
     return updated
 
 
 async def begin(peer: Peer, session_id: str, **params: Any) -> dict[str, Any]:
-    begun: dict[str, Any] = await peer.call("session/beginTask", sessionId=session_id, **params)
+    begun: dict[str, Any] = await peer.call("state/beginTask", sessionId=session_id, **params)
     return begun
 
 
-IDENTITY = {"sessionId", "createdAt", "lastUpdated", "forkParentId", "forkCount"}
-"""What a fork has of its own; `lastUpdated` too, while nothing was updated."""
+IDENTITY = {"sessionId", "createdAt", "updatedAt", "forkParentId", "forkCount"}
+"""What a fork has of its own; `updatedAt` too, while nothing was updated."""
 
 
 def inherited(state: dict[str, Any]) -> dict[str, Any]:
@@ -153,7 +153,7 @@ async def test_run_task_prunes_once_a_limit_is_passed(daemon: Running, cwd: str)
     task = await begin(peer, session)
 
     assert (task["pruned"], task["state"]["pruned"], task["state"]["latestArtifacts"]) == (True, True, {})
-    assert task["state"]["lastPrunedAt"] == task["state"]["lastUpdated"]
+    assert task["state"]["lastPrunedAt"] == task["state"]["updatedAt"]
     assert (await begin(peer, session))["pruned"] is False  # not again
 
 
@@ -261,7 +261,7 @@ async def test_cleanup_session_keeps_the_state_in_the_trash(memory: Running) -> 
     assert (await peer.call("session/close", sessionId=session))["trashed"] is None
     trashed = (await peer.call("session/delete", sessionId=session))["trashed"]
     assert lines_of(trashed)[1]["customType"] == "sessiond.state"
-    assert (await refusal(peer.call("session/state", sessionId=session))).kind == "sessionTrashed"
+    assert (await refusal(peer.call("state/get", sessionId=session))).kind == "sessionTrashed"
 
 
 # --- get_session_state -------------------------------------------------------------------------------------
@@ -269,8 +269,8 @@ async def test_cleanup_session_keeps_the_state_in_the_trash(memory: Running) -> 
 
 async def test_get_session_state_changes_nothing(daemon: Running, cwd: str) -> None:
     peer, session = await started(daemon, cwd)
-    first = await peer.call("session/state", sessionId=session)
-    assert await peer.call("session/state", sessionId=session) == first
+    first = await peer.call("state/get", sessionId=session)
+    assert await peer.call("state/get", sessionId=session) == first
     assert (first["leafId"], first["shouldPrune"]) == (None, False)
 
 
@@ -278,7 +278,7 @@ async def test_get_session_state_has_all_fields_of_nova(memory: Running) -> None
     peer, session = await started(memory, "/work")
     state = await state_of(peer, session)
     assert state.keys() == {
-        "sessionId", "createdAt", "lastUpdated", "model", "agentName", "plan", "keyDecisions",
+        "sessionId", "createdAt", "updatedAt", "model", "agentName", "plan", "keyDecisions",
         "latestArtifacts", "tokensUsed", "turnCount", "tags", "metrics", "forkParentId", "forkCount", "pruned",
         "lastPrunedAt",
     }  # fmt: skip
@@ -287,7 +287,7 @@ async def test_get_session_state_has_all_fields_of_nova(memory: Running) -> None
 
 async def test_get_session_state_of_a_session_that_is_not_there_is_refused(memory: Running) -> None:
     peer = await memory.attach()
-    assert (await refusal(peer.call("session/state", sessionId="nova-nowhere"))).kind == "sessionNotFound"
+    assert (await refusal(peer.call("state/get", sessionId="nova-nowhere"))).kind == "sessionNotFound"
 
 
 async def test_get_session_state_at_a_branch_point_is_the_state_of_then(daemon: Running, cwd: str) -> None:
@@ -358,7 +358,7 @@ async def test_should_prune_is_false_below_the_limits_and_after_a_pruning(daemon
 async def test_should_prune_goes_by_limits_of_the_request(memory: Running) -> None:
     peer, session = await started(memory, "/work")
     assert (await update(peer, session, tokens=11, limits={"maxTokens": 10}))["shouldPrune"] is True
-    assert (await peer.call("session/state", sessionId=session))["shouldPrune"] is False
+    assert (await peer.call("state/get", sessionId=session))["shouldPrune"] is False
 
 
 async def test_compress_keeps_the_newest_decisions(daemon: Running, cwd: str) -> None:
@@ -393,7 +393,7 @@ async def test_add_decision_takes_a_timestamp_or_its_own(memory: Running) -> Non
     await update(peer, session, decision=own)
     state = (await update(peer, session, decision={"decision": "e"}))["state"]
     assert state["keyDecisions"][0] == own
-    assert state["keyDecisions"][1]["timestamp"] == state["lastUpdated"]
+    assert state["keyDecisions"][1]["timestamp"] == state["updatedAt"]
 
 
 async def test_add_artifact_replaces_one_of_the_same_name(memory: Running) -> None:
@@ -530,6 +530,6 @@ async def test_nothing_of_a_state_stands_in_the_daemon_s_log(daemon: Running, cw
     )  # fmt: skip
     await begin(peer, session, decision={"decision": secret})
     await refusal(update(peer, session, plan=secret, tokens=-1))
-    await refusal(peer.call("session/state", sessionId=session, leafId=secret))
+    await refusal(peer.call("state/get", sessionId=session, leafId=secret))
     log = daemon.home / "state" / "sessiond.log"
     assert secret not in log.read_text(encoding="utf-8")

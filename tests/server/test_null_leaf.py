@@ -22,7 +22,7 @@ async def said(daemon: Running, cwd: str) -> tuple[Peer, str]:
         ("session/context", {}, lambda it: len(it["messages"]) == 2, lambda it: it["messages"] == []),
         ("session/stats", {}, lambda it: it["path"]["entries"] == 2, lambda it: it["path"]["entries"] == 0),
         ("session/stats", {}, lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None),
-        ("session/state", {}, lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None),
+        ("state/get", {}, lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None),
         (
             "session/prepareBranch", {"targetId": "q"},
             lambda it: it["oldLeafId"] == "a", lambda it: it["oldLeafId"] is None,

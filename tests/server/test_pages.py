@@ -1,4 +1,4 @@
-"""`session/page` and `page/document`: a session as the rows of a page, in parts, and the document around them."""
+"""`view/page` and `view/document`: a session as the rows of a page, in parts, and the document around them."""
 
 import re
 from pathlib import Path
@@ -15,12 +15,12 @@ async def parts(peer: Peer, session_id: str, after: int = 0, **params: Any) -> l
     """All parts behind a line."""
     found: list[dict[str, Any]] = []
     log_id = (await peer.call("session/info", sessionId=session_id))["session"]["logId"]
-    while not found or after < found[-1]["seq"]:
+    while not found or after < found[-1]["lastSeq"]:
         position = {"logId": log_id, "seq": after}
-        found.append(await peer.call("session/page", sessionId=session_id, after=position, **params))
+        found.append(await peer.call("view/page", sessionId=session_id, after=position, **params))
         assert found[-1]["logId"] == log_id
-        assert found[-1]["through"] > after or found[-1]["seq"] == after
-        after = found[-1]["through"]
+        assert found[-1]["toSeq"] > after or found[-1]["lastSeq"] == after
+        after = found[-1]["toSeq"]
     return found
 
 
@@ -54,17 +54,17 @@ async def test_what_is_appended_comes_behind_what_is_known(memory: Running, cwd:
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, user("1", id="a"))
     [first] = await parts(peer, session_id)
-    position = {"logId": first["logId"], "seq": first["through"]}
-    nothing = await peer.call("session/page", sessionId=session_id, after=position)
-    assert (nothing["rows"], nothing["through"]) == ([], first["through"])
+    position = {"logId": first["logId"], "seq": first["toSeq"]}
+    nothing = await peer.call("view/page", sessionId=session_id, after=position)
+    assert (nothing["rows"], nothing["toSeq"]) == ([], first["toSeq"])
     await peer.append(session_id, user("2", id="b"))
-    assert ids(await parts(peer, session_id, first["through"])) == ["b"]
+    assert ids(await parts(peer, session_id, first["toSeq"])) == ["b"]
 
 
 async def test_a_position_in_another_log_is_refused(memory: Running, cwd: str) -> None:
     peer, session_id = await started(memory, cwd)
     position = {"logId": "another-log", "seq": 0}
-    refused = await refusal(peer.call("session/page", sessionId=session_id, after=position))
+    refused = await refusal(peer.call("view/page", sessionId=session_id, after=position))
     assert refused.kind == "cursorExpired"
 
 
@@ -73,12 +73,12 @@ async def test_a_label_marks_a_row_that_came_before(memory: Running, cwd: str) -
     await peer.append(session_id, user("1", id="a"), user("2", id="b"))
     [first] = await parts(peer, session_id)
     await peer.call("session/label", sessionId=session_id, targetId="a", label="here")
-    [second] = await parts(peer, session_id, first["through"])
+    [second] = await parts(peer, session_id, first["toSeq"])
     [mark] = second["marks"]
     assert (mark["id"], mark["label"]) == ("a", "here")
-    assert mark["shown"] & 0b01000  # labeled-only
+    assert mark["filterMask"] & 0b01000  # labeled-only
     await peer.call("session/label", sessionId=session_id, targetId="a", label=None)
-    [third] = await parts(peer, session_id, second["through"])
+    [third] = await parts(peer, session_id, second["toSeq"])
     assert [(it["id"], it["label"]) for it in third["marks"]] == [("a", None)]
 
 
@@ -128,13 +128,13 @@ async def test_lines_that_are_no_entries_are_passed_over(memory: Running, tmp_pa
     session_id = (await peer.call("session/open", path=str(file)))["session"]["sessionId"]
     found = await parts(peer, session_id, limit=1)
     assert ids(found) == ["a", "b"]
-    assert found[-1]["through"] == found[-1]["seq"] == 6_002
+    assert found[-1]["toSeq"] == found[-1]["lastSeq"] == 6_002
 
 
 async def test_a_document_lets_nothing_run_but_what_bears_its_nonce(memory: Running) -> None:
     peer = await memory.attach()
     nonce = "k3VqW0fXo1pQz8RtYb6mLw"
-    html = (await peer.call("page/document", nonce=nonce))["html"]
+    html = (await peer.call("view/document", nonce=nonce))["html"]
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
     assert policy is not None
     assert policy[1].replace("&#x27;", "'").split("; ") == [
@@ -143,13 +143,13 @@ async def test_a_document_lets_nothing_run_but_what_bears_its_nonce(memory: Runn
     ]  # fmt: skip
     running = [it for it in re.findall(r"<(?:script|style)([^>]*)>", html) if "application/json" not in it]
     assert running == [f' nonce="{nonce}"'] * 2
-    assert (await peer.call("page/document", nonce=nonce))["html"] == html
+    assert (await peer.call("view/document", nonce=nonce))["html"] == html
 
 
 async def test_what_is_no_nonce_gets_no_document(memory: Running) -> None:
     peer = await memory.attach()
     for nonce in ("short", "'; script-src * '", '"><script>alert(1)</script>', "x" * 200, ""):
-        assert (await refusal(peer.call("page/document", nonce=nonce))).kind == "invalidParams"
+        assert (await refusal(peer.call("view/document", nonce=nonce))).kind == "invalidParams"
 
 
 async def test_a_session_whose_header_is_damaged_has_a_page(memory: Running, tmp_path: Path) -> None:

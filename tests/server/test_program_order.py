@@ -192,7 +192,7 @@ async def test_nothing_waits_for_a_summary(memory: Running, cwd: str) -> None:
 # --- reads before writes -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["session/context", "session/path", "session/export", "session/state"])
+@pytest.mark.parametrize("method", ["session/context", "session/path", "session/export", "state/get"])
 async def test_a_read_that_waits_for_room_does_not_see_what_was_appended_after_it(
     memory: Running, cwd: str, method: str
 ) -> None:

@@ -44,9 +44,9 @@ WRITES = [
         {"summary": "Until now."},
     ),
     Write("session/configure", {"autoCompact": {"enabled": True}}, {"autoCompact": None}),
-    Write("session/updateState", {"tokens": 10, "plan": "Go on."}, {"tokens": 11}),
-    Write("session/updateState", {"turns": 1, "tags": ["bug"]}, {"turns": 2}, lines=2),
-    Write("session/beginTask", {"decision": {"decision": "Go.", "rationale": "Now."}}, {"decision": None}),
+    Write("state/update", {"tokens": 10, "plan": "Go on."}, {"tokens": 11}),
+    Write("state/update", {"turns": 1, "tags": ["bug"]}, {"turns": 2}, lines=2),
+    Write("state/beginTask", {"decision": {"decision": "Go.", "rationale": "Now."}}, {"decision": None}),
 ]
 every_write = pytest.mark.parametrize("write", WRITES, ids=str)
 
@@ -55,7 +55,7 @@ OTHER_WRITES: list[tuple[str, dict[str, Any]]] = [
     ("session/rename", {"title": "Changed"}),
     ("session/tag", {"tags": ["changed"]}),
     ("session/branch", {"targetId": "a1"}),
-    ("session/updateState", {"plan": "Changed.", "tokens": 1}),
+    ("state/update", {"plan": "Changed.", "tokens": 1}),
     ("session/configure", {"autoCompact": None}),
 ]
 """What others write between a request and its repeat, so that carrying it out again would change something."""
@@ -193,7 +193,7 @@ async def test_an_id_for_the_entry_and_one_for_the_command_do_not_go_together(
 ) -> None:
     peer, session_id, path = await a_session(memory, cwd)
     stored = path.read_bytes()
-    for method, params in (("session/updateState", {"turns": 1}), ("session/beginTask", {})):
+    for method, params in (("state/update", {"turns": 1}), ("state/beginTask", {})):
         both = peer.call(method, sessionId=session_id, **params, id="mine", commandId=COMMAND)
         assert (await refusal(both)).kind == "invalidParams"
     assert path.read_bytes() == stored
@@ -202,8 +202,8 @@ async def test_an_id_for_the_entry_and_one_for_the_command_do_not_go_together(
 async def test_an_update_with_an_id_of_its_own_says_that_it_is_a_repeat(memory: Running, cwd: str) -> None:
     peer, session_id, _ = await a_session(memory, cwd)
     for method, params in (
-        ("session/updateState", {"turns": 1, "id": "one"}),
-        ("session/beginTask", {"id": "two"}),
+        ("state/update", {"turns": 1, "id": "one"}),
+        ("state/beginTask", {"id": "two"}),
     ):
         first = await peer.call(method, sessionId=session_id, **params)
         assert await peer.call(method, sessionId=session_id, **params) == first | {"duplicate": True}

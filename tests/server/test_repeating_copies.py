@@ -16,7 +16,7 @@ COMMANDS: list[tuple[str, dict[str, Any]]] = [
     ("session/rename", {"title": "Plans"}),
     ("session/tag", {"add": ["bug"]}),
     ("session/label", {"targetId": "u1", "label": "start"}),
-    ("session/updateState", {"plan": "Go on.", "turns": 1}),
+    ("state/update", {"plan": "Go on.", "turns": 1}),
     ("session/branch", {"targetId": "a1", "summary": "Left."}),
     ("session/compact", {"summary": "So far.", "settings": SMALL}),
 ]

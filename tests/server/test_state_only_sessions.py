@@ -26,7 +26,7 @@ async def test_the_first_update_of_the_state_makes_a_session_of_a_draft(memory: 
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, user("Plan it."))
     assert (await peer.call("session/list", cwd=cwd))["sessions"] == []
-    await peer.call("session/updateState", sessionId=session_id, plan="First this, then that.")
+    await peer.call("state/update", sessionId=session_id, plan="First this, then that.")
     [listed] = (await peer.call("session/list", cwd=cwd))["sessions"]
     assert (listed["sessionId"], listed["draft"]) == (session_id, False)
     assert Path(listed["path"]).is_relative_to(memory.home / "data" / "sessions")
@@ -79,8 +79,8 @@ async def test_a_message_that_is_not_displayed_is_seen_by_models_and_complete_vi
     assert context["entryIds"] == ["q", "hid", "shown", "on", "tip"]
     found = await peer.call("session/search", query="hint")
     assert [hit["entryId"] for hit in found["hits"]] == ["shown"]
-    rows = (await peer.call("session/page", sessionId=session_id))["rows"]
-    assert {row["id"] for row in rows if row["shown"] & LABELED_ONLY} == {"shown"}
+    rows = (await peer.call("view/page", sessionId=session_id))["rows"]
+    assert {row["id"] for row in rows if row["filterMask"] & LABELED_ONLY} == {"shown"}
     text = (await peer.call("session/export", sessionId=session_id, format="markdown"))["text"]
     assert "an open hint" in text
     assert "a secret hint" not in text

@@ -78,7 +78,7 @@ class Webview:
         """The editor sends a whole session at once."""
         session, rows = session_and_rows(story)
         self.hears(
-            kind="rows", first=0, session=session, rows=rows, marks=[], through=len(rows), seq=len(rows)
+            kind="rows", first=0, session=session, rows=rows, marks=[], toSeq=len(rows), lastSeq=len(rows)
         )
 
     def said(self, kind: str, count: int = 1) -> list[dict[str, Any]]:

@@ -495,7 +495,7 @@ class AgentSession:
         """
         return (await self.daemon.state(self.id)).state
 
-    async def begin_task(self, decision: str | None = None, because: str = "") -> t.BeginTaskResult:
+    async def begin_task(self, decision: str | None = None, because: str = "") -> t.StateBeginTaskResult:
         """Count a turn in the working state, and record a decision if one is given.
 
         Args:

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 METHODS = frozenset(
     (
         "session/create", "session/continue", "session/fork", "session/label", "session/rename", "session/tag",
-        "session/branch", "session/compact", "session/configure", "session/updateState", "session/beginTask",
+        "session/branch", "session/compact", "session/configure", "state/update", "state/beginTask",
         "session/move", "session/delete", "session/restore", "session/cleanup", "session/purge", "history/add",
         "blob/collect",
     )
 )  # fmt: skip
 """Methods whose params have a `commandId`."""
 
-_WITH_ID_OF_ENTRY = frozenset(("session/updateState", "session/beginTask"))
+_WITH_ID_OF_ENTRY = frozenset(("state/update", "state/beginTask"))
 """Those of these methods that an `id` in the params makes repeatable as well."""
 
 

@@ -23,6 +23,7 @@ from sessiond.client.methods.keeping import KeepingMethods
 from sessiond.client.methods.process import ProcessMethods
 from sessiond.client.methods.sessions import SessionMethods
 from sessiond.client.methods.state import StateMethods
+from sessiond.client.methods.views import ViewMethods
 from sessiond.client.notifications import Notifications
 from sessiond.client.subscription import Subscription
 from sessiond.client.summarizer import Summarize, answering
@@ -75,8 +76,8 @@ async def connect(
 
 
 class Daemon(
-    SessionMethods, EntryMethods, ContextMethods, StateMethods, ExchangeMethods, HistoryMethods, BlobMethods,
-    KeepingMethods, ProcessMethods,
+    SessionMethods, EntryMethods, ContextMethods, StateMethods, ViewMethods, ExchangeMethods, HistoryMethods,
+    BlobMethods, KeepingMethods, ProcessMethods,
 ):  # fmt: skip
     """The daemon of one user, over a connection that is made again after it was lost.
 

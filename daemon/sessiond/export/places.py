@@ -15,13 +15,13 @@ FILTERS: Final[tuple[tree_view.Filter, ...]] = get_args(tree_view.Filter)
 
 @dataclass(frozen=True, slots=True)
 class RowPlace:
-    """The tree's data about a row. `shown` has one bit for each filter."""
+    """The tree's data about a row. `filter_mask` has one bit for each filter."""
 
     id: str
     parent_id: str | None
     type: str
     label: str | None
-    shown: int
+    filter_mask: int
 
 
 def place_of(tree: Tree, outline: tree_view.Outline, row: int) -> RowPlace:
@@ -33,11 +33,11 @@ def place_of(tree: Tree, outline: tree_view.Outline, row: int) -> RowPlace:
         parent_id=None if parent == NONE else tree.id(parent),
         type=tree.type(row),
         label=None if label is None else preview.one_line(label.text, SAY),
-        shown=_shown(tree, outline, row),
+        filter_mask=_filter_mask(tree, outline, row),
     )
 
 
-def _shown(tree: Tree, outline: tree_view.Outline, row: int) -> int:
+def _filter_mask(tree: Tree, outline: tree_view.Outline, row: int) -> int:
     if tree.kind(row) == LEAF:
         return 0
     shows = (tree_view.shows(it, tree, outline, row) for it in FILTERS)

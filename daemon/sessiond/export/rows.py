@@ -23,7 +23,7 @@ def row_of(place: RowPlace, line: bytes) -> t.PageRow:
         type=type_ if isinstance(type_, str) else place.type,
         role=role if isinstance(role, str) else None,
         timestamp=at if isinstance(at, str) else None,
-        label=place.label, preview=preview.one_line(preview.text_of(entry), SAY), shown=place.shown,
+        label=place.label, preview=preview.one_line(preview.text_of(entry), SAY), filter_mask=place.filter_mask,
         heading=body.heading, facts=body.facts, body=body.html or None,
     )  # fmt: skip
 

@@ -25,5 +25,5 @@ async def working_state(hub: Hub, live: LiveSession, point: Point) -> t.WorkingS
         ),
         model=point.model, agent_name=state.agent_name, fork_parent_id=parent_id, fork_count=forks,
         pruned=state.pruned, last_pruned_at=state.last_pruned_at, created_at=created_at,
-        last_updated=state.updated_at or created_at,
+        updated_at=state.updated_at or created_at,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """The table of methods and notifications, from which routes, documents, TypeScript and Lua are generated."""
 
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
 from sessiond.protocol import types as t, versions
 
@@ -9,6 +9,9 @@ P = TypeVar("P", bound=t.Wire)
 R = TypeVar("R", bound=t.Wire)
 
 PROTOCOL_VERSION: Final = versions.NEWEST
+
+Stability = Literal["stable", "experimental"]
+"""Whether a message keeps its form: a `stable` one only grows, an `experimental` one may change in any version."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class Method(Generic[P, R]):
     params: type[P]
     result: type[R]
     errors: tuple[str, ...] = ()
+    stability: Stability = "stable"
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class Notification(Generic[P]):
 
     name: str
     params: type[P]
+    stability: Stability = "stable"
 
 
 _READ = ("sessionNotFound", "sessionTrashed", "damaged", "foreignDialect", "storageFailed", "foreignWriter")
@@ -65,12 +70,7 @@ ENTRIES: Final = Method(
 PATH: Final = Method(
     "session/path", t.PathParams, t.EntriesResult, (*_READ, "entryNotFound", "cursorExpired")
 )
-ENTRY_DOCUMENT: Final = Method(
-    "session/entryDocument", t.EntryDocumentParams, t.EntryDocumentResult, (*_READ, "entryNotFound")
-)
 TREE: Final = Method("session/tree", t.TreeParams, t.TreeResult, (*_READ, "entryNotFound", "cursorExpired"))
-PAGE: Final = Method("session/page", t.PageParams, t.PageResult, (*_READ, "cursorExpired"))
-PAGE_DOCUMENT: Final = Method("page/document", t.PageDocumentParams, t.PageDocumentResult)
 CONTEXT: Final = Method("session/context", t.ContextParams, t.ContextResult, (*_READ, "entryNotFound"))
 PREPARE_COMPACTION: Final = Method(
     "session/prepareCompaction", t.PrepareCompactionParams, t.PrepareCompactionResult,
@@ -86,13 +86,6 @@ PREPARE_BRANCH: Final = Method(
 )
 BRANCH: Final = Method(
     "session/branch", t.BranchParams, t.BranchResult, (*_COMMAND, "entryNotFound", "leafConflict", *_SUMMARY)
-)
-STATE: Final = Method("session/state", t.StateParams, t.StateResult, (*_READ, "entryNotFound"))
-UPDATE_STATE: Final = Method(
-    "session/updateState", t.UpdateStateParams, t.UpdateStateResult, (*_WRITE, "idReused", "invalidEntry")
-)
-BEGIN_TASK: Final = Method(
-    "session/beginTask", t.BeginTaskParams, t.BeginTaskResult, (*_WRITE, "idReused", "invalidEntry")
 )
 STATS: Final = Method("session/stats", t.StatsParams, t.StatsResult, (*_READ, "entryNotFound"))
 COMPARE: Final = Method("session/compare", t.CompareParams, t.CompareResult, (*_READ, "entryNotFound"))
@@ -136,6 +129,32 @@ FLUSH: Final = Method(
     "session/flush", t.FlushParams, t.FlushResult,
     ("sessionNotFound", "sessionTrashed", "storageFull", "storageFailed"),
 )  # fmt: skip
+STATE_GET: Final = Method(
+    "state/get", t.StateGetParams, t.StateGetResult, (*_READ, "entryNotFound"), stability="experimental"
+)
+STATE_UPDATE: Final = Method(
+    "state/update",
+    t.StateUpdateParams,
+    t.StateUpdateResult,
+    (*_WRITE, "idReused", "invalidEntry"),
+    stability="experimental",
+)
+STATE_BEGIN_TASK: Final = Method(
+    "state/beginTask",
+    t.StateBeginTaskParams,
+    t.StateBeginTaskResult,
+    (*_WRITE, "idReused", "invalidEntry"),
+    stability="experimental",
+)
+VIEW_PAGE: Final = Method(
+    "view/page", t.ViewPageParams, t.ViewPageResult, (*_READ, "cursorExpired"), stability="experimental"
+)
+VIEW_DOCUMENT: Final = Method(
+    "view/document", t.ViewDocumentParams, t.ViewDocumentResult, stability="experimental"
+)
+VIEW_ENTRY: Final = Method(
+    "view/entry", t.ViewEntryParams, t.ViewEntryResult, (*_READ, "entryNotFound"), stability="experimental"
+)
 HISTORY_ADD: Final = Method(
     "history/add", t.HistoryAddParams, t.HistoryAddResult, ("idReused", "storageFailed", "draining")
 )
@@ -167,10 +186,11 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
     for method in (
         CREATE, OPEN, CLOSE, CONTINUE, LIST, RESOLVE, SEARCH, INFO, STATS, COMPARE, APPEND, ENTRIES, PATH, TREE,
-        ENTRY_DOCUMENT, PAGE, PAGE_DOCUMENT, CONTEXT,
+        CONTEXT,
         PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, LABEL, RENAME, TAG,
-        STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH,
+        SUBSCRIBE, UNSUBSCRIBE, FLUSH,
         MOVE, DELETE, RESTORE, CLEANUP, PURGE, TRASH_LIST,
+        STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_DOCUMENT, VIEW_ENTRY,
         HISTORY_ADD, HISTORY_RECENT, HISTORY_SEARCH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
         STATUS, CLIENTS, DOCTOR, STOP, DRAIN, AUTHENTICATE,
     )
@@ -183,11 +203,11 @@ CHANGED: Final = Notification("session/changed", t.ChangedNote)
 DELETED: Final = Notification("session/deleted", t.DeletedNote)
 RESTORED: Final = Notification("session/restored", t.RestoredNote)
 LAGGED: Final = Notification("session/lagged", t.LaggedNote)
-COMPACTION_NEEDED: Final = Notification("session/compactionNeeded", t.CompactionNeededNote)
+CONTEXT_FILLED: Final = Notification("session/contextFilled", t.ContextFilledNote)
 
 NOTIFICATIONS: Final[dict[str, Notification[t.Wire]]] = {
     note.name: note  # type: ignore[misc]
-    for note in (CREATED, APPENDED, LEAF_MOVED, CHANGED, DELETED, RESTORED, LAGGED, COMPACTION_NEEDED)
+    for note in (CREATED, APPENDED, LEAF_MOVED, CHANGED, DELETED, RESTORED, LAGGED, CONTEXT_FILLED)
 }
 
 SUMMARIZE: Final = Method("client/summarize", t.SummarizeParams, t.SummarizeResult)

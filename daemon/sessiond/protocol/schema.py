@@ -52,8 +52,10 @@ def schema() -> JsonSchema:
         "protocolVersion": methods.PROTOCOL_VERSION,
         "methods": {method.name: _method(method) for method in methods.METHODS.values()},
         "clientMethods": {it.name: _client_method(it) for it in methods.CLIENT_METHODS.values()},
-        "notifications": {it.name: _notification(it.params) for it in methods.NOTIFICATIONS.values()},
-        "bothWays": {methods.PROGRESS: _notification(types.ProgressNote)},
+        "notifications": {it.name: _notification(it) for it in methods.NOTIFICATIONS.values()},
+        "bothWays": {
+            methods.PROGRESS: _notification(methods.Notification(methods.PROGRESS, types.ProgressNote))
+        },
         "errors": {kind: _error(kind, code) for kind, code in errors.CODES.items()},
         "$defs": definitions(
             (
@@ -103,11 +105,17 @@ def _client_method(method: methods.Method[Any, Any]) -> JsonSchema:
         "description": inspect.getdoc(method.params),
         "params": {"$ref": f"#/$defs/{method.params.__name__}"},
         "result": {"$ref": f"#/$defs/{method.result.__name__}"},
+        "stability": method.stability,
     }
 
 
-def _notification(params: type) -> JsonSchema:
-    return {"description": inspect.getdoc(params), "params": {"$ref": f"#/$defs/{params.__name__}"}}
+def _notification(notification: methods.Notification[Any]) -> JsonSchema:
+    params = notification.params
+    return {
+        "description": inspect.getdoc(params),
+        "params": {"$ref": f"#/$defs/{params.__name__}"},
+        "stability": notification.stability,
+    }
 
 
 def _error(kind: str, code: int) -> JsonSchema:

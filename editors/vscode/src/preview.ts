@@ -55,7 +55,7 @@ export class Preview implements vscode.TextDocumentContentProvider, vscode.Dispo
     const { sessionId } = address;
     switch (address.kind) {
       case "entry":
-        return (await this.#daemon.request("session/entryDocument", { sessionId, entryId: address.entryId }, token)).text;
+        return (await this.#daemon.request("view/entry", { sessionId, entryId: address.entryId }, token)).text;
       case "path": {
         const params = { sessionId, leafId: address.entryId, format: "markdown" } as const;
         return (await this.#daemon.request("session/export", params, token)).text ?? "";

@@ -744,143 +744,6 @@ export interface TreeNode {
 }
 
 /**
- * Read one entry as a Markdown document for display in an editor.
- *
- * All message text is in fences that it cannot close. Cut texts are complete.
- */
-export interface EntryDocumentParams {
-  /** The full id of the session. 1 to 128 characters. */
-  sessionId: string;
-  /** The id of the entry. 1 to 64 characters. */
-  entryId: string;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** The document. `uri` names it: `sessiond://session/<session id>/entry/<entry id>.md`, ids percent-encoded. */
-export interface EntryDocumentResult {
-  uri: string;
-  /** Always "markdown". */
-  languageId: string;
-  text: string;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/**
- * Read the rows of a session's page after a position, as `page/document` and `sessiond view` show them.
- *
- * A part ends after `limit` rows or about 512 KiB. The client repeats the request with `after` set to the `logId` and
- * `through` of the result until `through` equals `seq`, and again after an append. It then receives every row once,
- * and a mark for each earlier row that changed. If the session has another log now, the request fails with
- * `cursorExpired`; the client then reads from the beginning.
- */
-export interface PageParams {
-  /** The full id of the session. 1 to 128 characters. */
-  sessionId: string;
-  /** The position after which the rows begin; default: the beginning. */
-  after?: After | null;
-  /** Maximum number of rows in the part. 1 to 10000. Default `500`. */
-  limit?: number;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** Rows in log order, and the earlier rows whose label has changed. */
-export interface PageResult {
-  session: PageSession;
-  rows: PageRow[];
-  marks: PageMark[];
-  /** The log of the seqs. 1 to 128 characters. */
-  logId: string;
-  /** The seq up to which this part reaches, for the next `after`. */
-  through: number;
-  /** The seq of the last line. */
-  seq: number;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** The session data in the head of a page. */
-export interface PageSession {
-  sessionId: string;
-  cwd: string;
-  createdAt: string;
-  figures: PageFigures;
-  title: string | null;
-  tags: string[];
-  parentSession: string | null;
-  leafId: string | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** Totals of the whole tree. `cost` is in the currency of the program that recorded it. */
-export interface PageFigures {
-  /** User and assistant messages, as in lists. */
-  messages: number;
-  toolCalls: number;
-  tokens: number;
-  cost: number;
-  models: string[];
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/**
- * One entry on a page. `body` is HTML that is safe to insert: it contains no script and loads no resource.
- *
- * All other fields are plain text. `shown` has one bit for each filter of `session/tree`; the lowest bit is
- * `default`.
- */
-export interface PageRow {
-  id: string;
-  parentId: string | null;
-  type: string;
-  preview: string;
-  shown: number;
-  heading: string;
-  role: string | null;
-  timestamp: string | null;
-  label: string | null;
-  /** Model, tokens, cost, stop reason. */
-  facts: string[];
-  body: string | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** A change of an earlier row: its label now, null for none, and the filters that show it. */
-export interface PageMark {
-  id: string;
-  label: string | null;
-  shown: number;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/**
- * Return the document in which an editor's webview shows the rows of `session/page`.
- *
- * The document fits the rows of the same daemon, whatever the version of the editor's extension. The client requests
- * it again after it connects to another daemon. Its content security policy runs only scripts that carry `nonce`, and
- * loads no resource.
- */
-export interface PageDocumentParams {
-  /** Of the webview's policy. */
-  nonce: string;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** The document. [`page/document`](#pagedocument) describes the messages between it and its host. */
-export interface PageDocumentResult {
-  html: string;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/**
  * Return the messages that a model receives at `leafId` (default: the session's leaf).
  *
  * `agent` is the agents' own message format: messages are unchanged, a compaction replaces the history before it, and
@@ -1442,193 +1305,6 @@ export interface TagParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** Return the working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
-export interface StateParams {
-  /** The full id of the session. 1 to 128 characters. */
-  sessionId: string;
-  /** The end of the path; default: the session's leaf. 1 to 64 characters. */
-  leafId?: string | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** The state, and whether NOVA's rule would prune it. */
-export interface StateResult {
-  state: WorkingState;
-  leafId: string | null;
-  shouldPrune: boolean;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** The essentials of a session at one point of its tree: references, not content. */
-export interface WorkingState {
-  sessionId: string;
-  plan: string | null;
-  /** The last ten. */
-  keyDecisions: Decision[];
-  /** Name -> path. */
-  latestArtifacts: Record<string, string>;
-  tokensUsed: number;
-  turnCount: number;
-  /** The tags on the path; `session/list` uses the last tags of all branches. */
-  tags: string[];
-  metrics: StateMetrics;
-  /** The last model of an update, else the path's default model. */
-  model: string | null;
-  agentName: string | null;
-  forkParentId: string | null;
-  /** Sessions that name this one as their parent. */
-  forkCount: number;
-  pruned: boolean;
-  lastPrunedAt: string | null;
-  createdAt: string;
-  lastUpdated: string;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** One decision and its rationale. */
-export interface Decision {
-  decision: string;
-  rationale: string;
-  /** ISO 8601. */
-  timestamp: string;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** Counters of the working state. */
-export interface StateMetrics {
-  /** Since the last pruning. */
-  decisionCount: number;
-  totalTokens: number;
-  /** Number of counted turns. */
-  taskCount: number;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/**
- * Record changes of the working state as one line of the log. Numbers are added; other values replace.
- *
- * `tags` replace those of the session, as with `session/tag`, in a line of their own before it. With an `id`, which
- * becomes the id of the line, a client may resend the request at any time; it takes effect once.
- */
-export interface UpdateStateParams {
-  /** The full id of the session. 1 to 128 characters. */
-  sessionId: string;
-  /** The id of the new entry; the request takes effect once. 1 to 64 characters. */
-  id?: string | null;
-  /** A decision to record. */
-  decision?: NewDecision | null;
-  /** An artifact to record. */
-  artifact?: Artifact | null;
-  /** Tokens to add to the count. 0 to 1000000000. */
-  tokens?: number | null;
-  /** Turns to add to the count. 0 to 1000000. */
-  turns?: number | null;
-  /** The plan; an empty one removes it. At most 10000 characters. */
-  plan?: string | null;
-  /** The new tags of the session. */
-  tags?: string[] | null;
-  /** The model in use. 1 to 200 characters. */
-  model?: string | null;
-  /** The name of the agent. 1 to 200 characters. */
-  agentName?: string | null;
-  /** Prune now, regardless of the limits. Default `false`. */
-  compress?: boolean;
-  /** Limits above which the state is pruned. */
-  limits?: PruneLimits | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
-  commandId?: string | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** A decision to record. Without `timestamp`, the present time is used. */
-export interface NewDecision {
-  /** At least 1 characters. */
-  decision: string;
-  /** Default `""`. */
-  rationale?: string;
-  /** 1 to 64 characters. */
-  timestamp?: string | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** The path of an artifact. The content is not stored. */
-export interface Artifact {
-  /** 1 to 1000 characters. */
-  name: string;
-  /** 1 to 10000 characters. */
-  path: string;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** Limits above which the state is pruned. Omitted limits are those of the configuration. */
-export interface PruneLimits {
-  /** 1 to 10. */
-  maxDecisions?: number | null;
-  /** 0 to 1000000000. */
-  maxTokens?: number | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** The state directly after this change, and the line that recorded it. */
-export interface UpdateStateResult {
-  state: WorkingState;
-  entryId: string;
-  logId: string;
-  seq: number;
-  shouldPrune: boolean;
-  /** An earlier request with this `commandId` took effect. */
-  duplicate: boolean;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/**
- * Begin a task: count a turn, record a decision if one is given, and prune if a limit is exceeded.
- *
- * All of this is one line. With an `id`, which becomes the id of the line, a client may resend the request.
- */
-export interface BeginTaskParams {
-  /** The full id of the session. 1 to 128 characters. */
-  sessionId: string;
-  /** The id of the new entry; the request takes effect once. 1 to 64 characters. */
-  id?: string | null;
-  /** A decision to record. */
-  decision?: NewDecision | null;
-  /** Limits above which the state is pruned. */
-  limits?: PruneLimits | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
-  commandId?: string | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** The data with which an agent begins a task. `context` is a few lines for its system prompt. */
-export interface BeginTaskResult {
-  sessionId: string;
-  resumeFromSession: string;
-  context: string;
-  state: WorkingState;
-  model: string | null;
-  entryId: string;
-  logId: string;
-  seq: number;
-  /** By this task. */
-  pruned: boolean;
-  /** An earlier request with this `commandId` took effect. */
-  duplicate: boolean;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
 /**
  * Subscribe to the changes of a session, and with `after` also receive the lines after that position.
  *
@@ -1880,6 +1556,330 @@ export interface TrashListResult {
   sessions: TrashedSession[];
   total: number;
   nextCursor: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Return the working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
+export interface StateGetParams {
+  /** The full id of the session. 1 to 128 characters. */
+  sessionId: string;
+  /** The end of the path; default: the session's leaf. 1 to 64 characters. */
+  leafId?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The state, and whether NOVA's rule would prune it. */
+export interface StateGetResult {
+  state: WorkingState;
+  leafId: string | null;
+  shouldPrune: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The essentials of a session at one point of its tree: references, not content. */
+export interface WorkingState {
+  sessionId: string;
+  plan: string | null;
+  /** The last ten. */
+  keyDecisions: Decision[];
+  /** Name -> path. */
+  latestArtifacts: Record<string, string>;
+  tokensUsed: number;
+  turnCount: number;
+  /** The tags on the path; `session/list` uses the last tags of all branches. */
+  tags: string[];
+  metrics: StateMetrics;
+  /** The last model of an update, else the path's default model. */
+  model: string | null;
+  agentName: string | null;
+  forkParentId: string | null;
+  /** Sessions that name this one as their parent. */
+  forkCount: number;
+  pruned: boolean;
+  lastPrunedAt: string | null;
+  createdAt: string;
+  updatedAt: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** One decision and its rationale. */
+export interface Decision {
+  decision: string;
+  rationale: string;
+  /** ISO 8601. */
+  timestamp: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Counters of the working state. */
+export interface StateMetrics {
+  /** Since the last pruning. */
+  decisionCount: number;
+  totalTokens: number;
+  /** Number of counted turns. */
+  taskCount: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Record changes of the working state as one line of the log. Numbers are added; other values replace.
+ *
+ * `tags` replace those of the session, as with `session/tag`, in a line of their own before it. With an `id`, which
+ * becomes the id of the line, a client may resend the request at any time; it takes effect once.
+ */
+export interface StateUpdateParams {
+  /** The full id of the session. 1 to 128 characters. */
+  sessionId: string;
+  /** The id of the new entry; the request takes effect once. 1 to 64 characters. */
+  id?: string | null;
+  /** A decision to record. */
+  decision?: NewDecision | null;
+  /** An artifact to record. */
+  artifact?: Artifact | null;
+  /** Tokens to add to the count. 0 to 1000000000. */
+  tokens?: number | null;
+  /** Turns to add to the count. 0 to 1000000. */
+  turns?: number | null;
+  /** The plan; an empty one removes it. At most 10000 characters. */
+  plan?: string | null;
+  /** The new tags of the session. */
+  tags?: string[] | null;
+  /** The model in use. 1 to 200 characters. */
+  model?: string | null;
+  /** The name of the agent. 1 to 200 characters. */
+  agentName?: string | null;
+  /** Prune now, regardless of the limits. Default `false`. */
+  compress?: boolean;
+  /** Limits above which the state is pruned. */
+  limits?: PruneLimits | null;
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A decision to record. Without `timestamp`, the present time is used. */
+export interface NewDecision {
+  /** At least 1 characters. */
+  decision: string;
+  /** Default `""`. */
+  rationale?: string;
+  /** 1 to 64 characters. */
+  timestamp?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The path of an artifact. The content is not stored. */
+export interface Artifact {
+  /** 1 to 1000 characters. */
+  name: string;
+  /** 1 to 10000 characters. */
+  path: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Limits above which the state is pruned. Omitted limits are those of the configuration. */
+export interface PruneLimits {
+  /** 1 to 10. */
+  maxDecisions?: number | null;
+  /** 0 to 1000000000. */
+  maxTokens?: number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The state directly after this change, and the line that recorded it. */
+export interface StateUpdateResult {
+  state: WorkingState;
+  entryId: string;
+  logId: string;
+  seq: number;
+  shouldPrune: boolean;
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Begin a task: count a turn, record a decision if one is given, and prune if a limit is exceeded.
+ *
+ * All of this is one line. With an `id`, which becomes the id of the line, a client may resend the request.
+ */
+export interface StateBeginTaskParams {
+  /** The full id of the session. 1 to 128 characters. */
+  sessionId: string;
+  /** The id of the new entry; the request takes effect once. 1 to 64 characters. */
+  id?: string | null;
+  /** A decision to record. */
+  decision?: NewDecision | null;
+  /** Limits above which the state is pruned. */
+  limits?: PruneLimits | null;
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The data with which an agent begins a task. `context` is a few lines for its system prompt. */
+export interface StateBeginTaskResult {
+  sessionId: string;
+  resumeFromSession: string;
+  context: string;
+  state: WorkingState;
+  model: string | null;
+  entryId: string;
+  logId: string;
+  seq: number;
+  /** By this task. */
+  pruned: boolean;
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Read the rows of a session's page after a position, as `view/document` and `sessiond view` show them.
+ *
+ * A part ends after `limit` rows or about 512 KiB. The client repeats the request with `after` set to the `logId` and
+ * `toSeq` of the result until `toSeq` equals `lastSeq`, and again after an append. It then receives every row once,
+ * and a mark for each earlier row that changed. If the session has another log now, the request fails with
+ * `cursorExpired`; the client then reads from the beginning.
+ */
+export interface ViewPageParams {
+  /** The full id of the session. 1 to 128 characters. */
+  sessionId: string;
+  /** The position after which the rows begin; default: the beginning. */
+  after?: After | null;
+  /** Maximum number of rows in the part. 1 to 10000. Default `500`. */
+  limit?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Rows in log order, and the earlier rows whose label has changed. */
+export interface ViewPageResult {
+  session: PageSession;
+  rows: PageRow[];
+  marks: PageMark[];
+  /** The log of the seqs. 1 to 128 characters. */
+  logId: string;
+  /** The seq up to which this part reaches, for the next `after`. */
+  toSeq: number;
+  /** The seq of the last line of the log. */
+  lastSeq: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The session data in the head of a page. */
+export interface PageSession {
+  sessionId: string;
+  cwd: string;
+  createdAt: string;
+  figures: PageFigures;
+  title: string | null;
+  tags: string[];
+  parentSession: string | null;
+  leafId: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Totals of the whole tree. `cost` is in the currency of the program that recorded it. */
+export interface PageFigures {
+  /** User and assistant messages, as in lists. */
+  messages: number;
+  toolCalls: number;
+  tokens: number;
+  cost: number;
+  models: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * One entry on a page. `body` is HTML that is safe to insert: it contains no script and loads no resource.
+ *
+ * All other fields are plain text. `filterMask` has a bit for each value of `Filter`, in the order of its table: the
+ * lowest bit is `default`.
+ */
+export interface PageRow {
+  id: string;
+  parentId: string | null;
+  type: string;
+  preview: string;
+  filterMask: number;
+  heading: string;
+  role: string | null;
+  timestamp: string | null;
+  label: string | null;
+  /** Model, tokens, cost, stop reason. */
+  facts: string[];
+  body: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A change of an earlier row: its label now, null for none, and the filters that show it. */
+export interface PageMark {
+  id: string;
+  label: string | null;
+  filterMask: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Return the document in which an editor's webview shows the rows of `view/page`.
+ *
+ * The document fits the rows of the same daemon, whatever the version of the editor's extension. The client requests
+ * it again after it connects to another daemon. Its content security policy runs only scripts that carry `nonce`, and
+ * loads no resource.
+ */
+export interface ViewDocumentParams {
+  /** Of the webview's policy. */
+  nonce: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The document. [`view/document`](#viewdocument) describes the messages between it and its host. */
+export interface ViewDocumentResult {
+  html: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Read one entry as a Markdown document for display in an editor.
+ *
+ * All message text is in fences that it cannot close. Cut texts are complete.
+ */
+export interface ViewEntryParams {
+  /** The full id of the session. 1 to 128 characters. */
+  sessionId: string;
+  /** The id of the entry. 1 to 64 characters. */
+  entryId: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The document. `uri` names it: `sessiond://session/<session id>/entry/<entry id>.md`, ids percent-encoded. */
+export interface ViewEntryResult {
+  uri: string;
+  /** Always "markdown". */
+  languageId: string;
+  text: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -2376,7 +2376,7 @@ export interface LaggedNote {
  * Sent to subscribers, once until the session is compacted or the leaf moves elsewhere. If there is a `summarizer`,
  * the server compacts the session automatically. If it is null, a client has to do so.
  */
-export interface CompactionNeededNote {
+export interface ContextFilledNote {
   sessionId: string;
   leafId: string;
   tokens: number;
@@ -3471,29 +3471,6 @@ export interface Requests {
    */
   "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /**
-   * Read one entry as a Markdown document for display in an editor.
-   *
-   * All message text is in fences that it cannot close. Cut texts are complete.
-   */
-  "session/entryDocument": { params: EntryDocumentParams; result: EntryDocumentResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
-  /**
-   * Read the rows of a session's page after a position, as `page/document` and `sessiond view` show them.
-   *
-   * A part ends after `limit` rows or about 512 KiB. The client repeats the request with `after` set to the `logId` and
-   * `through` of the result until `through` equals `seq`, and again after an append. It then receives every row once,
-   * and a mark for each earlier row that changed. If the session has another log now, the request fails with
-   * `cursorExpired`; the client then reads from the beginning.
-   */
-  "session/page": { params: PageParams; result: PageResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "cursorExpired" };
-  /**
-   * Return the document in which an editor's webview shows the rows of `session/page`.
-   *
-   * The document fits the rows of the same daemon, whatever the version of the editor's extension. The client requests
-   * it again after it connects to another daemon. Its content security policy runs only scripts that carry `nonce`, and
-   * loads no resource.
-   */
-  "page/document": { params: PageDocumentParams; result: PageDocumentResult; errors: never };
-  /**
    * Return the messages that a model receives at `leafId` (default: the session's leaf).
    *
    * `agent` is the agents' own message format: messages are unchanged, a compaction replaces the history before it, and
@@ -3580,21 +3557,6 @@ export interface Requests {
   "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
   /** Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by. */
   "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
-  /** Return the working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
-  "session/state": { params: StateParams; result: StateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
-  /**
-   * Record changes of the working state as one line of the log. Numbers are added; other values replace.
-   *
-   * `tags` replace those of the session, as with `session/tag`, in a line of their own before it. With an `id`, which
-   * becomes the id of the line, a client may resend the request at any time; it takes effect once.
-   */
-  "session/updateState": { params: UpdateStateParams; result: UpdateStateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
-  /**
-   * Begin a task: count a turn, record a decision if one is given, and prune if a limit is exceeded.
-   *
-   * All of this is one line. With an `id`, which becomes the id of the line, a client may resend the request.
-   */
-  "session/beginTask": { params: BeginTaskParams; result: BeginTaskResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
   /**
    * Subscribe to the changes of a session, and with `after` also receive the lines after that position.
    *
@@ -3648,6 +3610,58 @@ export interface Requests {
   "session/purge": { params: PurgeParams; result: PurgeResult; errors: "sessionNotFound" | "idReused" | "storageFailed" | "draining" };
   /** List the sessions in the trash, the most recently deleted first. */
   "trash/list": { params: TrashListParams; result: TrashListResult; errors: "cursorExpired" | "storageFailed" };
+  /**
+   * Return the working state at `leafId` (default: the session's leaf): all updates along the path, folded.
+   *
+   * @experimental
+   */
+  "state/get": { params: StateGetParams; result: StateGetResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  /**
+   * Record changes of the working state as one line of the log. Numbers are added; other values replace.
+   *
+   * `tags` replace those of the session, as with `session/tag`, in a line of their own before it. With an `id`, which
+   * becomes the id of the line, a client may resend the request at any time; it takes effect once.
+   *
+   * @experimental
+   */
+  "state/update": { params: StateUpdateParams; result: StateUpdateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
+  /**
+   * Begin a task: count a turn, record a decision if one is given, and prune if a limit is exceeded.
+   *
+   * All of this is one line. With an `id`, which becomes the id of the line, a client may resend the request.
+   *
+   * @experimental
+   */
+  "state/beginTask": { params: StateBeginTaskParams; result: StateBeginTaskResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
+  /**
+   * Read the rows of a session's page after a position, as `view/document` and `sessiond view` show them.
+   *
+   * A part ends after `limit` rows or about 512 KiB. The client repeats the request with `after` set to the `logId` and
+   * `toSeq` of the result until `toSeq` equals `lastSeq`, and again after an append. It then receives every row once,
+   * and a mark for each earlier row that changed. If the session has another log now, the request fails with
+   * `cursorExpired`; the client then reads from the beginning.
+   *
+   * @experimental
+   */
+  "view/page": { params: ViewPageParams; result: ViewPageResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "cursorExpired" };
+  /**
+   * Return the document in which an editor's webview shows the rows of `view/page`.
+   *
+   * The document fits the rows of the same daemon, whatever the version of the editor's extension. The client requests
+   * it again after it connects to another daemon. Its content security policy runs only scripts that carry `nonce`, and
+   * loads no resource.
+   *
+   * @experimental
+   */
+  "view/document": { params: ViewDocumentParams; result: ViewDocumentResult; errors: never };
+  /**
+   * Read one entry as a Markdown document for display in an editor.
+   *
+   * All message text is in fences that it cannot close. Cut texts are complete.
+   *
+   * @experimental
+   */
+  "view/entry": { params: ViewEntryParams; result: ViewEntryResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Add a prompt that was sent to no session to the history.
    *
@@ -3738,7 +3752,7 @@ export interface Notifications {
    * Sent to subscribers, once until the session is compacted or the leaf moves elsewhere. If there is a `summarizer`,
    * the server compacts the session automatically. If it is null, a client has to do so.
    */
-  "session/compactionNeeded": { params: CompactionNeededNote };
+  "session/contextFilled": { params: ContextFilledNote };
 }
 
 /** Notifications that either end sends. */
@@ -3762,9 +3776,6 @@ export const methods = {
   sessionEntries: "session/entries",
   sessionPath: "session/path",
   sessionTree: "session/tree",
-  sessionEntryDocument: "session/entryDocument",
-  sessionPage: "session/page",
-  pageDocument: "page/document",
   sessionContext: "session/context",
   sessionPrepareCompaction: "session/prepareCompaction",
   sessionCompact: "session/compact",
@@ -3777,9 +3788,6 @@ export const methods = {
   sessionLabel: "session/label",
   sessionRename: "session/rename",
   sessionTag: "session/tag",
-  sessionState: "session/state",
-  sessionUpdateState: "session/updateState",
-  sessionBeginTask: "session/beginTask",
   sessionSubscribe: "session/subscribe",
   sessionUnsubscribe: "session/unsubscribe",
   sessionFlush: "session/flush",
@@ -3789,6 +3797,12 @@ export const methods = {
   sessionCleanup: "session/cleanup",
   sessionPurge: "session/purge",
   trashList: "trash/list",
+  stateGet: "state/get",
+  stateUpdate: "state/update",
+  stateBeginTask: "state/beginTask",
+  viewPage: "view/page",
+  viewDocument: "view/document",
+  viewEntry: "view/entry",
   historyAdd: "history/add",
   historyRecent: "history/recent",
   historySearch: "history/search",
@@ -3814,13 +3828,13 @@ export const repeatable = [
   "session/label",
   "session/rename",
   "session/tag",
-  "session/updateState",
-  "session/beginTask",
   "session/move",
   "session/delete",
   "session/restore",
   "session/cleanup",
   "session/purge",
+  "state/update",
+  "state/beginTask",
   "history/add",
   "blob/collect",
 ] as const satisfies readonly (keyof Requests)[];
@@ -3837,7 +3851,7 @@ export const notifications = {
   sessionDeleted: "session/deleted",
   sessionRestored: "session/restored",
   sessionLagged: "session/lagged",
-  sessionCompactionNeeded: "session/compactionNeeded",
+  sessionContextFilled: "session/contextFilled",
 } as const satisfies Record<string, keyof Notifications>;
 
 export const bothWays = {

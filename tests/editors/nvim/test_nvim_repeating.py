@@ -76,7 +76,7 @@ def test_a_request_that_writes_gets_a_command_id_of_its_own_and_keeps_one_that_i
         assert len(set(ids)) == len(ids) == 2 * len(TAKING)
         assert named(nvim, "session/rename", {"commandId": "mine"}) == ({"commandId": "mine"}, True)
         own_line = {"sessionId": "s", "id": "line-1"}
-        assert named(nvim, "session/beginTask", own_line) == (own_line, True)
+        assert named(nvim, "state/beginTask", own_line) == (own_line, True)
 
 
 def test_what_reads_gets_no_command_id_and_is_not_repeated(shell: Shell) -> None:

@@ -26,7 +26,7 @@ _CHANGES = ("decide", "artifact", "plan", "tokens", "model", "agent", "compress"
 
 
 def state(given: Given) -> int:
-    """Send `session/state`, or, depending on the options, `session/updateState` or `session/beginTask`."""
+    """Send `state/get`, or, depending on the options, `state/update` or `state/beginTask`."""
     changes = [name for name in _CHANGES if given.many(name)]
     if given.text("because") is not None and "decide" not in changes:
         raise UsageError("--because says why of a --decide")
@@ -41,10 +41,10 @@ def state(given: Given) -> int:
             raise UsageError(f"--begin-task does not go with --{others[0]}", "Run one after the other.")
         return _begin_task(given)
     if changes:
-        return _show(given, "session/updateState", _change(given), session_id_to_write)
+        return _show(given, "state/update", _change(given), session_id_to_write)
     if given.text("command-id") is not None:
         raise UsageError("--command-id goes with what is recorded", "sessiond state --help")
-    return _show(given, "session/state", {} if leaf is None else {"leafId": leaf}, session_id)
+    return _show(given, "state/get", {} if leaf is None else {"leafId": leaf}, session_id)
 
 
 def _begin_task(given: Given) -> int:
@@ -53,9 +53,9 @@ def _begin_task(given: Given) -> int:
     with connect(given) as daemon:
         params["sessionId"] = session_id_to_write(daemon, given)
         if given.flag("json"):
-            print(daemon.call_text("session/beginTask", params))
+            print(daemon.call_text("state/beginTask", params))
             return 0
-        begun = daemon.call("session/beginTask", params)
+        begun = daemon.call("state/beginTask", params)
     context = begun["context"]
     print("\n".join(lines(context)) if sys.stdout.isatty() else context)
     if begun["pruned"]:
@@ -121,7 +121,7 @@ def _print_state(state: dict[str, Any]) -> None:
         ("fork of", state.get("forkParentId")),
         ("forks", str(state["forkCount"]) if state["forkCount"] else None),
         ("pruned", _ago(state.get("lastPrunedAt"), now) if state["pruned"] else None),
-        ("updated", _ago(state["lastUpdated"], now)),
+        ("updated", _ago(state["updatedAt"], now)),
     ]
     print(*aligned([(name, one_line(said)) for name, said in rows if said], style, ["dim"]), sep="\n")
 

@@ -80,6 +80,6 @@ MODEL_VERBS: dict[str, Verb] = {
         ),
         "All options of one command but --begin-task are one line of the log. A branch has the state of its point.",
         paged=True,
-        writes=("session/updateState", "session/beginTask"),
+        writes=("state/update", "state/beginTask"),
     ),
 }

@@ -63,12 +63,12 @@ class Followed:
     async def _catch_up(self, daemon: Daemon, session_id: str) -> None:
         """Read all available parts."""
         while True:
-            part = await daemon.page(session_id, after=self._position)
+            part = await daemon.view_page(session_id, after=self._position)
             await asyncio.to_thread(self._tell, partial(self._take, part))
-            if part.through >= part.seq:
+            if part.to_seq >= part.last_seq:
                 return
 
-    def _take(self, part: t.PageResult) -> dict[str, Any]:
+    def _take(self, part: t.ViewPageResult) -> dict[str, Any]:
         """Add a part to the rows, and return what is new."""
         first = len(self._rows)
         for place, row in enumerate(part.rows, first):
@@ -76,9 +76,11 @@ class Followed:
         self._rows += part.rows
         for mark in part.marks:
             place = self._places[mark.id]
-            self._rows[place] = msgspec.structs.replace(self._rows[place], label=mark.label, shown=mark.shown)
+            self._rows[place] = msgspec.structs.replace(
+                self._rows[place], label=mark.label, filter_mask=mark.filter_mask
+            )
             self._marks[mark.id] = first, mark
-        self._session, self._position = part.session, t.After(log_id=part.log_id, seq=part.through)
+        self._session, self._position = part.session, t.After(log_id=part.log_id, seq=part.to_seq)
         return {"session": part.session, "first": first, "rows": part.rows, "marks": part.marks}
 
 

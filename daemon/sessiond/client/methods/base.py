@@ -19,9 +19,9 @@ TWICE: Final = 2
 HARMLESS = frozenset(
     method.name
     for method in (
-        m.LIST, m.SEARCH, m.INFO, m.STATS, m.COMPARE, m.ENTRIES, m.PATH, m.TREE, m.CONTEXT, m.PREPARE_COMPACTION,
-        m.PREPARE_BRANCH, m.STATE, m.FLUSH, m.HISTORY_RECENT, m.HISTORY_SEARCH, m.BLOB_PUT, m.BLOB_GET,
-        m.TRASH_LIST, m.STATUS, m.CLIENTS,
+        m.LIST, m.SEARCH, m.INFO, m.STATS, m.COMPARE, m.ENTRIES, m.PATH, m.TREE, m.CONTEXT,
+        m.PREPARE_COMPACTION, m.PREPARE_BRANCH, m.STATE_GET, m.FLUSH, m.VIEW_PAGE, m.VIEW_ENTRY,
+        m.HISTORY_RECENT, m.HISTORY_SEARCH, m.BLOB_PUT, m.BLOB_GET, m.TRASH_LIST, m.STATUS, m.CLIENTS,
     )
 )  # fmt: skip
 """Requests that have no effect, or no further effect when repeated. They are repeated after a lost response."""
@@ -34,7 +34,7 @@ def with_command_id(params: P) -> P:
     """
     if "command_id" not in params.__struct_fields__ or getattr(params, "command_id", None) is not None:
         return params
-    if isinstance(params, t.UpdateStateParams | t.BeginTaskParams) and params.id is not None:
+    if isinstance(params, t.StateUpdateParams | t.StateBeginTaskParams) and params.id is not None:
         return params
     named: Any = {"command_id": new_command_id()}
     return msgspec.structs.replace(params, **named)

@@ -18,10 +18,10 @@ class StateMethods(Methods):
         self,
         session_id: str,
         leaf_id: str | UnsetType | None = UNSET,
-    ) -> t.StateResult:
+    ) -> t.StateGetResult:
         """Return the working state at `leaf_id` (default: the session's leaf): all updates along the path, folded.
 
-        Method `session/state`.
+        Method `state/get`, experimental.
 
         Args:
             session_id: The full id of the session. 1 to 128 characters.
@@ -36,11 +36,11 @@ class StateMethods(Methods):
                 every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
-        params = t.StateParams(
+        params = t.StateGetParams(
             session_id=session_id,
             leaf_id=leaf_id,
         )
-        return await self.call(m.STATE, params)
+        return await self.call(m.STATE_GET, params)
 
     async def update_state(
         self,
@@ -58,14 +58,14 @@ class StateMethods(Methods):
         compress: bool = False,
         limits: t.PruneLimits | None = None,
         command_id: str | None = None,
-    ) -> t.UpdateStateResult:
+    ) -> t.StateUpdateResult:
         """Record changes of the working state as one line of the log. Numbers are added; other values replace.
 
         `tags` replace those of the session, as with `session/tag`, in a line of their own before it. With an
         `id`, which becomes the id of the line, a client may resend the request at any time; it takes effect
         once.
 
-        Method `session/updateState`.
+        Method `state/update`, experimental.
 
         Args:
             session_id: The full id of the session. 1 to 128 characters.
@@ -91,7 +91,7 @@ class StateMethods(Methods):
                 `draining`, `idReused`, `invalidEntry`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
-        params = t.UpdateStateParams(
+        params = t.StateUpdateParams(
             session_id=session_id,
             id=id,
             decision=decision,
@@ -106,7 +106,7 @@ class StateMethods(Methods):
             limits=limits,
             command_id=command_id,
         )
-        return await self.call(m.UPDATE_STATE, params)
+        return await self.call(m.STATE_UPDATE, params)
 
     async def begin_task(
         self,
@@ -116,13 +116,13 @@ class StateMethods(Methods):
         decision: t.NewDecision | None = None,
         limits: t.PruneLimits | None = None,
         command_id: str | None = None,
-    ) -> t.BeginTaskResult:
+    ) -> t.StateBeginTaskResult:
         """Begin a task: count a turn, record a decision if one is given, and prune if a limit is exceeded.
 
         All of this is one line. With an `id`, which becomes the id of the line, a client may resend the
         request.
 
-        Method `session/beginTask`.
+        Method `state/beginTask`, experimental.
 
         Args:
             session_id: The full id of the session. 1 to 128 characters.
@@ -140,11 +140,11 @@ class StateMethods(Methods):
                 `draining`, `idReused`, `invalidEntry`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
-        params = t.BeginTaskParams(
+        params = t.StateBeginTaskParams(
             session_id=session_id,
             id=id,
             decision=decision,
             limits=limits,
             command_id=command_id,
         )
-        return await self.call(m.BEGIN_TASK, params)
+        return await self.call(m.STATE_BEGIN_TASK, params)

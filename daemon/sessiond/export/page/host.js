@@ -41,7 +41,7 @@ const host = {
       this.ask();
       return;
     }
-    if (this.loading && message.through >= message.seq) {
+    if (this.loading && message.toSeq >= message.lastSeq) {
       this.loading = false;
       page.arrive();
       if (!this.asked().targetId) {

@@ -40,9 +40,9 @@ const model = {
   },
 
   // Set the label of a row, which also changes the filters that show it.
-  mark({id, label, shown}) {
+  mark({id, label, filterMask}) {
     const row = this.rowOf(id);
-    if (row !== undefined) this.rows[row] = {...this.rows[row], label, shown};
+    if (row !== undefined) this.rows[row] = {...this.rows[row], label, filterMask};
     shapes.clear();
   },
 
@@ -63,14 +63,14 @@ const model = {
 
   shows(row, filter) {
     const entry = this.rows[row];
-    if ((entry.shown >> filter) & 1) return true;
+    if ((entry.filterMask >> filter) & 1) return true;
     return row === this.leaf && entry.role === "assistant" && filter < 2;
   },
 
   // Whether the transcript has a row. A message that is not displayed is in it only with the filter `all`.
   speaks(row, filter) {
-    const {type, shown} = this.rows[row];
-    return type === "custom_message" && filter !== ALL ? (shown & 1) !== 0 : shown !== 0;
+    const {type, filterMask} = this.rows[row];
+    return type === "custom_message" && filter !== ALL ? (filterMask & 1) !== 0 : filterMask !== 0;
   },
 
   // The text of a row, for the search.

@@ -52,7 +52,7 @@ const page = {
       Session: session.sessionId, Folder: session.cwd, Began: session.createdAt && when(session.createdAt),
       From: session.parentSession, Tags: (session.tags ?? []).join(", "), Models: (models ?? []).join(", "),
       Holds: [
-        count(model.rows.filter(it => it.shown).length, "entry").replace("entrys", "entries"), count(messages, "message"),
+        count(model.rows.filter(it => it.filterMask).length, "entry").replace("entrys", "entries"), count(messages, "message"),
         count(toolCalls, "tool call"), count(tokens, "token"), cost ? `$${cost.toFixed(cost < 1 ? 4 : 2)}` : "",
       ].filter(Boolean).join(" · "),
     };

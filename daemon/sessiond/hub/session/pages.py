@@ -31,10 +31,10 @@ _MAX_BAD_LINES: Final = 2_000
 _LABEL: Final = KIND["label"]
 
 
-async def part(live: LiveSession, position: t.After | None, limit: int) -> t.PageResult:
+async def part(live: LiveSession, position: t.After | None, limit: int) -> t.ViewPageResult:
     """Return the rows after a position, as many as fit into a part.
 
-    Each row is described as of now or later. A line that changes a described row has a seq above the result's `seq`.
+    Each row is described as of now or later. A line that changes a described row has a seq above `lastSeq`.
 
     Args:
         live: The session.
@@ -54,10 +54,10 @@ async def part(live: LiveSession, position: t.After | None, limit: int) -> t.Pag
     places = await live.drive(_places(tree, outline, seqs))
     marks = _marked(tree, outline, lines, seqs, after)
     drawn = await asyncio.to_thread(_drawn, places, await _whole(live, lines))
-    through = seqs[len(drawn) - 1] if len(drawn) < len(seqs) else looked_at
-    return t.PageResult(
-        session=session, rows=drawn, log_id=live.log.log_id, seq=newest, through=through,
-        marks=[mark for row, mark in marks if row <= through],
+    to_seq = seqs[len(drawn) - 1] if len(drawn) < len(seqs) else looked_at
+    return t.ViewPageResult(
+        session=session, rows=drawn, log_id=live.log.log_id, last_seq=newest, to_seq=to_seq,
+        marks=[mark for row, mark in marks if row <= to_seq],
     )  # fmt: skip
 
 
@@ -137,5 +137,7 @@ def _marked(
         labeled = tree.row(target) if isinstance(target, str) else None
         if labeled is not None and labeled <= after:
             place = place_of(tree, outline, labeled)
-            found.setdefault(place.id, (row, t.PageMark(id=place.id, label=place.label, shown=place.shown)))
+            found.setdefault(
+                place.id, (row, t.PageMark(id=place.id, label=place.label, filter_mask=place.filter_mask))
+            )
     return list(found.values())

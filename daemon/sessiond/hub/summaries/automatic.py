@@ -131,12 +131,12 @@ class AutoCompaction:
             return
         summarizer = self._summarizers.first(live)
         if not await live.drive(_still_full(tree, watch.told, leaf)):
-            note = t.CompactionNeededNote(
+            note = t.ContextFilledNote(
                 session_id=live.session_id, leaf_id=tree.id(leaf) or "", tokens=counted.tokens,
                 context_window=settings.context_window, reserve_tokens=settings.reserve_tokens,
                 summarizer=summarizer,
             )  # fmt: skip
-            live.subscribers.notify(m.COMPACTION_NEEDED, note)
+            live.subscribers.notify(m.CONTEXT_FILLED, note)
         watch.told = leaf
         if watch.compacted:
             watch.compacted = False

@@ -102,22 +102,12 @@ from sessiond.protocol.types.keeping import (
 from sessiond.protocol.types.notes import (
     AppendedNote as AppendedNote,
     ChangedNote as ChangedNote,
-    CompactionNeededNote as CompactionNeededNote,
+    ContextFilledNote as ContextFilledNote,
     CreatedNote as CreatedNote,
     DeletedNote as DeletedNote,
     LaggedNote as LaggedNote,
     LeafMovedNote as LeafMovedNote,
     RestoredNote as RestoredNote,
-)
-from sessiond.protocol.types.pages import (
-    PageDocumentParams as PageDocumentParams,
-    PageDocumentResult as PageDocumentResult,
-    PageFigures as PageFigures,
-    PageMark as PageMark,
-    PageParams as PageParams,
-    PageResult as PageResult,
-    PageRow as PageRow,
-    PageSession as PageSession,
 )
 from sessiond.protocol.types.progress import (
     Progress as Progress,
@@ -184,16 +174,16 @@ from sessiond.protocol.types.shared import (
 )
 from sessiond.protocol.types.state import (
     Artifact as Artifact,
-    BeginTaskParams as BeginTaskParams,
-    BeginTaskResult as BeginTaskResult,
     Decision as Decision,
     NewDecision as NewDecision,
     PruneLimits as PruneLimits,
+    StateBeginTaskParams as StateBeginTaskParams,
+    StateBeginTaskResult as StateBeginTaskResult,
+    StateGetParams as StateGetParams,
+    StateGetResult as StateGetResult,
     StateMetrics as StateMetrics,
-    StateParams as StateParams,
-    StateResult as StateResult,
-    UpdateStateParams as UpdateStateParams,
-    UpdateStateResult as UpdateStateResult,
+    StateUpdateParams as StateUpdateParams,
+    StateUpdateResult as StateUpdateResult,
     WorkingState as WorkingState,
 )
 from sessiond.protocol.types.stats import (
@@ -215,8 +205,6 @@ from sessiond.protocol.types.tree import (
     ChangeResult as ChangeResult,
     EntriesParams as EntriesParams,
     EntriesResult as EntriesResult,
-    EntryDocumentParams as EntryDocumentParams,
-    EntryDocumentResult as EntryDocumentResult,
     LabelParams as LabelParams,
     PathParams as PathParams,
     RenameParams as RenameParams,
@@ -224,6 +212,18 @@ from sessiond.protocol.types.tree import (
     TreeNode as TreeNode,
     TreeParams as TreeParams,
     TreeResult as TreeResult,
+)
+from sessiond.protocol.types.views import (
+    PageFigures as PageFigures,
+    PageMark as PageMark,
+    PageRow as PageRow,
+    PageSession as PageSession,
+    ViewDocumentParams as ViewDocumentParams,
+    ViewDocumentResult as ViewDocumentResult,
+    ViewEntryParams as ViewEntryParams,
+    ViewEntryResult as ViewEntryResult,
+    ViewPageParams as ViewPageParams,
+    ViewPageResult as ViewPageResult,
 )
 from sessiond.protocol.types.watching import (
     FlushParams as FlushParams,

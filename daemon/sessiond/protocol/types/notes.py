@@ -64,7 +64,7 @@ class RestoredNote(Wire, frozen=True):
     origin: Origin
 
 
-class CompactionNeededNote(Wire, frozen=True):
+class ContextFilledNote(Wire, frozen=True):
     """A session is larger than its settings allow in the context window.
 
     Sent to subscribers, once until the session is compacted or the leaf moves elsewhere. If there is a `summarizer`,

@@ -56,7 +56,7 @@ class WorkingState(Wire, frozen=True):
     pruned: bool
     last_pruned_at: str | None
     created_at: str
-    last_updated: str
+    updated_at: str
 
 
 class PruneLimits(Params, frozen=True):
@@ -66,14 +66,14 @@ class PruneLimits(Params, frozen=True):
     max_tokens: Tokens | None = None
 
 
-class StateParams(Params, frozen=True):
+class StateGetParams(Params, frozen=True):
     """Return the working state at `leafId` (default: the session's leaf): all updates along the path, folded."""
 
     session_id: SessionId  # the full id of the session
     leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
 
 
-class StateResult(Wire, frozen=True):
+class StateGetResult(Wire, frozen=True):
     """The state, and whether NOVA's rule would prune it."""
 
     state: WorkingState
@@ -81,7 +81,7 @@ class StateResult(Wire, frozen=True):
     should_prune: bool
 
 
-class UpdateStateParams(Params, frozen=True):
+class StateUpdateParams(Params, frozen=True):
     """Record changes of the working state as one line of the log. Numbers are added; other values replace.
 
     `tags` replace those of the session, as with `session/tag`, in a line of their own before it. With an `id`, which
@@ -103,7 +103,7 @@ class UpdateStateParams(Params, frozen=True):
     command_id: CommandId | None = None  # requests with the same id take effect once
 
 
-class UpdateStateResult(Wire, frozen=True):
+class StateUpdateResult(Wire, frozen=True):
     """The state directly after this change, and the line that recorded it."""
 
     state: WorkingState
@@ -114,7 +114,7 @@ class UpdateStateResult(Wire, frozen=True):
     duplicate: bool = False  # an earlier request with this `commandId` took effect
 
 
-class BeginTaskParams(Params, frozen=True):
+class StateBeginTaskParams(Params, frozen=True):
     """Begin a task: count a turn, record a decision if one is given, and prune if a limit is exceeded.
 
     All of this is one line. With an `id`, which becomes the id of the line, a client may resend the request.
@@ -127,7 +127,7 @@ class BeginTaskParams(Params, frozen=True):
     command_id: CommandId | None = None  # requests with the same id take effect once
 
 
-class BeginTaskResult(Wire, frozen=True):
+class StateBeginTaskResult(Wire, frozen=True):
     """The data with which an agent begins a task. `context` is a few lines for its system prompt."""
 
     session_id: str

@@ -101,24 +101,6 @@ class PathParams(Params, frozen=True):
     resolve_blobs: bool = False  # restore images and cut texts from their blobs
 
 
-class EntryDocumentParams(Params, frozen=True):
-    """Read one entry as a Markdown document for display in an editor.
-
-    All message text is in fences that it cannot close. Cut texts are complete.
-    """
-
-    session_id: SessionId  # the full id of the session
-    entry_id: EntryId  # the id of the entry
-
-
-class EntryDocumentResult(Wire, frozen=True):
-    """The document. `uri` names it: `sessiond://session/<session id>/entry/<entry id>.md`, ids percent-encoded."""
-
-    uri: str
-    language_id: str  # always "markdown"
-    text: str
-
-
 class TreeParams(Params, frozen=True):
     """Read the tree as flat rows in preorder, with children in log order.
 

@@ -26,29 +26,31 @@ from sessiond.session.tree import entries, marks
 from sessiond.session.tree.command_ids import CommandRecord
 
 
-def state(client: Client, live: LiveSession, params: t.StateParams) -> Coroutine[Any, Any, t.StateResult]:
+def state(
+    client: Client, live: LiveSession, params: t.StateGetParams
+) -> Coroutine[Any, Any, t.StateGetResult]:
     row = live.row_at(params.leaf_id)
     leaf_id = live.tree.leaf_id if params.leaf_id is UNSET else params.leaf_id
     return _state(client, live, row, leaf_id)
 
 
-async def _state(client: Client, live: LiveSession, row: int, leaf_id: str | None) -> t.StateResult:
+async def _state(client: Client, live: LiveSession, row: int, leaf_id: str | None) -> t.StateGetResult:
     point = await live.derived.state_at(row)
-    return t.StateResult(
+    return t.StateGetResult(
         state=await working_state.working_state(client.hub, live, point),
         leaf_id=leaf_id,
         should_prune=point.state.should_prune(_limits(client.server.chosen.state, None)),
     )
 
 
-def effect(params: t.UpdateStateParams) -> Effect:
+def effect(params: t.StateUpdateParams) -> Effect:
     """Return the effect of an update. An update with tags may wait for other changes of tags before it is queued."""
     return "append" if params.tags is None else "change"
 
 
 def update(
-    client: Client, live: LiveSession, params: t.UpdateStateParams
-) -> Coroutine[Any, Any, t.UpdateStateResult]:
+    client: Client, live: LiveSession, params: t.StateUpdateParams
+) -> Coroutine[Any, Any, t.StateUpdateResult]:
     limits = _limits(client.server.chosen.state, params.limits)
     change = Update(
         decision=_decided(params.decision),
@@ -56,7 +58,7 @@ def update(
         tokens=params.tokens, turns=params.turns, plan=params.plan, model=params.model,
         agent_name=params.agent_name, compress=_above(limits) if params.compress else None,
     )  # fmt: skip
-    command = client.hub.commands.of(m.UPDATE_STATE, params, live.session_id)
+    command = client.hub.commands.of(m.STATE_UPDATE, params, live.session_id)
     if params.tags is not None:
         tagged = _tagged(client, live, params.tags, change, params.id, command)
         return _updated(client, live, tagged, limits)
@@ -66,33 +68,33 @@ def update(
 
 
 def begin_task(
-    client: Client, live: LiveSession, params: t.BeginTaskParams
-) -> Coroutine[Any, Any, t.BeginTaskResult]:
+    client: Client, live: LiveSession, params: t.StateBeginTaskParams
+) -> Coroutine[Any, Any, t.StateBeginTaskResult]:
     limits = _limits(client.server.chosen.state, params.limits)
     change = Update(decision=_decided(params.decision), turns=1, prune_above=_above(limits))
-    command = client.hub.commands.of(m.BEGIN_TASK, params, live.session_id)
+    command = client.hub.commands.of(m.STATE_BEGIN_TASK, params, live.session_id)
     return _begun(client, live, _recorded(client, live, [_draft(change, params.id)], command))
 
 
 async def _updated(
     client: Client, live: LiveSession, recorded: Awaitable[Outcome], limits: PruningLimits
-) -> t.UpdateStateResult:
+) -> t.StateUpdateResult:
     outcome = await recorded
     entry_id, row = _last(outcome)
     point = await live.derived.state_at(row)
-    return t.UpdateStateResult(
+    return t.StateUpdateResult(
         state=await working_state.working_state(client.hub, live, point), entry_id=entry_id,
         log_id=outcome.log_id, seq=row, should_prune=point.state.should_prune(limits),
         duplicate=outcome.prepared.duplicate,
     )  # fmt: skip
 
 
-async def _begun(client: Client, live: LiveSession, recorded: Awaitable[Outcome]) -> t.BeginTaskResult:
+async def _begun(client: Client, live: LiveSession, recorded: Awaitable[Outcome]) -> t.StateBeginTaskResult:
     outcome = await recorded
     entry_id, row = _last(outcome)
     before = await live.derived.state_at(live.tree.parent(row))
     point = await live.derived.state_at(row)
-    return t.BeginTaskResult(
+    return t.StateBeginTaskResult(
         session_id=live.session_id, resume_from_session=live.session_id,
         context="\n".join(context_lines(live.session_id, point.state, point.model)),
         state=await working_state.working_state(client.hub, live, point), model=point.model, entry_id=entry_id,

@@ -17,7 +17,7 @@ def register(editor: Editor) -> None:
         named = named_by(params.uri)
         if named is None:
             raise SessionNotFound(params.uri[:200])
-        asked = t.EntryDocumentParams(session_id=named[0], entry_id=named[1])
-        return types.TextDocumentContentResult(text=(await editor.ask(m.ENTRY_DOCUMENT, asked)).text)
+        asked = t.ViewEntryParams(session_id=named[0], entry_id=named[1])
+        return types.TextDocumentContentResult(text=(await editor.ask(m.VIEW_ENTRY, asked)).text)
 
     editor.offer(types.WORKSPACE_TEXT_DOCUMENT_CONTENT, content)

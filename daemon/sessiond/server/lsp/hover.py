@@ -4,7 +4,7 @@ from typing import Final
 
 from lsprotocol import types
 
-from sessiond.server.handlers.documents import surroundings
+from sessiond.server.handlers.views import surroundings
 from sessiond.server.lsp.documents import Document
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.naming import is_entry, spot

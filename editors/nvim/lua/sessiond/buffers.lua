@@ -23,7 +23,7 @@ local function decoded(id)
   end))
 end
 
----The name of an entry's buffer, as `session/entryDocument` has it.
+---The name of an entry's buffer, as `view/entry` has it.
 ---@param id string
 ---@param entry string
 ---@return string
@@ -84,7 +84,7 @@ end
 ---@param id string
 ---@param entry string
 local function read_entry(buffer, id, entry)
-  client.request('session/entryDocument', { sessionId = id, entryId = entry }, function(err, result)
+  client.request('view/entry', { sessionId = id, entryId = entry }, function(err, result)
     if err then
       show_error(buffer, err)
       return
@@ -291,7 +291,7 @@ end
 ---@param id string
 ---@param entry string
 function M.peek(id, entry)
-  client.request('session/entryDocument', { sessionId = id, entryId = entry }, function(err, result)
+  client.request('view/entry', { sessionId = id, entryId = entry }, function(err, result)
     if err then
       require('sessiond.actions').tell_error(err)
       return

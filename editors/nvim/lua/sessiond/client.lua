@@ -269,7 +269,7 @@ M.EVENTS = {
   ['session/changed'] = 'SessiondChanged',
   ['session/deleted'] = 'SessiondDeleted',
   ['session/restored'] = 'SessiondRestored',
-  ['session/compactionNeeded'] = 'SessiondCompactionNeeded',
+  ['session/contextFilled'] = 'SessiondContextFilled',
 }
 
 ---@param method string

@@ -74,7 +74,7 @@ local function check_daemon()
       for _, method in ipairs({
         'session/tree',
         'session/subscribe',
-        'session/entryDocument',
+        'view/entry',
         'session/search',
       }) do
         if not vim.tbl_contains(handshake.methods, method) then

@@ -450,93 +450,6 @@
 ---@field label? string
 ---@field lastSibling boolean
 
----Read one entry as a Markdown document for display in an editor.
----
----All message text is in fences that it cannot close. Cut texts are complete.
----@class (exact) sessiond.EntryDocumentParams
----@field sessionId string The full id of the session. 1 to 128 characters.
----@field entryId string The id of the entry. 1 to 64 characters.
-
----The document. `uri` names it: `sessiond://session/<session id>/entry/<entry id>.md`, ids percent-encoded.
----@class (exact) sessiond.EntryDocumentResult
----@field uri string
----@field languageId string Always "markdown".
----@field text string
-
----Read the rows of a session's page after a position, as `page/document` and `sessiond view` show them.
----
----A part ends after `limit` rows or about 512 KiB. The client repeats the request with `after` set to the `logId` and
----`through` of the result until `through` equals `seq`, and again after an append. It then receives every row once,
----and a mark for each earlier row that changed. If the session has another log now, the request fails with
----`cursorExpired`; the client then reads from the beginning.
----@class (exact) sessiond.PageParams
----@field sessionId string The full id of the session. 1 to 128 characters.
----@field after? sessiond.After The position after which the rows begin; default: the beginning.
----@field limit? integer Maximum number of rows in the part. 1 to 10000. Default `500`.
-
----Rows in log order, and the earlier rows whose label has changed.
----@class (exact) sessiond.PageResult
----@field session sessiond.PageSession
----@field rows sessiond.PageRow[]
----@field marks sessiond.PageMark[]
----@field logId string The log of the seqs. 1 to 128 characters.
----@field through integer The seq up to which this part reaches, for the next `after`.
----@field seq integer The seq of the last line.
-
----The session data in the head of a page.
----@class (exact) sessiond.PageSession
----@field sessionId string
----@field cwd string
----@field createdAt string
----@field figures sessiond.PageFigures
----@field title? string
----@field tags string[]
----@field parentSession? string
----@field leafId? string
-
----Totals of the whole tree. `cost` is in the currency of the program that recorded it.
----@class (exact) sessiond.PageFigures
----@field messages integer User and assistant messages, as in lists.
----@field toolCalls integer
----@field tokens integer
----@field cost number
----@field models string[]
-
----One entry on a page. `body` is HTML that is safe to insert: it contains no script and loads no resource.
----
----All other fields are plain text. `shown` has one bit for each filter of `session/tree`; the lowest bit is
----`default`.
----@class (exact) sessiond.PageRow
----@field id string
----@field parentId? string
----@field type string
----@field preview string
----@field shown integer
----@field heading string
----@field role? string
----@field timestamp? string
----@field label? string
----@field facts string[] Model, tokens, cost, stop reason.
----@field body? string
-
----A change of an earlier row: its label now, null for none, and the filters that show it.
----@class (exact) sessiond.PageMark
----@field id string
----@field label? string
----@field shown integer
-
----Return the document in which an editor's webview shows the rows of `session/page`.
----
----The document fits the rows of the same daemon, whatever the version of the editor's extension. The client requests
----it again after it connects to another daemon. Its content security policy runs only scripts that carry `nonce`, and
----loads no resource.
----@class (exact) sessiond.PageDocumentParams
----@field nonce string Of the webview's policy.
-
----The document. [`page/document`](#pagedocument) describes the messages between it and its host.
----@class (exact) sessiond.PageDocumentResult
----@field html string
-
 ---Return the messages that a model receives at `leafId` (default: the session's leaf).
 ---
 ---`agent` is the agents' own message format: messages are unchanged, a compaction replaces the history before it, and
@@ -870,115 +783,6 @@
 ---@field tags? string[] The tags that replace all others.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
----Return the working state at `leafId` (default: the session's leaf): all updates along the path, folded.
----@class (exact) sessiond.StateParams
----@field sessionId string The full id of the session. 1 to 128 characters.
----@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
-
----The state, and whether NOVA's rule would prune it.
----@class (exact) sessiond.StateResult
----@field state sessiond.WorkingState
----@field leafId? string
----@field shouldPrune boolean
-
----The essentials of a session at one point of its tree: references, not content.
----@class (exact) sessiond.WorkingState
----@field sessionId string
----@field plan? string
----@field keyDecisions sessiond.Decision[] The last ten.
----@field latestArtifacts table<string, string> Name -> path.
----@field tokensUsed integer
----@field turnCount integer
----@field tags string[] The tags on the path; `session/list` uses the last tags of all branches.
----@field metrics sessiond.StateMetrics
----@field model? string The last model of an update, else the path's default model.
----@field agentName? string
----@field forkParentId? string
----@field forkCount integer Sessions that name this one as their parent.
----@field pruned boolean
----@field lastPrunedAt? string
----@field createdAt string
----@field lastUpdated string
-
----One decision and its rationale.
----@class (exact) sessiond.Decision
----@field decision string
----@field rationale string
----@field timestamp string ISO 8601.
-
----Counters of the working state.
----@class (exact) sessiond.StateMetrics
----@field decisionCount integer Since the last pruning.
----@field totalTokens integer
----@field taskCount integer Number of counted turns.
-
----Record changes of the working state as one line of the log. Numbers are added; other values replace.
----
----`tags` replace those of the session, as with `session/tag`, in a line of their own before it. With an `id`, which
----becomes the id of the line, a client may resend the request at any time; it takes effect once.
----@class (exact) sessiond.UpdateStateParams
----@field sessionId string The full id of the session. 1 to 128 characters.
----@field id? string The id of the new entry; the request takes effect once. 1 to 64 characters.
----@field decision? sessiond.NewDecision A decision to record.
----@field artifact? sessiond.Artifact An artifact to record.
----@field tokens? integer Tokens to add to the count. 0 to 1000000000.
----@field turns? integer Turns to add to the count. 0 to 1000000.
----@field plan? string The plan; an empty one removes it. At most 10000 characters.
----@field tags? string[] The new tags of the session.
----@field model? string The model in use. 1 to 200 characters.
----@field agentName? string The name of the agent. 1 to 200 characters.
----@field compress? boolean Prune now, regardless of the limits. Default `false`.
----@field limits? sessiond.PruneLimits Limits above which the state is pruned.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
-
----A decision to record. Without `timestamp`, the present time is used.
----@class (exact) sessiond.NewDecision
----@field decision string At least 1 characters.
----@field rationale? string Default `""`.
----@field timestamp? string 1 to 64 characters.
-
----The path of an artifact. The content is not stored.
----@class (exact) sessiond.Artifact
----@field name string 1 to 1000 characters.
----@field path string 1 to 10000 characters.
-
----Limits above which the state is pruned. Omitted limits are those of the configuration.
----@class (exact) sessiond.PruneLimits
----@field maxDecisions? integer 1 to 10.
----@field maxTokens? integer 0 to 1000000000.
-
----The state directly after this change, and the line that recorded it.
----@class (exact) sessiond.UpdateStateResult
----@field state sessiond.WorkingState
----@field entryId string
----@field logId string
----@field seq integer
----@field shouldPrune boolean
----@field duplicate boolean An earlier request with this `commandId` took effect.
-
----Begin a task: count a turn, record a decision if one is given, and prune if a limit is exceeded.
----
----All of this is one line. With an `id`, which becomes the id of the line, a client may resend the request.
----@class (exact) sessiond.BeginTaskParams
----@field sessionId string The full id of the session. 1 to 128 characters.
----@field id? string The id of the new entry; the request takes effect once. 1 to 64 characters.
----@field decision? sessiond.NewDecision A decision to record.
----@field limits? sessiond.PruneLimits Limits above which the state is pruned.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
-
----The data with which an agent begins a task. `context` is a few lines for its system prompt.
----@class (exact) sessiond.BeginTaskResult
----@field sessionId string
----@field resumeFromSession string
----@field context string
----@field state sessiond.WorkingState
----@field model? string
----@field entryId string
----@field logId string
----@field seq integer
----@field pruned boolean By this task.
----@field duplicate boolean An earlier request with this `commandId` took effect.
-
 ---Subscribe to the changes of a session, and with `after` also receive the lines after that position.
 ---
 ---The server sends exactly the lines after `after` as `session/appended`, before any live notification. If these are
@@ -1126,6 +930,202 @@
 ---@field sessions sessiond.TrashedSession[]
 ---@field total integer
 ---@field nextCursor? string
+
+---Return the working state at `leafId` (default: the session's leaf): all updates along the path, folded.
+---@class (exact) sessiond.StateGetParams
+---@field sessionId string The full id of the session. 1 to 128 characters.
+---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
+
+---The state, and whether NOVA's rule would prune it.
+---@class (exact) sessiond.StateGetResult
+---@field state sessiond.WorkingState
+---@field leafId? string
+---@field shouldPrune boolean
+
+---The essentials of a session at one point of its tree: references, not content.
+---@class (exact) sessiond.WorkingState
+---@field sessionId string
+---@field plan? string
+---@field keyDecisions sessiond.Decision[] The last ten.
+---@field latestArtifacts table<string, string> Name -> path.
+---@field tokensUsed integer
+---@field turnCount integer
+---@field tags string[] The tags on the path; `session/list` uses the last tags of all branches.
+---@field metrics sessiond.StateMetrics
+---@field model? string The last model of an update, else the path's default model.
+---@field agentName? string
+---@field forkParentId? string
+---@field forkCount integer Sessions that name this one as their parent.
+---@field pruned boolean
+---@field lastPrunedAt? string
+---@field createdAt string
+---@field updatedAt string
+
+---One decision and its rationale.
+---@class (exact) sessiond.Decision
+---@field decision string
+---@field rationale string
+---@field timestamp string ISO 8601.
+
+---Counters of the working state.
+---@class (exact) sessiond.StateMetrics
+---@field decisionCount integer Since the last pruning.
+---@field totalTokens integer
+---@field taskCount integer Number of counted turns.
+
+---Record changes of the working state as one line of the log. Numbers are added; other values replace.
+---
+---`tags` replace those of the session, as with `session/tag`, in a line of their own before it. With an `id`, which
+---becomes the id of the line, a client may resend the request at any time; it takes effect once.
+---@class (exact) sessiond.StateUpdateParams
+---@field sessionId string The full id of the session. 1 to 128 characters.
+---@field id? string The id of the new entry; the request takes effect once. 1 to 64 characters.
+---@field decision? sessiond.NewDecision A decision to record.
+---@field artifact? sessiond.Artifact An artifact to record.
+---@field tokens? integer Tokens to add to the count. 0 to 1000000000.
+---@field turns? integer Turns to add to the count. 0 to 1000000.
+---@field plan? string The plan; an empty one removes it. At most 10000 characters.
+---@field tags? string[] The new tags of the session.
+---@field model? string The model in use. 1 to 200 characters.
+---@field agentName? string The name of the agent. 1 to 200 characters.
+---@field compress? boolean Prune now, regardless of the limits. Default `false`.
+---@field limits? sessiond.PruneLimits Limits above which the state is pruned.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+
+---A decision to record. Without `timestamp`, the present time is used.
+---@class (exact) sessiond.NewDecision
+---@field decision string At least 1 characters.
+---@field rationale? string Default `""`.
+---@field timestamp? string 1 to 64 characters.
+
+---The path of an artifact. The content is not stored.
+---@class (exact) sessiond.Artifact
+---@field name string 1 to 1000 characters.
+---@field path string 1 to 10000 characters.
+
+---Limits above which the state is pruned. Omitted limits are those of the configuration.
+---@class (exact) sessiond.PruneLimits
+---@field maxDecisions? integer 1 to 10.
+---@field maxTokens? integer 0 to 1000000000.
+
+---The state directly after this change, and the line that recorded it.
+---@class (exact) sessiond.StateUpdateResult
+---@field state sessiond.WorkingState
+---@field entryId string
+---@field logId string
+---@field seq integer
+---@field shouldPrune boolean
+---@field duplicate boolean An earlier request with this `commandId` took effect.
+
+---Begin a task: count a turn, record a decision if one is given, and prune if a limit is exceeded.
+---
+---All of this is one line. With an `id`, which becomes the id of the line, a client may resend the request.
+---@class (exact) sessiond.StateBeginTaskParams
+---@field sessionId string The full id of the session. 1 to 128 characters.
+---@field id? string The id of the new entry; the request takes effect once. 1 to 64 characters.
+---@field decision? sessiond.NewDecision A decision to record.
+---@field limits? sessiond.PruneLimits Limits above which the state is pruned.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+
+---The data with which an agent begins a task. `context` is a few lines for its system prompt.
+---@class (exact) sessiond.StateBeginTaskResult
+---@field sessionId string
+---@field resumeFromSession string
+---@field context string
+---@field state sessiond.WorkingState
+---@field model? string
+---@field entryId string
+---@field logId string
+---@field seq integer
+---@field pruned boolean By this task.
+---@field duplicate boolean An earlier request with this `commandId` took effect.
+
+---Read the rows of a session's page after a position, as `view/document` and `sessiond view` show them.
+---
+---A part ends after `limit` rows or about 512 KiB. The client repeats the request with `after` set to the `logId` and
+---`toSeq` of the result until `toSeq` equals `lastSeq`, and again after an append. It then receives every row once,
+---and a mark for each earlier row that changed. If the session has another log now, the request fails with
+---`cursorExpired`; the client then reads from the beginning.
+---@class (exact) sessiond.ViewPageParams
+---@field sessionId string The full id of the session. 1 to 128 characters.
+---@field after? sessiond.After The position after which the rows begin; default: the beginning.
+---@field limit? integer Maximum number of rows in the part. 1 to 10000. Default `500`.
+
+---Rows in log order, and the earlier rows whose label has changed.
+---@class (exact) sessiond.ViewPageResult
+---@field session sessiond.PageSession
+---@field rows sessiond.PageRow[]
+---@field marks sessiond.PageMark[]
+---@field logId string The log of the seqs. 1 to 128 characters.
+---@field toSeq integer The seq up to which this part reaches, for the next `after`.
+---@field lastSeq integer The seq of the last line of the log.
+
+---The session data in the head of a page.
+---@class (exact) sessiond.PageSession
+---@field sessionId string
+---@field cwd string
+---@field createdAt string
+---@field figures sessiond.PageFigures
+---@field title? string
+---@field tags string[]
+---@field parentSession? string
+---@field leafId? string
+
+---Totals of the whole tree. `cost` is in the currency of the program that recorded it.
+---@class (exact) sessiond.PageFigures
+---@field messages integer User and assistant messages, as in lists.
+---@field toolCalls integer
+---@field tokens integer
+---@field cost number
+---@field models string[]
+
+---One entry on a page. `body` is HTML that is safe to insert: it contains no script and loads no resource.
+---
+---All other fields are plain text. `filterMask` has a bit for each value of `Filter`, in the order of its table: the
+---lowest bit is `default`.
+---@class (exact) sessiond.PageRow
+---@field id string
+---@field parentId? string
+---@field type string
+---@field preview string
+---@field filterMask integer
+---@field heading string
+---@field role? string
+---@field timestamp? string
+---@field label? string
+---@field facts string[] Model, tokens, cost, stop reason.
+---@field body? string
+
+---A change of an earlier row: its label now, null for none, and the filters that show it.
+---@class (exact) sessiond.PageMark
+---@field id string
+---@field label? string
+---@field filterMask integer
+
+---Return the document in which an editor's webview shows the rows of `view/page`.
+---
+---The document fits the rows of the same daemon, whatever the version of the editor's extension. The client requests
+---it again after it connects to another daemon. Its content security policy runs only scripts that carry `nonce`, and
+---loads no resource.
+---@class (exact) sessiond.ViewDocumentParams
+---@field nonce string Of the webview's policy.
+
+---The document. [`view/document`](#viewdocument) describes the messages between it and its host.
+---@class (exact) sessiond.ViewDocumentResult
+---@field html string
+
+---Read one entry as a Markdown document for display in an editor.
+---
+---All message text is in fences that it cannot close. Cut texts are complete.
+---@class (exact) sessiond.ViewEntryParams
+---@field sessionId string The full id of the session. 1 to 128 characters.
+---@field entryId string The id of the entry. 1 to 64 characters.
+
+---The document. `uri` names it: `sessiond://session/<session id>/entry/<entry id>.md`, ids percent-encoded.
+---@class (exact) sessiond.ViewEntryResult
+---@field uri string
+---@field languageId string Always "markdown".
+---@field text string
 
 ---Add a prompt that was sent to no session to the history.
 ---
@@ -1427,7 +1427,7 @@
 ---
 ---Sent to subscribers, once until the session is compacted or the leaf moves elsewhere. If there is a `summarizer`,
 ---the server compacts the session automatically. If it is null, a client has to do so.
----@class (exact) sessiond.CompactionNeededNote
+---@class (exact) sessiond.ContextFilledNote
 ---@field sessionId string
 ---@field leafId string
 ---@field tokens integer
@@ -2114,9 +2114,6 @@ M.methods = {
   sessionEntries = "session/entries", -- sessiond.EntriesParams -> sessiond.EntriesResult
   sessionPath = "session/path", -- sessiond.PathParams -> sessiond.EntriesResult
   sessionTree = "session/tree", -- sessiond.TreeParams -> sessiond.TreeResult
-  sessionEntryDocument = "session/entryDocument", -- sessiond.EntryDocumentParams -> sessiond.EntryDocumentResult
-  sessionPage = "session/page", -- sessiond.PageParams -> sessiond.PageResult
-  pageDocument = "page/document", -- sessiond.PageDocumentParams -> sessiond.PageDocumentResult
   sessionContext = "session/context", -- sessiond.ContextParams -> sessiond.ContextResult
   sessionPrepareCompaction = "session/prepareCompaction", -- sessiond.PrepareCompactionParams -> sessiond.PrepareCompactionResult
   sessionCompact = "session/compact", -- sessiond.CompactParams -> sessiond.CompactResult
@@ -2129,9 +2126,6 @@ M.methods = {
   sessionLabel = "session/label", -- sessiond.LabelParams -> sessiond.ChangeResult
   sessionRename = "session/rename", -- sessiond.RenameParams -> sessiond.ChangeResult
   sessionTag = "session/tag", -- sessiond.TagParams -> sessiond.ChangeResult
-  sessionState = "session/state", -- sessiond.StateParams -> sessiond.StateResult
-  sessionUpdateState = "session/updateState", -- sessiond.UpdateStateParams -> sessiond.UpdateStateResult
-  sessionBeginTask = "session/beginTask", -- sessiond.BeginTaskParams -> sessiond.BeginTaskResult
   sessionSubscribe = "session/subscribe", -- sessiond.SubscribeParams -> sessiond.SubscribeResult
   sessionUnsubscribe = "session/unsubscribe", -- sessiond.UnsubscribeParams -> sessiond.UnsubscribeResult
   sessionFlush = "session/flush", -- sessiond.FlushParams -> sessiond.FlushResult
@@ -2141,6 +2135,12 @@ M.methods = {
   sessionCleanup = "session/cleanup", -- sessiond.CleanupParams -> sessiond.CleanupResult
   sessionPurge = "session/purge", -- sessiond.PurgeParams -> sessiond.PurgeResult
   trashList = "trash/list", -- sessiond.TrashListParams -> sessiond.TrashListResult
+  stateGet = "state/get", -- sessiond.StateGetParams -> sessiond.StateGetResult (experimental)
+  stateUpdate = "state/update", -- sessiond.StateUpdateParams -> sessiond.StateUpdateResult (experimental)
+  stateBeginTask = "state/beginTask", -- sessiond.StateBeginTaskParams -> sessiond.StateBeginTaskResult (experimental)
+  viewPage = "view/page", -- sessiond.ViewPageParams -> sessiond.ViewPageResult (experimental)
+  viewDocument = "view/document", -- sessiond.ViewDocumentParams -> sessiond.ViewDocumentResult (experimental)
+  viewEntry = "view/entry", -- sessiond.ViewEntryParams -> sessiond.ViewEntryResult (experimental)
   historyAdd = "history/add", -- sessiond.HistoryAddParams -> sessiond.HistoryAddResult
   historyRecent = "history/recent", -- sessiond.HistoryRecentParams -> sessiond.HistoryResult
   historySearch = "history/search", -- sessiond.HistorySearchParams -> sessiond.HistoryResult
@@ -2167,13 +2167,13 @@ M.repeatable = {
   ["session/label"] = true,
   ["session/rename"] = true,
   ["session/tag"] = true,
-  ["session/updateState"] = true,
-  ["session/beginTask"] = true,
   ["session/move"] = true,
   ["session/delete"] = true,
   ["session/restore"] = true,
   ["session/cleanup"] = true,
   ["session/purge"] = true,
+  ["state/update"] = true,
+  ["state/beginTask"] = true,
   ["history/add"] = true,
   ["blob/collect"] = true,
 }
@@ -2190,7 +2190,7 @@ M.notifications = {
   sessionDeleted = "session/deleted", -- sessiond.DeletedNote
   sessionRestored = "session/restored", -- sessiond.RestoredNote
   sessionLagged = "session/lagged", -- sessiond.LaggedNote
-  sessionCompactionNeeded = "session/compactionNeeded", -- sessiond.CompactionNeededNote
+  sessionContextFilled = "session/contextFilled", -- sessiond.ContextFilledNote
 }
 
 M.both_ways = {

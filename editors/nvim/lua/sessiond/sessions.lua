@@ -90,7 +90,7 @@ function M.preview(choice, buffer)
   end
   if preview.entry then
     client.request(
-      'session/entryDocument',
+      'view/entry',
       { sessionId = preview.session, entryId = preview.entry },
       function(err, result)
         show(text.lines(err and err.message or result.text))

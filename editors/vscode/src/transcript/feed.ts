@@ -3,13 +3,13 @@
 //
 // Only this knows how far the document is, and only one request is under way; whatever comes then is asked for behind
 // it. So it does not matter in which order requests and notifications cross each other.
-import type { After, PageResult } from "../protocol.ts";
+import type { After, ViewPageResult } from "../protocol.ts";
 
 export interface Ends {
   /** The next part behind a position; the first part without one. */
-  ask(after: After | undefined): Promise<PageResult>;
+  ask(after: After | undefined): Promise<ViewPageResult>;
   /** Give the document a part, and how many rows it was given before. */
-  give(part: PageResult, first: number): void;
+  give(part: ViewPageResult, first: number): void;
   /** The session could not be read; `wake` tries again. */
   failed(error: unknown): void;
 }
@@ -73,10 +73,10 @@ export class Feed {
     this.#busy = false;
   }
 
-  #take(part: PageResult): void {
+  #take(part: ViewPageResult): void {
     this.#ends.give(part, this.#given);
     this.#given += part.rows.length;
-    this.#again ||= part.through < part.seq && part.through > (this.#position?.seq ?? 0);
-    this.#position = { logId: part.logId, seq: part.through };
+    this.#again ||= part.toSeq < part.lastSeq && part.toSeq > (this.#position?.seq ?? 0);
+    this.#position = { logId: part.logId, seq: part.toSeq };
   }
 }

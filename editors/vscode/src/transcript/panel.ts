@@ -4,12 +4,12 @@ import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon.ts";
 import { DaemonError } from "../daemon/errors.ts";
-import type { PageResult } from "../protocol.ts";
+import type { ViewPageResult } from "../protocol.ts";
 import { type Act, said } from "./messages.ts";
 import { Feed } from "./feed.ts";
 
 /** What the command of the daemon to fetch a page is called; an older one does not have it. */
-const DOCUMENT = "page/document";
+const DOCUMENT = "view/document";
 
 export class TranscriptPanel implements vscode.Disposable {
   readonly #panel: vscode.WebviewPanel;
@@ -35,7 +35,7 @@ export class TranscriptPanel implements vscode.Disposable {
     this.#sessionId = sessionId;
     panel.webview.options = { enableScripts: true, localResourceRoots: [] };
     this.#feed = new Feed({
-      ask: (after) => daemon.request("session/page", after === undefined ? { sessionId } : { sessionId, after }),
+      ask: (after) => daemon.request("view/page", after === undefined ? { sessionId } : { sessionId, after }),
       give: (part, first) => this.#give(part, first),
       failed: (error) => this.#failed(error),
     });
@@ -126,7 +126,7 @@ export class TranscriptPanel implements vscode.Disposable {
     }
   }
 
-  #give(part: PageResult, first: number): void {
+  #give(part: ViewPageResult, first: number): void {
     this.#panel.title = part.session.title ?? `Session ${this.#sessionId.slice(0, 8)}`;
     void this.#panel.webview.postMessage({ kind: "rows", first, ...part });
   }

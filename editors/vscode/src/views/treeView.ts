@@ -148,7 +148,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
       const { sessionId, entryId } = element;
       try {
         // The document fences all that was said, and a fence that is cut goes on to the end.
-        const { text } = await this.#daemon.request("session/entryDocument", { sessionId, entryId }, token);
+        const { text } = await this.#daemon.request("view/entry", { sessionId, entryId }, token);
         item.tooltip = new vscode.MarkdownString(fit(text, TOOLTIP));
       } catch {
         item.tooltip = oneLine(typeof item.label === "string" ? item.label : item.label?.label);

@@ -79,7 +79,7 @@ test("what reads gets no commandId, and is not repeated", () => {
 
 test("a request with an id of its own for its line gets no commandId, and is repeated", () => {
   const params = { sessionId: SESSION, id: "line-1" };
-  assert.deepEqual(named("session/beginTask", params), { params, isRepeatable: true });
+  assert.deepEqual(named("state/beginTask", params), { params, isRepeatable: true });
 });
 
 test("an entry to append gets an id, unless it has one", () => {

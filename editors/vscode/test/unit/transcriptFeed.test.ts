@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PageResult, PageRow } from "../../src/protocol.ts";
+import type { PageRow, ViewPageResult } from "../../src/protocol.ts";
 import { Feed } from "../../src/transcript/feed.ts";
 
 /** A daemon whose session grows; it answers when it is let. */
@@ -43,10 +43,10 @@ class Session {
     }
   }
 
-  #part(after: number): PageResult {
-    const through = Math.min(this.seq, after + this.partRows);
-    const rows = Array.from({ length: through - after }, (_, at) => ({ id: `e${after + at + 1}` }) as PageRow);
-    return { session: {} as PageResult["session"], rows, marks: [], logId: "log-1", through, seq: this.seq };
+  #part(after: number): ViewPageResult {
+    const toSeq = Math.min(this.seq, after + this.partRows);
+    const rows = Array.from({ length: toSeq - after }, (_, at) => ({ id: `e${after + at + 1}` }) as PageRow);
+    return { session: {} as ViewPageResult["session"], rows, marks: [], logId: "log-1", toSeq, lastSeq: this.seq };
   }
 }
 

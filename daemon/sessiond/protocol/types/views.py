@@ -1,18 +1,18 @@
-"""A session as a page for people: its rows as safe HTML, in parts, and the document that shows them."""
+"""Views of a session for people: its page in parts, the document that shows the page, and one entry as Markdown."""
 
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import After, LogId, Params, SessionId, Wire
+from sessiond.protocol.types.shared import After, EntryId, LogId, Params, SessionId, Wire
 
 
-class PageParams(Params, frozen=True):
-    """Read the rows of a session's page after a position, as `page/document` and `sessiond view` show them.
+class ViewPageParams(Params, frozen=True):
+    """Read the rows of a session's page after a position, as `view/document` and `sessiond view` show them.
 
     A part ends after `limit` rows or about 512 KiB. The client repeats the request with `after` set to the `logId` and
-    `through` of the result until `through` equals `seq`, and again after an append. It then receives every row once,
+    `toSeq` of the result until `toSeq` equals `lastSeq`, and again after an append. It then receives every row once,
     and a mark for each earlier row that changed. If the session has another log now, the request fails with
     `cursorExpired`; the client then reads from the beginning.
     """
@@ -48,15 +48,15 @@ class PageSession(Wire, frozen=True):
 class PageRow(Wire, frozen=True):
     """One entry on a page. `body` is HTML that is safe to insert: it contains no script and loads no resource.
 
-    All other fields are plain text. `shown` has one bit for each filter of `session/tree`; the lowest bit is
-    `default`.
+    All other fields are plain text. `filterMask` has a bit for each value of `Filter`, in the order of its table: the
+    lowest bit is `default`.
     """
 
     id: str
     parent_id: str | None
     type: str
     preview: str
-    shown: int
+    filter_mask: int
     heading: str
     role: str | None = None
     timestamp: str | None = None
@@ -70,22 +70,22 @@ class PageMark(Wire, frozen=True):
 
     id: str
     label: str | None
-    shown: int
+    filter_mask: int
 
 
-class PageResult(Wire, frozen=True):
+class ViewPageResult(Wire, frozen=True):
     """Rows in log order, and the earlier rows whose label has changed."""
 
     session: PageSession
     rows: list[PageRow]
     marks: list[PageMark]
     log_id: LogId  # the log of the seqs
-    through: int  # the seq up to which this part reaches, for the next `after`
-    seq: int  # the seq of the last line
+    to_seq: int  # the seq up to which this part reaches, for the next `after`
+    last_seq: int  # the seq of the last line of the log
 
 
-class PageDocumentParams(Params, frozen=True):
-    """Return the document in which an editor's webview shows the rows of `session/page`.
+class ViewDocumentParams(Params, frozen=True):
+    """Return the document in which an editor's webview shows the rows of `view/page`.
 
     The document fits the rows of the same daemon, whatever the version of the editor's extension. The client requests
     it again after it connects to another daemon. Its content security policy runs only scripts that carry `nonce`, and
@@ -95,7 +95,25 @@ class PageDocumentParams(Params, frozen=True):
     nonce: Annotated[str, Meta(pattern=r"^[A-Za-z0-9+/_-]{16,128}={0,2}$")]  # of the webview's policy
 
 
-class PageDocumentResult(Wire, frozen=True):
-    """The document. [`page/document`](#pagedocument) describes the messages between it and its host."""
+class ViewDocumentResult(Wire, frozen=True):
+    """The document. [`view/document`](#viewdocument) describes the messages between it and its host."""
 
     html: str
+
+
+class ViewEntryParams(Params, frozen=True):
+    """Read one entry as a Markdown document for display in an editor.
+
+    All message text is in fences that it cannot close. Cut texts are complete.
+    """
+
+    session_id: SessionId  # the full id of the session
+    entry_id: EntryId  # the id of the entry
+
+
+class ViewEntryResult(Wire, frozen=True):
+    """The document. `uri` names it: `sessiond://session/<session id>/entry/<entry id>.md`, ids percent-encoded."""
+
+    uri: str
+    language_id: str  # always "markdown"
+    text: str

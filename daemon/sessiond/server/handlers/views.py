@@ -1,7 +1,9 @@
-"""Handlers of documents that editors show: one entry as Markdown."""
+"""Handlers of views for people: a session as a page in parts, the document around it, and one entry as Markdown."""
+
+import asyncio
 
 from sessiond.hub.errors import EntryTooLarge
-from sessiond.hub.session import blob_resolution
+from sessiond.hub.session import blob_resolution, pages
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.log_reader import ReadableSession
 from sessiond.protocol import types as t
@@ -13,7 +15,15 @@ from sessiond.session.tree.tree import NONE
 MAX_CHILDREN = 100
 
 
-async def entry(_client: Client, live: LiveSession, params: t.EntryDocumentParams) -> t.EntryDocumentResult:
+async def page(_client: Client, live: LiveSession, params: t.ViewPageParams) -> t.ViewPageResult:
+    return await pages.part(live, params.after, params.limit)
+
+
+async def document(_client: Client, params: t.ViewDocumentParams) -> t.ViewDocumentResult:
+    return t.ViewDocumentResult(html=await asyncio.to_thread(pages.document, params.nonce))
+
+
+async def entry(_client: Client, live: LiveSession, params: t.ViewEntryParams) -> t.ViewEntryResult:
     row = live.row(params.entry_id)
     body = live.read(row)
     try:
@@ -24,7 +34,7 @@ async def entry(_client: Client, live: LiveSession, params: t.EntryDocumentParam
     except EntryTooLarge:
         pass  # the document marks what was cut
     around = await surroundings(live, live.session_id, row)
-    return t.EntryDocumentResult(
+    return t.ViewEntryResult(
         uri=entry_uri(live.session_id, params.entry_id), language_id=LANGUAGE,
         text=entry_document(body, around),
     )  # fmt: skip
