@@ -38,7 +38,7 @@ class ViewMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `cursorExpired`, or one that
                 every request may have.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.ViewPageParams(
             session_id=session_id,
@@ -70,7 +70,7 @@ class ViewMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one that
                 every request may have.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.ViewEntryParams(
             session_id=session_id,
