@@ -66,7 +66,9 @@ async def main(folder: str | None) -> None:
         for number in range(1, 7):
             await ask(session, model, f"Question {number}.")
         stats = await daemon.stats(session.id)
-        print(f"Compacted {stats.path.compactions} times; nothing is lost: sessiond tree {session.id[:8]}")
+        print(
+            f"Compacted {stats.path_stats.compaction_count} times; nothing is lost: sessiond tree {session.id[:8]}"
+        )
 
 
 asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else None))

@@ -304,11 +304,11 @@ def _labeled(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _counted(result: dict[str, Any]) -> tuple[int, int]:
-    return _messages(result["path"]), _messages(result["tree"])
+    return _messages(result["pathStats"]), _messages(result["treeStats"])
 
 
 def _messages(stats: dict[str, Any]) -> int:
-    return sum(stats["messages"].values())
+    return sum(stats["messageCounts"].values())
 
 
 def _described(result: dict[str, Any]) -> tuple[int, Any, list[str], int]:

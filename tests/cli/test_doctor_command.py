@@ -81,7 +81,7 @@ def test_an_id_or_a_file_or_a_folder_may_be_named(shell: Shell) -> None:
     path = a_session(shell)
     session = shell("show", "--json").json["session"]["sessionId"]
     for word in (session, str(path), str(path.parent)):
-        assert shell("doctor", word, "--json").json["examined"]["sessions"] == 1
+        assert shell("doctor", word, "--json").json["examined"]["sessionCount"] == 1
     assert shell.run("doctor", "/nowhere/at-all.jsonl").code == 2
 
 
@@ -111,8 +111,8 @@ def test_a_configuration_in_the_wrong_place_is_pointed_out(shell: Shell) -> None
     misplaced.parent.mkdir(parents=True, exist_ok=True)
     misplaced.write_text("[listen]\n", encoding="utf-8")
     found = of(shell.run("doctor", "--json"), "misplacedConfig")
-    assert found["where"]["path"] == str(misplaced)
-    assert shell.where.config_file in found["what"]
+    assert found["location"]["path"] == str(misplaced)
+    assert shell.where.config_file in found["message"]
 
 
 def test_a_socket_that_was_removed_comes_back(shell: Shell) -> None:

@@ -41,7 +41,7 @@ def test_a_file_is_imported_once_and_its_session_can_be_read(shell: Shell, tmp_p
     [session] = ran.lines
     assert session == "11111111-2222-4333-8444-555555555555"
     assert "1 created" in ran.err
-    assert "kept as it is: 1 mystery" in ran.err
+    assert "preserved lines: 1 mystery" in ran.err
     assert "Hello" in shell("context", session).out
     again = shell("import", source(tmp_path))
     assert again.lines == []

@@ -55,7 +55,7 @@ def test_every_command_takes_every_name(shell: Shell, name: str) -> None:
     assert shell("show", "atlas-one", "--entry", name, "--json").json["entries"][0]["id"] == said
     assert shell("tree", "atlas-one", "--root", name, "--json").json["nodes"][0]["id"] == said
     assert shell("context", "atlas-one", "--leaf", name, "--json").json["entryIds"][-1] == said
-    assert shell("stats", "atlas-one", "--leaf", name, "--json").json["path"]["entries"] == 2
+    assert shell("stats", "atlas-one", "--leaf", name, "--json").json["pathStats"]["entryCount"] == 2
     assert shell("state", "atlas-one", "--leaf", name, "--json").json["state"]
     assert said in shell("export", "atlas-one", "--leaf", name).out
     assert shell("branch", "atlas-one", name, "--dry-run", "--json").json["entriesToSummarize"] == [

@@ -132,14 +132,14 @@ async def test_a_working_state_counts_each_change_once(daemon: Daemon, tmp_path:
     state = (await daemon.state(session)).state
     assert (state.tokens_used, state.tags) == (10, ["x"])
     assert [it.decision for it in begun.state.key_decisions] == ["d", "e"]
-    assert (await daemon.stats(session)).tree.messages == {"user": 2, "assistant": 2}
+    assert (await daemon.stats(session)).tree_stats.message_counts == {"user": 2, "assistant": 2}
 
 
 async def test_sessions_are_found_go_out_and_come_in(daemon: Daemon, tmp_path: Path) -> None:
     session, _ = await talked(daemon, tmp_path)
     assert (await daemon.search("because", session_id=session)).hits[0].session_id == session
     out = tmp_path / "out.jsonl"
-    assert (await daemon.export_session(session, "go", path=str(out))).entries == 4
+    assert (await daemon.export_session(session, "go", path=str(out))).entry_count == 4
     came = await daemon.import_sessions([str(out)], format="go", cwd=str(tmp_path))
     assert came.sessions[0].status == "created"
 

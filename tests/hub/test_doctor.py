@@ -108,7 +108,7 @@ async def test_a_torn_tail_is_put_aside_and_named(home: Path, tail: bytes) -> No
     assert kinds(found) == {"tornTail"}
     [fix] = _of(fixed, "tornTail")
     assert fix["fixed"] is True
-    assert Path(fix["kept"]).read_bytes() == tail
+    assert Path(fix["keptPath"]).read_bytes() == tail
 
 
 async def test_a_damaged_line_is_told_by_its_place_and_stays(home: Path) -> None:
@@ -122,7 +122,10 @@ async def test_a_damaged_line_is_told_by_its_place_and_stays(home: Path) -> None
         found = (await peer.call("server/doctor", fix=True))["findings"]
     assert {"damagedLine", "lostParent"} <= kinds(found)
     [line] = _of(found, "damagedLine")
-    assert (line["where"]["line"], line["where"]["byteOffset"]) == (before.count(b"\n") + 1, len(before))
+    assert (line["location"]["line"], line["location"]["byteOffset"]) == (
+        before.count(b"\n") + 1,
+        len(before),
+    )
     assert line["fixable"] is False
     assert path.read_bytes() == damaged
 
@@ -131,8 +134,8 @@ async def test_an_empty_log_goes_to_the_trash_and_one_that_is_not_empty_any_more
     found, fixed = await found_after(home, lambda path: path.with_name("1_empty-log.jsonl").write_bytes(b""))
     assert kinds(found) == {"emptyLog"}
     [fix] = _of(fixed, "emptyLog")
-    assert Path(fix["kept"]).parent.name == "trash"
-    assert not Path(fix["where"]["path"]).exists()
+    assert Path(fix["keptPath"]).parent.name == "trash"
+    assert not Path(fix["location"]["path"]).exists()
 
 
 async def test_rights_of_others_are_taken_away(home: Path) -> None:
@@ -165,8 +168,8 @@ async def test_what_was_kept_beside_a_session_says_what_it_holds(home: Path) -> 
     found, _ = await found_after(home, keep)
     assert kinds(found) == {"kept", "orphan"}
     [orphan] = _of(found, "orphan")
-    assert "8 bytes" in orphan["what"]
-    assert "2 whole lines" in orphan["what"]
+    assert "8 bytes" in orphan["message"]
+    assert "2 whole lines" in orphan["message"]
 
 
 async def test_an_old_temporary_file_goes_to_the_trash_and_a_young_one_stays(home: Path) -> None:
@@ -179,7 +182,7 @@ async def test_an_old_temporary_file_goes_to_the_trash_and_a_young_one_stays(hom
     found, fixed = await found_after(home, leave)
     assert [it["kind"] for it in found if it["kind"] == "leftover"] == ["leftover"]
     [fix] = _of(fixed, "leftover")
-    assert Path(fix["kept"]).read_bytes() == b"half"
+    assert Path(fix["keptPath"]).read_bytes() == b"half"
 
 
 async def test_an_old_draft_goes_to_the_trash_unless_somebody_has_it_open(home: Path) -> None:
@@ -198,7 +201,7 @@ async def test_an_old_draft_goes_to_the_trash_unless_somebody_has_it_open(home: 
         await daemon.hub.close_unless_in_use(daemon.hub.open_sessions()[0])
         [stale] = _of((await other.call("server/doctor", fix=True))["findings"], "staleDraft")
         assert stale["fixed"] is True
-        assert Path(stale["kept"]).parent.name == "trash"
+        assert Path(stale["keptPath"]).parent.name == "trash"
 
 
 async def test_a_damaged_blob_is_found_and_a_good_copy_comes_back_from_the_trash(home: Path) -> None:
@@ -220,8 +223,8 @@ async def test_a_damaged_blob_is_found_and_a_good_copy_comes_back_from_the_trash
     found, fixed = await found_after(home, damage)
     assert kinds(found) == {"damagedBlob"}
     [fix] = _of(fixed, "damagedBlob")
-    assert Path(fix["kept"]).read_bytes() == b"something else"
-    assert Path(fix["where"]["path"]).read_bytes() == data
+    assert Path(fix["keptPath"]).read_bytes() == b"something else"
+    assert Path(fix["location"]["path"]).read_bytes() == data
 
 
 async def test_a_missing_blob_without_a_copy_is_told_and_not_fixable(home: Path) -> None:
@@ -296,9 +299,9 @@ async def test_a_damaged_journal_of_commands_is_found_and_put_aside_for_a_new_on
         assert (found["severity"], found["fixable"]) == ("warning", True)
         [fix] = _of((await peer.call("server/doctor", fix=True))["findings"], "damagedCommands")
         assert fix["fixed"] is True
-        assert damaged in Path(fix["kept"]).read_bytes()
+        assert damaged in Path(fix["keptPath"]).read_bytes()
         again = (await peer.call("server/doctor", fix=True))["findings"]
-        assert [it["where"]["path"] for it in _of(again, "putAside")] == [fix["kept"]]
+        assert [it["location"]["path"] for it in _of(again, "putAside")] == [fix["keptPath"]]
         assert not _of(again, "damagedCommands")
         # The session itself says which command has made it; for others the new journal answers.
         assert await peer.call("session/create", **command) == first | {"duplicate": True}
@@ -372,15 +375,15 @@ async def test_a_log_of_the_daemon_that_tells_impossible_times_is_read_all_the_s
         lines = [f"{it},000 ERROR a: the only one of {it}\n" for it in told_at]
         (home / "state/sessiond.log").write_text("".join(lines), encoding="utf-8")
         (told,) = _of((await (await daemon.attach()).call("server/doctor"))["findings"], "errorsLogged")
-    assert told["what"].startswith("one ")
-    assert told["what"].endswith(now)
+    assert told["message"].startswith("one ")
+    assert told["message"].endswith(now)
 
 
 async def test_a_log_of_the_daemon_that_is_a_pipe_or_a_link_is_not_read(home: Path) -> None:
     async with running(home) as daemon:
         peer, log = await daemon.attach(), home / "state/sessiond.log"
         os.mkfifo(log, 0o600)
-        assert (await peer.call("server/doctor"))["examined"]["sessions"] == 0
+        assert (await peer.call("server/doctor"))["examined"]["sessionCount"] == 0
         log.unlink()
         now = datetime.now().strftime("%Y-%m-%d %H:%M:%S")  # noqa: DTZ005 - as logs have it
         (home / "diary").write_text(f"{now},000 ERROR a: mine\n", encoding="utf-8")
@@ -407,10 +410,10 @@ async def test_only_what_is_named_is_looked_at_and_fixed(home: Path, tmp_path: P
         add(b'{"torn')(await patient(daemon))
         peer = await daemon.attach()
         told = await peer.call("server/doctor", paths=[str(elsewhere)], fix=True)
-        assert told["examined"]["sessions"] == 1
+        assert told["examined"]["sessionCount"] == 1
         [fix] = told["findings"]
         assert (fix["kind"], fix["fixed"]) == ("tornTail", True)
-        assert told["sound"] is True
+        assert told["healthy"] is True
         refused = await refusal(peer.call("server/doctor", paths=["relative.jsonl"]))
         assert refused.kind == "invalidParams"
 
@@ -456,8 +459,12 @@ async def test_bytes_that_are_not_utf8_are_found_with_line_and_byte(home: Path) 
 
     found, _ = await found_after(home, damage)
     [told] = _of(found, "invalidUtf8")
-    assert (told["where"]["line"], told["where"]["byteOffset"], told["severity"]) == (4, sizes[0], "warning")
-    assert f"byte {sizes[0] + line.index(b'caf') + 3} " in told["what"]
+    assert (told["location"]["line"], told["location"]["byteOffset"], told["severity"]) == (
+        4,
+        sizes[0],
+        "warning",
+    )
+    assert f"byte {sizes[0] + line.index(b'caf') + 3} " in told["message"]
 
 
 async def test_a_file_that_cannot_be_examined_is_named_and_the_others_are_examined(
@@ -477,5 +484,5 @@ async def test_a_file_that_cannot_be_examined_is_named_and_the_others_are_examin
     monkeypatch.setattr(doctor_logs, "_settled", failing)
     async with running(home) as daemon:
         found = (await (await daemon.attach()).call("server/doctor"))["findings"]
-    assert [it["where"]["path"] for it in _of(found, "unreadable")] == [str(path)]
-    assert [it["where"]["path"] for it in _of(found, "damagedLine")] == [str(other)]
+    assert [it["location"]["path"] for it in _of(found, "unreadable")] == [str(path)]
+    assert [it["location"]["path"] for it in _of(found, "damagedLine")] == [str(other)]

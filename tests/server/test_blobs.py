@@ -512,7 +512,7 @@ async def test_an_image_that_nobody_has_keeps_its_reference_and_is_named(tmp_pat
             assert forked["missingBlobs"] == [HASH]
         assert REFERENCE in Path(forked["session"]["path"]).read_text(encoding="utf-8")
         (made,) = (await peer.call("session/import", path=str(file)))["sessions"]
-        assert [REFERENCE in it["reason"] for it in made["problems"]] == [True]
+        assert [REFERENCE in it["message"] for it in made["problems"]] == [True]
 
 
 async def test_a_fork_puts_images_into_its_lines_and_leaves_cut_texts_cut(tmp_path: Path) -> None:

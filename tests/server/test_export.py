@@ -71,7 +71,7 @@ async def test_the_working_state_goes_out_as_nova_has_it_and_comes_back(memory: 
     assert (state["current_plan"], state["tokens_used"], state["turn_count"]) == ("P", 30, 2)
     assert state["latest_artifacts"] == {"n": "/x"}
     assert [it["decision"] for it in state["key_decisions"]] == ["d"]
-    assert {it["what"]: it["count"] for it in result["lost"]} == {"message entry": 1}
+    assert {it["name"]: it["count"] for it in result["lost"]} == {"message entry": 1}
     source = memory.home / "state.json"
     source.write_text(json.dumps({**state, "session_id": "another-one"}), encoding="utf-8")
     back = (await peer.call("session/import", path=str(source), cwd=cwd))["sessions"][0]
@@ -197,13 +197,13 @@ async def test_pictures_lie_beside_the_transcript_that_links_to_them(
     await peer.append(session, {"type": "message", "message": {"role": "user", "content": [image, image]}})
     params = {"sessionId": session, "format": "markdown", "path": str(out / "how it was.md")}
     result = await peer.call("session/export", **params)
-    (picture,) = result["pictures"]
+    (picture,) = result["picturePaths"]
     assert Path(picture).read_bytes() == b"a picture"
     link = f"how%20it%20was.pictures/{Path(picture).name}"
     assert f"![A picture]({link})" in Path(result["path"]).read_text(encoding="utf-8")
     assert (await refusal(peer.call("session/export", **params))).kind == "invalidParams"
     again = await peer.call("session/export", **params, overwrite=True)
-    assert again["pictures"] == result["pictures"]
+    assert again["picturePaths"] == result["picturePaths"]
     assert sorted(it.name for it in out.iterdir()) == ["how it was.md", "how it was.pictures"]
 
 

@@ -115,7 +115,7 @@ async def test_an_import_of_a_format_without_an_importer_names_the_program(
     path = placed(tmp_path, name)
     peer = await memory.attach()
     [skipped] = (await peer.call("session/import", path=str(path)))["skipped"]
-    assert "cannot import session files of" in skipped["reason"]
+    assert "cannot import session files of" in skipped["message"]
 
 
 def test_commands_refuse_the_files_and_doctor_names_the_command_that_imports_them(tmp_path: Path) -> None:
@@ -139,14 +139,14 @@ def test_commands_refuse_the_files_and_doctor_names_the_command_that_imports_the
             found = [
                 it
                 for it in shell.run(*words).json["findings"]
-                if str(it["where"]["path"]).startswith(str(root))
+                if str(it["location"]["path"]).startswith(str(root))
             ]
-            assert {(Path(it["where"]["path"]).name, it["kind"]) for it in found} == {
+            assert {(Path(it["location"]["path"]).name, it["kind"]) for it in found} == {
                 (name, "foreignDialect" if name in IMPORTABLE else "unsupportedDialect") for name in FOREIGN
             }
             for it in found:
                 if it["kind"] == "foreignDialect":
-                    assert f"sessiond import {it['where']['path']}" in it["advice"]
+                    assert f"sessiond import {it['location']['path']}" in it["advice"]
     assert state(root) == before
 
 

@@ -60,7 +60,7 @@ async def test_a_file_becomes_a_session_of_its_own_id_and_the_source_is_only_rea
     try:
         assert session["status"] == "created"
         assert session["format"] == "claude-code"
-        assert session["understood"] == {"user": 1, "assistant": 1, "tag": 1}
+        assert session["convertedLines"] == {"user": 1, "assistant": 1, "tag": 1}
         info = (await peer.call("session/info", sessionId=session["sessionId"]))["session"]
         assert info["sessionId"] == "11111111-2222-4333-8444-555555555555"
         assert info["cwd"] == "/work/claude"
@@ -83,11 +83,11 @@ async def test_a_second_import_adds_nothing_and_a_grown_file_what_is_new(
     first = await imported(peer, source)
     everything = memory.everything()
     again = await imported(peer, source)
-    assert (again["status"], again["added"]) == ("unchanged", 0)
+    assert (again["status"], again["addedCount"]) == ("unchanged", 0)
     assert memory.everything() == everything
     write(source, turn(0), turn(1), {"type": "mystery", "sessionId": "x"}, turn(2), turn(3))
     grown = await imported(peer, source)
-    assert (grown["status"], grown["added"], grown["sessionId"]) == ("grown", 3, first["sessionId"])
+    assert (grown["status"], grown["addedCount"], grown["sessionId"]) == ("grown", 3, first["sessionId"])
     info = (await peer.call("session/info", sessionId=first["sessionId"]))["session"]
     assert info["leafId"] == "turn-3"
     found = {it["id"]: it["parentId"] for it in await entries_of(peer, first["sessionId"])}
@@ -101,7 +101,7 @@ async def test_where_people_went_on_here_the_leaf_stays_with_them(memory: Runnin
     session_id = (await imported(peer, source))["sessionId"]
     [here] = (await peer.append(session_id, user("and here I go on")))["entries"]
     write(source, turn(0), turn(1), turn(2), turn(3))
-    assert (await imported(peer, source))["added"] == 2
+    assert (await imported(peer, source))["addedCount"] == 2
     info = (await peer.call("session/info", sessionId=session_id))["session"]
     assert info["leafId"] == here["id"]
     path = await peer.call("session/path", sessionId=session_id, leafId="turn-3")
@@ -111,12 +111,12 @@ async def test_where_people_went_on_here_the_leaf_stays_with_them(memory: Runnin
 async def test_a_session_that_nobody_answered_is_a_draft(memory: Running, tmp_path: Path) -> None:
     peer = await memory.attach()
     session = await imported(peer, write(tmp_path / "session.jsonl", turn(0)))
-    assert session["draft"] is True
+    assert session["isDraft"] is True
     assert memory.files() == []
     [draft] = memory.files("drafts")
     assert lines_of(draft)[0]["id"] == session["sessionId"]
     write(tmp_path / "session.jsonl", turn(0), turn(1))
-    assert (await imported(peer, tmp_path / "session.jsonl"))["draft"] is False
+    assert (await imported(peer, tmp_path / "session.jsonl"))["isDraft"] is False
     assert [len(memory.files()), len(memory.files("drafts"))] == [1, 0]
 
 
@@ -136,7 +136,7 @@ async def test_one_bad_file_stops_no_other_and_is_named_with_its_reason(
     peer = await memory.attach()
     result = await peer.call("session/import", path=str(folder))
     assert [it["path"] for it in result["sessions"]] == [str(folder / "a" / "one.jsonl")]
-    skipped = {Path(it["path"]).name: it["reason"] for it in result["skipped"]}
+    skipped = {Path(it["path"]).name: it["message"] for it in result["skipped"]}
     assert set(skipped) == {"nothing.jsonl", "c.jsonl", "d.jsonl.zst", "f.jsonl"}
     assert result["skippedCount"] == 4
 

@@ -68,7 +68,7 @@ async def test_it_grows_with_its_file(tmp_path: Path, every_file_is_large: list[
         for count in (4, 4, len(lines)):
             source = write(tmp_path / "session.jsonl", lines[:count])
             [session] = (await imported(peer, source))["sessions"]
-            statuses.append((session["status"], session["added"] > 0))
+            statuses.append((session["status"], session["addedCount"] > 0))
     assert statuses == [("created", True), ("unchanged", False), ("grown", True)]
 
 

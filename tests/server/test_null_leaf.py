@@ -20,7 +20,10 @@ async def said(daemon: Running, cwd: str) -> tuple[Peer, str]:
         ("session/path", {}, lambda it: it["seqs"] == [1, 2], lambda it: it["seqs"] == []),
         ("session/context", {}, lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None),
         ("session/context", {}, lambda it: len(it["messages"]) == 2, lambda it: it["messages"] == []),
-        ("session/stats", {}, lambda it: it["path"]["entries"] == 2, lambda it: it["path"]["entries"] == 0),
+        (
+            "session/stats", {},
+            lambda it: it["pathStats"]["entryCount"] == 2, lambda it: it["pathStats"]["entryCount"] == 0,
+        ),
         ("session/stats", {}, lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None),
         ("state/get", {}, lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None),
         (

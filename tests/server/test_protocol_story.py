@@ -25,7 +25,7 @@ VARYING = {
     "rssBytes", "freeBytes", "sinceAt", "modifiedAt", "trashedAt", "pid", "epoch", "home", "socket", "version",
     "trashed", "parentSession",
     "queuedBytes", "heldBytes", "inFlightCount", "descriptorCount", "taskCount",
-    "advice", "sessionBytes", "lastPrunedAt", "firstAt", "lastAt", "prompt",
+    "advice", "sessionBytes", "lastPrunedAt", "firstEntryAt", "lastEntryAt", "prompt",
     "html",
 }  # fmt: skip
 """Fields that differ from day to day and from machine to machine; they must have the same type."""

@@ -100,7 +100,7 @@ async def test_an_import_of_a_file_of_ours_has_its_lines_without_the_commands(
     copy.write_bytes(path.read_bytes())
     [told] = (await peer.call("session/import", path=str(copy)))["sessions"]
     imported = Path((await peer.call("session/info", sessionId=told["sessionId"]))["session"]["path"])
-    assert (told["status"], told["problems"], told["kept"]) == ("created", [], {})
+    assert (told["status"], told["problems"], told["preservedLines"]) == ("created", [], {})
     assert FIELD.encode() not in imported.read_bytes()
     known = {it["id"]: without_field(it) for it in lines_of(path)[1:]}
     there = [it for it in lines_of(imported)[1:] if it["id"] in known]

@@ -15,7 +15,7 @@ async def test_an_imported_state_is_listed(memory: Running, tmp_path: Path) -> N
     peer = await memory.attach()
     for status in ("created", "unchanged"):
         [session] = (await peer.call("session/import", path=str(file), cwd="/work"))["sessions"]
-        assert (session["status"], session["draft"]) == (status, False)
+        assert (session["status"], session["isDraft"]) == (status, False)
     [listed] = (await peer.call("session/list", all=True))["sessions"]
     assert (listed["sessionId"], listed["draft"]) == (session["sessionId"], False)
     fork = (await peer.call("session/fork", sessionId=session["sessionId"]))["session"]

@@ -13,8 +13,8 @@ USAGE = {
     "cost": {"input": 0.1, "output": 0.2, "cacheRead": 0, "cacheWrite": 0, "total": 0.3},
 }  # fmt: skip
 NOTHING: dict[str, Any] = {
-    "entries": 0, "messages": {}, "toolCalls": 0, "toolErrors": 0, "tools": {}, "compactions": 0,
-    "branchSummaries": 0, "models": [], "firstAt": None, "lastAt": None,
+    "entryCount": 0, "messageCounts": {}, "toolCallCount": 0, "toolErrorCount": 0, "toolCallCounts": {},
+    "compactionCount": 0, "branchSummaryCount": 0, "models": [], "firstEntryAt": None, "lastEntryAt": None,
     "tokens": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0},
     "cost": {"input": 0.0, "output": 0.0, "cacheRead": 0.0, "cacheWrite": 0.0, "total": 0.0},
 }  # fmt: skip
@@ -35,7 +35,7 @@ async def stats(peer: Peer, session_id: str, **params: Any) -> dict[str, Any]:
 async def test_a_new_session_is_made_of_nothing(daemon: Running, cwd: str) -> None:
     peer, session = await started(daemon, cwd)
     assert await stats(peer, session) == {
-        "path": NOTHING, "tree": NOTHING, "leafId": None,
+        "pathStats": NOTHING, "treeStats": NOTHING, "leafId": None,
         "context": {"tokens": 0, "estimated": True, "contextWindow": 200_000},
     }  # fmt: skip
 
@@ -49,14 +49,18 @@ async def test_the_path_is_a_part_of_the_tree(daemon: Running, cwd: str) -> None
 
     found = await stats(peer, session)
 
-    assert (found["path"]["entries"], found["tree"]["entries"]) == (2, 7)
-    assert found["path"]["messages"] == {"user": 1, "assistant": 1}
-    assert found["tree"]["messages"] == {"user": 3, "assistant": 3}
-    assert (found["path"]["tokens"]["total"], found["tree"]["tokens"]["total"]) == (130, 390)
-    assert (found["path"]["cost"]["total"], found["tree"]["cost"]["total"]) == (0.3, 0.9)
+    assert (found["pathStats"]["entryCount"], found["treeStats"]["entryCount"]) == (2, 7)
+    assert found["pathStats"]["messageCounts"] == {"user": 1, "assistant": 1}
+    assert found["treeStats"]["messageCounts"] == {"user": 3, "assistant": 3}
+    assert (found["pathStats"]["tokens"]["total"], found["treeStats"]["tokens"]["total"]) == (130, 390)
+    assert (found["pathStats"]["cost"]["total"], found["treeStats"]["cost"]["total"]) == (0.3, 0.9)
     assert found["leafId"] == last["leafId"]
     other = await stats(peer, session, leafId=first)
-    assert (other["path"]["entries"], other["tree"], other["leafId"]) == (4, found["tree"], first)
+    assert (other["pathStats"]["entryCount"], other["treeStats"], other["leafId"]) == (
+        4,
+        found["treeStats"],
+        first,
+    )
 
 
 async def test_statistics_grow_with_the_session(daemon: Running, cwd: str) -> None:
@@ -64,10 +68,13 @@ async def test_statistics_grow_with_the_session(daemon: Running, cwd: str) -> No
     for number in range(1, 6):
         await peer.append(session, user("q"), answer("a"))
         found = await stats(peer, session)
-        assert found["path"] == found["tree"]
-        assert (found["tree"]["entries"], found["tree"]["tokens"]["input"]) == (2 * number, 100 * number)
-    assert [it["model"] for it in found["tree"]["models"]] == ["anthropic/claude-test-1"]
-    assert found["tree"]["models"][0]["messages"] == 5
+        assert found["pathStats"] == found["treeStats"]
+        assert (found["treeStats"]["entryCount"], found["treeStats"]["tokens"]["input"]) == (
+            2 * number,
+            100 * number,
+        )
+    assert [it["model"] for it in found["treeStats"]["models"]] == ["anthropic/claude-test-1"]
+    assert found["treeStats"]["models"][0]["messageCount"] == 5
 
 
 async def test_the_costliest_model_comes_first(memory: Running) -> None:
@@ -77,7 +84,7 @@ async def test_the_costliest_model_comes_first(memory: Running) -> None:
     for draft, (model, usage) in zip(drafts, (("cheap", USAGE), ("dear", dear), ("free", {})), strict=True):
         draft["message"] |= {"model": model, "usage": usage}
     await peer.append(session, *drafts)
-    models = (await stats(peer, session))["tree"]["models"]
+    models = (await stats(peer, session))["treeStats"]["models"]
     assert [it["model"] for it in models] == ["anthropic/dear", "anthropic/cheap", "anthropic/free"]
 
 
@@ -110,12 +117,12 @@ async def test_a_file_of_another_program_is_read_and_gone_on_with(tmp_path: Path
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         session = (await peer.call("session/open", path=str(file)))["session"]["sessionId"]
-        assert (await stats(peer, session))["tree"]["tokens"]["input"] == 100
+        assert (await stats(peer, session))["treeStats"]["tokens"]["input"] == 100
         await peer.append(session, answer("b"))
         found = await stats(peer, session)
-    assert (found["path"]["tokens"]["input"], found["tree"]["tokens"]["input"]) == (100, 200)
-    assert (found["path"]["entries"], found["tree"]["entries"]) == (3, 4)
-    assert found["tree"]["firstAt"] == logs.time_of(1)
+    assert (found["pathStats"]["tokens"]["input"], found["treeStats"]["tokens"]["input"]) == (100, 200)
+    assert (found["pathStats"]["entryCount"], found["treeStats"]["entryCount"]) == (3, 4)
+    assert found["treeStats"]["firstEntryAt"] == logs.time_of(1)
 
 
 async def test_an_old_session_is_tallied_before_and_after_it_was_migrated(tmp_path: Path) -> None:
@@ -131,11 +138,11 @@ async def test_an_old_session_is_tallied_before_and_after_it_was_migrated(tmp_pa
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         session = (await peer.call("session/open", path=str(file)))["session"]["sessionId"]
-        assert (await stats(peer, session))["tree"]["messages"] == {"user": 1, "assistant": 1}
+        assert (await stats(peer, session))["treeStats"]["messageCounts"] == {"user": 1, "assistant": 1}
         await peer.append(session, answer("b"))
         found = await stats(peer, session)
-    assert found["path"] == found["tree"]
-    assert found["tree"]["messages"] == {"user": 1, "assistant": 2}
+    assert found["pathStats"] == found["treeStats"]
+    assert found["treeStats"]["messageCounts"] == {"user": 1, "assistant": 2}
 
 
 async def test_ids_that_stand_twice_are_counted_once_however_often_one_asks(tmp_path: Path) -> None:
@@ -147,7 +154,7 @@ async def test_ids_that_stand_twice_are_counted_once_however_often_one_asks(tmp_
         session = (await peer.call("session/open", path=str(file)))["session"]["sessionId"]
         found = [await stats(peer, session) for _ in range(2)]
     assert found[0] == found[1]
-    assert (found[0]["tree"]["entries"], found[0]["path"]["tokens"]["input"]) == (2, 100)
+    assert (found[0]["treeStats"]["entryCount"], found[0]["pathStats"]["tokens"]["input"]) == (2, 100)
 
 
 async def test_a_long_session_is_tallied_while_others_are_answered(tmp_path: Path) -> None:
@@ -164,5 +171,5 @@ async def test_a_long_session_is_tallied_while_others_are_answered(tmp_path: Pat
             answered += 1
         found = await asked
     assert found[0] == found[1] == found[2]
-    assert (found[0]["tree"]["tokens"]["input"], found[0]["path"]["entries"]) == (1_000_000, 3)
+    assert (found[0]["treeStats"]["tokens"]["input"], found[0]["pathStats"]["entryCount"]) == (1_000_000, 3)
     assert answered > 3

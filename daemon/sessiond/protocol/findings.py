@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sessiond.protocol.enums import FindingSeverity
-from sessiond.protocol.types.doctor import Finding, Place
+from sessiond.protocol.types.doctor import Finding, FindingLocation
 from sessiond.session.tree.problems import PROBLEMS, ProblemKind
 
 
@@ -349,7 +349,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 def finding(
     kind: str,
-    what: str,
+    message: str,
     path: str | None = None,
     *,
     severity: FindingSeverity | None = None,
@@ -364,7 +364,7 @@ def finding(
 
     Args:
         kind: A key of `KINDS`.
-        what: A sentence about this finding.
+        message: A sentence about this finding.
         path: The file or folder of the finding.
         severity: Default: that of the kind.
         session_id: The session of the finding.
@@ -379,8 +379,10 @@ def finding(
     return Finding(
         kind=kind,
         severity=severity or known.severity,
-        what=_as_text(what),
-        where=Place(path=shown, session_id=session_id, line=line, byte_offset=byte_offset, blob=blob),
+        message=_as_text(message),
+        location=FindingLocation(
+            path=shown, session_id=session_id, line=line, byte_offset=byte_offset, blob=blob
+        ),
         advice=advice or known.advice.format(path="" if shown is None else shlex.quote(shown), line=line),
         fixable=bool(known.fixes) if fixable is None else fixable,
     )

@@ -431,9 +431,13 @@ export interface StatsParams {
 
 /** Statistics of the path and of the whole tree, and the context at the end of the path. */
 export interface StatsResult {
-  path: Stats;
-  tree: Stats;
+  /** Statistics of the path. */
+  pathStats: Stats;
+  /** Statistics of the whole tree. */
+  treeStats: Stats;
+  /** The size of the context at the end of the path. */
   context: ContextUse;
+  /** The end of the path; null before the first entry. */
   leafId: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -441,34 +445,45 @@ export interface StatsResult {
 
 /** Statistics of a set of entries. */
 export interface Stats {
-  entries: number;
-  /** Role -> number of messages. */
-  messages: Record<string, number>;
-  toolCalls: number;
-  /** Tool results that are marked as errors. */
-  toolErrors: number;
-  /** Tool -> number of calls. */
-  tools: Record<string, number>;
-  compactions: number;
-  branchSummaries: number;
+  /** The number of entries. */
+  entryCount: number;
+  /** The number of messages by role. */
+  messageCounts: Record<string, number>;
+  /** The number of tool calls. */
+  toolCallCount: number;
+  /** The number of tool results that are marked as errors. */
+  toolErrorCount: number;
+  /** The number of calls by tool. */
+  toolCallCounts: Record<string, number>;
+  /** The number of compactions. */
+  compactionCount: number;
+  /** The number of branch summaries. */
+  branchSummaryCount: number;
+  /** The tokens of all models. */
   tokens: TokenTotals;
+  /** The cost of all models. */
   cost: CostTotals;
-  /** Ordered by cost, highest first. */
+  /** The share of each model, highest cost first. */
   models: ModelStats[];
-  /** Timestamp of the first entry. */
-  firstAt: string | null;
-  /** Timestamp of the last entry. */
-  lastAt: string | null;
+  /** The timestamp of the first entry. */
+  firstEntryAt: string | null;
+  /** The timestamp of the last entry. */
+  lastEntryAt: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
 /** Tokens as counted by the providers. */
 export interface TokenTotals {
+  /** Tokens of prompts that were not cached. */
   input: number;
+  /** Tokens of answers. */
   output: number;
+  /** Tokens of prompts that were read from a cache. */
   cacheRead: number;
+  /** Tokens of prompts that were written to a cache. */
   cacheWrite: number;
+  /** The total that the provider counted, or else the sum of the others. */
   total: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -476,10 +491,15 @@ export interface TokenTotals {
 
 /** Cost in the currency of the agent that recorded it. pi and oh-my-pi record US dollars. */
 export interface CostTotals {
+  /** Cost of prompts that were not cached. */
   input: number;
+  /** Cost of answers. */
   output: number;
+  /** Cost of reading from a cache. */
   cacheRead: number;
+  /** Cost of writing to a cache. */
   cacheWrite: number;
+  /** The total that was recorded, or else the sum of the others. */
   total: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -489,9 +509,11 @@ export interface CostTotals {
 export interface ModelStats {
   /** "provider/model"; null for tools and summaries that name no model. */
   model: string | null;
-  /** Answers of this model. */
-  messages: number;
+  /** The number of answers of this model. */
+  messageCount: number;
+  /** The tokens of this model. */
   tokens: TokenTotals;
+  /** The cost of this model. */
   cost: CostTotals;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -499,11 +521,11 @@ export interface ModelStats {
 
 /** The size of the context. */
 export interface ContextUse {
-  /** Tokens of the context. */
+  /** The tokens of the context. */
   tokens: number;
   /** True if no provider count is valid, as right after a compaction. */
   estimated: boolean;
-  /** Tokens. */
+  /** The configured size of the model's context window, in tokens. */
   contextWindow: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -525,24 +547,31 @@ export interface CompareParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** Both sides, and their common ancestor. `ancestorId` is null if the paths have different roots. */
+/** Both sides, and their common ancestor. */
 export interface CompareResult {
+  /** The last entry that both paths have; null if they have different roots. */
   ancestorId: string | null;
-  left: Branch;
-  right: Branch;
+  /** The path to `leftId`. */
+  left: ComparedSide;
+  /** The path to `rightId`. */
+  right: ComparedSide;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** One side of a comparison, from below the common ancestor on. */
-export interface Branch {
+/** One side of a comparison: the entries from below the common ancestor on. */
+export interface ComparedSide {
+  /** The end of the path; null before the first entry. */
   leafId: string | null;
-  /** In path order. */
+  /** The entries, in path order. */
   entryIds: string[];
-  /** Estimated tokens that it adds to a context. */
+  /** The estimated tokens that the side adds to a context. */
   tokens: number;
+  /** The files that its tool calls read. */
   readFiles: string[];
+  /** The files that its tool calls changed. */
   modifiedFiles: string[];
+  /** Statistics of the entries. */
   stats: Stats;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1107,7 +1136,7 @@ export interface ForkParams {
  * Import session files of other programs: files, or folders with everything below them.
  *
  * The source is only read. A repeated import of a file adds the lines that are new since, or nothing. Every line that
- * was not understood is stored in the session as it is. A file that cannot be read does not stop the others. A
+ * was not converted is stored in the session unchanged. A file that cannot be read does not stop the others. A
  * cancellation takes effect between two files: imported sessions stay, and the next import continues there. With
  * `workDoneToken`, the client receives progress.
  */
@@ -1128,52 +1157,62 @@ export interface ImportParams {
 
 /** The outcome for all files. At most 1,000 skipped files are listed. */
 export interface ImportResult {
+  /** The imported files. */
   sessions: ImportedSession[];
+  /** The files that were not imported. */
   skipped: SkippedFile[];
+  /** The number of all skipped files. */
   skippedCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/**
- * The outcome for one file.
- *
- * `understood` counts its lines by the entries they became. `kept` counts, by kind, the lines that are stored as they
- * are.
- */
+/** The outcome for one file. */
 export interface ImportedSession {
+  /** The absolute path of the file. */
   path: string;
+  /** The format of the file. */
   format: Dialect | (string & {});
+  /** The session that has its content. */
   sessionId: string;
+  /** What the import did. */
   status: ImportStatus | (string & {});
+  /** The title of the session. */
   title: string | null;
   /** True if it has no answer: it is not listed by default. */
-  draft: boolean;
-  /** Number of entries. */
-  added: number;
-  understood: Record<string, number>;
-  kept: Record<string, number>;
-  /** Lines at the end of a growing file, left for the next import. */
-  heldBack: number;
-  /** At most 20. */
+  isDraft: boolean;
+  /** The number of entries that were added. */
+  addedCount: number;
+  /** The number of converted lines, by the type of the entry that a line became. */
+  convertedLines: Record<string, number>;
+  /** The number of lines that are stored unchanged, by their kind. */
+  preservedLines: Record<string, number>;
+  /** The number of lines at the end of a growing file that are left for the next import. */
+  heldBackCount: number;
+  /** The first 20. */
   problems: ImportProblem[];
+  /** The number of all problems. */
   problemCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** A line of a source that could not be imported as it is. Line 0 is the whole file. */
+/** A problem of a source: a line that could not be converted, or another one that concerns the whole file. */
 export interface ImportProblem {
+  /** Physical line, 1-based; 0 is the whole file. */
   line: number;
-  reason: string;
+  /** The reason, as a sentence. */
+  message: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** A file that was not imported, and the reason. */
+/** A file that was not imported. */
 export interface SkippedFile {
+  /** The absolute path of the file. */
   path: string;
-  reason: string;
+  /** The reason, as a sentence. */
+  message: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1209,21 +1248,28 @@ export interface ExportParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The output. `carried` counts entries that are included in a form that their program does not read. */
+/** The output, and what differs from the session. */
 export interface ExportResult {
+  /** The format that was written. */
   format: ExportFormat | (string & {});
-  /** Only without `path`. */
+  /** The output; null if it was written to `path`. */
   text: string | null;
+  /** The absolute path of the file that was written. */
   path: string | null;
+  /** The size of the output. */
   sizeBytes: number;
-  entries: number;
+  /** The number of exported entries. */
+  entryCount: number;
+  /** What the format cannot represent. */
   lost: Loss[];
+  /** Entries that are included in a form that the program of the format does not read. */
   carried: Loss[];
+  /** The secrets that were removed. */
   redacted: Redaction[];
   /** Hashes of missing blobs; their references are exported unchanged. */
   missingBlobs: string[];
-  /** Files to which the transcript links. */
-  pictures: string[];
+  /** The files to which the transcript links. */
+  picturePaths: string[];
   /** True if the rules for the keys of most providers are not installed, so that only common kinds are found. */
   redactionIncomplete: boolean;
   _meta?: unknown;
@@ -1232,16 +1278,21 @@ export interface ExportResult {
 
 /** A field, block or entry that the format cannot represent, and how often it occurs. */
 export interface Loss {
-  what: string;
+  /** The name of the field, block or entry. */
+  name: string;
+  /** How often it occurs. */
   count: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** Secrets of one kind that were taken out of one entry (null: of the header, or of a working state). */
+/** Secrets of one kind that were removed from one entry. */
 export interface Redaction {
+  /** The kind of the secrets. */
   kind: string;
+  /** The entry; null: the header, or a working state. */
   entryId: string | null;
+  /** The number of secrets. */
   count: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2139,13 +2190,13 @@ export interface ClientInfo {
  * Examine sessions, blobs, databases, folders and the machine, and return each problem with advice.
  *
  * With `paths`, only these session files or folders are examined. With `fix`, the server repairs what can be repaired
- * safely. It does not delete what a repair removes; `kept` names its new place. Files that are sound or cannot be
- * repaired are unchanged.
+ * safely. It does not delete what a repair removes; `keptPath` names its new place. Files without problems, and
+ * those that cannot be repaired, are unchanged.
  */
 export interface DoctorParams {
   /** Repair what can be repaired safely. Default `false`. */
   fix?: boolean;
-  /** Absolute. At most 10000 items. Default `[]`. */
+  /** Absolute paths. At most 10000 items. Default `[]`. */
   paths?: string[];
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
@@ -2153,11 +2204,14 @@ export interface DoctorParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** All findings. `sound` is true if all findings are notes or were repaired. */
+/** The findings, and the amount of data that was examined. */
 export interface DoctorResult {
+  /** The findings, in the order of the examination. */
   findings: Finding[];
+  /** The amount of data that was examined. */
   examined: Examined;
-  sound: boolean;
+  /** True if all findings are notes or were repaired. */
+  healthy: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -2166,29 +2220,35 @@ export interface DoctorResult {
 export interface Finding {
   /** See the table of findings. */
   kind: FindingKind | (string & {});
+  /** How serious it is. */
   severity: FindingSeverity | (string & {});
-  what: string;
-  where: Place;
+  /** A sentence about this finding. */
+  message: string;
+  /** The file, line or blob that it concerns. */
+  location: FindingLocation;
   /** The next action. */
   advice: string;
   /** Whether `fix` can repair it. */
   fixable: boolean;
   /** With `fix`: whether it was repaired. */
   fixed: boolean | null;
-  /** The new place of what the repair removed. */
-  kept: string | null;
+  /** The new path of what the repair removed. */
+  keptPath: string | null;
   /** The reason why the repair failed this time. */
   fixError: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** The place of a finding, as far as it has one. */
-export interface Place {
+/** The location of a finding, as far as it has one. */
+export interface FindingLocation {
+  /** The absolute path of the file or folder. */
   path: string | null;
+  /** The session. */
   sessionId: string | null;
   /** Physical line, 1-based. */
   line: number | null;
+  /** The offset of the line's first byte. */
   byteOffset: number | null;
   /** The hash of the blob. */
   blob: string | null;
@@ -2198,9 +2258,13 @@ export interface Place {
 
 /** The amount of data that was examined. */
 export interface Examined {
-  sessions: number;
+  /** The number of session files. */
+  sessionCount: number;
+  /** Their total size. */
   sessionBytes: number;
-  blobs: number;
+  /** The number of blobs. */
+  blobCount: number;
+  /** Their total size. */
   blobBytes: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2389,8 +2453,9 @@ export interface ContextFilledNote {
 
 /** `$/progress`: the progress of the request that was sent with this `workDoneToken`. */
 export interface ProgressNote {
-  /** 1 to 128 characters. */
+  /** The `workDoneToken` of the request. 1 to 128 characters. */
   token: string | number;
+  /** The step. */
   value: Progress;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2398,11 +2463,15 @@ export interface ProgressNote {
 
 /** One step: `begin` once, `report` any number of times, `end` once. */
 export interface Progress {
+  /** Which step it is. */
   kind: ProgressKind | (string & {});
-  /** With `begin`. */
+  /** With `begin`: what the request does. */
   title?: string | null;
+  /** What is done at present. */
   message?: string | null;
+  /** The share that is done, 0 to 100. */
   percentage?: number | null;
+  /** With `begin`: whether `$/cancelRequest` has an effect. */
   cancellable?: boolean | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3529,7 +3598,7 @@ export interface Requests {
    * Import session files of other programs: files, or folders with everything below them.
    *
    * The source is only read. A repeated import of a file adds the lines that are new since, or nothing. Every line that
-   * was not understood is stored in the session as it is. A file that cannot be read does not stop the others. A
+   * was not converted is stored in the session unchanged. A file that cannot be read does not stop the others. A
    * cancellation takes effect between two files: imported sessions stay, and the next import continues there. With
    * `workDoneToken`, the client receives progress.
    */
@@ -3698,8 +3767,8 @@ export interface Requests {
    * Examine sessions, blobs, databases, folders and the machine, and return each problem with advice.
    *
    * With `paths`, only these session files or folders are examined. With `fix`, the server repairs what can be repaired
-   * safely. It does not delete what a repair removes; `kept` names its new place. Files that are sound or cannot be
-   * repaired are unchanged.
+   * safely. It does not delete what a repair removes; `keptPath` names its new place. Files without problems, and
+   * those that cannot be repaired, are unchanged.
    */
   "server/doctor": { params: DoctorParams; result: DoctorResult; errors: "draining" };
   /** Stop the daemon after all data is on disk. The connections of other clients end; clients may start it again. */

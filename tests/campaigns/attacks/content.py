@@ -73,7 +73,7 @@ def files_that_are_larger_than_they_look(ground: Ground, home: Home) -> None:
             hold(opened["problems"] or name == "tiny", f"nothing is said of {name}")
             daemon.call("session/close", {"sessionId": opened["session"]["sessionId"]})
     found = home.call("server/doctor", paths=[str(folder)])
-    hold(found["sound"] is False, "the doctor finds nothing wrong with them")
+    hold(found["healthy"] is False, "the doctor finds nothing wrong with them")
     grown = home.call("server/status")["rssBytes"] - before
     hold(grown < _GROWTH, f"the daemon has grown by {grown:,} bytes")
 

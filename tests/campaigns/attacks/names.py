@@ -138,7 +138,7 @@ def links_among_sessions_and_blobs(_ground: Ground, home: Home) -> None:
         home.call("blob/collect", dryRun=False, graceSeconds=0)
         command(home, "continue", "--cwd", "/w", SESSIOND_TERMINAL="t1")
         found = home.call("server/doctor", fix=True)["findings"]
-        told = {it["where"].get("path") for it in found if it["kind"] == "symbolicLink"}
+        told = {it["location"]["path"] for it in found if it["kind"] == "symbolicLink"}
         hold(str(blobs / digest) in told, "the doctor does not tell of a link among blobs")
 
 

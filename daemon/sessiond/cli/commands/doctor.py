@@ -47,12 +47,12 @@ def doctor(given: Given) -> int:
             _call_back(around)
     told = _through_a_daemon(around, paths, fix=fix) or _here(around, paths, fix=fix)
     findings = [*msgspec.to_builtins(around.findings), *told["findings"]]
-    sound = all(it["severity"] == "note" or it.get("fixed") for it in findings)
+    healthy = all(it["severity"] == "note" or it["fixed"] for it in findings)
     if given.flag("json"):
-        print(json.dumps({**told, "findings": findings, "sound": sound}, ensure_ascii=False))
+        print(json.dumps({**told, "findings": findings, "healthy": healthy}, ensure_ascii=False))
     else:
         _show(findings, told["examined"], fix=fix)
-    return DONE if sound else REFUSED
+    return DONE if healthy else REFUSED
 
 
 def _path(word: str) -> str:
@@ -119,7 +119,7 @@ def _here(around: EnvironmentReport, paths: list[str], *, fix: bool) -> dict[str
             for it in findings
         ]
     built: dict[str, Any] = msgspec.to_builtins(
-        t.DoctorResult(findings=findings, examined=examined(scope), sound=False)
+        t.DoctorResult(findings=findings, examined=examined(scope), healthy=False)
     )
     return built
 
@@ -134,7 +134,7 @@ def _show(findings: list[dict[str, Any]], examined: dict[str, Any], *, fix: bool
                 continue
             kind = found["kind"]
             shown[kind] = shown.get(kind, 0) + 1
-            if not found.get("fixed"):
+            if not found["fixed"]:
                 counts[severity] = counts.get(severity, 0) + 1
             if shown[kind] <= _FEW:
                 _show_one(found, style, fix=fix)
@@ -142,8 +142,8 @@ def _show(findings: list[dict[str, Any]], examined: dict[str, Any], *, fix: bool
         if count > _FEW:
             print(f"and {count - _FEW:,} more of the kind {kind}: --json lists them")
     looked_at = (
-        f"{human.count(examined['sessions'], 'session')} ({human.size(examined['sessionBytes'])})"
-        f" and {human.count(examined['blobs'], 'blob')} looked at"
+        f"{human.count(examined['sessionCount'], 'session')} ({human.size(examined['sessionBytes'])})"
+        f" and {human.count(examined['blobCount'], 'blob')} looked at"
     )
     left = ", ".join(human.count(counts[it], it) for it in _SIGNS if it in counts)
     if counts.keys() <= {"note"}:
@@ -152,21 +152,21 @@ def _show(findings: list[dict[str, Any]], examined: dict[str, Any], *, fix: bool
 
 
 def _show_one(found: dict[str, Any], style: Style, *, fix: bool) -> None:
-    severity, where = found["severity"], found["where"]
-    path = where.get("path")
-    about = one_line(found["what"])
+    severity, location = found["severity"], found["location"]
+    path = location["path"]
+    about = one_line(found["message"])
     if path is None:
         print(f"{style(severity, *_SIGNS[severity])}  {about}")
     else:
-        line = f":{where['line']}" if "line" in where else ""
+        line = "" if location["line"] is None else f":{location['line']}"
         print(f"{style(severity, *_SIGNS[severity])}  {one_line(path)}{line}")
         print(f"  {about}")
-    if found.get("fixed"):
-        kept = found.get("kept")
+    if found["fixed"]:
+        kept = found["keptPath"]
         print(f"  {style('fixed', 'green')}{'' if kept is None else '; kept: ' + one_line(kept)}")
         return
     print(f"  {style(one_line(found['advice']), 'cyan')}")
-    if found.get("fixError"):
+    if found["fixError"]:
         print(f"  Not fixed: {one_line(found['fixError'])}")
     elif fix and severity != "note":
         print("  Not fixed: only you can say what is right here.")

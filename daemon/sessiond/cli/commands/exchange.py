@@ -80,7 +80,7 @@ def export(given: Given) -> int:
         sys.stdout.write("\n".join(lines(result["text"])) if sys.stdout.isatty() else result["text"])
     else:
         print(f"{human.size(result['sizeBytes'])} in {one_line(result['path'])}", file=sys.stderr)
-        if pictures := result.get("pictures"):
+        if pictures := result["picturePaths"]:
             folder = one_line(os.path.dirname(pictures[0]))  # noqa: PTH120 - see above
             print(f"{human.count(len(pictures), 'picture')} in {folder}", file=sys.stderr)
     _explain_export(result)
@@ -89,9 +89,9 @@ def export(given: Given) -> int:
 
 def _explain_export(result: dict[str, Any]) -> None:
     """Print what the export lost, changed or redacted."""
-    for heading, what in (("cannot be held there", "lost"), ("carried as custom entries", "carried")):
-        if counts := result[what]:
-            named = ", ".join(f"{it['count']} {one_line(it['what'])}" for it in counts)
+    for heading, name in (("cannot be held there", "lost"), ("carried as custom entries", "carried")):
+        if counts := result[name]:
+            named = ", ".join(f"{it['count']} {one_line(it['name'])}" for it in counts)
             print(f"{heading}: {named}", file=sys.stderr)
     if redacted := result["redacted"]:
         kinds: dict[str, int] = {}
@@ -119,9 +119,9 @@ def _say(sessions: list[dict[str, Any]], skipped: list[dict[str, Any]], skipped_
     if len(sessions) == 1:
         _explain(sessions[0])
     else:
-        _name_drafts([it for it in sessions if it["draft"] and it["status"] != "unchanged"])
+        _name_drafts([it for it in sessions if it["isDraft"] and it["status"] != "unchanged"])
     for file in skipped[:_FEW]:
-        print(f"skipped {one_line(file['path'])}: {one_line(file['reason'])}", file=sys.stderr)
+        print(f"skipped {one_line(file['path'])}: {one_line(file['message'])}", file=sys.stderr)
     if skipped_count > _FEW:
         print(f"and {skipped_count - _FEW} more: --json lists them", file=sys.stderr)
 
@@ -140,16 +140,16 @@ def _name_drafts(drafts: list[dict[str, Any]]) -> None:
 
 def _explain(session: dict[str, Any]) -> None:
     """Print a report about the lines of one file."""
-    for heading, counts in (("understood", session["understood"]), ("kept as it is", session["kept"])):
-        if counts:
+    for heading, name in (("converted lines", "convertedLines"), ("preserved lines", "preservedLines")):
+        if counts := session[name]:
             named = ", ".join(f"{count} {one_line(kind)}" for kind, count in sorted(counts.items()))
             print(f"{heading}: {named}", file=sys.stderr)
-    if session["heldBack"]:
-        held_back = human.count(session["heldBack"], "line")
+    if session["heldBackCount"]:
+        held_back = human.count(session["heldBackCount"], "line")
         print(f"{held_back} left for the next import: the file is being written", file=sys.stderr)
     for problem in session["problems"][:_FEW]:
-        print(f"line {problem['line']}: {one_line(problem['reason'])}", file=sys.stderr)
+        print(f"line {problem['line']}: {one_line(problem['message'])}", file=sys.stderr)
     if session["problemCount"] > _FEW:
         print(f"and {session['problemCount'] - _FEW} more problems: --json lists them", file=sys.stderr)
-    if session["draft"]:
+    if session["isDraft"]:
         print("Nobody has answered in it, so it is a draft: sessiond list --drafts", file=sys.stderr)

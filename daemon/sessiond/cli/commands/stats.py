@@ -43,16 +43,16 @@ def stats(given: Given) -> int:
 
 
 def _overview(found: dict[str, Any], style: Style) -> Iterator[str]:
-    path, tree = found["path"], found["tree"]
+    path, tree = found["pathStats"], found["treeStats"]
     yield _context(found["context"], style)
     yield ""
     yield from _counts(path, tree, style)
     if tree["cost"]["total"] or tree["tokens"]["total"]:
         yield ""
         yield from _models(tree, style)
-    if tree["tools"]:
+    if tree["toolCallCounts"]:
         yield ""
-        yield from _tools(tree["tools"], style)
+        yield from _tools(tree["toolCallCounts"], style)
 
 
 def _context(use: dict[str, Any], style: Style) -> str:
@@ -82,11 +82,11 @@ def _counts(path: dict[str, Any], tree: dict[str, Any], style: Style) -> Iterato
 
 def _named(stats: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the numbers that are not zero, with their names."""
-    yield "entries", f"{stats['entries']:,}"
-    for role, count in stats["messages"].items():
+    yield "entries", f"{stats['entryCount']:,}"
+    for role, count in stats["messageCounts"].items():
         yield f"messages of {one_line(role)[:20]}", f"{count:,}"
-    counts = (("toolCalls", "tool calls"), ("toolErrors", "failed tools"), ("compactions", "compactions"),
-              ("branchSummaries", "branch summaries"))  # fmt: skip
+    counts = (("toolCallCount", "tool calls"), ("toolErrorCount", "failed tools"),
+              ("compactionCount", "compactions"), ("branchSummaryCount", "branch summaries"))  # fmt: skip
     for name, said in counts:
         if stats[name]:
             yield said, f"{stats[name]:,}"
@@ -109,7 +109,7 @@ def _models(tree: dict[str, Any], style: Style) -> Iterator[str]:
             percent(share),
             *([human.money(it["cost"]["total"])] if measure == "cost" else []),
             one_line(it.get("model") or "")
-            or ("answers of no named model" if it["messages"] else "tools and summaries"),
+            or ("answers of no named model" if it["messageCount"] else "tools and summaries"),
             _spent(it),
         ]
         for it, share in zip(tree["models"], shares, strict=True)
@@ -123,7 +123,7 @@ def _models(tree: dict[str, Any], style: Style) -> Iterator[str]:
 
 def _spent(model: dict[str, Any]) -> str:
     tokens = f"{human.amount(model['tokens']['total'])} tokens"
-    return f"{tokens}, {human.count(model['messages'], 'answer')}" if model["messages"] else tokens
+    return f"{tokens}, {human.count(model['messageCount'], 'answer')}" if model["messageCount"] else tokens
 
 
 def _tools(tools: dict[str, int], style: Style) -> Iterator[str]:

@@ -26,7 +26,7 @@ class ExchangeMethods(Methods):
         """Import session files of other programs: files, or folders with everything below them.
 
         The source is only read. A repeated import of a file adds the lines that are new since, or nothing.
-        Every line that was not understood is stored in the session as it is. A file that cannot be read does
+        Every line that was not converted is stored in the session unchanged. A file that cannot be read does
         not stop the others. A cancellation takes effect between two files: imported sessions stay, and the
         next import continues there. With `progress`, the client receives progress.
 
@@ -91,7 +91,7 @@ class ExchangeMethods(Methods):
             progress: Called with each step of the work.
 
         Returns:
-            The output. `carried` counts entries that are included in a form that their program does not read.
+            The output, and what differs from the session.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,

@@ -50,18 +50,18 @@ class ProcessMethods(Methods):
         """Examine sessions, blobs, databases, folders and the machine, and return each problem with advice.
 
         With `paths`, only these session files or folders are examined. With `fix`, the server repairs what
-        can be repaired safely. It does not delete what a repair removes; `kept` names its new place. Files
-        that are sound or cannot be repaired are unchanged.
+        can be repaired safely. It does not delete what a repair removes; `kept_path` names its new place.
+        Files without problems, and those that cannot be repaired, are unchanged.
 
         Method `server/doctor`.
 
         Args:
-            paths: Absolute. At most 10000 items.
+            paths: Absolute paths. At most 10000 items.
             fix: Repair what can be repaired safely.
             progress: Called with each step of the work.
 
         Returns:
-            All findings. `sound` is true if all findings are notes or were repaired.
+            The findings, and the amount of data that was examined.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `draining`, or one that every request may

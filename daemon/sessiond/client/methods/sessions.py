@@ -384,7 +384,7 @@ class SessionMethods(Methods):
             right_id: The end of the second path; default: the leaf. 1 to 64 characters.
 
         Returns:
-            Both sides, and their common ancestor. `ancestor_id` is None if the paths have different roots.
+            Both sides, and their common ancestor.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,

@@ -31,13 +31,13 @@ def examine(scope: Scope) -> Iterator[None]:
 def examined(scope: Scope) -> t.Examined:
     """Return how much was examined."""
     return t.Examined(
-        sessions=scope.sessions,
+        session_count=scope.sessions,
         session_bytes=scope.session_bytes,
-        blobs=scope.blobs,
+        blob_count=scope.blobs,
         blob_bytes=scope.blob_bytes,
     )
 
 
-def sound(findings: list[t.Finding]) -> bool:
+def is_healthy(findings: list[t.Finding]) -> bool:
     """Return whether all findings are notes or were fixed."""
     return all(it.severity == "note" or it.fixed for it in findings)

@@ -16,7 +16,7 @@ from sessiond.config import Config
 from sessiond.hub import clock
 from sessiond.hub.doctor.blobs import digest_of, sound_copy
 from sessiond.hub.doctor.databases import INDEX_FILES, damage_of
-from sessiond.hub.doctor.examination import examine, examined, sound
+from sessiond.hub.doctor.examination import examine, examined, is_healthy
 from sessiond.hub.doctor.rights import close_to_others
 from sessiond.hub.doctor.scope import LocatedFinding, Scope
 from sessiond.hub.errors import HubError, IncompatibleParams
@@ -92,7 +92,7 @@ async def look_through(
                 findings[number] = await asyncio.shield(fixing.fixed(found))
     if not scope.only:
         findings += _refusing(hub)
-    return t.DoctorResult(findings=findings, examined=examined(scope), sound=sound(findings))
+    return t.DoctorResult(findings=findings, examined=examined(scope), healthy=is_healthy(findings))
 
 
 def _refusing(hub: RepairableHub) -> list[t.Finding]:
@@ -126,7 +126,7 @@ class _Fixing:
         except (HubError, StorageFailed, LogExists, LogNotFound, LogReplaced, OSError) as error:
             return msgspec.structs.replace(found.finding, fixed=False, fix_error=as_text(str(error)))
         return msgspec.structs.replace(
-            found.finding, fixed=True, kept=None if kept is None else as_text(kept)
+            found.finding, fixed=True, kept_path=None if kept is None else as_text(kept)
         )
 
     async def put_tail_aside(self, found: LocatedFinding) -> str | None:
@@ -152,7 +152,7 @@ class _Fixing:
         )
 
     async def bring_blob_back(self, found: LocatedFinding) -> str | None:
-        name = found.finding.where.blob or ""
+        name = found.finding.location.blob or ""
         if await asyncio.to_thread(self._is_sound, name):
             raise _NotFixed(_GONE)
         copy = await asyncio.to_thread(sound_copy, self._scope.trash, name)

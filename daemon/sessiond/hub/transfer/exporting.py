@@ -189,14 +189,14 @@ def _written(
         text = lines.sound(data.decode("utf-8", "replace"))
     return t.ExportResult(
         format=params.format, text=text, path=None if target is None else lines.sound(str(target)),
-        size_bytes=len(data), entries=converted.entries, lost=_counted(converted.lost),
+        size_bytes=len(data), entry_count=converted.entries, lost=_counted(converted.lost),
         carried=_counted(converted.carried),
         redacted=[
             t.Redaction(kind=kind, entry_id=None if entry is None else lines.sound(entry), count=count)
             for (entry, kind), count in converted.redacted.items()
         ],
         redaction_incomplete=params.redact and converted.lacks_keys,
-        missing_blobs=missing, pictures=[lines.sound(str(path)) for path in beside],
+        missing_blobs=missing, picture_paths=[lines.sound(str(path)) for path in beside],
     )  # fmt: skip
 
 
@@ -227,7 +227,7 @@ def _refuse_if_there(target: Path, *, overwrite: bool) -> None:
 
 
 def _counted(counts: dict[str, int]) -> list[t.Loss]:
-    return [t.Loss(what=lines.sound(what), count=count) for what, count in sorted(counts.items())]
+    return [t.Loss(name=lines.sound(name), count=count) for name, count in sorted(counts.items())]
 
 
 def nova_state(state: t.WorkingState) -> dict[str, Any]:

@@ -114,7 +114,7 @@ class Imports:
                 count += 1
                 if len(skipped) < MAX_SKIPPED:
                     reason = lines.sound(_reason(refusal))
-                    skipped.append(t.SkippedFile(path=lines.sound(it.path), reason=reason))
+                    skipped.append(t.SkippedFile(path=lines.sound(it.path), message=reason))
         return t.ImportResult(sessions=sessions, skipped=skipped, skipped_count=count)
 
     async def _take(self, path: str, run: _Run) -> t.ImportedSession:
@@ -179,7 +179,7 @@ class Imports:
         if not new.cwd:
             new.imported.report.trouble(0, "it names no folder; import it with `cwd`")
         return t.ImportedSession(
-            status="created", session_id=new.session_id, title=info.title, draft=info.draft, added=new.added,
+            status="created", session_id=new.session_id, title=info.title, is_draft=info.draft, added_count=new.added,
             **_account(new.imported, path),
         )  # fmt: skip
 
@@ -208,8 +208,8 @@ class Imports:
             if not was_open:  # thousands of grown sessions would otherwise all keep their files open
                 await self._sessions.close_unless_in_use(live)
         return t.ImportedSession(
-            status="grown" if new else "unchanged", session_id=session_id, title=title, draft=draft,
-            added=len(new), **_account(imported, path),
+            status="grown" if new else "unchanged", session_id=session_id, title=title, is_draft=draft,
+            added_count=len(new), **_account(imported, path),
         )  # fmt: skip
 
     def _blobs_of(self, path: str) -> SessionBlobs:
@@ -263,11 +263,11 @@ def _account(imported: Imported, path: str) -> dict[str, Any]:
     """Return the import report of a file as fields of `ImportedSession`."""
     report = imported.report
     return {
-        "path": lines.sound(path), "format": imported.dialect, "understood": dict(report.made),
-        "kept": {lines.sound(kind): count for kind, count in report.kept.items()},
-        "held_back": report.held_back, "problem_count": report.trouble_count,
+        "path": lines.sound(path), "format": imported.dialect, "converted_lines": dict(report.made),
+        "preserved_lines": {lines.sound(kind): count for kind, count in report.kept.items()},
+        "held_back_count": report.held_back, "problem_count": report.trouble_count,
         "problems": [
-            t.ImportProblem(line=it.line, reason=lines.sound(it.reason))
+            t.ImportProblem(line=it.line, message=lines.sound(it.reason))
             for it in report.troubles[:MAX_PROBLEMS]
         ],
     }  # fmt: skip

@@ -56,7 +56,7 @@ from sessiond.protocol.types.doctor import (
     DoctorResult as DoctorResult,
     Examined as Examined,
     Finding as Finding,
-    Place as Place,
+    FindingLocation as FindingLocation,
 )
 from sessiond.protocol.types.exchange import (
     ExportParams as ExportParams,
@@ -187,7 +187,7 @@ from sessiond.protocol.types.state import (
     WorkingState as WorkingState,
 )
 from sessiond.protocol.types.stats import (
-    Branch as Branch,
+    ComparedSide as ComparedSide,
     CompareParams as CompareParams,
     CompareResult as CompareResult,
     ContextUse as ContextUse,

@@ -13,22 +13,24 @@ class DoctorParams(Params, frozen=True):
     """Examine sessions, blobs, databases, folders and the machine, and return each problem with advice.
 
     With `paths`, only these session files or folders are examined. With `fix`, the server repairs what can be repaired
-    safely. It does not delete what a repair removes; `kept` names its new place. Files that are sound or cannot be
-    repaired are unchanged.
+    safely. It does not delete what a repair removes; `keptPath` names its new place. Files without problems, and
+    those that cannot be repaired, are unchanged.
     """
 
     fix: bool = False  # repair what can be repaired safely
-    paths: Annotated[list[str], Meta(max_length=10_000)] = msgspec.field(default_factory=list)  # absolute
+    paths: Annotated[list[str], Meta(max_length=10_000)] = msgspec.field(
+        default_factory=list
+    )  # absolute paths
     work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
 
 
-class Place(Wire, frozen=True):
-    """The place of a finding, as far as it has one."""
+class FindingLocation(Wire, frozen=True):
+    """The location of a finding, as far as it has one."""
 
-    path: str | None = None
-    session_id: str | None = None
+    path: str | None = None  # the absolute path of the file or folder
+    session_id: str | None = None  # the session
     line: int | None = None  # physical line, 1-based
-    byte_offset: int | None = None
+    byte_offset: int | None = None  # the offset of the line's first byte
     blob: str | None = None  # the hash of the blob
 
 
@@ -36,28 +38,28 @@ class Finding(Wire, frozen=True):
     """One finding. An `error` is damage or prevents work; a `note` is information only."""
 
     kind: Annotated[str, opened("FindingKind")]  # see the table of findings
-    severity: Annotated[str, opened("FindingSeverity")]
-    what: str
-    where: Place
+    severity: Annotated[str, opened("FindingSeverity")]  # how serious it is
+    message: str  # a sentence about this finding
+    location: FindingLocation  # the file, line or blob that it concerns
     advice: str  # the next action
     fixable: bool  # whether `fix` can repair it
     fixed: bool | None = None  # with `fix`: whether it was repaired
-    kept: str | None = None  # the new place of what the repair removed
+    kept_path: str | None = None  # the new path of what the repair removed
     fix_error: str | None = None  # the reason why the repair failed this time
 
 
 class Examined(Wire, frozen=True):
     """The amount of data that was examined."""
 
-    sessions: int
-    session_bytes: int
-    blobs: int
-    blob_bytes: int
+    session_count: int  # the number of session files
+    session_bytes: int  # their total size
+    blob_count: int  # the number of blobs
+    blob_bytes: int  # their total size
 
 
 class DoctorResult(Wire, frozen=True):
-    """All findings. `sound` is true if all findings are notes or were repaired."""
+    """The findings, and the amount of data that was examined."""
 
-    findings: list[Finding]
-    examined: Examined
-    sound: bool
+    findings: list[Finding]  # the findings, in the order of the examination
+    examined: Examined  # the amount of data that was examined
+    healthy: bool  # true if all findings are notes or were repaired

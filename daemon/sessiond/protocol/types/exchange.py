@@ -14,7 +14,7 @@ class ImportParams(Params, frozen=True):
     """Import session files of other programs: files, or folders with everything below them.
 
     The source is only read. A repeated import of a file adds the lines that are new since, or nothing. Every line that
-    was not understood is stored in the session as it is. A file that cannot be read does not stop the others. A
+    was not converted is stored in the session unchanged. A file that cannot be read does not stop the others. A
     cancellation takes effect between two files: imported sessions stay, and the next import continues there. With
     `workDoneToken`, the client receives progress.
     """
@@ -27,46 +27,44 @@ class ImportParams(Params, frozen=True):
 
 
 class ImportProblem(Wire, frozen=True):
-    """A line of a source that could not be imported as it is. Line 0 is the whole file."""
+    """A problem of a source: a line that could not be converted, or another one that concerns the whole file."""
 
-    line: int
-    reason: str
+    line: int  # physical line, 1-based; 0 is the whole file
+    message: str  # the reason, as a sentence
 
 
 class ImportedSession(Wire, frozen=True):
-    """The outcome for one file.
+    """The outcome for one file."""
 
-    `understood` counts its lines by the entries they became. `kept` counts, by kind, the lines that are stored as they
-    are.
-    """
-
-    path: str
-    format: Annotated[str, opened("Dialect")]
-    session_id: str
-    status: Annotated[str, opened("ImportStatus")]
-    title: str | None
-    draft: bool  # true if it has no answer: it is not listed by default
-    added: int  # number of entries
-    understood: dict[str, int]
-    kept: dict[str, int]
-    held_back: int  # lines at the end of a growing file, left for the next import
-    problems: list[ImportProblem]  # at most 20
-    problem_count: int
+    path: str  # the absolute path of the file
+    format: Annotated[str, opened("Dialect")]  # the format of the file
+    session_id: str  # the session that has its content
+    status: Annotated[str, opened("ImportStatus")]  # what the import did
+    title: str | None  # the title of the session
+    is_draft: bool  # true if it has no answer: it is not listed by default
+    added_count: int  # the number of entries that were added
+    converted_lines: dict[
+        str, int
+    ]  # the number of converted lines, by the type of the entry that a line became
+    preserved_lines: dict[str, int]  # the number of lines that are stored unchanged, by their kind
+    held_back_count: int  # the number of lines at the end of a growing file that are left for the next import
+    problems: list[ImportProblem]  # the first 20
+    problem_count: int  # the number of all problems
 
 
 class SkippedFile(Wire, frozen=True):
-    """A file that was not imported, and the reason."""
+    """A file that was not imported."""
 
-    path: str
-    reason: str
+    path: str  # the absolute path of the file
+    message: str  # the reason, as a sentence
 
 
 class ImportResult(Wire, frozen=True):
     """The outcome for all files. At most 1,000 skipped files are listed."""
 
-    sessions: list[ImportedSession]
-    skipped: list[SkippedFile]
-    skipped_count: int
+    sessions: list[ImportedSession]  # the imported files
+    skipped: list[SkippedFile]  # the files that were not imported
+    skipped_count: int  # the number of all skipped files
 
 
 class ExportParams(Params, frozen=True):
@@ -92,32 +90,32 @@ class ExportParams(Params, frozen=True):
 
 
 class Redaction(Wire, frozen=True):
-    """Secrets of one kind that were taken out of one entry (null: of the header, or of a working state)."""
+    """Secrets of one kind that were removed from one entry."""
 
-    kind: str
-    entry_id: str | None
-    count: int
+    kind: str  # the kind of the secrets
+    entry_id: str | None  # the entry; null: the header, or a working state
+    count: int  # the number of secrets
 
 
 class Loss(Wire, frozen=True):
     """A field, block or entry that the format cannot represent, and how often it occurs."""
 
-    what: str
-    count: int
+    name: str  # the name of the field, block or entry
+    count: int  # how often it occurs
 
 
 class ExportResult(Wire, frozen=True):
-    """The output. `carried` counts entries that are included in a form that their program does not read."""
+    """The output, and what differs from the session."""
 
-    format: Annotated[str, opened("ExportFormat")]
-    text: str | None  # only without `path`
-    path: str | None
-    size_bytes: int
-    entries: int
-    lost: list[Loss]
-    carried: list[Loss]
-    redacted: list[Redaction]
+    format: Annotated[str, opened("ExportFormat")]  # the format that was written
+    text: str | None  # the output; null if it was written to `path`
+    path: str | None  # the absolute path of the file that was written
+    size_bytes: int  # the size of the output
+    entry_count: int  # the number of exported entries
+    lost: list[Loss]  # what the format cannot represent
+    carried: list[Loss]  # entries that are included in a form that the program of the format does not read
+    redacted: list[Redaction]  # the secrets that were removed
     missing_blobs: list[str]  # hashes of missing blobs; their references are exported unchanged
-    pictures: list[str] = field(default_factory=list)  # files to which the transcript links
+    picture_paths: list[str] = field(default_factory=list)  # the files to which the transcript links
     # true if the rules for the keys of most providers are not installed, so that only common kinds are found
     redaction_incomplete: bool = False

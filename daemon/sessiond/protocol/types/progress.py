@@ -9,15 +9,15 @@ from sessiond.protocol.types.shared import ProgressToken, Sent, Wire
 class Progress(Sent, frozen=True):
     """One step: `begin` once, `report` any number of times, `end` once."""
 
-    kind: Annotated[str, opened("ProgressKind")]
-    title: str | None = None  # with `begin`
-    message: str | None = None
-    percentage: int | None = None
-    cancellable: bool | None = None
+    kind: Annotated[str, opened("ProgressKind")]  # which step it is
+    title: str | None = None  # with `begin`: what the request does
+    message: str | None = None  # what is done at present
+    percentage: int | None = None  # the share that is done, 0 to 100
+    cancellable: bool | None = None  # with `begin`: whether `$/cancelRequest` has an effect
 
 
 class ProgressNote(Wire, frozen=True):
     """`$/progress`: the progress of the request that was sent with this `workDoneToken`."""
 
-    token: ProgressToken
-    value: Progress
+    token: ProgressToken  # the `workDoneToken` of the request
+    value: Progress  # the step

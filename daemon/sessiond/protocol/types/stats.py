@@ -15,64 +15,64 @@ class StatsParams(Params, frozen=True):
 class TokenTotals(Wire, frozen=True):
     """Tokens as counted by the providers."""
 
-    input: int
-    output: int
-    cache_read: int
-    cache_write: int
-    total: int
+    input: int  # tokens of prompts that were not cached
+    output: int  # tokens of answers
+    cache_read: int  # tokens of prompts that were read from a cache
+    cache_write: int  # tokens of prompts that were written to a cache
+    total: int  # the total that the provider counted, or else the sum of the others
 
 
 class CostTotals(Wire, frozen=True):
     """Cost in the currency of the agent that recorded it. pi and oh-my-pi record US dollars."""
 
-    input: float
-    output: float
-    cache_read: float
-    cache_write: float
-    total: float
+    input: float  # cost of prompts that were not cached
+    output: float  # cost of answers
+    cache_read: float  # cost of reading from a cache
+    cache_write: float  # cost of writing to a cache
+    total: float  # the total that was recorded, or else the sum of the others
 
 
 class ModelStats(Wire, frozen=True):
     """The share of one model: its answers, and its other uses."""
 
     model: str | None  # "provider/model"; null for tools and summaries that name no model
-    messages: int  # answers of this model
-    tokens: TokenTotals
-    cost: CostTotals
+    message_count: int  # the number of answers of this model
+    tokens: TokenTotals  # the tokens of this model
+    cost: CostTotals  # the cost of this model
 
 
 class Stats(Wire, frozen=True):
     """Statistics of a set of entries."""
 
-    entries: int
-    messages: dict[str, int]  # role -> number of messages
-    tool_calls: int
-    tool_errors: int  # tool results that are marked as errors
-    tools: dict[str, int]  # tool -> number of calls
-    compactions: int
-    branch_summaries: int
-    tokens: TokenTotals
-    cost: CostTotals
-    models: list[ModelStats]  # ordered by cost, highest first
-    first_at: str | None  # timestamp of the first entry
-    last_at: str | None  # timestamp of the last entry
+    entry_count: int  # the number of entries
+    message_counts: dict[str, int]  # the number of messages by role
+    tool_call_count: int  # the number of tool calls
+    tool_error_count: int  # the number of tool results that are marked as errors
+    tool_call_counts: dict[str, int]  # the number of calls by tool
+    compaction_count: int  # the number of compactions
+    branch_summary_count: int  # the number of branch summaries
+    tokens: TokenTotals  # the tokens of all models
+    cost: CostTotals  # the cost of all models
+    models: list[ModelStats]  # the share of each model, highest cost first
+    first_entry_at: str | None  # the timestamp of the first entry
+    last_entry_at: str | None  # the timestamp of the last entry
 
 
 class ContextUse(Wire, frozen=True):
     """The size of the context."""
 
-    tokens: int  # tokens of the context
+    tokens: int  # the tokens of the context
     estimated: bool  # true if no provider count is valid, as right after a compaction
-    context_window: int  # tokens
+    context_window: int  # the configured size of the model's context window, in tokens
 
 
 class StatsResult(Wire, frozen=True):
     """Statistics of the path and of the whole tree, and the context at the end of the path."""
 
-    path: Stats
-    tree: Stats
-    context: ContextUse
-    leaf_id: str | None
+    path_stats: Stats  # statistics of the path
+    tree_stats: Stats  # statistics of the whole tree
+    context: ContextUse  # the size of the context at the end of the path
+    leaf_id: str | None  # the end of the path; null before the first entry
 
 
 class CompareParams(Params, frozen=True):
@@ -86,20 +86,20 @@ class CompareParams(Params, frozen=True):
     right_id: EntryId | UnsetType | None = UNSET  # the end of the second path; default: the leaf
 
 
-class Branch(Wire, frozen=True):
-    """One side of a comparison, from below the common ancestor on."""
+class ComparedSide(Wire, frozen=True):
+    """One side of a comparison: the entries from below the common ancestor on."""
 
-    leaf_id: str | None
-    entry_ids: list[str]  # in path order
-    tokens: int  # estimated tokens that it adds to a context
-    read_files: list[str]
-    modified_files: list[str]
-    stats: Stats
+    leaf_id: str | None  # the end of the path; null before the first entry
+    entry_ids: list[str]  # the entries, in path order
+    tokens: int  # the estimated tokens that the side adds to a context
+    read_files: list[str]  # the files that its tool calls read
+    modified_files: list[str]  # the files that its tool calls changed
+    stats: Stats  # statistics of the entries
 
 
 class CompareResult(Wire, frozen=True):
-    """Both sides, and their common ancestor. `ancestorId` is null if the paths have different roots."""
+    """Both sides, and their common ancestor."""
 
-    ancestor_id: str | None
-    left: Branch
-    right: Branch
+    ancestor_id: str | None  # the last entry that both paths have; null if they have different roots
+    left: ComparedSide  # the path to `leftId`
+    right: ComparedSide  # the path to `rightId`

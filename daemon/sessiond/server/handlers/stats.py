@@ -28,7 +28,7 @@ async def stats(client: Client, live: LiveSession, params: t.StatsParams) -> t.S
     counted = await live.drive(tokens.count(tree, row, context))
     settings = limits.in_force(client.server.chosen.compaction, tree)
     return t.StatsResult(
-        path=_stats(live, path), tree=_stats(live, whole), leaf_id=leaf_id,
+        path_stats=_stats(live, path), tree_stats=_stats(live, whole), leaf_id=leaf_id,
         context=t.ContextUse(
             tokens=counted.tokens, estimated=counted.estimated, context_window=settings.context_window
         ),
@@ -46,13 +46,13 @@ async def _compared(live: LiveSession, left: int, right: int) -> t.CompareResult
     tree = live.tree
     found = await live.drive(comparing.compare(tree, left, right, live.read_rows))
     return t.CompareResult(
-        ancestor_id=_id(tree, found.ancestor), left=_branch(live, left, found.left),
-        right=_branch(live, right, found.right),
+        ancestor_id=_id(tree, found.ancestor), left=_compared_side(live, left, found.left),
+        right=_compared_side(live, right, found.right),
     )  # fmt: skip
 
 
-def _branch(live: LiveSession, leaf: int, side: comparing.Side) -> t.Branch:
-    return t.Branch(
+def _compared_side(live: LiveSession, leaf: int, side: comparing.Side) -> t.ComparedSide:
+    return t.ComparedSide(
         leaf_id=_id(live.tree, leaf), entry_ids=[live.tree.id(row) or "" for row in side.rows], tokens=side.tokens,
         read_files=list(side.files.read), modified_files=list(side.files.modified), stats=_stats(live, side.tally),
     )  # fmt: skip
@@ -65,10 +65,10 @@ def _id(tree: Tree, row: int) -> str | None:
 def _stats(live: LiveSession, tally: Tally) -> t.Stats:
     first_at, last_at = statistics.times(tally, live.read_rows)
     return t.Stats(
-        entries=tally.entries, messages=tally.messages, tool_calls=tally.tool_calls,
-        tool_errors=tally.tool_errors, tools=tally.tools, compactions=tally.compactions,
-        branch_summaries=tally.branch_summaries, tokens=_tokens(tally.tokens), cost=_cost(tally.cost),
-        models=_models(tally.models.items()), first_at=first_at, last_at=last_at,
+        entry_count=tally.entries, message_counts=tally.messages, tool_call_count=tally.tool_calls,
+        tool_error_count=tally.tool_errors, tool_call_counts=tally.tools, compaction_count=tally.compactions,
+        branch_summary_count=tally.branch_summaries, tokens=_tokens(tally.tokens), cost=_cost(tally.cost),
+        models=_models(tally.models.items()), first_entry_at=first_at, last_entry_at=last_at,
     )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def _models(shares: Iterable[tuple[str | None, Share]]) -> list[t.ModelStats]:
     )
     return [
         t.ModelStats(
-            model=model, messages=share.messages, tokens=_tokens(share.tokens), cost=_cost(share.cost)
+            model=model, message_count=share.messages, tokens=_tokens(share.tokens), cost=_cost(share.cost)
         )
         for model, share in ordered
     ]

@@ -257,12 +257,12 @@ function M.export(id, format, path, overwrite)
       end
       local notes = redacted > 0 and (' %d secrets were left out.'):format(redacted) or ''
       if result.path then
-        say(('Wrote %s, %d entries.%s'):format(result.path, result.entries, notes))
+        say(('Wrote %s, %d entries.%s'):format(result.path, result.entryCount, notes))
         return
       end
       local filetype = ({ markdown = 'markdown', jsonl = 'jsonl' })[format] or 'json'
       require('sessiond.buffers').scratch(result.text or '', filetype)
-      say(('%d entries.%s'):format(result.entries, notes))
+      say(('%d entries.%s'):format(result.entryCount, notes))
     end
   )
 end

@@ -261,54 +261,54 @@
 
 ---Statistics of the path and of the whole tree, and the context at the end of the path.
 ---@class (exact) sessiond.StatsResult
----@field path sessiond.Stats
----@field tree sessiond.Stats
----@field context sessiond.ContextUse
----@field leafId? string
+---@field pathStats sessiond.Stats Statistics of the path.
+---@field treeStats sessiond.Stats Statistics of the whole tree.
+---@field context sessiond.ContextUse The size of the context at the end of the path.
+---@field leafId? string The end of the path; null before the first entry.
 
 ---Statistics of a set of entries.
 ---@class (exact) sessiond.Stats
----@field entries integer
----@field messages table<string, integer> Role -> number of messages.
----@field toolCalls integer
----@field toolErrors integer Tool results that are marked as errors.
----@field tools table<string, integer> Tool -> number of calls.
----@field compactions integer
----@field branchSummaries integer
----@field tokens sessiond.TokenTotals
----@field cost sessiond.CostTotals
----@field models sessiond.ModelStats[] Ordered by cost, highest first.
----@field firstAt? string Timestamp of the first entry.
----@field lastAt? string Timestamp of the last entry.
+---@field entryCount integer The number of entries.
+---@field messageCounts table<string, integer> The number of messages by role.
+---@field toolCallCount integer The number of tool calls.
+---@field toolErrorCount integer The number of tool results that are marked as errors.
+---@field toolCallCounts table<string, integer> The number of calls by tool.
+---@field compactionCount integer The number of compactions.
+---@field branchSummaryCount integer The number of branch summaries.
+---@field tokens sessiond.TokenTotals The tokens of all models.
+---@field cost sessiond.CostTotals The cost of all models.
+---@field models sessiond.ModelStats[] The share of each model, highest cost first.
+---@field firstEntryAt? string The timestamp of the first entry.
+---@field lastEntryAt? string The timestamp of the last entry.
 
 ---Tokens as counted by the providers.
 ---@class (exact) sessiond.TokenTotals
----@field input integer
----@field output integer
----@field cacheRead integer
----@field cacheWrite integer
----@field total integer
+---@field input integer Tokens of prompts that were not cached.
+---@field output integer Tokens of answers.
+---@field cacheRead integer Tokens of prompts that were read from a cache.
+---@field cacheWrite integer Tokens of prompts that were written to a cache.
+---@field total integer The total that the provider counted, or else the sum of the others.
 
 ---Cost in the currency of the agent that recorded it. pi and oh-my-pi record US dollars.
 ---@class (exact) sessiond.CostTotals
----@field input number
----@field output number
----@field cacheRead number
----@field cacheWrite number
----@field total number
+---@field input number Cost of prompts that were not cached.
+---@field output number Cost of answers.
+---@field cacheRead number Cost of reading from a cache.
+---@field cacheWrite number Cost of writing to a cache.
+---@field total number The total that was recorded, or else the sum of the others.
 
 ---The share of one model: its answers, and its other uses.
 ---@class (exact) sessiond.ModelStats
 ---@field model? string "provider/model"; null for tools and summaries that name no model.
----@field messages integer Answers of this model.
----@field tokens sessiond.TokenTotals
----@field cost sessiond.CostTotals
+---@field messageCount integer The number of answers of this model.
+---@field tokens sessiond.TokenTotals The tokens of this model.
+---@field cost sessiond.CostTotals The cost of this model.
 
 ---The size of the context.
 ---@class (exact) sessiond.ContextUse
----@field tokens integer Tokens of the context.
+---@field tokens integer The tokens of the context.
 ---@field estimated boolean True if no provider count is valid, as right after a compaction.
----@field contextWindow integer Tokens.
+---@field contextWindow integer The configured size of the model's context window, in tokens.
 
 ---Compare the paths to two entries from their common ancestor on: entries, files, tokens, cost.
 ---
@@ -318,20 +318,20 @@
 ---@field leftId string The entry that ends the first path. 1 to 64 characters.
 ---@field rightId? string|vim.NIL The end of the second path; default: the leaf. 1 to 64 characters.
 
----Both sides, and their common ancestor. `ancestorId` is null if the paths have different roots.
+---Both sides, and their common ancestor.
 ---@class (exact) sessiond.CompareResult
----@field ancestorId? string
----@field left sessiond.Branch
----@field right sessiond.Branch
+---@field ancestorId? string The last entry that both paths have; null if they have different roots.
+---@field left sessiond.ComparedSide The path to `leftId`.
+---@field right sessiond.ComparedSide The path to `rightId`.
 
----One side of a comparison, from below the common ancestor on.
----@class (exact) sessiond.Branch
----@field leafId? string
----@field entryIds string[] In path order.
----@field tokens integer Estimated tokens that it adds to a context.
----@field readFiles string[]
----@field modifiedFiles string[]
----@field stats sessiond.Stats
+---One side of a comparison: the entries from below the common ancestor on.
+---@class (exact) sessiond.ComparedSide
+---@field leafId? string The end of the path; null before the first entry.
+---@field entryIds string[] The entries, in path order.
+---@field tokens integer The estimated tokens that the side adds to a context.
+---@field readFiles string[] The files that its tool calls read.
+---@field modifiedFiles string[] The files that its tool calls changed.
+---@field stats sessiond.Stats Statistics of the entries.
 
 ---Add entries to a session: either all of them or none.
 ---
@@ -664,7 +664,7 @@
 ---Import session files of other programs: files, or folders with everything below them.
 ---
 ---The source is only read. A repeated import of a file adds the lines that are new since, or nothing. Every line that
----was not understood is stored in the session as it is. A file that cannot be read does not stop the others. A
+---was not converted is stored in the session unchanged. A file that cannot be read does not stop the others. A
 ---cancellation takes effect between two files: imported sessions stay, and the next import continues there. With
 ---`workDoneToken`, the client receives progress.
 ---@class (exact) sessiond.ImportParams
@@ -676,37 +676,34 @@
 
 ---The outcome for all files. At most 1,000 skipped files are listed.
 ---@class (exact) sessiond.ImportResult
----@field sessions sessiond.ImportedSession[]
----@field skipped sessiond.SkippedFile[]
----@field skippedCount integer
+---@field sessions sessiond.ImportedSession[] The imported files.
+---@field skipped sessiond.SkippedFile[] The files that were not imported.
+---@field skippedCount integer The number of all skipped files.
 
 ---The outcome for one file.
----
----`understood` counts its lines by the entries they became. `kept` counts, by kind, the lines that are stored as they
----are.
 ---@class (exact) sessiond.ImportedSession
----@field path string
----@field format sessiond.Dialect|string
----@field sessionId string
----@field status sessiond.ImportStatus|string
----@field title? string
----@field draft boolean True if it has no answer: it is not listed by default.
----@field added integer Number of entries.
----@field understood table<string, integer>
----@field kept table<string, integer>
----@field heldBack integer Lines at the end of a growing file, left for the next import.
----@field problems sessiond.ImportProblem[] At most 20.
----@field problemCount integer
+---@field path string The absolute path of the file.
+---@field format sessiond.Dialect|string The format of the file.
+---@field sessionId string The session that has its content.
+---@field status sessiond.ImportStatus|string What the import did.
+---@field title? string The title of the session.
+---@field isDraft boolean True if it has no answer: it is not listed by default.
+---@field addedCount integer The number of entries that were added.
+---@field convertedLines table<string, integer> The number of converted lines, by the type of the entry that a line became.
+---@field preservedLines table<string, integer> The number of lines that are stored unchanged, by their kind.
+---@field heldBackCount integer The number of lines at the end of a growing file that are left for the next import.
+---@field problems sessiond.ImportProblem[] The first 20.
+---@field problemCount integer The number of all problems.
 
----A line of a source that could not be imported as it is. Line 0 is the whole file.
+---A problem of a source: a line that could not be converted, or another one that concerns the whole file.
 ---@class (exact) sessiond.ImportProblem
----@field line integer
----@field reason string
+---@field line integer Physical line, 1-based; 0 is the whole file.
+---@field message string The reason, as a sentence.
 
----A file that was not imported, and the reason.
+---A file that was not imported.
 ---@class (exact) sessiond.SkippedFile
----@field path string
----@field reason string
+---@field path string The absolute path of the file.
+---@field message string The reason, as a sentence.
 
 ---Write a session in the format of another program, as a transcript, or as an HTML page with its whole tree.
 ---
@@ -727,30 +724,30 @@
 ---@field redact? boolean Remove secrets. Default `true`.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
----The output. `carried` counts entries that are included in a form that their program does not read.
+---The output, and what differs from the session.
 ---@class (exact) sessiond.ExportResult
----@field format sessiond.ExportFormat|string
----@field text? string Only without `path`.
----@field path? string
----@field sizeBytes integer
----@field entries integer
----@field lost sessiond.Loss[]
----@field carried sessiond.Loss[]
----@field redacted sessiond.Redaction[]
+---@field format sessiond.ExportFormat|string The format that was written.
+---@field text? string The output; null if it was written to `path`.
+---@field path? string The absolute path of the file that was written.
+---@field sizeBytes integer The size of the output.
+---@field entryCount integer The number of exported entries.
+---@field lost sessiond.Loss[] What the format cannot represent.
+---@field carried sessiond.Loss[] Entries that are included in a form that the program of the format does not read.
+---@field redacted sessiond.Redaction[] The secrets that were removed.
 ---@field missingBlobs string[] Hashes of missing blobs; their references are exported unchanged.
----@field pictures string[] Files to which the transcript links.
+---@field picturePaths string[] The files to which the transcript links.
 ---@field redactionIncomplete boolean True if the rules for the keys of most providers are not installed, so that only common kinds are found.
 
 ---A field, block or entry that the format cannot represent, and how often it occurs.
 ---@class (exact) sessiond.Loss
----@field what string
----@field count integer
+---@field name string The name of the field, block or entry.
+---@field count integer How often it occurs.
 
----Secrets of one kind that were taken out of one entry (null: of the header, or of a working state).
+---Secrets of one kind that were removed from one entry.
 ---@class (exact) sessiond.Redaction
----@field kind string
----@field entryId? string
----@field count integer
+---@field kind string The kind of the secrets.
+---@field entryId? string The entry; null: the header, or a working state.
+---@field count integer The number of secrets.
 
 ---Label an entry. An absent or empty `label` removes the label.
 ---@class (exact) sessiond.LabelParams
@@ -1280,45 +1277,45 @@
 ---Examine sessions, blobs, databases, folders and the machine, and return each problem with advice.
 ---
 ---With `paths`, only these session files or folders are examined. With `fix`, the server repairs what can be repaired
----safely. It does not delete what a repair removes; `kept` names its new place. Files that are sound or cannot be
----repaired are unchanged.
+---safely. It does not delete what a repair removes; `keptPath` names its new place. Files without problems, and
+---those that cannot be repaired, are unchanged.
 ---@class (exact) sessiond.DoctorParams
 ---@field fix? boolean Repair what can be repaired safely. Default `false`.
----@field paths? string[] Absolute. At most 10000 items. Default `[]`.
+---@field paths? string[] Absolute paths. At most 10000 items. Default `[]`.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
----All findings. `sound` is true if all findings are notes or were repaired.
+---The findings, and the amount of data that was examined.
 ---@class (exact) sessiond.DoctorResult
----@field findings sessiond.Finding[]
----@field examined sessiond.Examined
----@field sound boolean
+---@field findings sessiond.Finding[] The findings, in the order of the examination.
+---@field examined sessiond.Examined The amount of data that was examined.
+---@field healthy boolean True if all findings are notes or were repaired.
 
 ---One finding. An `error` is damage or prevents work; a `note` is information only.
 ---@class (exact) sessiond.Finding
 ---@field kind sessiond.FindingKind|string See the table of findings.
----@field severity sessiond.FindingSeverity|string
----@field what string
----@field where sessiond.Place
+---@field severity sessiond.FindingSeverity|string How serious it is.
+---@field message string A sentence about this finding.
+---@field location sessiond.FindingLocation The file, line or blob that it concerns.
 ---@field advice string The next action.
 ---@field fixable boolean Whether `fix` can repair it.
 ---@field fixed? boolean With `fix`: whether it was repaired.
----@field kept? string The new place of what the repair removed.
+---@field keptPath? string The new path of what the repair removed.
 ---@field fixError? string The reason why the repair failed this time.
 
----The place of a finding, as far as it has one.
----@class (exact) sessiond.Place
----@field path? string
----@field sessionId? string
+---The location of a finding, as far as it has one.
+---@class (exact) sessiond.FindingLocation
+---@field path? string The absolute path of the file or folder.
+---@field sessionId? string The session.
 ---@field line? integer Physical line, 1-based.
----@field byteOffset? integer
+---@field byteOffset? integer The offset of the line's first byte.
 ---@field blob? string The hash of the blob.
 
 ---The amount of data that was examined.
 ---@class (exact) sessiond.Examined
----@field sessions integer
----@field sessionBytes integer
----@field blobs integer
----@field blobBytes integer
+---@field sessionCount integer The number of session files.
+---@field sessionBytes integer Their total size.
+---@field blobCount integer The number of blobs.
+---@field blobBytes integer Their total size.
 
 ---Stop the daemon after all data is on disk. The connections of other clients end; clients may start it again.
 ---@class (exact) sessiond.StopParams
@@ -1437,16 +1434,16 @@
 
 ---`$/progress`: the progress of the request that was sent with this `workDoneToken`.
 ---@class (exact) sessiond.ProgressNote
----@field token string|integer 1 to 128 characters.
----@field value sessiond.Progress
+---@field token string|integer The `workDoneToken` of the request. 1 to 128 characters.
+---@field value sessiond.Progress The step.
 
 ---One step: `begin` once, `report` any number of times, `end` once.
 ---@class (exact) sessiond.Progress
----@field kind sessiond.ProgressKind|string
----@field title? string With `begin`.
----@field message? string
----@field percentage? integer
----@field cancellable? boolean
+---@field kind sessiond.ProgressKind|string Which step it is.
+---@field title? string With `begin`: what the request does.
+---@field message? string What is done at present.
+---@field percentage? integer The share that is done, 0 to 100.
+---@field cancellable? boolean With `begin`: whether `$/cancelRequest` has an effect.
 
 ---`initializationOptions.sessiond` of the LSP `initialize`: the identity and the options of the client.
 ---@class (exact) sessiond.InitializeOptions

@@ -62,7 +62,7 @@ function tell(result: ExportResult, target: vscode.Uri, page: boolean): void {
   const secrets = result.redacted.reduce((sum, each) => sum + each.count, 0);
   const lost = result.lost.reduce((sum, each) => sum + each.count, 0);
   const notes = [
-    `Wrote ${target.fsPath}: ${count(result.entries, "entry", "entries")}.`,
+    `Wrote ${target.fsPath}: ${count(result.entryCount, "entry", "entries")}.`,
     secrets > 0 ? `${count(secrets, "secret was", "secrets were")} left out.` : "",
     lost > 0 ? `${count(lost, "thing", "things")} the format cannot hold.` : "",
   ];

@@ -1,10 +1,10 @@
 // A comparison of two branches as a Markdown document.
-import type { Branch, CompareResult } from "../protocol.ts";
+import type { ComparedSide, CompareResult } from "../protocol.ts";
 import { code, count, oneLine } from "./text.ts";
 
 export function comparedDocument(compared: CompareResult): string {
   const { left, right, ancestorId } = compared;
-  const row = (name: string, of: (branch: Branch) => string | number): string =>
+  const row = (name: string, of: (side: ComparedSide) => string | number): string =>
     `| ${name} | ${of(left)} | ${of(right)} |`;
   return [
     `# ${code(name(left))} and ${code(name(right))}`,
@@ -15,10 +15,10 @@ export function comparedDocument(compared: CompareResult): string {
     "",
     `| | ${code(name(left))} | ${code(name(right))} |`,
     "|---|---|---|",
-    row("Entries", ({ stats }) => stats.entries),
-    row("Messages", ({ stats }) => summed(stats.messages)),
-    row("Tool calls", ({ stats }) => stats.toolCalls),
-    row("Tool errors", ({ stats }) => stats.toolErrors),
+    row("Entries", ({ stats }) => stats.entryCount),
+    row("Messages", ({ stats }) => summed(stats.messageCounts)),
+    row("Tool calls", ({ stats }) => stats.toolCallCount),
+    row("Tool errors", ({ stats }) => stats.toolErrorCount),
     row("Tokens in a context (estimated)", ({ tokens }) => tokens),
     row("Tokens used", ({ stats }) => stats.tokens.total),
     row("Cost", ({ stats }) => stats.cost.total.toFixed(4)),
@@ -31,21 +31,21 @@ export function comparedDocument(compared: CompareResult): string {
 
 /** The same in a sentence. */
 export function comparedSentence({ left, right }: CompareResult): string {
-  const side = (branch: Branch): string =>
-    `${count(branch.stats.entries, "entry", "entries")} and about ${count(branch.tokens, "token")}`;
-  return `Since they parted, ${name(left)} has ${side(left)}; ${name(right)} has ${side(right)}.`;
+  const amount = (side: ComparedSide): string =>
+    `${count(side.stats.entryCount, "entry", "entries")} and about ${count(side.tokens, "token")}`;
+  return `Since they parted, ${name(left)} has ${amount(left)}; ${name(right)} has ${amount(right)}.`;
 }
 
-function name(branch: Branch): string {
-  return oneLine(branch.leafId) || "?";
+function name(side: ComparedSide): string {
+  return oneLine(side.leafId) || "?";
 }
 
 function summed(amounts: Readonly<Record<string, number>>): number {
   return Object.values(amounts).reduce((sum, amount) => sum + amount, 0);
 }
 
-function files(branch: Branch): string[] {
+function files(side: ComparedSide): string[] {
   const list = (verb: string, paths: readonly string[]): string[] =>
-    paths.length === 0 ? [] : [`## ${verb} by ${code(name(branch))}`, "", ...paths.map((path) => `- ${code(path)}`), ""];
-  return [...list("Changed", branch.modifiedFiles), ...list("Read", branch.readFiles)];
+    paths.length === 0 ? [] : [`## ${verb} by ${code(name(side))}`, "", ...paths.map((path) => `- ${code(path)}`), ""];
+  return [...list("Changed", side.modifiedFiles), ...list("Read", side.readFiles)];
 }

@@ -4,7 +4,7 @@ import { comparedDocument, comparedSentence } from "../../src/model/compared.ts"
 import { contextDocument, wordsOf } from "../../src/model/contextDocument.ts";
 import { difference, Rows, snapshot, type Row } from "../../src/model/rows.ts";
 import { rowWords } from "../../src/model/words.ts";
-import type { Branch, ContextResult, TreeNode } from "../../src/protocol.ts";
+import type { ComparedSide, ContextResult, TreeNode } from "../../src/protocol.ts";
 
 const NOW = Date.parse("2026-01-01T01:00:00.000Z");
 
@@ -64,13 +64,13 @@ test("a row that is drawn elsewhere makes everything new, for VS Code may not me
   assert.equal(difference(before, rows, top), "all");
 });
 
-function branch(leafId: string): Branch {
+function branch(leafId: string): ComparedSide {
   const totals = { input: 1, output: 2, cacheRead: 0, cacheWrite: 0, total: 3 };
   return {
     leafId, entryIds: [leafId], tokens: 7, readFiles: ["r|.md"], modifiedFiles: ["<m>.py"],
     stats: {
-      entries: 1, messages: { user: 1 }, toolCalls: 0, toolErrors: 0, tools: {}, compactions: 0, branchSummaries: 0,
-      tokens: totals, cost: totals, models: [], firstAt: null, lastAt: null,
+      entryCount: 1, messageCounts: { user: 1 }, toolCallCount: 0, toolErrorCount: 0, toolCallCounts: {},
+      compactionCount: 0, branchSummaryCount: 0, tokens: totals, cost: totals, models: [], firstEntryAt: null, lastEntryAt: null,
     },
   };
 }
