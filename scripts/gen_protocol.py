@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Render protocol.md's tables, the editors' types and the client's methods; `--check` only compares.
+"""Render protocol.md's tables, the editors' types, the client's methods and the schemas; `--check` only compares.
 
 Run it after each change of daemon/sessiond/protocol: `python scripts/gen_protocol.py`.
 """
@@ -14,13 +14,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from scripts.protocol import lua, markdown, python, typescript
+import msgspec
+from scripts.protocol import lua, markdown, metamodel, openrpc, python, typescript
 from scripts.protocol.calls import Topic
 from scripts.protocol.notes import JsonSchema
 
-from sessiond.protocol.schema import schema
+from sessiond.protocol.schema import schema, whole_schema
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def _json(document: JsonSchema) -> str:
+    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
 
 
 def _methods(topic: Topic, _present: str, it: JsonSchema) -> str:
@@ -31,6 +36,9 @@ TARGETS: dict[str, Callable[[str, JsonSchema], str]] = {
     "protocol.md": markdown.render,
     "editors/vscode/src/protocol.ts": lambda _present, it: typescript.render(it),
     "editors/nvim/lua/sessiond/protocol.lua": lambda _present, it: lua.render(it),
+    "daemon/schema/sessiond.schema.json": lambda _present, _it: _json(whole_schema()),
+    "daemon/schema/metaModel.json": lambda _present, it: _json(metamodel.render(it)),
+    "daemon/schema/openrpc.json": lambda _present, it: _json(openrpc.render(it)),
     **{path: partial(_methods, topic) for path, topic in python.targets().items()},
 }
 

@@ -39,9 +39,11 @@ def render(schema: JsonSchema) -> str:
 def type_name(field: JsonSchema) -> str:
     """A field's type as LuaCATS writes it, null left out."""
     match field:
+        case {"const": value}:
+            return literal(value)
         case {"$ref": target}:
             return "sessiond." + str(target).rpartition("/")[2]
-        case {"anyOf": _}:
+        case {"anyOf": _} | {"oneOf": _}:
             return "|".join(dict.fromkeys(type_name(option) for option in without_null(field)))
         case {"enum": values}:
             return "|".join(literal(value) for value in values)
@@ -62,7 +64,7 @@ def _definition(name: str, definition: JsonSchema) -> str:
     comment = "".join(f"---{line}\n" for line in definition["description"].splitlines())
     if is_enumeration(definition):
         described = zip(definition["enum"], definition["enumDescriptions"], strict=True)
-        values = "".join(f"\n---| {literal(literal(value))} # {means}" for value, means in described)
+        values = "".join(f"\n---| {literal(value)} # {means}" for value, means in described)
         return f"{comment}---@alias sessiond.{name}{values}"
     if "properties" not in definition:
         # An entry of a known type may still lack its fields in a file, so an entry is no more than its base.

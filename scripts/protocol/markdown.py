@@ -79,7 +79,7 @@ def type_name(field: JsonSchema) -> str:
             if name in _TABLES_ELSEWHERE:
                 return f"[{name}](#{_TABLES_ELSEWHERE[name]})"
             return f"[{name}](#{name.lower()}{'' if name in _EXPLAINED_BY_HAND else '-shape'})"
-        case {"anyOf": options}:
+        case {"anyOf": options} | {"oneOf": options}:
             if is_open(field):  # "Versions and growth" says that a client accepts other strings
                 options = [option for option in options if option != {"type": "string"}]
             return " or ".join(dict.fromkeys(type_name(option) for option in options))
@@ -133,10 +133,10 @@ def _findings() -> str:
 def _entries(definitions: JsonSchema) -> str:
     common = definitions["EntryBase"]["properties"]
     rows = []
-    for option in definitions["KnownEntry"]["anyOf"]:
+    for option in definitions["KnownEntry"]["oneOf"]:
         known = _target(option, definitions)
         own = [_label(name, known) for name in known["properties"] if name not in common]
-        (type_,) = known["properties"]["type"]["enum"]
+        type_ = known["properties"]["type"]["const"]
         rows.append(f"| `{type_}` | {', '.join(own)} | {_line(known['description'])} |")
     return _table(("type", "fields", "what it is"), rows)
 

@@ -15,13 +15,18 @@ def notes(field: JsonSchema) -> str:
 
 def is_nullable(field: JsonSchema) -> bool:
     """Whether null is one of the field's values."""
-    return any(option.get("type") == "null" for option in field.get("anyOf", ()))
+    return any(option.get("type") == "null" for option in _options(field))
 
 
 def without_null(field: JsonSchema) -> list[JsonSchema]:
     """The alternatives of a field, null left out; a plain type is its only alternative."""
-    options: list[JsonSchema] = field.get("anyOf", [field])
-    return [option for option in options if option.get("type") != "null"]
+    return [option for option in _options(field) or [field] if option.get("type") != "null"]
+
+
+def _options(field: JsonSchema) -> list[JsonSchema]:
+    """Return the alternatives of a field; none if it has one plain type."""
+    found: list[JsonSchema] = field.get("anyOf") or field.get("oneOf") or []
+    return found
 
 
 def is_open(field: JsonSchema) -> bool:

@@ -40,9 +40,11 @@ def render(schema: JsonSchema) -> str:
 def type_name(field: JsonSchema) -> str:
     """A field's type as TypeScript writes it."""
     match field:
+        case {"const": value}:
+            return literal(value)
         case {"$ref": target}:
             return str(target).rpartition("/")[2]
-        case {"anyOf": options}:
+        case {"anyOf": options} | {"oneOf": options}:
             names = dict.fromkeys(type_name(option) for option in options)
             if is_open(field):  # the intersection keeps the known values in completions
                 names = dict.fromkeys("(string & {})" if it == "string" else it for it in names)
@@ -132,8 +134,8 @@ def _error_codes(errors: JsonSchema) -> str:
 
 
 def _entry_types(definitions: JsonSchema) -> str:
-    known = (definitions[type_name(option)] for option in definitions["KnownEntry"]["anyOf"])
-    rows = "".join(f"  {literal(it['properties']['type']['enum'][0])},\n" for it in known)
+    known = (definitions[type_name(option)] for option in definitions["KnownEntry"]["oneOf"])
+    rows = "".join(f"  {literal(it['properties']['type']['const'])},\n" for it in known)
     return f'export const entryTypes = [\n{rows}] as const satisfies readonly KnownEntry["type"][];'
 
 

@@ -6,12 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-
-from sessiond.protocol import types as t
-from sessiond.protocol.advice import ADVICE, GENERAL
-from sessiond.protocol.errors import CODES, ErrorData
-from sessiond.protocol.methods import CLIENT_METHODS, METHODS, NOTIFICATIONS, PROGRESS
-from support.protocol_document import (
+from scripts.protocol.examples import (
     DOCUMENT,
     Answered,
     Example,
@@ -20,6 +15,11 @@ from support.protocol_document import (
     examples,
     notifications,
 )
+
+from sessiond.protocol import types as t
+from sessiond.protocol.advice import ADVICE, GENERAL
+from sessiond.protocol.errors import CODES, ErrorData
+from sessiond.protocol.methods import CLIENT_METHODS, METHODS, NOTIFICATIONS, PROGRESS
 
 LSP = {"initialize", "initialized", "shutdown", "exit"}
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripts.protocol.examples import Answered, Example, answered, asked_of_clients, notifications
 
 from support import logs
 from support.daemons import Peer, Refused, running
-from support.protocol_document import Answered, Example, answered, asked_of_clients, notifications
 from support.summarizers import Summarizing
 
 BY_THE_SCRIPT = {7, 8, 9, 27, 28, 29, 30, 31, 32, 33, 40, 41, 42, 100, 101, 108, 110, 120, 125}

@@ -1,7 +1,7 @@
 """The whole protocol as one JSON Schema document (draft 2020-12), generated from the tables and types.
 
-`sessiond schema` prints it. Documents, TypeScript and Lua are rendered from it. It does not validate messages: the
-daemon decodes them with the types.
+`sessiond schema` prints it. Documents, TypeScript and Lua are rendered from it. Applied to a value, the document
+accepts a message of this protocol. The daemon itself decodes messages with the types.
 """
 
 import inspect
@@ -16,6 +16,7 @@ from sessiond.protocol import errors, methods, types
 from sessiond.protocol.advice import ADVICE, GENERAL
 from sessiond.protocol.comments import field_comments
 from sessiond.protocol.enum_schema import definitions_of_enumerations, name_enumerations
+from sessiond.protocol.envelopes import envelopes
 from sessiond.session.tree import entries
 
 JsonSchema = dict[str, Any]
@@ -44,6 +45,7 @@ def schema() -> JsonSchema:
     """
     return {
         "$schema": DIALECT,
+        "$id": f"urn:sessiond:protocol:{methods.PROTOCOL_VERSION}",
         "title": "sessiond protocol",
         "description": (
             "JSON-RPC 2.0 between a client and the daemon. The daemon refuses unknown params, except `_meta` and "
@@ -71,6 +73,16 @@ def schema() -> JsonSchema:
             )
         ),
     }
+
+
+def whole_schema() -> JsonSchema:
+    """Return `schema()` with the envelopes of messages. The root accepts any message.
+
+    Raises:
+        Undocumented: A type has no docstring.
+    """
+    tables = schema()
+    return tables | {"$ref": "#/$defs/Message", "$defs": tables["$defs"] | envelopes(tables)}
 
 
 def definitions(wire: Iterable[type]) -> JsonSchema:
@@ -167,6 +179,7 @@ def _entry_definitions() -> JsonSchema:
     for kind in _ENTRIES:
         known = found[kind.__name__]
         known["properties"] = common["properties"] | known["properties"]
+        known["properties"]["type"] = {"const": known["properties"]["type"]["enum"][0]}
         known["required"] = list(dict.fromkeys((*common["required"], *known["required"])))
     draft = found.pop("DraftHead")
     draft["title"] = "Draft"
@@ -179,8 +192,7 @@ def _entry_definitions() -> JsonSchema:
     return found | {
         "KnownEntry": {
             "description": "An entry of a type that sessiond knows, as its owners write it.",
-            "anyOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in _ENTRIES],
-            "discriminator": {"propertyName": "type"},
+            "oneOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in _ENTRIES],
         },
         "Entry": {
             "description": "An entry as its line has it, unknown types and unknown fields included.",

@@ -594,7 +594,7 @@ export interface AppendParams {
   /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** In log order. 1 to 10000 items. */
-  entries: Draft[];
+  entries: (Draft | Record<string, unknown>)[];
   /** The format of the messages in `entries`. Default `"agent"`. */
   format?: Format;
   /** Null makes the first entry a root. 1 to 64 characters. */

@@ -32,9 +32,9 @@ def schema(given: Given) -> int:
     """Print the JSON Schema of every method and notification."""
     import msgspec
 
-    from sessiond.protocol.schema import schema as whole
+    from sessiond.protocol.schema import whole_schema
 
-    text = msgspec.json.format(msgspec.json.encode(whole()), indent=2)
+    text = msgspec.json.format(msgspec.json.encode(whole_schema()), indent=2)
     print(text.decode())
     return 0
 

@@ -29,6 +29,11 @@ Entry = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Entry"})]
 Draft = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Draft"})]
 """An entry before it has an id, a parent and a timestamp. A draft may also supply these itself."""
 
+Appendable = Annotated[
+    Raw, Meta(extra_json_schema={"anyOf": [{"$ref": "#/$defs/Draft"}, {"type": "object"}]})
+]
+"""A draft; or, with the format of a provider, a message or a response of that provider."""
+
 Message = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
 """A message in the format of the context."""
 

@@ -8,8 +8,8 @@ from msgspec import UNSET, Meta, UnsetType
 from sessiond.protocol.enums import Durability, Filter, Format, OnConflict, opened
 from sessiond.protocol.types.shared import (
     After,
+    Appendable,
     CommandId,
-    Draft,
     Entry,
     EntryId,
     Limit,
@@ -35,7 +35,7 @@ class AppendParams(Params, frozen=True):
     """
 
     session_id: SessionId  # the full id of the session
-    entries: Annotated[list[Draft], Meta(min_length=1, max_length=10_000)]  # in log order
+    entries: Annotated[list[Appendable], Meta(min_length=1, max_length=10_000)]  # in log order
     format: Format = "agent"  # the format of the messages in `entries`
     parent_id: EntryId | UnsetType | None = UNSET  # null makes the first entry a root
     expected_leaf: EntryId | UnsetType | None = UNSET  # the leaf that the client knows

@@ -1,0 +1,279 @@
+"""The machine-readable descriptions of the protocol are what their standards say, and accept what clients send."""
+
+from typing import Annotated, Any, Literal
+
+import jsonschema
+import msgspec
+import pytest
+from msgspec import Meta
+from scripts.protocol import metamodel, openrpc
+from scripts.protocol.examples import Example, examples
+
+from sessiond.protocol.enum_schema import UnnamedEnumeration, definitions_of_enumerations
+from sessiond.protocol.methods import CLIENT_METHODS, METHODS, NOTIFICATIONS, PROGRESS
+from sessiond.protocol.schema import definitions, schema, whole_schema
+from sessiond.protocol.types import Wire
+
+TABLES = schema()
+WHOLE = whole_schema()
+VALIDATOR = jsonschema.Draft202012Validator(WHOLE)
+LSP = {"initialize", "initialized", "shutdown", "exit"}
+
+
+def message(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+def in_the_tables() -> list[Example]:
+    """The messages of protocol.md but those of LSP and those that show a mistake."""
+    wrong = {it.message["id"] for it in examples() if "error" in it.message}
+    found = []
+    for it in examples():
+        method = it.message.get("method")
+        is_request = it.from_client and it.message.get("id") in wrong
+        if method not in LSP and not is_request and not _answers_lsp(it):
+            found.append(it)
+    return found
+
+
+def _answers_lsp(it: Example) -> bool:
+    return "capabilities" in (it.message.get("result") or {})
+
+
+# --- JSON Schema --------------------------------------------------------------------------------------------------
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(WHOLE)
+
+
+@pytest.mark.parametrize("it", in_the_tables(), ids=lambda it: it.where)
+def test_every_example_of_the_document_is_a_message(it: Example) -> None:
+    VALIDATOR.validate(it.message)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"jsonrpc": "2.0", "id": 1},
+        {"jsonrpc": "1.0", "id": 1, "method": "server/status"},
+        message("session/apend", sessionId="s", entries=[{}]),
+        message("session/info"),
+        message("session/info", sessionId=7),
+        message("session/info", sessionId="s", colour="red"),
+        message("session/append", sessionId="s", entries=[{"type": "message"}], durability="maybe"),
+    ],
+    ids=str,
+)
+def test_what_is_no_message_is_refused(wrong: Any) -> None:
+    assert not VALIDATOR.is_valid(wrong)
+
+
+def test_private_fields_are_accepted_everywhere() -> None:
+    assert VALIDATOR.is_valid(message("session/info", sessionId="s", _meta={"trace": 1}, **{"x-mine": True}))
+
+
+def test_a_value_of_an_open_enumeration_may_be_new() -> None:
+    origin = {"$ref": "#/$defs/Origin", "$defs": WHOLE["$defs"]}
+    known = dict.fromkeys(WHOLE["$defs"]["Origin"]["properties"]) | {"kind": "client"}
+    for kind in ("client", "peer"):
+        jsonschema.Draft202012Validator(origin).validate(known | {"kind": kind})
+
+
+def test_every_enumeration_and_each_of_its_values_is_described() -> None:
+    for name, it in definitions_of_enumerations().items():
+        assert it["description"], name
+        assert all(it["enumDescriptions"]), (name, it["enumDescriptions"])
+
+
+def test_no_two_enumerations_have_the_same_values() -> None:
+    values = [frozenset(it["enum"]) for it in definitions_of_enumerations().values()]
+    assert len(set(values)) == len(values)
+
+
+def test_a_field_whose_values_have_no_name_is_refused() -> None:
+    class Paint(Wire, frozen=True):
+        """A paint."""
+
+        color: Literal["red", "green"]
+
+    with pytest.raises(UnnamedEnumeration, match="green, red"):
+        definitions([Paint])
+
+
+def test_a_result_says_that_it_has_every_field() -> None:
+    class Shown(Wire, frozen=True):
+        """A thing with a default."""
+
+        size: Annotated[int, Meta(ge=0)] = 0
+
+    assert definitions([Shown])["Shown"]["required"] == ["size"]
+    assert msgspec.json.encode(Shown()) == b'{"size":0}'
+
+
+# --- LSP's meta model ---------------------------------------------------------------------------------------------
+
+
+class Base(msgspec.Struct, tag_field="kind", tag="base", forbid_unknown_fields=True):
+    name: Literal["string", "integer", "decimal", "boolean", "null"]
+
+
+class Reference(msgspec.Struct, tag_field="kind", tag="reference", forbid_unknown_fields=True):
+    name: str
+
+
+class Array(msgspec.Struct, tag_field="kind", tag="array", forbid_unknown_fields=True):
+    element: "Type"
+
+
+class Map(msgspec.Struct, tag_field="kind", tag="map", forbid_unknown_fields=True):
+    key: Base
+    value: "Type"
+
+
+class Or(msgspec.Struct, tag_field="kind", tag="or", forbid_unknown_fields=True):
+    items: Annotated[list["Type"], Meta(min_length=2)]
+
+
+class Tuple(msgspec.Struct, tag_field="kind", tag="tuple", forbid_unknown_fields=True):
+    items: list["Type"]
+
+
+class StringLiteral(msgspec.Struct, tag_field="kind", tag="stringLiteral", forbid_unknown_fields=True):
+    value: str
+
+
+Type = Base | Reference | Array | Map | Or | Tuple | StringLiteral
+
+
+class Documented(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    documentation: str = ""
+    proposed: bool = False
+
+
+class Property(Documented):
+    name: str
+    type: Type
+    optional: bool = False
+
+
+class Structure(Documented):
+    name: str
+    properties: list[Property]
+
+
+class Value(Documented):
+    name: str
+    value: str
+
+
+class Enumeration(Documented):
+    name: str
+    type: Base
+    values: list[Value]
+    supports_custom_values: bool = False
+
+
+class Alias(Documented):
+    name: str
+    type: Type
+
+
+class NotificationModel(Documented):
+    method: str
+    type_name: str
+    message_direction: Literal["clientToServer", "serverToClient", "both"]
+    params: Reference
+
+
+class RequestModel(NotificationModel):
+    result: Reference
+    error_data: Reference | None = None
+
+
+class MetaData(msgspec.Struct):
+    version: str
+
+
+class Model(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """The form of LSP's meta model, as far as the protocol uses it."""
+
+    meta_data: MetaData
+    requests: list[RequestModel]
+    notifications: list[NotificationModel]
+    structures: list[Structure]
+    enumerations: list[Enumeration]
+    type_aliases: list[Alias]
+
+
+def model() -> Model:
+    return msgspec.convert(metamodel.render(TABLES), Model)
+
+
+def test_the_meta_model_has_every_message_and_its_direction() -> None:
+    directions = {it.method: it.message_direction for it in (*model().requests, *model().notifications)}
+    assert directions == {
+        **dict.fromkeys(METHODS, "clientToServer"),
+        **dict.fromkeys((*CLIENT_METHODS, *NOTIFICATIONS), "serverToClient"),
+        PROGRESS: "both",
+    }
+
+
+def test_every_type_that_the_meta_model_names_is_in_it_or_in_lsp() -> None:
+    found = model()
+    types: list[Structure | Enumeration | Alias] = [
+        *found.structures,
+        *found.enumerations,
+        *found.type_aliases,
+    ]
+    known = {it.name for it in types}
+    text = msgspec.json.decode(msgspec.json.encode(metamodel.render(TABLES)))
+    assert _named(text) - known <= {"LSPAny", "LSPObject"}
+
+
+def _named(part: Any) -> set[str]:
+    if isinstance(part, list):
+        return set().union(*(_named(it) for it in part))
+    if not isinstance(part, dict):
+        return set()
+    own = {part["name"]} if part.get("kind") == "reference" else set()
+    return own.union(*(_named(it) for it in part.values()))
+
+
+def test_an_enumeration_of_results_supports_custom_values_and_one_of_params_alone_does_not() -> None:
+    custom = {it.name: it.supports_custom_values for it in model().enumerations}
+    assert custom["OriginKind"]
+    assert not custom["OnConflict"]
+
+
+# --- OpenRPC ------------------------------------------------------------------------------------------------------
+
+
+def test_openrpc_has_every_method_with_an_example_and_its_errors() -> None:
+    document = openrpc.render(TABLES)
+    by_name = {it["name"]: it for it in document["methods"]}
+    assert by_name.keys() == METHODS.keys()
+    for name, it in by_name.items():
+        assert it["examples"], name
+        kinds = {error["$ref"].rpartition("/")[2] for error in it["errors"]}
+        assert set(METHODS[name].errors) <= kinds <= document["components"]["errors"].keys()
+
+
+def test_openrpc_leads_to_schemas_of_its_own_only() -> None:
+    document = openrpc.render(TABLES)
+    targets = _references(document)
+    for target in targets:
+        place: Any = document
+        for step in target.removeprefix("#/").split("/"):
+            place = place[step]
+    assert targets
+
+
+def _references(part: Any) -> set[str]:
+    if isinstance(part, list):
+        return set().union(*(_references(it) for it in part))
+    if not isinstance(part, dict):
+        return set()
+    own = {part["$ref"]} if isinstance(part.get("$ref"), str) else set()
+    return own.union(*(_references(it) for it in part.values()))
