@@ -346,7 +346,7 @@
 ---several entries: the first has the id of the item, the others that id with `-1`, `-2` and so on.
 ---@class (exact) sessiond.AppendParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
----@field entries sessiond.Draft[] In log order. 1 to 10000 items.
+---@field entries (sessiond.Draft|table<string, any>)[] In log order. 1 to 10000 items.
 ---@field format? sessiond.Format The format of the messages in `entries`. Default `"agent"`.
 ---@field parentId? string|vim.NIL Null makes the first entry a root. 1 to 64 characters.
 ---@field expectedLeaf? string|vim.NIL The leaf that the client knows. 1 to 64 characters.
@@ -1758,339 +1758,339 @@
 
 ---What the response to an append waits for.
 ---@alias sessiond.Durability
----| "\"synced\"" # the lines are on the disk: they survive a power cut.
----| "\"written\"" # the lines are in the file: they survive the end of the daemon, and a sync follows within a second.
+---| "synced" # the lines are on the disk: they survive a power cut.
+---| "written" # the lines are in the file: they survive the end of the daemon, and a sync follows within a second.
 
 ---The format of messages.
 ---@alias sessiond.Format
----| "\"agent\"" # the agents' own format, as entries store it.
----| "\"openai\"" # messages of OpenAI's chat completions.
----| "\"anthropic\"" # messages of Anthropic's Messages API.
----| "\"google\"" # contents of Google's Gemini API.
+---| "agent" # the agents' own format, as entries store it.
+---| "openai" # messages of OpenAI's chat completions.
+---| "anthropic" # messages of Anthropic's Messages API.
+---| "google" # contents of Google's Gemini API.
 
 ---Which entries of a tree are visible.
 ---@alias sessiond.Filter
----| "\"default\"" # all but settings and other entries that are not part of the conversation.
----| "\"no-tools\"" # as `default`, without tool results.
----| "\"user-only\"" # only the user's messages.
----| "\"labeled-only\"" # only entries with a label.
----| "\"all\"" # every entry.
+---| "default" # all but settings and other entries that are not part of the conversation.
+---| "no-tools" # as `default`, without tool results.
+---| "user-only" # only the user's messages.
+---| "labeled-only" # only entries with a label.
+---| "all" # every entry.
 
 ---Why a session accepts no writes at present.
 ---@alias sessiond.WriteBlockReason
----| "\"damaged\"" # the header cannot be read.
----| "\"newerVersion\"" # the format is newer than version 3.
----| "\"permissionDenied\"" # the file is not writable.
----| "\"readOnlyDisk\"" # the disk is read-only.
----| "\"diskFull\"" # the disk is full.
----| "\"failed\"" # the last write failed for another reason.
----| "\"notSynced\"" # the disk could not make the last writes durable, and could not store a new file.
----| "\"replaced\"" # another program truncated, replaced or removed the file.
+---| "damaged" # the header cannot be read.
+---| "newerVersion" # the format is newer than version 3.
+---| "permissionDenied" # the file is not writable.
+---| "readOnlyDisk" # the disk is read-only.
+---| "diskFull" # the disk is full.
+---| "failed" # the last write failed for another reason.
+---| "notSynced" # the disk could not make the last writes durable, and could not store a new file.
+---| "replaced" # another program truncated, replaced or removed the file.
 
 ---The cause of a change.
 ---@alias sessiond.OriginKind
----| "\"client\"" # a request of a client.
----| "\"foreign\"" # another program wrote to the file.
----| "\"daemon\"" # the daemon itself, for example an automatic compaction.
+---| "client" # a request of a client.
+---| "foreign" # another program wrote to the file.
+---| "daemon" # the daemon itself, for example an automatic compaction.
 
 ---What an append does if the leaf is not the expected one.
 ---@alias sessiond.OnConflict
----| "\"reject\"" # it fails with `leafConflict`.
----| "\"branch\"" # the entries become a sibling branch below the expected leaf.
+---| "reject" # it fails with `leafConflict`.
+---| "branch" # the entries become a sibling branch below the expected leaf.
 
 ---What became of one entry of an append.
 ---@alias sessiond.AppendStatus
----| "\"created\"" # the entry was stored now.
----| "\"duplicate\"" # the same entry is stored already.
+---| "created" # the entry was stored now.
+---| "duplicate" # the same entry is stored already.
 
 ---Where the copied path of a fork ends.
 ---@alias sessiond.ForkPosition
----| "\"at\"" # at the entry, which is copied.
----| "\"before\"" # before the entry, which is not copied.
+---| "at" # at the entry, which is copied.
+---| "before" # before the entry, which is not copied.
 
 ---The order of a list of sessions.
 ---@alias sessiond.ListSort
----| "\"updated\"" # the most recently updated session first.
----| "\"created\"" # the most recently created session first.
----| "\"title\"" # by title, in the order of its characters.
+---| "updated" # the most recently updated session first.
+---| "created" # the most recently created session first.
+---| "title" # by title, in the order of its characters.
 
 ---The state of the last turn of a session.
 ---@alias sessiond.Lifecycle
----| "\"complete\"" # the turn is complete.
----| "\"interrupted\"" # a prompt or a tool result has no answer, a tool call has no result, or the answer was cut at its length limit.
----| "\"aborted\"" # a person aborted the turn.
----| "\"error\"" # the turn ended in an error.
----| "\"empty\"" # there is no message.
+---| "complete" # the turn is complete.
+---| "interrupted" # a prompt or a tool result has no answer, a tool call has no result, or the answer was cut at its length limit.
+---| "aborted" # a person aborted the turn.
+---| "error" # the turn ended in an error.
+---| "empty" # there is no message.
 
 ---The rule by which `session/continue` chose the session.
 ---@alias sessiond.ContinueReason
----| "\"breadcrumb\"" # the terminal used it last in the folder.
----| "\"recent\"" # it is the most recently updated session of the folder that no other living terminal holds.
----| "\"created\"" # it is new.
+---| "breadcrumb" # the terminal used it last in the folder.
+---| "recent" # it is the most recently updated session of the folder that no other living terminal holds.
+---| "created" # it is new.
 
 ---A part of a session that `session/changed` reports.
 ---@alias sessiond.SessionChange
----| "\"title\"" # the title.
----| "\"tags\"" # the tags.
----| "\"labels\"" # the labels of entries.
----| "\"path\"" # the path of the file.
----| "\"cwd\"" # the folder that the session belongs to.
----| "\"readOnly\"" # whether the session can be written.
----| "\"writeBlock\"" # the reason why the session accepts no writes at present.
+---| "title" # the title.
+---| "tags" # the tags.
+---| "labels" # the labels of entries.
+---| "path" # the path of the file.
+---| "cwd" # the folder that the session belongs to.
+---| "readOnly" # whether the session can be written.
+---| "writeBlock" # the reason why the session accepts no writes at present.
 
 ---How a subscription closes the gap since the position that the client knows.
 ---@alias sessiond.ResumeMode
----| "\"replay\"" # the daemon sends the lines of the gap.
----| "\"snapshot\"" # the daemon sends no line of the gap, and the client reads the present state.
+---| "replay" # the daemon sends the lines of the gap.
+---| "snapshot" # the daemon sends no line of the gap, and the client reads the present state.
 
 ---How messages are delimited on a connection.
 ---@alias sessiond.Framing
----| "\"contentLength\"" # by a header with the length, as in LSP.
----| "\"jsonLines\"" # one message on each line.
----| "\"memory\"" # not at all: the client runs in the process of the daemon.
+---| "contentLength" # by a header with the length, as in LSP.
+---| "jsonLines" # one message on each line.
+---| "memory" # not at all: the client runs in the process of the daemon.
 
 ---Whether an entry of the path is in the context.
 ---@alias sessiond.Fate
----| "\"in\"" # it is in the context as it is stored.
----| "\"changed\"" # it is in the context in another form.
----| "\"out\"" # it is not in the context.
+---| "in" # it is in the context as it is stored.
+---| "changed" # it is in the context in another form.
+---| "out" # it is not in the context.
 
 ---The origin of a summary.
 ---@alias sessiond.SummarizedBy
----| "\"given\"" # the request had the summary.
----| "\"client\"" # a client wrote it.
----| "\"command\"" # the configured command wrote it.
+---| "given" # the request had the summary.
+---| "client" # a client wrote it.
+---| "command" # the configured command wrote it.
 
 ---What writes summaries for a session at present.
 ---@alias sessiond.Summarizer
----| "\"client\"" # a client that declared `summarize`.
----| "\"command\"" # the configured command.
+---| "client" # a client that declared `summarize`.
+---| "command" # the configured command.
 
 ---What a summary is for.
 ---@alias sessiond.SummaryPurpose
----| "\"compaction\"" # it replaces the older part of the context.
----| "\"branch\"" # it describes the branch that the leaf leaves.
+---| "compaction" # it replaces the older part of the context.
+---| "branch" # it describes the branch that the leaf leaves.
 
 ---Why a session cannot be compacted now.
 ---@alias sessiond.NoCutReason
----| "\"alreadyCompacted\"" # the leaf is a compaction.
----| "\"nothingToSummarize\"" # all entries are recent enough to stay.
----| "\"callsUnanswered\"" # tool calls wait for their results.
+---| "alreadyCompacted" # the leaf is a compaction.
+---| "nothingToSummarize" # all entries are recent enough to stay.
+---| "callsUnanswered" # tool calls wait for their results.
 
 ---The severity of a finding of the doctor.
 ---@alias sessiond.FindingSeverity
----| "\"error\"" # damage, or a condition that prevents work.
----| "\"warning\"" # a condition that may become an error.
----| "\"note\"" # information only.
+---| "error" # damage, or a condition that prevents work.
+---| "warning" # a condition that may become an error.
+---| "note" # information only.
 
 ---A session format that can be imported.
 ---@alias sessiond.Dialect
----| "\"pi\"" # the v3 format of pi and oh-my-pi, in which sessiond stores sessions.
----| "\"pi4\"" # the v4 format of pi.
----| "\"operator\"" # Operator's format.
----| "\"go\"" # the format of go-sessions.
----| "\"nova\"" # NOVA's working state.
----| "\"claude-code\"" # the transcripts of Claude Code.
----| "\"codex\"" # the rollouts of Codex.
+---| "pi" # the v3 format of pi and oh-my-pi, in which sessiond stores sessions.
+---| "pi4" # the v4 format of pi.
+---| "operator" # Operator's format.
+---| "go" # the format of go-sessions.
+---| "nova" # NOVA's working state.
+---| "claude-code" # the transcripts of Claude Code.
+---| "codex" # the rollouts of Codex.
 
 ---A format that a session can be exported to.
 ---@alias sessiond.ExportFormat
----| "\"jsonl\"" # the v3 format of pi and oh-my-pi.
----| "\"markdown\"" # a transcript of one path.
----| "\"html\"" # a page with the whole tree.
----| "\"operator\"" # Operator's format.
----| "\"go\"" # the format of go-sessions.
----| "\"nova\"" # NOVA's working state at one point.
+---| "jsonl" # the v3 format of pi and oh-my-pi.
+---| "markdown" # a transcript of one path.
+---| "html" # a page with the whole tree.
+---| "operator" # Operator's format.
+---| "go" # the format of go-sessions.
+---| "nova" # NOVA's working state at one point.
 
 ---What an import did with one file.
 ---@alias sessiond.ImportStatus
----| "\"created\"" # a new session has its content.
----| "\"grown\"" # lines were added to the session of an earlier import.
----| "\"unchanged\"" # the file has no new lines.
+---| "created" # a new session has its content.
+---| "grown" # lines were added to the session of an earlier import.
+---| "unchanged" # the file has no new lines.
 
 ---The limit that a session exceeds.
 ---@alias sessiond.CleanupLimit
----| "\"age\"" # it is older than the maximum age.
----| "\"count\"" # more sessions than the maximum number are newer.
+---| "age" # it is older than the maximum age.
+---| "count" # more sessions than the maximum number are newer.
 
 ---Why a session that exceeds a limit stays.
 ---@alias sessiond.SkipReason
----| "\"open\"" # a client or a living terminal uses it.
----| "\"labeled\"" # it has labels.
----| "\"readOnly\"" # it cannot be written.
+---| "open" # a client or a living terminal uses it.
+---| "labeled" # it has labels.
+---| "readOnly" # it cannot be written.
 
 ---A step of a long request.
 ---@alias sessiond.ProgressKind
----| "\"begin\"" # the first step.
----| "\"report\"" # a further step.
----| "\"end\"" # the last step.
+---| "begin" # the first step.
+---| "report" # a further step.
+---| "end" # the last step.
 
 ---The stable name of an error. Clients match it, never the message.
 ---@alias sessiond.ErrorKind
----| "\"parse\"" # The message is not JSON.
----| "\"invalidRequest\"" # The message is JSON, but no JSON-RPC 2.0 request, notification or reply.
----| "\"methodNotFound\"" # This daemon has no such method.
----| "\"invalidParams\"" # A parameter is missing, unknown, of the wrong type or out of range; `path` says which. For an unknown one, `didYouMean` lists similar names.
----| "\"internal\"" # A defect of the daemon. Nothing of the request was kept unless the message says so.
----| "\"notInitialized\"" # An LSP request came before `initialize`. Methods of this document never answer so.
----| "\"cancelled\"" # The client cancelled the request with `$/cancelRequest`.
----| "\"unauthenticated\"" # A client came over TCP and did not show the token in its first message. The daemon closes the connection.
----| "\"sessionNotFound\"" # No session has this id or path.
----| "\"sessionTrashed\"" # The session was moved to the trash; `path` says where it is now. Nothing was written.
----| "\"entryNotFound\"" # The session has no entry with this id.
----| "\"blobNotFound\"" # No blob has this hash.
----| "\"leafConflict\"" # The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written.
----| "\"idReused\"" # The session already has an entry with this id and other content, or the `commandId` belongs to another request. Nothing was written.
----| "\"alreadyExists\"" # There already is a session with this id, or another file of the same session is open.
----| "\"cursorExpired\"" # The cursor belongs to another query or to a state that is gone.
----| "\"tooLarge\"" # A frame, an entry, a batch or a context has more than `limit` (it has `actual`).
----| "\"nothingToCompact\"" # The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written.
----| "\"noSummarizer\"" # No client declared `summarize`, and no command is configured. Nothing was written.
----| "\"summarizerFailed\"" # Whoever was to write the summary left, failed or wrote nothing. Nothing was changed.
----| "\"wouldBreakTree\"" # The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path.
----| "\"invalidEntry\"" # A draft is no entry: not an object, without `type` or a field of its type, or with a bad id.
----| "\"foreignWriter\"" # Another program cut short, changed, replaced or removed the file while it was open. What is there is left as it is.
----| "\"readOnly\"" # The session cannot be written: its file is damaged, or may not be written; `writeBlock` of the session says which.
----| "\"unsupportedVersion\"" # Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can.
----| "\"draining\"" # The daemon is about to end and takes no more writes.
----| "\"overloaded\"" # Too many clients are attached, too much waits to be written or to be summarized, or too many files are open. Nothing of the request was kept.
----| "\"damaged\"" # The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.
----| "\"foreignDialect\"" # The file is a session of another program: `dialect` names its format, `path` the file. Such files are imported, not opened, migrated or appended to. No byte was changed.
----| "\"outcomeUnknown\"" # The daemon ended before it answered: what was asked may have been carried out, or not. Only `sessiond attach` answers so.
----| "\"unreachable\"" # The daemon ended and cannot be started again; the message says why. Only `sessiond attach` answers so.
----| "\"storageFull\"" # The disk or the quota of the user is full. Nothing of the request was kept.
----| "\"storageFailed\"" # The disk refused (`errno`). Nothing of the request was kept.
+---| "parse" # The message is not JSON.
+---| "invalidRequest" # The message is JSON, but no JSON-RPC 2.0 request, notification or reply.
+---| "methodNotFound" # This daemon has no such method.
+---| "invalidParams" # A parameter is missing, unknown, of the wrong type or out of range; `path` says which. For an unknown one, `didYouMean` lists similar names.
+---| "internal" # A defect of the daemon. Nothing of the request was kept unless the message says so.
+---| "notInitialized" # An LSP request came before `initialize`. Methods of this document never answer so.
+---| "cancelled" # The client cancelled the request with `$/cancelRequest`.
+---| "unauthenticated" # A client came over TCP and did not show the token in its first message. The daemon closes the connection.
+---| "sessionNotFound" # No session has this id or path.
+---| "sessionTrashed" # The session was moved to the trash; `path` says where it is now. Nothing was written.
+---| "entryNotFound" # The session has no entry with this id.
+---| "blobNotFound" # No blob has this hash.
+---| "leafConflict" # The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written.
+---| "idReused" # The session already has an entry with this id and other content, or the `commandId` belongs to another request. Nothing was written.
+---| "alreadyExists" # There already is a session with this id, or another file of the same session is open.
+---| "cursorExpired" # The cursor belongs to another query or to a state that is gone.
+---| "tooLarge" # A frame, an entry, a batch or a context has more than `limit` (it has `actual`).
+---| "nothingToCompact" # The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written.
+---| "noSummarizer" # No client declared `summarize`, and no command is configured. Nothing was written.
+---| "summarizerFailed" # Whoever was to write the summary left, failed or wrote nothing. Nothing was changed.
+---| "wouldBreakTree" # The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path.
+---| "invalidEntry" # A draft is no entry: not an object, without `type` or a field of its type, or with a bad id.
+---| "foreignWriter" # Another program cut short, changed, replaced or removed the file while it was open. What is there is left as it is.
+---| "readOnly" # The session cannot be written: its file is damaged, or may not be written; `writeBlock` of the session says which.
+---| "unsupportedVersion" # Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can.
+---| "draining" # The daemon is about to end and takes no more writes.
+---| "overloaded" # Too many clients are attached, too much waits to be written or to be summarized, or too many files are open. Nothing of the request was kept.
+---| "damaged" # The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.
+---| "foreignDialect" # The file is a session of another program: `dialect` names its format, `path` the file. Such files are imported, not opened, migrated or appended to. No byte was changed.
+---| "outcomeUnknown" # The daemon ended before it answered: what was asked may have been carried out, or not. Only `sessiond attach` answers so.
+---| "unreachable" # The daemon ended and cannot be started again; the message says why. Only `sessiond attach` answers so.
+---| "storageFull" # The disk or the quota of the user is full. Nothing of the request was kept.
+---| "storageFailed" # The disk refused (`errno`). Nothing of the request was kept.
 
 ---The stable name of a problem in a session file.
 ---@alias sessiond.ProblemKind
----| "\"emptyLog\"" # The file has no byte, or only a title slot. Nothing can be written to it.
----| "\"damagedHeader\"" # The first line is no session header. What entries there are can be read, nothing can be written.
----| "\"damagedLine\"" # The line is not JSON. It is skipped, and stays as it is.
----| "\"nulBytes\"" # The line holds NUL bytes, as a power cut leaves them. It is skipped, and stays as it is.
----| "\"notAnEntry\"" # The line is JSON, but no entry: no object, or one without a type or a usable id.
----| "\"invalidUtf8\"" # The line holds bytes that are not UTF-8. They are read as U+FFFD, and stay as they are in the file.
----| "\"tornTail\"" # The last line is cut short, as a crash leaves it. It is moved beside the file before the next append.
----| "\"cutOffBatch\"" # The last append was cut short between its lines, and nobody was told that it is stored. What there is of it is moved beside the file before the next append.
----| "\"badParent\"" # `parentId` is neither text nor null. The entry is taken as a root.
----| "\"ownParent\"" # The entry names itself as its parent. It is taken as a root.
----| "\"lostParent\"" # The parent that the entry names is not in the file. It is taken as a root.
----| "\"parentLoop\"" # The entry is among its own ancestors. A path ends where it would begin again.
----| "\"sameId\"" # An earlier entry has the same id. The later one counts.
----| "\"lostLeaf\"" # The `leaf` line names an entry that is not before it. The leaf stays where it was.
----| "\"moreProblems\"" # There are more problems than are listed.
+---| "emptyLog" # The file has no byte, or only a title slot. Nothing can be written to it.
+---| "damagedHeader" # The first line is no session header. What entries there are can be read, nothing can be written.
+---| "damagedLine" # The line is not JSON. It is skipped, and stays as it is.
+---| "nulBytes" # The line holds NUL bytes, as a power cut leaves them. It is skipped, and stays as it is.
+---| "notAnEntry" # The line is JSON, but no entry: no object, or one without a type or a usable id.
+---| "invalidUtf8" # The line holds bytes that are not UTF-8. They are read as U+FFFD, and stay as they are in the file.
+---| "tornTail" # The last line is cut short, as a crash leaves it. It is moved beside the file before the next append.
+---| "cutOffBatch" # The last append was cut short between its lines, and nobody was told that it is stored. What there is of it is moved beside the file before the next append.
+---| "badParent" # `parentId` is neither text nor null. The entry is taken as a root.
+---| "ownParent" # The entry names itself as its parent. It is taken as a root.
+---| "lostParent" # The parent that the entry names is not in the file. It is taken as a root.
+---| "parentLoop" # The entry is among its own ancestors. A path ends where it would begin again.
+---| "sameId" # An earlier entry has the same id. The later one counts.
+---| "lostLeaf" # The `leaf` line names an entry that is not before it. The leaf stays where it was.
+---| "moreProblems" # There are more problems than are listed.
 
 ---The severity of a problem in a session file.
 ---@alias sessiond.ProblemSeverity
----| "\"error\"" # A part of the file is lost or unusable.
----| "\"warning\"" # Nothing is lost.
+---| "error" # A part of the file is lost or unusable.
+---| "warning" # Nothing is lost.
 
 ---The stable name of a finding of the doctor.
 ---@alias sessiond.FindingKind
----| "\"emptyLog\"" # The file has no byte, or only a title slot. Nothing can be written to it.
----| "\"damagedHeader\"" # The first line is no session header. What entries there are can be read, nothing can be written.
----| "\"damagedLine\"" # The line is not JSON. It is skipped, and stays as it is.
----| "\"nulBytes\"" # The line holds NUL bytes, as a power cut leaves them. It is skipped, and stays as it is.
----| "\"notAnEntry\"" # The line is JSON, but no entry: no object, or one without a type or a usable id.
----| "\"invalidUtf8\"" # The line holds bytes that are not UTF-8. They are read as U+FFFD, and stay as they are in the file.
----| "\"tornTail\"" # The last line is cut short, as a crash leaves it. It is moved beside the file before the next append.
----| "\"cutOffBatch\"" # The last append was cut short between its lines, and nobody was told that it is stored. What there is of it is moved beside the file before the next append.
----| "\"badParent\"" # `parentId` is neither text nor null. The entry is taken as a root.
----| "\"ownParent\"" # The entry names itself as its parent. It is taken as a root.
----| "\"lostParent\"" # The parent that the entry names is not in the file. It is taken as a root.
----| "\"parentLoop\"" # The entry is among its own ancestors. A path ends where it would begin again.
----| "\"sameId\"" # An earlier entry has the same id. The later one counts.
----| "\"lostLeaf\"" # The `leaf` line names an entry that is not before it. The leaf stays where it was.
----| "\"moreProblems\"" # There are more problems than are listed.
----| "\"unreadable\"" # A file cannot be read.
----| "\"readOnlyFile\"" # A session file may be read but not written.
----| "\"openToOthers\"" # Other users may read or write a file or a folder of sessiond.
----| "\"exposedToken\"" # Other users may have read the token that opens the TCP listener.
----| "\"foreignOwner\"" # A file or a folder belongs to another user.
----| "\"symbolicLink\"" # A symbolic link lies where sessiond keeps its own files. It is not followed.
----| "\"hardLink\"" # A session file has a second name, so that another program may write to it under that.
----| "\"strangeFile\"" # Something lies among the files of sessiond that is none of them.
----| "\"foreignDialect\"" # A session file of another program lies where sessiond looks for sessions. It is neither listed nor opened.
----| "\"unsupportedDialect\"" # A session file of another program lies where sessiond looks for sessions, and its format has no importer. It is neither listed nor opened.
----| "\"sameSession\"" # Several files hold a session of the same id; an id leads to one of them only.
----| "\"staleDraft\"" # A session without an answer is older than drafts are kept.
----| "\"orphan\"" # A torn tail or an original was kept beside a session that is not there any more.
----| "\"kept\"" # A torn tail or an original was kept beside a session.
----| "\"leftover\"" # A temporary file was left behind by a daemon that was killed.
----| "\"openElsewhere\"" # Another program has a session file open for writing.
----| "\"writeBlocked\"" # An open session takes no appends now.
----| "\"noNote\"" # A session in the trash has lost its note, so sessiond does not know where it was.
----| "\"missingBlob\"" # A session names a blob that is not there.
----| "\"damagedBlob\"" # The bytes of a blob are not those that its name says.
----| "\"unnamedBlobs\"" # No session names some blobs.
----| "\"damagedIndex\"" # The index of sessions is damaged. Nothing is lost with it: it is made again from the sessions.
----| "\"damagedHistory\"" # The history of prompts is damaged.
----| "\"damagedCommands\"" # The journal of commands is damaged: a request that is repeated may be carried out again, unless a session records it.
----| "\"damagedHold\"" # The file of a hold is damaged, so the session of that terminal may be given to another one.
----| "\"holdPutAside\"" # The damaged file of a hold was put aside. Its terminal has another one.
----| "\"putAside\"" # A database that was damaged was put aside.
----| "\"littleRoom\"" # The disk is nearly full. When it is, appends are refused until there is room.
----| "\"networkDisk\"" # A folder lies on a network filesystem, where locks and the durability of what is acknowledged depend on the server.
----| "\"volatileDisk\"" # A folder lies in memory: what is in it does not survive a restart of the machine.
----| "\"readOnlyDisk\"" # A folder lies on a filesystem that is mounted read-only, as after an error of the disk.
----| "\"fewWatches\"" # The system lets programs watch few files, so that what others write may be seen late (within a minute).
----| "\"fewDescriptors\"" # The daemon may open few files at a time, so that clients have to wait when many come.
----| "\"wrongClock\"" # The clock of the machine is wrong, or was when something was written: times and ages are, too. The order of entries does not depend on it.
----| "\"badConfig\"" # The configuration cannot be used; no daemon starts with it.
----| "\"unsafeConfig\"" # Another user can change the configuration, which may name a program to run; no daemon starts with it.
----| "\"misplacedConfig\"" # A file looks like the configuration, but the daemon reads another one.
----| "\"missingRoot\"" # A folder under [roots] cannot be listed.
----| "\"errorsLogged\"" # The daemon has written errors to its log in the last day.
----| "\"warningsLogged\"" # The daemon has written warnings to its log in the last day.
----| "\"notRunning\"" # No daemon runs.
----| "\"hung\"" # The daemon is there, but does not answer.
----| "\"unreachable\"" # A daemon holds the lock, but nobody listens at its socket.
----| "\"lockHeldElsewhere\"" # A process that is not the daemon of endpoint.json holds the daemon's lock.
----| "\"lockLost\"" # The lock file of a running daemon was removed or replaced, so a second daemon could start.
----| "\"startHeld\"" # A process has been starting the daemon for some time; others wait for it.
----| "\"staleSocket\"" # A daemon that was killed has left its socket behind.
----| "\"staleEndpoint\"" # endpoint.json tells of a daemon that does not run any more.
----| "\"damagedEndpoint\"" # endpoint.json cannot be read; a running daemon writes it again within a minute.
----| "\"foreignSocket\"" # At the daemon's socket is something that is not a socket of yours. Nothing is sent to it.
----| "\"longSocketPath\"" # The usual path of the socket is too long for one, so it lies elsewhere.
----| "\"otherVersion\"" # The daemon that runs is of another version than this command.
----| "\"runtimeFolder\"" # XDG_RUNTIME_DIR names a folder that cannot be used for the socket.
----| "\"noRuntimeFolder\"" # XDG_RUNTIME_DIR is not set, as in cron, su or a container.
----| "\"badFolder\"" # A folder of sessiond cannot be used.
----| "\"noLingering\"" # systemd may end your processes, the daemon too, when you log out. Nothing acknowledged is lost with it.
+---| "emptyLog" # The file has no byte, or only a title slot. Nothing can be written to it.
+---| "damagedHeader" # The first line is no session header. What entries there are can be read, nothing can be written.
+---| "damagedLine" # The line is not JSON. It is skipped, and stays as it is.
+---| "nulBytes" # The line holds NUL bytes, as a power cut leaves them. It is skipped, and stays as it is.
+---| "notAnEntry" # The line is JSON, but no entry: no object, or one without a type or a usable id.
+---| "invalidUtf8" # The line holds bytes that are not UTF-8. They are read as U+FFFD, and stay as they are in the file.
+---| "tornTail" # The last line is cut short, as a crash leaves it. It is moved beside the file before the next append.
+---| "cutOffBatch" # The last append was cut short between its lines, and nobody was told that it is stored. What there is of it is moved beside the file before the next append.
+---| "badParent" # `parentId` is neither text nor null. The entry is taken as a root.
+---| "ownParent" # The entry names itself as its parent. It is taken as a root.
+---| "lostParent" # The parent that the entry names is not in the file. It is taken as a root.
+---| "parentLoop" # The entry is among its own ancestors. A path ends where it would begin again.
+---| "sameId" # An earlier entry has the same id. The later one counts.
+---| "lostLeaf" # The `leaf` line names an entry that is not before it. The leaf stays where it was.
+---| "moreProblems" # There are more problems than are listed.
+---| "unreadable" # A file cannot be read.
+---| "readOnlyFile" # A session file may be read but not written.
+---| "openToOthers" # Other users may read or write a file or a folder of sessiond.
+---| "exposedToken" # Other users may have read the token that opens the TCP listener.
+---| "foreignOwner" # A file or a folder belongs to another user.
+---| "symbolicLink" # A symbolic link lies where sessiond keeps its own files. It is not followed.
+---| "hardLink" # A session file has a second name, so that another program may write to it under that.
+---| "strangeFile" # Something lies among the files of sessiond that is none of them.
+---| "foreignDialect" # A session file of another program lies where sessiond looks for sessions. It is neither listed nor opened.
+---| "unsupportedDialect" # A session file of another program lies where sessiond looks for sessions, and its format has no importer. It is neither listed nor opened.
+---| "sameSession" # Several files hold a session of the same id; an id leads to one of them only.
+---| "staleDraft" # A session without an answer is older than drafts are kept.
+---| "orphan" # A torn tail or an original was kept beside a session that is not there any more.
+---| "kept" # A torn tail or an original was kept beside a session.
+---| "leftover" # A temporary file was left behind by a daemon that was killed.
+---| "openElsewhere" # Another program has a session file open for writing.
+---| "writeBlocked" # An open session takes no appends now.
+---| "noNote" # A session in the trash has lost its note, so sessiond does not know where it was.
+---| "missingBlob" # A session names a blob that is not there.
+---| "damagedBlob" # The bytes of a blob are not those that its name says.
+---| "unnamedBlobs" # No session names some blobs.
+---| "damagedIndex" # The index of sessions is damaged. Nothing is lost with it: it is made again from the sessions.
+---| "damagedHistory" # The history of prompts is damaged.
+---| "damagedCommands" # The journal of commands is damaged: a request that is repeated may be carried out again, unless a session records it.
+---| "damagedHold" # The file of a hold is damaged, so the session of that terminal may be given to another one.
+---| "holdPutAside" # The damaged file of a hold was put aside. Its terminal has another one.
+---| "putAside" # A database that was damaged was put aside.
+---| "littleRoom" # The disk is nearly full. When it is, appends are refused until there is room.
+---| "networkDisk" # A folder lies on a network filesystem, where locks and the durability of what is acknowledged depend on the server.
+---| "volatileDisk" # A folder lies in memory: what is in it does not survive a restart of the machine.
+---| "readOnlyDisk" # A folder lies on a filesystem that is mounted read-only, as after an error of the disk.
+---| "fewWatches" # The system lets programs watch few files, so that what others write may be seen late (within a minute).
+---| "fewDescriptors" # The daemon may open few files at a time, so that clients have to wait when many come.
+---| "wrongClock" # The clock of the machine is wrong, or was when something was written: times and ages are, too. The order of entries does not depend on it.
+---| "badConfig" # The configuration cannot be used; no daemon starts with it.
+---| "unsafeConfig" # Another user can change the configuration, which may name a program to run; no daemon starts with it.
+---| "misplacedConfig" # A file looks like the configuration, but the daemon reads another one.
+---| "missingRoot" # A folder under [roots] cannot be listed.
+---| "errorsLogged" # The daemon has written errors to its log in the last day.
+---| "warningsLogged" # The daemon has written warnings to its log in the last day.
+---| "notRunning" # No daemon runs.
+---| "hung" # The daemon is there, but does not answer.
+---| "unreachable" # A daemon holds the lock, but nobody listens at its socket.
+---| "lockHeldElsewhere" # A process that is not the daemon of endpoint.json holds the daemon's lock.
+---| "lockLost" # The lock file of a running daemon was removed or replaced, so a second daemon could start.
+---| "startHeld" # A process has been starting the daemon for some time; others wait for it.
+---| "staleSocket" # A daemon that was killed has left its socket behind.
+---| "staleEndpoint" # endpoint.json tells of a daemon that does not run any more.
+---| "damagedEndpoint" # endpoint.json cannot be read; a running daemon writes it again within a minute.
+---| "foreignSocket" # At the daemon's socket is something that is not a socket of yours. Nothing is sent to it.
+---| "longSocketPath" # The usual path of the socket is too long for one, so it lies elsewhere.
+---| "otherVersion" # The daemon that runs is of another version than this command.
+---| "runtimeFolder" # XDG_RUNTIME_DIR names a folder that cannot be used for the socket.
+---| "noRuntimeFolder" # XDG_RUNTIME_DIR is not set, as in cron, su or a container.
+---| "badFolder" # A folder of sessiond cannot be used.
+---| "noLingering" # systemd may end your processes, the daemon too, when you log out. Nothing acknowledged is lost with it.
 
 ---Why an entry of the path is in the context or not.
 ---@alias sessiond.ContextReason
----| "\"said\"" # It is said as it is.
----| "\"compaction\"" # It is the compaction in force: its summary stands for what it compacted away.
----| "\"keptByCompaction\"" # The compaction in force keeps it.
----| "\"systemPrompt\"" # It is part of the system prompt.
----| "\"edited\"" # A later context edit replaced its words.
----| "\"asText\"" # It is no message of a provider, so its words are told as the user's.
----| "\"joined\"" # It follows a message of the same role, and the provider wants the roles to alternate.
----| "\"callClosed\"" # A call has no result; one that says so stands for it.
----| "\"callLeftOut\"" # A call without a tool's name is left out.
----| "\"resultMoved\"" # It is moved behind its call, as the provider wants it.
----| "\"resultWithoutCall\"" # Its call is not in the context, so its words are told as the user's.
----| "\"thinkingLeftOut\"" # Its thinking is left out: the provider would not take it back.
----| "\"imageLeftOut\"" # An image is left out that the provider would not take here; a note says so.
----| "\"imageMoved\"" # Its images stand in a message of the user: the provider takes none in a result.
----| "\"nameChanged\"" # The id of a call, or the name of its tool, was none that the provider takes.
----| "\"trimmed\"" # It is the last word, and the provider takes no white space at the end of that.
----| "\"settings\"" # It changes settings, which the context tells beside the messages.
----| "\"notForModel\"" # Entries of its type are not for a model.
----| "\"compactedAway\"" # The compaction in force stands for it.
----| "\"olderCompaction\"" # A later compaction is in force.
----| "\"reset\"" # The context was reset after it.
----| "\"editedOut\"" # A later context edit leaves it out.
----| "\"systemReplaced\"" # The compaction in force brings the system prompt of its time.
----| "\"emptySummary\"" # Its summary is empty.
----| "\"notAMessage\"" # It holds no message that can be read.
----| "\"unknownRole\"" # Its role is none that a provider knows.
----| "\"excluded\"" # Whoever ran the command has excluded it from the context.
----| "\"empty\"" # It says nothing.
----| "\"abortedTurn\"" # The turn was aborted or ended in an error.
----| "\"resultOfAbortedTurn\"" # Its call is in a turn that was aborted or ended in an error.
----| "\"duplicateResult\"" # Its call has a result already.
+---| "said" # It is said as it is.
+---| "compaction" # It is the compaction in force: its summary stands for what it compacted away.
+---| "keptByCompaction" # The compaction in force keeps it.
+---| "systemPrompt" # It is part of the system prompt.
+---| "edited" # A later context edit replaced its words.
+---| "asText" # It is no message of a provider, so its words are told as the user's.
+---| "joined" # It follows a message of the same role, and the provider wants the roles to alternate.
+---| "callClosed" # A call has no result; one that says so stands for it.
+---| "callLeftOut" # A call without a tool's name is left out.
+---| "resultMoved" # It is moved behind its call, as the provider wants it.
+---| "resultWithoutCall" # Its call is not in the context, so its words are told as the user's.
+---| "thinkingLeftOut" # Its thinking is left out: the provider would not take it back.
+---| "imageLeftOut" # An image is left out that the provider would not take here; a note says so.
+---| "imageMoved" # Its images stand in a message of the user: the provider takes none in a result.
+---| "nameChanged" # The id of a call, or the name of its tool, was none that the provider takes.
+---| "trimmed" # It is the last word, and the provider takes no white space at the end of that.
+---| "settings" # It changes settings, which the context tells beside the messages.
+---| "notForModel" # Entries of its type are not for a model.
+---| "compactedAway" # The compaction in force stands for it.
+---| "olderCompaction" # A later compaction is in force.
+---| "reset" # The context was reset after it.
+---| "editedOut" # A later context edit leaves it out.
+---| "systemReplaced" # The compaction in force brings the system prompt of its time.
+---| "emptySummary" # Its summary is empty.
+---| "notAMessage" # It holds no message that can be read.
+---| "unknownRole" # Its role is none that a provider knows.
+---| "excluded" # Whoever ran the command has excluded it from the context.
+---| "empty" # It says nothing.
+---| "abortedTurn" # The turn was aborted or ended in an error.
+---| "resultOfAbortedTurn" # Its call is in a turn that was aborted or ended in an error.
+---| "duplicateResult" # Its call has a result already.
 
 local M = {}
 
