@@ -61,7 +61,7 @@ def test_every_example_of_the_document_is_a_message(it: Example) -> None:
         message("session/apend", sessionId="s", entries=[{}]),
         message("session/info"),
         message("session/info", sessionId=7),
-        message("session/info", sessionId="s", colour="red"),
+        message("session/info", sessionId="s", colors="red"),
         message("session/append", sessionId="s", entries=[{"type": "message"}], durability="maybe"),
     ],
     ids=str,
