@@ -108,12 +108,12 @@ TOPICS = (
         ),
     ),
     Topic(
-        "keeping", "The end of sessions and blobs", "Requests that remove sessions and blobs, and restore sessions.",
+        "retention", "The end of sessions and blobs", "Requests that remove sessions and blobs, and restore sessions.",
         (
             Call("DELETE", "delete", ("session_id",)),
-            Call("RESTORE", "restore", ("session_id",)),
+            Call("TRASH_RESTORE", "restore", ("session_id",)),
             Call("CLEANUP", "cleanup"),
-            Call("PURGE", "purge", ("session_id",)),
+            Call("TRASH_PURGE", "purge", ("session_id",)),
             Call("TRASH_LIST", "trash"),
             Call("BLOB_COLLECT", "collect_blobs"),
         ),

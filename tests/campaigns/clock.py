@@ -111,7 +111,7 @@ def _work(daemon: BlockingDaemon, number: int, jump: int) -> list[str]:
     daemon.call("history/add", {"prompt": f"prompt {number}"})
     draft = daemon.call("session/create", {"cwd": "/work/b"})["session"]["sessionId"]
     daemon.call("session/delete", {"sessionId": draft})
-    daemon.call("session/restore", {"sessionId": draft})
+    daemon.call("trash/restore", {"sessionId": draft})
     daemon.call("session/delete", {"sessionId": draft})
     daemon.call("blob/collect", {"dryRun": True})
     told = daemon.call("server/status")

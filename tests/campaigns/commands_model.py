@@ -200,15 +200,15 @@ class Clerk:
             params: dict[str, Any] = {"sessionId": life.session, "commandId": self._name_of_next()}
             life.state = "trashed"
             gone = yield from self._step(life, Request("session/delete", params))
-            params = {"trashed": gone["trashed"], "commandId": self._name_of_next()}
+            params = {"trashId": gone["trashId"], "commandId": self._name_of_next()}
             if self._chance.random() < 0.3:
                 life.state = "gone"
-                yield from self._step(life, Request("session/purge", {**params, "dryRun": False}))
+                yield from self._step(life, Request("trash/purge", {**params, "dryRun": False}))
                 return
             if self._chance.random() < 0.3:
                 return
             life.state = "live"
-            yield from self._step(life, Request("session/restore", params))
+            yield from self._step(life, Request("trash/restore", params))
 
     def _step(self, life: Life, request: Request) -> Steps[dict[str, Any]]:
         """Yield a request; return what it was answered."""

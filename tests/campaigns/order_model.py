@@ -213,7 +213,7 @@ class Plan:
         """The last client of a draft takes it away when it closes; of a session, only its own place."""
         if not session.has_answer:
             return self._append(session)
-        return Step("session/close", self._on(session), _is(lambda it: it["trashed"], None))
+        return Step("session/close", self._on(session), _is(lambda it: it["trashId"], None))
 
     # --- reads -----------------------------------------------------------------------------------------
 

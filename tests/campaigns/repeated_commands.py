@@ -153,7 +153,7 @@ class Season:
     def _refusal(self, request: Request) -> str | None:
         """Why the session that a request is about cannot be opened, or written to, by now."""
         kinds = {"live": None, "trashed": "sessionTrashed", "gone": "sessionNotFound"}
-        if request.method in ("session/delete", "session/restore", "session/purge", "session/move"):
+        if request.method in ("session/delete", "trash/restore", "trash/purge", "session/move"):
             return None
         for clerk in self._clerks:
             for life in clerk.lives:

@@ -214,7 +214,7 @@ def _check_compact(stage: Stage, acknowledged: bool) -> None:
 
 
 def _delete(stage: Stage) -> None:
-    stage.call("session/delete", sessionId=SESSION, reason="why not")
+    stage.call("session/delete", sessionId=SESSION, note="why not")
 
 
 def _in_one_place(stage: Stage) -> bool:
@@ -232,8 +232,8 @@ def _check_delete(stage: Stage, acknowledged: bool) -> None:
     if not gone:
         _delete(stage)
     told = stage.call("trash/list")["sessions"]
-    hold([it["reason"] for it in told] == ["why not"], f"the trash says {told}")
-    stage.call("session/restore", sessionId=SESSION)
+    hold([it["note"] for it in told] == ["why not"], f"the trash says {told}")
+    stage.call("trash/restore", sessionId=SESSION)
     hold(not _in_one_place(stage), "a restored session lies in the trash")
     stage.call("session/open", sessionId=SESSION)
 
@@ -244,7 +244,7 @@ def _a_deleted_session(stage: Stage) -> None:
 
 
 def _restore(stage: Stage) -> None:
-    stage.call("session/restore", sessionId=SESSION)
+    stage.call("trash/restore", sessionId=SESSION)
 
 
 def _check_restore(stage: Stage, acknowledged: bool) -> None:
@@ -252,13 +252,13 @@ def _check_restore(stage: Stage, acknowledged: bool) -> None:
     hold(not gone or not acknowledged, "an acknowledged restore has not moved the session")
     if gone:
         _restore(stage)
-    hold(stage.call("trash/list")["total"] == 0, "the trash still names a session that came back")
+    hold(stage.call("trash/list")["sessions"] == [], "the trash still names a session that came back")
     stage.call("session/open", sessionId=SESSION)
     hold(not _in_one_place(stage), "a restored session lies in the trash")
 
 
 def _purge(stage: Stage) -> None:
-    stage.call("session/purge", sessionId=SESSION, dryRun=False)
+    stage.call("trash/purge", sessionId=SESSION, dryRun=False)
 
 
 def _check_purge(stage: Stage, acknowledged: bool) -> None:
@@ -268,7 +268,7 @@ def _check_purge(stage: Stage, acknowledged: bool) -> None:
     if logs:
         hold(_in_one_place(stage), "a purge has brought a session back")
         _purge(stage)
-    hold(stage.call("trash/list")["total"] == 0, "the trash names a session that is gone for good")
+    hold(stage.call("trash/list")["sessions"] == [], "the trash names a session that is gone for good")
 
 
 def _move(stage: Stage) -> None:

@@ -49,8 +49,8 @@ COMMANDS = {
     "state/beginTask": ("state", SESSION, "--begin-task"),
     "session/move": ("move", SESSION, "--cwd", "/work/elsewhere"),
     "session/delete": ("delete", SESSION),
-    "session/restore": ("restore", SESSION),
-    "session/purge": ("purge", SESSION, "--yes"),
+    "trash/restore": ("restore", SESSION),
+    "trash/purge": ("purge", SESSION, "--yes"),
     "session/cleanup": ("cleanup", "--keep", "0", "--yes"),
     "blob/collect": ("blobs", "collect", "--yes"),
     "session/compact": ("compact", SESSION, "--summary", "So far.", "--keep-recent", "1"),
@@ -60,7 +60,7 @@ every_command = pytest.mark.parametrize("method", COMMANDS)
 
 
 def prepare(shell: Shell, method: str) -> None:
-    if method in ("session/restore", "session/purge"):
+    if method in ("trash/restore", "trash/purge"):
         shell("delete", SESSION)
 
 
@@ -111,7 +111,7 @@ def test_each_of_several_sessions_has_an_id_of_its_own(shell: Shell) -> None:
     first = shell("delete", *names, "--command-id", "nightly")
     again = shell("delete", *names, "--command-id", "nightly")
     assert again.lines == first.lines == names
-    assert shell("trash", "--json").json["total"] == 2
+    assert len(shell("trash", "--json").json["sessions"]) == 2
 
 
 def test_an_id_where_nothing_is_recorded_is_refused(shell: Shell) -> None:

@@ -24,7 +24,7 @@ def talked(shell: Shell, title: str) -> str:
 @pytest.mark.parametrize("verb", ["delete", "rm"])
 def test_deleted_sessions_are_in_the_trash_until_they_are_restored(shell: Shell, verb: str) -> None:
     sessions = [talked(shell, "Plans"), talked(shell, "Notes")]
-    assert shell(verb, *sessions, "--reason", "an experiment").lines == sessions
+    assert shell(verb, *sessions, "--note", "an experiment").lines == sessions
     assert shell("list").lines == []
     lines = shell("trash").lines
     assert sorted(line.split()[0] for line in lines) == sorted(name[:8] for name in sessions)
@@ -45,11 +45,13 @@ def test_the_beginning_of_an_id_means_the_only_session_in_the_trash_that_has_it(
     assert shell("restore", "atlas").lines == ["atlas-two"]
 
 
-def test_a_file_is_named_by_its_path(shell: Shell) -> None:
+def test_a_file_is_named_by_its_path_and_a_deletion_by_its_trash_id_and_a_deletion_by_its_trash_id(
+    shell: Shell,
+) -> None:
     session = talked(shell, "Plans")
     path = shell("show", session, "--json").json["session"]["path"]
-    trashed = shell("delete", path, "--json").json["trashed"]
-    assert shell("restore", trashed, "--json").json["session"]["path"] == path
+    trash_id = shell("delete", path, "--json").json["trashId"]
+    assert shell("restore", trash_id, "--json").json["session"]["path"] == path
 
 
 def test_an_empty_trash_is_said_to_be_empty(shell: Shell) -> None:

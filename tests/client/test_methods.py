@@ -86,7 +86,7 @@ async def test_bytes_that_were_put_are_got_by_hash_or_reference(
     assert await daemon.get_blob(put.hash) == await daemon.get_blob(put.ref) == data
     assert not (await daemon.put_blob(data)).created
     steps: list[t.Progress] = []
-    found = await daemon.collect_blobs(grace_seconds=0, progress=steps.append)
+    found = await daemon.collect_blobs(grace_ms=0, progress=steps.append)
     assert ([blob.hash for blob in found.removed], found.dry_run) == ([put.hash], True)
     assert steps[-1].kind == "end"
 

@@ -175,7 +175,11 @@ async def test_a_draft_that_another_program_answered_is_a_session(tmp_path: Path
         await peer.until(lambda it: it.seqs() == [1, 2])
         session = (await peer.call("session/info", sessionId=session_id))["session"]
         assert session["draft"] is False
-        assert await peer.call("session/close", sessionId=session_id) == {"clients": 0, "trashed": None}
+        assert await peer.call("session/close", sessionId=session_id) == {
+            "clients": 0,
+            "trashId": None,
+            "trashPath": None,
+        }
     [path] = [*daemon.files("drafts"), *daemon.files("sessions")]
     aged(path, 1000)
     async with running(tmp_path) as daemon:

@@ -39,12 +39,12 @@ async def test_a_crash_between_blob_and_line_leaves_a_blob_that_nobody_names(tmp
     async with running(crashed, image_blobs=True) as daemon:
         peer = await daemon.attach()
         path = await peer.call("session/path", sessionId=session_id)
-        found = await peer.call("blob/collect", graceSeconds=0)
+        found = await peer.call("blob/collect", graceMs=0)
         assert [entry.get("id") for entry in path["entries"]].count("q1") == 0
         assert [it["hash"] for it in found["removed"]] == [hashlib.sha256(picture).hexdigest()]
         again = await peer.append(session_id, shows(picture, "q1"))
         assert again["entries"][0]["status"] == "created"
-        assert (await peer.call("blob/collect", graceSeconds=0))["removed"] == []
+        assert (await peer.call("blob/collect", graceMs=0))["removed"] == []
 
 
 class Sender:
@@ -106,7 +106,7 @@ async def test_every_acknowledged_picture_is_there_after_a_kill() -> None:
             process = await spawn(home)
             reader = await joined(home).attach()
             await reader.append(session_id, {"type": "custom", "customType": "check"})  # sees to a torn line
-            assert (await reader.call("blob/collect", graceSeconds=0))["missing"] == []
+            assert (await reader.call("blob/collect", graceMs=0))["missing"] == []
             stored = {str(entry.get("id")) for entry in lines_of(file)}
             for sender in senders:
                 assert sender.acknowledged <= stored

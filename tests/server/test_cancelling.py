@@ -43,7 +43,7 @@ def requests(session_id: str, cwd: str, folder: Path) -> dict[str, dict[str, Any
         "blob/put": {"data": "aGVsbG8="},
         "blob/get": {"hash": "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"},
         "blob/collect": {"dryRun": True},
-        "session/cleanup": {"dryRun": True, "policy": {"maxAgeSeconds": 1}},
+        "session/cleanup": {"dryRun": True, "policy": {"maxAgeMs": 1}},
         "trash/list": {},
     }
 

@@ -44,26 +44,26 @@ async def test_a_cleanup_says_what_would_go_and_with_yes_does_it_only_when_told(
     old = await old_session(peer, cwd, "session-old")
     await old_session(peer, cwd, "session-new", days=1)
     before = Path(old["path"]).read_bytes()
-    said = await peer.call("session/cleanup", maxAgeSeconds=30 * DAY)
-    assert (names(said["removed"]), said["kept"], said["dryRun"]) == (["session-old"], 1, True)
-    assert (said["removed"][0]["ground"], said["removed"][0]["trashed"]) == ("age", None)
+    said = await peer.call("session/cleanup", maxAgeMs=30 * DAY * 1_000)
+    assert (names(said["removed"]), said["keptCount"], said["dryRun"]) == (["session-old"], 1, True)
+    assert (said["removed"][0]["limit"], said["removed"][0]["trashId"]) == ("age", None)
     assert Path(old["path"]).exists()
-    done = await peer.call("session/cleanup", maxAgeSeconds=30 * DAY, dryRun=False)
-    assert Path(done["removed"][0]["trashed"]).read_bytes() == before
+    done = await peer.call("session/cleanup", maxAgeMs=30 * DAY * 1_000, dryRun=False)
+    assert Path(done["removed"][0]["trashPath"]).read_bytes() == before
     await other.until(lambda it: bool(it.told("session/deleted")))
     assert [it["sessionId"] for it in other.told("session/deleted")] == ["session-old"]
     assert [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd))["sessions"]] == [
         "session-new"
     ]
-    assert names((await peer.call("session/cleanup", maxAgeSeconds=30 * DAY))["removed"]) == []
+    assert names((await peer.call("session/cleanup", maxAgeMs=30 * DAY * 1_000))["removed"]) == []
 
 
 async def test_what_was_restored_is_not_cleaned_up_again(memory: Running, cwd: str) -> None:
     peer = await memory.attach()
     await old_session(peer, cwd, "session-old")
-    await peer.call("session/cleanup", maxAgeSeconds=30 * DAY, dryRun=False)
-    await peer.call("session/restore", sessionId="session-old")
-    assert names((await peer.call("session/cleanup", maxAgeSeconds=30 * DAY))["removed"]) == []
+    await peer.call("session/cleanup", maxAgeMs=30 * DAY * 1_000, dryRun=False)
+    await peer.call("trash/restore", sessionId="session-old")
+    assert names((await peer.call("session/cleanup", maxAgeMs=30 * DAY * 1_000))["removed"]) == []
 
 
 async def test_of_too_many_the_newest_stay_and_tags_say_of_which(memory: Running, cwd: str) -> None:
@@ -74,14 +74,14 @@ async def test_of_too_many_the_newest_stay_and_tags_say_of_which(memory: Running
         )
     said = await peer.call("session/cleanup", maxSessions=1)
     assert names(said["removed"]) == ["session-3", "session-2", "session-1"]
-    assert {it["ground"] for it in said["removed"]} == {"count"}
+    assert {it["limit"] for it in said["removed"]} == {"count"}
     done = await peer.call("session/cleanup", maxSessions=1, tags=["even", "odd"], dryRun=False)
     assert names(done["removed"]) == ["session-2"]
     assert (await peer.call("session/list", cwd=cwd))["total"] == 3
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-async def test_what_somebody_holds_on_to_is_spared(memory: Running, cwd: str, dry_run: bool) -> None:
+async def test_what_somebody_holds_on_to_is_skipped(memory: Running, cwd: str, dry_run: bool) -> None:
     peer, other = await memory.attach(), await memory.attach()
     sessions = {
         name: await old_session(peer, cwd, f"session-{name}")
@@ -99,8 +99,8 @@ async def test_what_somebody_holds_on_to_is_spared(memory: Running, cwd: str, dr
     newer.write_bytes(plain.read_bytes().replace(b"plain", b"newer").replace(b'"version":3', b'"version":9'))
     for path in (sessions["labeled"]["path"], newer):
         make_old(path, 100)
-    found = await peer.call("session/cleanup", maxAgeSeconds=30 * DAY, dryRun=dry_run)
-    assert {it["session"]["sessionId"]: it["because"] for it in found["spared"]} == {
+    found = await peer.call("session/cleanup", maxAgeMs=30 * DAY * 1_000, dryRun=dry_run)
+    assert {it["session"]["sessionId"]: it["reason"] for it in found["skipped"]} == {
         "session-open": "open", "session-watched": "open", "session-held": "open",
         "session-labeled": "labeled", "session-newer": "readOnly",
     }  # fmt: skip
@@ -121,12 +121,12 @@ async def test_drafts_and_other_programs_folders_are_not_looked_at(tmp_path: Pat
         draft = (await peer.call("session/create", cwd=cwd))["session"]
         make_old(draft["path"], 100)
         assert (await peer.call("session/list", all=True))["total"] == 1
-        done = await peer.call("session/cleanup", maxAgeSeconds=0, maxSessions=0, dryRun=False)
-        assert (done["removed"], done["spared"], done["kept"]) == ([], [], 0)
+        done = await peer.call("session/cleanup", maxAgeMs=0, maxSessions=0, dryRun=False)
+        assert (done["removed"], done["skipped"], done["keptCount"]) == ([], [], 0)
     assert theirs.exists()
 
 
-@pytest.mark.parametrize("params", [{}, {"tags": ["a"]}, {"maxAgeSeconds": -1}, {"maxSessions": -1}])
+@pytest.mark.parametrize("params", [{}, {"tags": ["a"]}, {"maxAgeMs": -1}, {"maxSessions": -1}])
 async def test_a_cleanup_needs_a_policy(memory: Running, params: dict[str, Any]) -> None:
     peer = await memory.attach()
     assert (await refusal(peer.call("session/cleanup", **params))).kind == "invalidParams"
@@ -143,9 +143,9 @@ async def test_the_daemon_cleans_up_by_itself_only_when_it_was_chosen(
     async with running(tmp_path, chosen=Config(keep=RetentionConfig(max_age=30.0 * DAY))) as daemon:
         peer = await daemon.attach()
         async with asyncio.timeout(BOUND):
-            while (await peer.call("trash/list"))["total"] == 0:
+            while (await peer.call("trash/list", withTotal=True))["totalCount"] == 0:
                 pass
         [gone] = (await peer.call("trash/list"))["sessions"]
-        assert (gone["sessionId"], gone["by"]) == ("session-old", "daemon")
+        assert (gone["sessionId"], gone["deletedBy"]) == ("session-old", "daemon")
         assert (await peer.call("session/list", cwd=cwd))["total"] == 1
-        assert (await peer.call("session/restore", sessionId="session-old"))["session"]["path"] == old["path"]
+        assert (await peer.call("trash/restore", sessionId="session-old"))["session"]["path"] == old["path"]

@@ -235,7 +235,7 @@ async def test_a_write_that_is_cancelled_is_finished_and_answered(memory: Runnin
         "leafId"
     ] == "a"
     made = await and_cancel(peer.call("session/create", cwd=cwd))
-    assert (await and_cancel(peer.call("session/close", sessionId=made["session"]["sessionId"])))["trashed"]
+    assert (await and_cancel(peer.call("session/close", sessionId=made["session"]["sessionId"])))["trashId"]
 
 
 async def test_who_leaves_in_the_middle_of_creating_leaves_a_draft_that_nobody_holds(
@@ -255,7 +255,7 @@ async def test_who_leaves_in_the_middle_of_creating_leaves_a_draft_that_nobody_h
             await asyncio.sleep(0.001)
     assert [it["sessionId"] for it in listed] == ["left-alone"]
     await other.call("session/open", sessionId="left-alone")
-    assert (await other.call("session/close", sessionId="left-alone"))["trashed"]
+    assert (await other.call("session/close", sessionId="left-alone"))["trashId"]
 
 
 @pytest.mark.parametrize("params", [None, {}, {"id": None}, {"id": 1.5}, {"id": "nobody"}, [], 5])

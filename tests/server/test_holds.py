@@ -142,7 +142,7 @@ async def test_a_daemon_clears_away_what_terminals_left_behind(
         assert [it.name for it in hold_files(tmp_path)] == ["old.json"]
 
 
-async def test_old_sessions_that_a_terminal_holds_are_spared_after_a_restart(
+async def test_old_sessions_that_a_terminal_holds_are_skipped_after_a_restart(
     tmp_path: Path, process: subprocess.Popen[bytes]
 ) -> None:
     async with running(tmp_path) as daemon:
@@ -151,8 +151,8 @@ async def test_old_sessions_that_a_terminal_holds_are_spared_after_a_restart(
     os.utime(path, (1000, 1000))
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
-        done = await peer.call("session/cleanup", maxAgeSeconds=3600, dryRun=True)
-        assert [(it["session"]["sessionId"], it["because"]) for it in done["spared"]] == [(mine, "open")]
+        done = await peer.call("session/cleanup", maxAgeMs=3600 * 1_000, dryRun=True)
+        assert [(it["session"]["sessionId"], it["reason"]) for it in done["skipped"]] == [(mine, "open")]
 
 
 def test_a_process_is_the_same_only_with_its_start_and_boot(process: subprocess.Popen[bytes]) -> None:

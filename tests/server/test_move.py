@@ -75,9 +75,9 @@ async def test_a_delete_waits_for_a_move_and_leaves_one_whole_file(daemon: Runni
         refused = (await asyncio.gather(move, return_exceptions=True))[0]
         assert getattr(refused, "kind", "sessionTrashed") == "sessionTrashed"
         assert [
-            it.name for it in Path(gone["trashed"]).parent.glob(f"*{name}.jsonl*") if it.suffix != ".json"
-        ] == [Path(gone["trashed"]).name]
-        back = (await peer.call("session/restore", sessionId=name))["session"]
+            it.name for it in Path(gone["trashPath"]).parent.glob(f"*{name}.jsonl*") if it.suffix != ".json"
+        ] == [Path(gone["trashPath"]).name]
+        back = (await peer.call("trash/restore", sessionId=name))["session"]
         assert (back["entryCount"], back.get("problems", 0)) == (2, 0)
 
 

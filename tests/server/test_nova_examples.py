@@ -258,8 +258,8 @@ async def test_forks_in_memory_are_counted(memory: Running) -> None:
 async def test_cleanup_session_keeps_the_state_in_the_trash(memory: Running) -> None:
     peer, session = await started(memory, "/work")
     await begin(peer, session)
-    assert (await peer.call("session/close", sessionId=session))["trashed"] is None
-    trashed = (await peer.call("session/delete", sessionId=session))["trashed"]
+    assert (await peer.call("session/close", sessionId=session))["trashPath"] is None
+    trashed = (await peer.call("session/delete", sessionId=session))["trashPath"]
     assert lines_of(trashed)[1]["customType"] == "sessiond.state"
     assert (await refusal(peer.call("state/get", sessionId=session))).kind == "sessionTrashed"
 

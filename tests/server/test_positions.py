@@ -184,8 +184,8 @@ async def test_a_session_that_moves_goes_to_the_trash_and_back_keeps_its_log(
     await peer.append(name, user("1"), assistant("2"))
     moved = await peer.call("session/move", sessionId=name, cwd=str(tmp_path))
     assert moved["session"]["logId"] == made["logId"]
-    trashed = (await peer.call("session/delete", sessionId=name))["trashed"]
-    back = await peer.call("session/restore", trashed=trashed)
+    gone = await peer.call("session/delete", sessionId=name)
+    back = await peer.call("trash/restore", trashId=gone["trashId"])
     assert back["session"]["logId"] == made["logId"]
 
 

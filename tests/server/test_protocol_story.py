@@ -23,7 +23,7 @@ them."""
 VARYING = {
     "path", "createdAt", "updatedAt", "timestamp", "startedAt", "connectedAt", "sizeBytes", "uptimeMs",
     "rssBytes", "freeBytes", "sinceAt", "modifiedAt", "trashedAt", "pid", "epoch", "home", "socket", "version",
-    "trashed", "parentSession",
+    "trashId", "trashPath", "parentSession",
     "queuedBytes", "heldBytes", "inFlightCount", "descriptorCount", "taskCount",
     "advice", "sessionBytes", "lastPrunedAt", "firstEntryAt", "lastEntryAt", "prompt",
     "html",

@@ -24,14 +24,16 @@ async def test_a_purge_says_what_would_go_and_with_yes_does_it_only_when_told(
     daemon: Running, cwd: str
 ) -> None:
     peer, gone = await deleted(daemon, cwd, title="Plans")
-    said = await peer.call("session/purge", sessionId=gone["sessionId"])
+    said = await peer.call("trash/purge", sessionId=gone["sessionId"])
     assert (said["dryRun"], [it["title"] for it in said["purged"]]) == (True, ["Plans"])
-    assert said["purgedBytes"] == Path(gone["trashed"]).stat().st_size
-    done = await peer.call("session/purge", trashed=gone["trashed"], dryRun=False)
-    assert (done["dryRun"], done["purged"], done["kept"]) == (False, said["purged"], said["kept"])
-    left = sorted(Path(gone["trashed"]).parent.glob(f"*{gone['sessionId']}*"))
+    assert said["purgedBytes"] == Path(gone["trashPath"]).stat().st_size
+    done = await peer.call("trash/purge", trashId=gone["trashId"], dryRun=False)
+    assert (done["dryRun"], done["purged"], done["keptCount"]) == (
+        False, said["purged"], said["keptCount"],
+    )  # fmt: skip
+    left = sorted(Path(gone["trashPath"]).parent.glob(f"*{gone['sessionId']}*"))
     assert left == []
-    for call in ("session/restore", "session/purge"):
+    for call in ("trash/restore", "trash/purge"):
         assert (await refusal(peer.call(call, sessionId=gone["sessionId"]))).kind == "sessionNotFound"
     assert (await refusal(peer.call("session/info", sessionId=gone["sessionId"]))).kind == "sessionNotFound"
 
@@ -39,17 +41,17 @@ async def test_a_purge_says_what_would_go_and_with_yes_does_it_only_when_told(
 async def test_only_what_is_old_enough_goes(memory: Running, cwd: str) -> None:
     peer, first = await deleted(memory, cwd)
     _, second = await deleted(memory, cwd)
-    make_old(first["trashed"])
-    done = await peer.call("session/purge", olderThanSeconds=86_400, dryRun=False)
-    assert ([it["trashed"] for it in done["purged"]], done["kept"]) == ([first["trashed"]], 1)
-    assert [it["trashed"] for it in (await peer.call("trash/list"))["sessions"]] == [second["trashed"]]
-    done = await peer.call("session/purge", olderThanSeconds=0, dryRun=False)
-    assert (len(done["purged"]), done["kept"]) == (1, 0)
+    make_old(first["trashPath"])
+    done = await peer.call("trash/purge", olderThanMs=86_400 * 1_000, dryRun=False)
+    assert ([it["trashId"] for it in done["purged"]], done["keptCount"]) == ([first["trashId"]], 1)
+    assert [it["trashId"] for it in (await peer.call("trash/list"))["sessions"]] == [second["trashId"]]
+    done = await peer.call("trash/purge", olderThanMs=0, dryRun=False)
+    assert (len(done["purged"]), done["keptCount"]) == (1, 0)
 
 
 async def test_a_session_that_is_not_in_the_trash_is_not_purged(memory: Running, cwd: str) -> None:
     peer, session_id = await started(memory, cwd)
-    asked = peer.call("session/purge", sessionId=session_id, dryRun=False)
+    asked = peer.call("trash/purge", sessionId=session_id, dryRun=False)
     assert (await refusal(asked)).kind == "sessionNotFound"
     assert (await peer.append(session_id, user("still here")))["seq"] == 1
 
@@ -58,14 +60,14 @@ async def test_a_session_that_is_not_in_the_trash_is_not_purged(memory: Running,
     "params",
     [
         {},
-        {"sessionId": "a", "trashed": "b"},
-        {"sessionId": "a", "olderThanSeconds": 1},
-        {"olderThanSeconds": -1},
+        {"sessionId": "a", "trashId": "b"},
+        {"sessionId": "a", "olderThanMs": 1},
+        {"olderThanMs": -1},
     ],
 )
 async def test_a_purge_names_one_thing(memory: Running, params: dict[str, Any]) -> None:
     peer = await memory.attach()
-    assert (await refusal(peer.call("session/purge", **params))).kind == "invalidParams"
+    assert (await refusal(peer.call("trash/purge", **params))).kind == "invalidParams"
 
 
 async def test_the_daemon_purges_by_itself_only_when_it_was_chosen(
@@ -75,15 +77,15 @@ async def test_the_daemon_purges_by_itself_only_when_it_was_chosen(
     async with running(tmp_path) as daemon:
         _, old = await deleted(daemon, cwd)
         _, new = await deleted(daemon, cwd)
-    make_old(old["trashed"])
+    make_old(old["trashPath"])
     async with running(tmp_path) as daemon:
-        assert (await (await daemon.attach()).call("trash/list"))["total"] == 2
+        assert (await (await daemon.attach()).call("trash/list", withTotal=True))["totalCount"] == 2
     async with running(tmp_path, chosen=Config(keep=RetentionConfig(trash_max_age=86_400.0))) as daemon:
         peer = await daemon.attach()
         async with asyncio.timeout(BOUND):
-            while (await peer.call("trash/list"))["total"] > 1:
+            while (await peer.call("trash/list", withTotal=True))["totalCount"] > 1:
                 pass
-    assert (Path(old["trashed"]).exists(), Path(new["trashed"]).exists()) == (False, True)
+    assert (Path(old["trashPath"]).exists(), Path(new["trashPath"]).exists()) == (False, True)
 
 
 def make_old(trashed: str) -> None:

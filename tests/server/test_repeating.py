@@ -165,7 +165,7 @@ async def test_a_repeat_of_what_was_refused_is_tried_again(memory: Running, cwd:
     params = {"sessionId": session_id, **write.params, "commandId": COMMAND}
     gone = await peer.call("session/delete", sessionId=session_id)
     assert (await refusal(peer.call(write.method, **params))).kind == "sessionTrashed"
-    await peer.call("session/restore", trashed=gone["trashed"])
+    await peer.call("trash/restore", trashId=gone["trashId"])
     assert not (await peer.call(write.method, **params))["duplicate"]
     assert len(lines_with(path, COMMAND)) == write.lines
 
@@ -235,8 +235,8 @@ async def test_an_entry_that_has_the_id_of_a_command_is_no_repeat(memory: Runnin
     twin = (await peer.call("session/create", cwd=cwd, id="twin-of-the-first"))["session"]["sessionId"]
     probe = await peer.call("session/rename", sessionId=twin, **params)
     await peer.call("session/delete", sessionId=twin)
-    trashed = (await peer.call("trash/list"))["sessions"][0]["trashed"]
-    await peer.call("session/purge", trashed=trashed, dryRun=False)
+    trash_id = (await peer.call("trash/list"))["sessions"][0]["trashId"]
+    await peer.call("trash/purge", trashId=trash_id, dryRun=False)
     twin = (await peer.call("session/create", cwd=cwd, id="twin-of-the-first"))["session"]["sessionId"]
     squatter = user(
         "mine", id=probe["entryId"], sessiondCommand={"id": COMMAND, "method": "x", "digest": "y"}

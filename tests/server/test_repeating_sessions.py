@@ -25,8 +25,8 @@ class Scene:
     peer: Peer
     cwd: str
     session_id: str
-    trashed: str
-    trashed_id: str
+    trash_id: str
+    trashed_session_id: str
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,15 @@ WRITES = [
     Write("session/continue", lambda it: {"cwd": f"{it.cwd}/new"}, {"cwd": "/else"}),
     Write("session/fork", lambda it: {"sessionId": it.session_id}, {"title": "U"}),
     Write("session/move", lambda it: {"sessionId": it.session_id, "cwd": f"{it.cwd}/to"}, {"cwd": "/else"}),
-    Write("session/delete", lambda it: {"sessionId": it.session_id, "reason": "old"}, {"reason": "new"}),
-    Write("session/restore", lambda it: {"trashed": it.trashed}, {"trashed": "/else"}),
-    Write("session/purge", lambda it: {"trashed": it.trashed, "dryRun": False}, {"trashed": "/else"}),
+    Write("session/delete", lambda it: {"sessionId": it.session_id, "note": "old"}, {"note": "new"}),
+    Write("trash/restore", lambda it: {"trashId": it.trash_id}, {"trashId": "else"}),
+    Write("trash/purge", lambda it: {"trashId": it.trash_id, "dryRun": False}, {"trashId": "else"}),
     Write(
-        "session/cleanup", lambda it: {"maxAgeSeconds": 0, "tags": [it.session_id], "dryRun": False},
-        {"maxAgeSeconds": 1},
+        "session/cleanup", lambda it: {"maxAgeMs": 0, "tags": [it.session_id], "dryRun": False},
+        {"maxAgeMs": 1},
     ),
     Write("history/add", lambda it: {"prompt": f"in {it.cwd}", "cwd": it.cwd}, {"prompt": "else"}),
-    Write("blob/collect", lambda _: {"graceSeconds": 0, "dryRun": False}, {"graceSeconds": 1}),
+    Write("blob/collect", lambda _: {"graceMs": 0, "dryRun": False}, {"graceMs": 1}),
 ]  # fmt: skip
 every_write = pytest.mark.parametrize("write", WRITES, ids=str)
 LASTING = [write for write in WRITES if "ephemeral" not in write.other]
@@ -73,16 +73,16 @@ async def a_scene(daemon: Running, cwd: str) -> Scene:
         await peer.call("session/close", sessionId=made)
         ids.append(made)
     gone = await peer.call("session/delete", sessionId=ids[1])
-    return Scene(peer, cwd, ids[0], gone["trashed"], ids[1])
+    return Scene(peer, cwd, ids[0], gone["trashId"], ids[1])
 
 
 async def do_something_else(scene: Scene) -> None:
     """Undo or overtake whatever the request has done, as far as that can be."""
     peer = scene.peer
     for method, params in [
-        ("session/restore", {"sessionId": scene.session_id}),
+        ("trash/restore", {"sessionId": scene.session_id}),
         ("session/move", {"sessionId": scene.session_id, "cwd": f"{scene.cwd}/elsewhere"}),
-        ("session/delete", {"sessionId": scene.trashed_id}),
+        ("session/delete", {"sessionId": scene.trashed_session_id}),
         ("history/add", {"prompt": "something else"}),
         ("session/create", {"cwd": scene.cwd}),
     ]:
@@ -157,7 +157,7 @@ async def test_a_repeat_on_another_daemon_finds_what_was_done(
         peer = await daemon.attach()
         # Others come first: what was interrupted is settled before anything else changes.
         other = await a_scene(daemon, f"{cwd}/other")
-        await do_something_else(Scene(peer, cwd, scene.session_id, scene.trashed, scene.trashed_id))
+        await do_something_else(Scene(peer, cwd, scene.session_id, scene.trash_id, scene.trashed_session_id))
         again = await peer.call(write.method, **params)
         if is_answered or write.method not in ("session/cleanup", "blob/collect"):
             assert again["duplicate"] is True
@@ -177,7 +177,7 @@ async def test_a_request_that_was_interrupted_before_its_effect_is_carried_out_b
     journal = Journal(str(tmp_path / "state/commands.db"))
     intent: dict[str, Any] = {
         "sessionId": scene.session_id,
-        "trashed": scene.trashed,
+        "trashId": scene.trash_id,
         "cwd": params.get("cwd"),
         "sessions": [],
     }
@@ -252,8 +252,8 @@ async def test_a_session_that_was_made_and_deleted_is_not_made_again(
     made = (await scene.peer.call(write.method, **params))["session"]["sessionId"]
     gone = await scene.peer.call("session/delete", sessionId=made)
     refused = await refusal(scene.peer.call(write.method, **params))
-    assert (refused.kind, refused.data["path"]) == ("sessionTrashed", gone["trashed"])
-    await scene.peer.call("session/purge", trashed=gone["trashed"], dryRun=False)
+    assert (refused.kind, refused.data["trashId"]) == ("sessionTrashed", gone["trashId"])
+    await scene.peer.call("trash/purge", trashId=gone["trashId"], dryRun=False)
     assert (await refusal(scene.peer.call(write.method, **params))).kind == "sessionNotFound"
 
 
@@ -299,7 +299,7 @@ async def test_a_refused_request_can_be_sent_again_with_other_params(memory: Run
 async def test_a_dry_run_is_no_command(memory: Running, cwd: str) -> None:
     scene = await a_scene(memory, cwd)
     for method, params in (
-        ("session/purge", {"trashed": scene.trashed}),
+        ("trash/purge", {"trashId": scene.trash_id}),
         ("session/cleanup", {"maxSessions": 0}),
         ("blob/collect", {}),
     ):

@@ -68,14 +68,18 @@ async def test_a_draft_closed_by_its_last_client_goes_to_the_trash(daemon: Runni
     session_id = made["sessionId"]
     await other.call("session/open", sessionId=session_id)
     await peer.append(session_id, user("never mind"))
-    assert await peer.call("session/close", sessionId=session_id) == {"clients": 1, "trashed": None}
+    assert await peer.call("session/close", sessionId=session_id) == {
+        "clients": 1,
+        "trashId": None,
+        "trashPath": None,
+    }
     assert Path(made["path"]).exists()
     closed = await other.call("session/close", sessionId=session_id)
     assert closed["clients"] == 0
-    assert b"never mind" in Path(closed["trashed"]).read_bytes()
+    assert b"never mind" in Path(closed["trashPath"]).read_bytes()
     assert not Path(made["path"]).exists()
     await peer.until(lambda it: bool(it.told("session/deleted")))
-    assert peer.told("session/deleted")[0]["trashed"] == closed["trashed"]
+    assert peer.told("session/deleted")[0]["trashId"] == closed["trashId"]
     assert (await refusal(peer.call("session/info", sessionId=session_id))).kind == "sessionTrashed"
 
 
@@ -96,7 +100,11 @@ async def test_a_client_that_never_had_a_draft_open_cannot_trash_it(daemon: Runn
     peer.connection.abort()
     await peer.is_closed.wait()
     other = await daemon.attach()
-    assert await other.call("session/close", sessionId=session_id) == {"clients": 0, "trashed": None}
+    assert await other.call("session/close", sessionId=session_id) == {
+        "clients": 0,
+        "trashId": None,
+        "trashPath": None,
+    }
     assert (await other.call("session/info", sessionId=session_id))["session"]["draft"]
 
 
@@ -107,7 +115,7 @@ async def test_a_close_that_follows_an_answer_on_the_wire_trashes_nothing(daemon
         peer.append(session_id, user("hello"), assistant("hi")),
         peer.call("session/close", sessionId=session_id),
     )
-    assert (appended["seq"], closed) == (2, {"clients": 0, "trashed": None})
+    assert (appended["seq"], closed) == (2, {"clients": 0, "trashId": None, "trashPath": None})
     assert [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd))["sessions"]] == [session_id]
 
 
@@ -125,9 +133,9 @@ async def test_whoever_opens_a_draft_while_it_is_closed_gets_it_whole_or_not_at_
         assert not isinstance(closed, BaseException)
         if isinstance(opened, BaseException):
             assert getattr(opened, "kind", "") == "sessionTrashed"
-            assert closed["trashed"]
+            assert closed["trashId"]
         else:
-            assert closed == {"clients": 1, "trashed": None}
+            assert closed == {"clients": 1, "trashId": None, "trashPath": None}
             await other.append(session_id, user("still here"), assistant("yes"))
 
 
@@ -135,7 +143,11 @@ async def test_a_session_with_an_answer_is_kept_when_it_is_closed(daemon: Runnin
     peer = await daemon.attach()
     session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
     await peer.append(session_id, user("hello"), assistant("hi"))
-    assert await peer.call("session/close", sessionId=session_id) == {"clients": 0, "trashed": None}
+    assert await peer.call("session/close", sessionId=session_id) == {
+        "clients": 0,
+        "trashId": None,
+        "trashPath": None,
+    }
     await peer.append(session_id, user("a close only says that one does not need it now"))
     assert not peer.told("session/appended")[1:]
 

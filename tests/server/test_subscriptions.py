@@ -123,7 +123,11 @@ async def test_who_unsubscribes_hears_no_more_and_has_the_session_open_still(
     await other.until(lambda it: it.seqs() == [2])
     await peer.call("server/status")
     assert peer.seqs() == before
-    assert await other.call("session/close", sessionId=session_id) == {"clients": 1, "trashed": None}
+    assert await other.call("session/close", sessionId=session_id) == {
+        "clients": 1,
+        "trashId": None,
+        "trashPath": None,
+    }
 
 
 # --- exactly once ------------------------------------------------------------------------------------------

@@ -29,15 +29,15 @@ async def test_a_deleted_session_lies_in_the_trash_and_comes_back_byte_for_byte(
 ) -> None:
     peer, session = await talked(daemon, cwd, title="Plans")
     before = Path(session["path"]).read_bytes()
-    gone = await peer.call("session/delete", sessionId=session["sessionId"], reason="an experiment")
+    gone = await peer.call("session/delete", sessionId=session["sessionId"], note="an experiment")
     assert (gone["sessionId"], gone["path"]) == (session["sessionId"], session["path"])
-    assert Path(gone["trashed"]).read_bytes() == before
+    assert Path(gone["trashPath"]).read_bytes() == before
     assert not Path(session["path"]).exists()
     assert await listed(peer, cwd) == []
-    [found] = [it for it in (await peer.call("trash/list"))["sessions"] if it["trashed"] == gone["trashed"]]
-    assert (found["path"], found["reason"], found["title"]) == (session["path"], "an experiment", "Plans")
-    assert (found["cwd"], found["sizeBytes"], found["draft"]) == (cwd, len(before), False)
-    back = await peer.call("session/restore", sessionId=session["sessionId"])
+    [found] = [it for it in (await peer.call("trash/list"))["sessions"] if it["trashId"] == gone["trashId"]]
+    assert (found["path"], found["note"], found["title"]) == (session["path"], "an experiment", "Plans")
+    assert (found["cwd"], found["sizeBytes"], found["isDraft"]) == (cwd, len(before), False)
+    back = await peer.call("trash/restore", sessionId=session["sessionId"])
     assert (back["session"], back["problems"]) == (session, [])
     assert Path(session["path"]).read_bytes() == before
     assert await listed(peer, cwd) == [session["sessionId"]]
@@ -48,13 +48,13 @@ async def test_everybody_hears_of_a_delete_and_of_a_restore(daemon: Running, cwd
     peer, session = await talked(daemon, cwd)
     other = await daemon.attach()
     await other.call("session/open", sessionId=session["sessionId"])
-    gone = await peer.call("session/delete", sessionId=session["sessionId"], reason="old")
+    gone = await peer.call("session/delete", sessionId=session["sessionId"], note="old")
     await other.until(lambda it: bool(it.told("session/deleted")))
     [note] = other.told("session/deleted")
-    assert (note["sessionId"], note["trashed"], note["reason"]) == (
-        session["sessionId"], gone["trashed"], "old",
+    assert (note["sessionId"], note["trashId"], note["note"]) == (
+        session["sessionId"], gone["trashId"], "old",
     )  # fmt: skip
-    await peer.call("session/restore", trashed=gone["trashed"])
+    await peer.call("trash/restore", trashId=gone["trashId"])
     await other.until(lambda it: bool(it.told("session/restored")))
     assert other.told("session/restored")[0]["session"] == session
     await peer.append(session["sessionId"], user("more"))
@@ -67,17 +67,18 @@ async def test_what_is_asked_of_a_deleted_session_says_where_it_is(daemon: Runni
     peer, session = await talked(daemon, cwd)
     other = await daemon.attach()
     await other.call("session/open", sessionId=session["sessionId"])
-    trashed = (await peer.call("session/delete", sessionId=session["sessionId"]))["trashed"]
+    gone = await peer.call("session/delete", sessionId=session["sessionId"])
     asked = [
         other.append(session["sessionId"], user("too late")),
-        other.call("session/info", sessionId=session["sessionId"][:10]),
         other.call("session/open", path=session["path"]),
     ]
     for call in asked:
         refused = await refusal(call)
-        assert (refused.kind, refused.code, refused.data["id"], refused.data["path"]) == (
-            "sessionTrashed", 1410, session["sessionId"], trashed,
+        assert (refused.kind, refused.code, refused.data["id"]) == (
+            "sessionTrashed", 1410, session["sessionId"],
         )  # fmt: skip
+        assert (refused.data["trashId"], refused.data["trashPath"]) == (gone["trashId"], gone["trashPath"])
+        assert (refused.data["trashId"], refused.data["trashPath"]) == (gone["trashId"], gone["trashPath"])
 
 
 async def test_deleting_what_is_deleted_says_where_it_is(daemon: Running, cwd: str) -> None:
@@ -93,7 +94,7 @@ async def test_deleting_what_is_deleted_says_where_it_is(daemon: Running, cwd: s
 async def test_deleting_what_was_purged_finds_no_session(daemon: Running, cwd: str) -> None:
     peer, session = await talked(daemon, cwd)
     gone = await peer.call("session/delete", sessionId=session["sessionId"])
-    await peer.call("session/purge", trashed=gone["trashed"], dryRun=False)
+    await peer.call("trash/purge", trashId=gone["trashId"], dryRun=False)
     refused = await refusal(peer.call("session/delete", sessionId=session["sessionId"]))
     assert refused.kind == "sessionNotFound"
 
@@ -108,7 +109,7 @@ async def test_what_was_appended_before_a_delete_goes_along_and_what_comes_later
     asking = [asyncio.ensure_future(call) for call in calls]
     gone = asyncio.ensure_future(peer.call("session/delete", sessionId=name))
     outcomes = await asyncio.gather(*asking, return_exceptions=True)
-    kept = Path((await gone)["trashed"]).read_bytes()
+    kept = Path((await gone)["trashPath"]).read_bytes()
     refused = [it for it in outcomes if isinstance(it, BaseException)]
     assert {getattr(it, "kind", it) for it in refused} <= {"sessionTrashed"}
     assert kept.count(b"\n") == 3 + len(outcomes) - len(refused)
@@ -120,7 +121,7 @@ async def test_of_two_who_delete_at_once_one_is_told_that_it_was_gone(daemon: Ru
     calls = [it.call("session/delete", sessionId=session["sessionId"]) for it in (peer, other)]
     answers = await asyncio.gather(*calls)
     assert sorted(it["duplicate"] for it in answers) == [False, True]
-    assert answers[0]["trashed"] == answers[1]["trashed"]
+    assert answers[0]["trashId"] == answers[1]["trashId"]
 
 
 async def test_a_session_in_memory_is_deleted_and_restored_too(daemon: Running, cwd: str) -> None:
@@ -129,7 +130,7 @@ async def test_a_session_in_memory_is_deleted_and_restored_too(daemon: Running, 
     gone = await peer.call("session/delete", sessionId=session_id)
     assert gone["path"] is None
     assert (await refusal(peer.append(session_id, user("x")))).kind == "sessionTrashed"
-    back = (await peer.call("session/restore", sessionId=session_id))["session"]
+    back = (await peer.call("trash/restore", sessionId=session_id))["session"]
     assert (back["ephemeral"], back["leafId"]) == (True, "a")
     assert (await peer.append(session_id, user("more")))["seq"] == 2
 
@@ -139,11 +140,11 @@ async def test_a_restore_takes_nobodys_place(daemon: Running, cwd: str) -> None:
     peer, session = await talked(daemon, cwd, id=name)
     gone = await peer.call("session/delete", sessionId=name)
     _, taken = await talked(daemon, f"{cwd}/elsewhere", id=name)
-    for params in ({"sessionId": name}, {"trashed": gone["trashed"]}):
-        assert (await refusal(peer.call("session/restore", **params))).kind == "alreadyExists"
-    assert Path(gone["trashed"]).exists()
+    for params in ({"sessionId": name}, {"trashId": gone["trashId"]}):
+        assert (await refusal(peer.call("trash/restore", **params))).kind == "alreadyExists"
+    assert Path(gone["trashPath"]).exists()
     await peer.call("session/delete", sessionId=name)
-    assert (await peer.call("session/restore", trashed=gone["trashed"]))["session"] == session
+    assert (await peer.call("trash/restore", trashId=gone["trashId"]))["session"] == session
     assert not Path(taken["path"]).exists()
 
 
@@ -152,7 +153,7 @@ async def test_of_several_of_one_id_the_last_comes_back(daemon: Running, cwd: st
     for title in ("first", "second"):
         peer, _ = await talked(daemon, cwd, id=name, title=title)
         await peer.call("session/delete", sessionId=name)
-    assert (await peer.call("session/restore", sessionId=name))["session"]["title"] == "second"
+    assert (await peer.call("trash/restore", sessionId=name))["session"]["title"] == "second"
 
 
 async def test_a_file_of_another_program_goes_only_when_it_is_named(daemon: Running, tmp_path: Path) -> None:
@@ -167,8 +168,8 @@ async def test_a_file_of_another_program_goes_only_when_it_is_named(daemon: Runn
     assert file.read_bytes() == data
     gone = await peer.call("session/delete", path=str(file))
     assert not file.exists()
-    assert Path(gone["trashed"]).read_bytes() == data
-    assert (await peer.call("session/restore", sessionId=session_id))["session"]["path"] == str(file)
+    assert Path(gone["trashPath"]).read_bytes() == data
+    assert (await peer.call("trash/restore", sessionId=session_id))["session"]["path"] == str(file)
     assert file.read_bytes() == data
 
 
@@ -178,12 +179,12 @@ async def test_the_trash_is_read_in_pages(memory: Running, cwd: str) -> None:
         made = await peer.call("session/create", cwd=cwd, id=f"paged-up-{number}")
         await peer.call("session/close", sessionId=made["session"]["sessionId"])
     everything = (await peer.call("trash/list"))["sessions"]
-    assert {it["reason"] for it in everything} == {"closed before the first answer"}
+    assert {it["note"] for it in everything} == {"closed before the first answer"}
     found: list[Any] = []
     cursor: dict[str, Any] = {}
     while True:
-        page = await peer.call("trash/list", limit=2, **cursor)
-        assert page["total"] == 5
+        page = await peer.call("trash/list", limit=2, withTotal=True, **cursor)
+        assert page["totalCount"] == 5
         found += page["sessions"]
         if page["nextCursor"] is None:
             break
@@ -192,7 +193,7 @@ async def test_the_trash_is_read_in_pages(memory: Running, cwd: str) -> None:
     assert (await refusal(peer.call("trash/list", cursor="\u00e9"))).kind == "cursorExpired"
 
 
-@pytest.mark.parametrize("method", ["session/restore", "session/purge"])
+@pytest.mark.parametrize("method", ["trash/restore", "trash/purge"])
 async def test_the_beginning_of_an_id_in_the_trash_is_refused_with_the_ids_that_it_may_mean(
     memory: Running, cwd: str, method: str
 ) -> None:
@@ -204,19 +205,64 @@ async def test_the_beginning_of_an_id_in_the_trash_is_refused_with_the_ids_that_
     assert refused.kind == "sessionNotFound"
     assert refused.data["didYouMean"] == ["atlas-one", "atlas-two"]
     assert (await refusal(peer.call(method, sessionId="atlas-o"))).data["didYouMean"] == ["atlas-one"]
-    assert (await peer.call("trash/list"))["total"] == 2
+    assert len((await peer.call("trash/list"))["sessions"]) == 2
 
 
-@pytest.mark.parametrize("params", [{}, {"sessionId": "a", "trashed": "b"}])
+@pytest.mark.parametrize("params", [{}, {"sessionId": "a", "trashId": "b"}])
 async def test_a_restore_names_one_thing(memory: Running, params: dict[str, str]) -> None:
     peer = await memory.attach()
-    assert (await refusal(peer.call("session/restore", **params))).kind == "invalidParams"
+    assert (await refusal(peer.call("trash/restore", **params))).kind == "invalidParams"
 
 
 async def test_what_is_not_in_the_trash_is_not_found(memory: Running, cwd: str) -> None:
     peer, session = await talked(memory, cwd)
-    for params in ({"sessionId": session["sessionId"]}, {"trashed": session["path"]}, {"trashed": "x"}):
-        assert (await refusal(peer.call("session/restore", **params))).kind == "sessionNotFound"
+    for params in ({"sessionId": session["sessionId"]}, {"trashId": "x"}):
+        assert (await refusal(peer.call("trash/restore", **params))).kind == "sessionNotFound"
+
+
+@pytest.mark.parametrize("trash_id", ["../state", "a/b", "/etc/passwd", ".", "a\0b", "", "x" * 129, "\u00e9"])
+@pytest.mark.parametrize("method", ["trash/restore", "trash/purge"])
+async def test_a_trash_id_is_no_path(memory: Running, method: str, trash_id: str) -> None:
+    peer = await memory.attach()
+    assert (await refusal(peer.call(method, trashId=trash_id))).kind == "invalidParams"
+
+
+async def test_a_session_that_is_deleted_again_has_another_trash_id(memory: Running, cwd: str) -> None:
+    peer, session = await talked(memory, cwd)
+    first = await peer.call("session/delete", sessionId=session["sessionId"])
+    await peer.call("trash/restore", trashId=first["trashId"])
+    second = await peer.call("session/delete", sessionId=session["sessionId"])
+    assert first["trashId"] != second["trashId"]
+    refused = await refusal(peer.call("trash/purge", trashId=first["trashId"], dryRun=False))
+    assert refused.kind == "sessionNotFound"
+    assert Path(second["trashPath"]).exists()
+
+
+async def test_a_purged_id_that_begins_like_one_in_the_trash_is_not_found(memory: Running, cwd: str) -> None:
+    peer = await memory.attach()
+    for name in ("harbor-1", "harbor-12"):
+        await peer.call("session/create", cwd=cwd, id=name)
+        await peer.call("session/delete", sessionId=name)
+    await peer.call("trash/purge", sessionId="harbor-1", dryRun=False)
+    for method in ("session/info", "session/delete"):
+        refused = await refusal(peer.call(method, sessionId="harbor-1"))
+        assert (refused.kind, refused.data["didYouMean"]) == ("sessionNotFound", ["harbor-12"])
+
+
+async def test_the_trash_counts_only_when_it_is_asked_to(memory: Running, cwd: str) -> None:
+    peer, session = await talked(memory, cwd)
+    await peer.call("session/delete", sessionId=session["sessionId"])
+    assert (await peer.call("trash/list"))["totalCount"] is None
+    assert (await peer.call("trash/list", withTotal=True))["totalCount"] == 1
+
+
+async def test_a_session_in_memory_has_a_trash_id_and_no_trash_path(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd, ephemeral=True)
+    gone = await peer.call("session/delete", sessionId=session_id)
+    assert gone["trashPath"] is None
+    [found] = (await peer.call("trash/list"))["sessions"]
+    assert (found["trashId"], found["trashPath"], found["note"]) == (gone["trashId"], None, None)
+    assert (await peer.call("trash/restore", trashId=gone["trashId"]))["session"]["sessionId"] == session_id
 
 
 async def test_a_session_that_the_disk_keeps_goes_on(tmp_path: Path, cwd: str) -> None:
@@ -228,7 +274,7 @@ async def test_a_session_that_the_disk_keeps_goes_on(tmp_path: Path, cwd: str) -
         assert refused.kind == "storageFailed"
         assert (await peer.append(session["sessionId"], user("still here")))["seq"] == 3
         await peer.until(lambda it: bool(it.told("session/lagged")))
-        assert (await peer.call("trash/list"))["total"] == 0
+        assert (await peer.call("trash/list"))["sessions"] == []
 
 
 async def test_the_way_back_survives_a_restart(tmp_path: Path, cwd: str) -> None:
@@ -241,7 +287,7 @@ async def test_the_way_back_survives_a_restart(tmp_path: Path, cwd: str) -> None
         assert (
             await refusal(peer.call("session/info", sessionId=session["sessionId"]))
         ).kind == "sessionTrashed"
-        assert (await peer.call("session/restore", sessionId=session["sessionId"]))["session"] == session
+        assert (await peer.call("trash/restore", sessionId=session["sessionId"]))["session"] == session
     assert Path(session["path"]).read_bytes() == before
 
 
@@ -257,7 +303,9 @@ def test_whatever_is_deleted_and_restored_the_files_end_as_they_were(
             before = [Path(it["path"]).read_bytes() for it in sessions]
             there = [True, True, True]
             for step, number in steps:
-                call = peer.call(f"session/{step}", sessionId=f"session-{number}")
+                call = peer.call(
+                    f"{'session' if step == 'delete' else 'trash'}/{step}", sessionId=f"session-{number}"
+                )
                 if there[number] is (step == "delete"):
                     await call
                     there[number] = not there[number]
@@ -267,9 +315,9 @@ def test_whatever_is_deleted_and_restored_the_files_end_as_they_were(
                     assert (await refusal(call)).kind == "sessionNotFound"
             for number, is_there in enumerate(there):
                 if not is_there:
-                    await peer.call("session/restore", sessionId=f"session-{number}")
+                    await peer.call("trash/restore", sessionId=f"session-{number}")
             assert [Path(it["path"]).read_bytes() for it in sessions] == before
-            assert (await peer.call("trash/list"))["total"] == 0
+            assert (await peer.call("trash/list"))["sessions"] == []
             assert list((daemon.home / "data" / "trash").glob("*")) == []
 
     asyncio.run(main())

@@ -375,7 +375,7 @@ async def test_close_writes_what_is_queued_and_refuses_what_comes_later(store: S
 async def test_a_trashed_log_is_gone_but_readable_where_it_went(store: Store) -> None:
     log = await new_log(store)
     await append(log, b"1\n")
-    where = await store.trash(log, "a person asked for it")
+    where = (await store.trash(log, "a person asked for it")).ref
     assert log.read_only is not None
     assert b"".join(store.scan(where)) == HEADER + b"1\n"
     assert await store.list() == []
@@ -387,7 +387,7 @@ async def test_the_trash_keeps_every_log_of_the_same_name(store: Store) -> None:
     places = []
     for number in range(3):
         log = await new_log(store, lines=b"%d\n" % number)
-        places.append(await store.trash(log, "again"))
+        places.append((await store.trash(log, "again")).ref)
     assert [b"".join(store.scan(place)) for place in places] == [b"0\n", b"1\n", b"2\n"]
 
 

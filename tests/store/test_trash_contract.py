@@ -26,16 +26,16 @@ async def test_the_trash_tells_of_each_log_what_why_by_whom_and_where_it_was(sto
     log = await new_log(store, draft=True)
     ref = log.ref
     about = TrashNote(by="nvim", session_id="abc-head", cwd="/work/pi", title="Plans")
-    where = await store.trash(log, "a person asked for it", about)
+    where = (await store.trash(log, "a person asked for it", about)).ref
     [found] = await store.trashed()
     assert (found.ref, found.session_id, found.origin, found.draft) == (where, "abc-head", ref, True)
-    assert (found.size, found.reason, found.remains) == (len(HEADER), "a person asked for it", ())
+    assert (found.size, found.reason, found.leftovers) == (len(HEADER), "a person asked for it", ())
     assert (found.about.by, found.about.cwd, found.about.title) == ("nvim", "/work/pi", "Plans")
     assert found.trashed_at.endswith("Z")
 
 
 async def test_the_trash_lists_last_what_went_there_first(store: Store) -> None:
-    places = [await store.trash(await new_log(store, f"log-{number}"), "test") for number in range(3)]
+    places = [(await store.trash(await new_log(store, f"log-{number}"), "test")).ref for number in range(3)]
     found = [it.ref for it in await store.trashed()]
     assert sorted(found) == sorted(places)
     assert [it.trashed_at for it in await store.trashed()] == sorted(
@@ -48,7 +48,7 @@ async def test_a_restored_log_is_what_it_was_where_it_was(store: Store, draft: b
     log = await new_log(store, draft=draft)
     await append(log, b"1\n")
     ref = log.ref
-    where = await store.trash(log, "test")
+    where = (await store.trash(log, "test")).ref
     assert await store.restore(where) == ref
     again = await store.open_ref(ref)
     assert (content(again), again.draft, again.session_id) == (HEADER + b"1\n", draft, "abc")
@@ -63,14 +63,14 @@ async def test_a_restored_log_is_what_it_was_where_it_was(store: Store, draft: b
 async def test_what_was_restored_can_be_trashed_and_restored_again(store: Store) -> None:
     log = await new_log(store)
     for _ in range(3):
-        where = await store.trash(log, "test")
+        where = (await store.trash(log, "test")).ref
         log = await store.open_ref(await store.restore(where))
         assert content(log) == HEADER
     await log.close()
 
 
 async def test_nothing_is_restored_over_a_log_that_took_the_place(store: Store) -> None:
-    where = await store.trash(await new_log(store, lines=b"old\n"), "test")
+    where = (await store.trash(await new_log(store, lines=b"old\n"), "test")).ref
     log = await new_log(store, lines=b"new\n")
     with pytest.raises(LogExists):
         await store.restore(where)
@@ -93,9 +93,9 @@ async def test_files_that_a_log_left_behind_are_named_in_the_trash(store: Store)
     torn = await log.quarantine_tail(4, 1)
     await log.rewrite(b"two\n", 1)
     ref = log.ref
-    where = await store.trash(log, "test")
+    where = (await store.trash(log, "test")).ref
     [found] = await store.trashed()
-    assert sorted(found.remains) == sorted([torn, f"{ref}.v1.bak"])
+    assert sorted(found.leftovers) == sorted([torn, f"{ref}.v1.bak"])
     await store.restore(where)
     assert [b"".join(store.scan(it)) for it in (torn, f"{ref}.v1.bak")] == [b"torn", b"one\n"]
 
@@ -107,7 +107,7 @@ async def test_what_is_purged_is_gone_with_all_that_it_left_behind_and_nothing_e
     torn = await log.quarantine_tail(4, 1)
     await log.rewrite(b"two\n", 1)
     bak = f"{log.ref}.v1.bak"
-    where, other_where = await store.trash(log, "test"), await store.trash(other, "test")
+    where, other_where = (await store.trash(log, "test")).ref, (await store.trash(other, "test")).ref
     await store.purge(where)
     for ref in (where, torn, bak):
         with pytest.raises(LogNotFound):
@@ -120,7 +120,7 @@ async def test_what_is_purged_is_gone_with_all_that_it_left_behind_and_nothing_e
 
 
 async def test_a_purge_spares_what_lies_beside_a_log_that_took_the_place(store: Store) -> None:
-    where = await store.trash(await new_log(store, lines=b"one\ntorn"), "test")
+    where = (await store.trash(await new_log(store, lines=b"one\ntorn"), "test")).ref
     log = await new_log(store, lines=b"two\ntorn")
     torn = await log.quarantine_tail(4, 1)
     await store.purge(where)

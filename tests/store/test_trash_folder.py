@@ -18,11 +18,12 @@ async def test_a_note_beside_a_trashed_log_says_why_and_where_it_was(tmp_path: P
         log = await new_log(store, draft=True)
         path = file_of(log)
         os.utime(path, (1_771_237_230.5, 1_771_237_230.5))
-        where = Path(await store.trash(log, "it was empty"))
+        where = Path((await store.trash(log, "it was empty")).ref)
     assert where.parent == tmp_path / "data" / "trash"
     assert where.name == path.name
     note = msgspec.json.decode(where.with_name(f"{where.name}.json").read_bytes())
     assert note.pop("trashedAt").endswith("Z")
+    assert len(note.pop("trashId")) == 32
     assert note == {
         "reason": "it was empty",
         "path": str(path),
@@ -51,7 +52,7 @@ async def test_a_note_without_its_log_keeps_its_name(tmp_path: Path) -> None:
         note = tmp_path / "data" / "trash" / f"{file_of(log).name}.json"
         note.parent.mkdir()
         note.write_bytes(b"from a crash")
-        where = Path(await store.trash(log, "test"))
+        where = Path((await store.trash(log, "test")).ref)
     assert where.name == f"{note.stem}.2"
     assert note.read_bytes() == b"from a crash"
 
@@ -84,7 +85,7 @@ async def test_a_file_on_another_disk_is_copied_before_it_goes(tmp_path: Path) -
     async with file_store(tmp_path, disk.calls) as store:
         log = await store.open_ref(str(foreign))
         disk.refuse("rename", 1, error=errno.EXDEV)
-        where = Path(await store.trash(log, "test"))
+        where = Path((await store.trash(log, "test")).ref)
     assert where.read_bytes() == HEADER
     assert not foreign.exists()
     assert where.with_name(f"{where.name}.json").exists()
@@ -122,18 +123,33 @@ async def test_a_note_whose_log_never_came_is_no_log_of_the_trash(tmp_path: Path
     async with file_store(tmp_path) as store:
         log = await new_log(store)
         path = file_of(log)
-        where = Path(await store.trash(log, "test"))
+        where = Path((await store.trash(log, "test")).ref)
         where.rename(path)  # as after a crash before the move, or between it and the end of the note
         assert list(await store.trashed()) == []
         again = await store.open("abc")
         assert content(again) == HEADER
-        where = Path(await store.trash(again, "test"))
+        where = Path((await store.trash(again, "test")).ref)
         assert await store.restore(str(where)) == str(path)
+
+
+@pytest.mark.parametrize("noted", [None, 1, "../../state/log", "x" * 300])
+async def test_a_note_of_an_older_daemon_or_with_another_id_gives_an_id_of_the_name(
+    tmp_path: Path, noted: object
+) -> None:
+    async with file_store(tmp_path) as store:
+        place = await store.trash(await new_log(store), "test")
+        note = Path(f"{place.ref}.json")
+        text = msgspec.json.decode(note.read_bytes())
+        assert text["trashId"] == place.trash_id
+        note.write_bytes(msgspec.json.encode(text | {"trashId": noted}))
+        ids = {it.trash_id for _ in range(2) for it in await store.trashed()}
+        assert [len(it) for it in ids] == [32]
+        assert set(*ids) <= set("0123456789abcdef")
 
 
 async def test_a_log_whose_note_is_lost_is_listed_and_left_where_it_is(tmp_path: Path) -> None:
     async with file_store(tmp_path) as store:
-        where = Path(await store.trash(await new_log(store), "test"))
+        where = Path((await store.trash(await new_log(store), "test")).ref)
         where.with_name(f"{where.name}.json").write_bytes(b'{"path": 1}')
         [found] = await store.trashed()
         assert (found.session_id, found.origin) == ("abc", None)
@@ -147,7 +163,7 @@ async def test_a_restore_that_the_disk_refuses_leaves_the_log_in_the_trash(tmp_p
     async with file_store(tmp_path, disk.calls) as store:
         log = await new_log(store)
         path = file_of(log)
-        where = await store.trash(log, "test")
+        where = (await store.trash(log, "test")).ref
         disk.refuse("rename", 1)
         with pytest.raises(StorageFailed):
             await store.restore(where)
@@ -160,7 +176,7 @@ async def test_a_restore_to_another_disk_is_a_copy_before_the_original_goes(tmp_
     foreign = tmp_path / "foreign.jsonl"
     foreign.write_bytes(HEADER)
     async with file_store(tmp_path, disk.calls) as store:
-        where = await store.trash(await store.open_ref(str(foreign)), "test")
+        where = (await store.trash(await store.open_ref(str(foreign)), "test")).ref
         disk.refuse("rename", 1, error=errno.EXDEV)
         assert await store.restore(where) == str(foreign)
     assert foreign.read_bytes() == HEADER
@@ -172,7 +188,7 @@ async def test_a_log_goes_back_to_a_folder_that_was_removed_meanwhile(tmp_path: 
     foreign.parent.mkdir(parents=True)
     foreign.write_bytes(HEADER)
     async with file_store(tmp_path) as store:
-        where = await store.trash(await store.open_ref(str(foreign)), "test")
+        where = (await store.trash(await store.open_ref(str(foreign)), "test")).ref
         foreign.parent.rmdir()
         foreign.parent.parent.rmdir()
         await store.restore(where)
@@ -185,7 +201,7 @@ async def test_a_folder_of_another_program_is_as_open_as_it_was(tmp_path: Path) 
     foreign.write_bytes(HEADER)
     foreign.chmod(0o444)
     async with file_store(tmp_path) as store:
-        await store.restore(await store.trash(await store.open_ref(str(foreign)), "test"))
+        await store.restore((await store.trash(await store.open_ref(str(foreign)), "test")).ref)
     assert (foreign.parent.stat().st_mode & 0o777, foreign.stat().st_mode & 0o777) == (0o755, 0o444)
 
 
@@ -193,7 +209,7 @@ async def test_a_path_that_is_no_text_is_noted_and_found_again(tmp_path: Path) -
     foreign = tmp_path / os.fsdecode(b"caf\xe9.jsonl")
     foreign.write_bytes(HEADER)
     async with file_store(tmp_path) as store:
-        await store.restore(await store.trash(await store.open_ref(str(foreign)), "test"))
+        await store.restore((await store.trash(await store.open_ref(str(foreign)), "test")).ref)
     assert foreign.read_bytes() == HEADER
 
 
@@ -202,7 +218,7 @@ async def test_an_old_draft_that_was_restored_counts_as_new(tmp_path: Path) -> N
         log = await new_log(store, draft=True)
         path = file_of(log)
         os.utime(path, (1_700_000_000, 1_700_000_000))
-        await store.restore(await store.trash(log, "test"))
+        await store.restore((await store.trash(log, "test")).ref)
     assert path.stat().st_mtime > 1_700_000_000
 
 
@@ -212,7 +228,7 @@ async def test_memory_forgets_a_session_with_all_that_it_left_behind() -> None:
     log = await new_log(store, lines=b"one\ntorn")
     torn = await log.quarantine_tail(4, 1)
     await log.rewrite(b"two\n", 1)
-    trashed = await store.trash(await new_log(store, "abcd"), "test")
+    trashed = (await store.trash(await new_log(store, "abcd"), "test")).ref
     store.forget("abc")
     for ref in ("abc", torn, "abc.v1.bak"):
         with pytest.raises(LogNotFound):

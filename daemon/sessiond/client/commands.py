@@ -16,7 +16,7 @@ METHODS = frozenset(
     (
         "session/create", "session/continue", "session/fork", "session/label", "session/rename", "session/tag",
         "session/branch", "session/compact", "session/configure", "state/update", "state/beginTask",
-        "session/move", "session/delete", "session/restore", "session/cleanup", "session/purge", "history/add",
+        "session/move", "session/delete", "session/cleanup", "trash/restore", "trash/purge", "history/add",
         "blob/collect",
     )
 )  # fmt: skip

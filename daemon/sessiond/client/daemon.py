@@ -19,8 +19,8 @@ from sessiond.client.methods.context import ContextMethods
 from sessiond.client.methods.entries import EntryMethods
 from sessiond.client.methods.exchange import ExchangeMethods
 from sessiond.client.methods.history import HistoryMethods
-from sessiond.client.methods.keeping import KeepingMethods
 from sessiond.client.methods.process import ProcessMethods
+from sessiond.client.methods.retention import RetentionMethods
 from sessiond.client.methods.sessions import SessionMethods
 from sessiond.client.methods.state import StateMethods
 from sessiond.client.methods.views import ViewMethods
@@ -77,7 +77,7 @@ async def connect(
 
 class Daemon(
     SessionMethods, EntryMethods, ContextMethods, StateMethods, ViewMethods, ExchangeMethods, HistoryMethods,
-    BlobMethods, KeepingMethods, ProcessMethods,
+    BlobMethods, RetentionMethods, ProcessMethods,
 ):  # fmt: skip
     """The daemon of one user, over a connection that is made again after it was lost.
 

@@ -43,11 +43,15 @@ class SessionTrashed(HubError):
     sentence = "Session {session_id} is in the trash."
     advice = "`sessiond restore {session_id}` brings it back."
 
-    def __init__(self, session_id: str, trashed: str | None) -> None:
+    def __init__(
+        self, session_id: str, *, trash_id: str | None = None, trash_path: str | None = None
+    ) -> None:
         super().__init__(session_id=session_id)
         self.session_id = session_id
-        self.trashed = trashed
-        """The ref in the trash; None while the log is being moved there."""
+        self.trash_id = trash_id
+        """None while the log is being moved to the trash."""
+        self.trash_path = trash_path
+        """None for an ephemeral session, too."""
 
 
 class NotInTrash(HubError):

@@ -17,7 +17,7 @@ from sessiond.hub.prompt_history.history import PromptHistory
 from sessiond.hub.repairs import LogRepairs
 from sessiond.hub.retention.blob_collection import Tell, collect
 from sessiond.hub.retention.cleanup import Cleaning
-from sessiond.hub.retention.deletion import Keeping
+from sessiond.hub.retention.deletion import CLOSED_UNANSWERED, Retention, deleted
 from sessiond.hub.retention.lineage import Lineage
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
@@ -79,10 +79,10 @@ class Hub:
         self._open = OpenSessions(files, memory, self.index, trash)
         self._open.takes_images = chosen.blobs.images
         self.room = DiskSpaceMonitor(files)
-        self.keeping = Keeping(self, self._open, trash, files, memory, self.commands)
+        self.retention = Retention(self, self._open, trash, files, memory, self.commands)
         self.continuing = Continuing(self, files, self.index, self.terminals)
         self.making = Making(self, self.commands, self.continuing)
-        self.cleaning = Cleaning(files, self.index, self._open, self.keeping, self.terminals)
+        self.cleaning = Cleaning(files, self.index, self._open, self.retention, self.terminals)
         self.blobs = SessionBlobs(None, stores=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(chosen.summarizer)
         self.exchange = Exchange(self, files, secret_rules_folder)
@@ -234,11 +234,11 @@ class Hub:
 
     # --- closing ---------------------------------------------------------------------------------------
 
-    async def release(self, live: LiveSession, client_id: str) -> str | None:
+    async def release(self, live: LiveSession, client_id: str) -> t.DeleteResult | None:
         """Record that a client closed a session. If it was the last client of a draft session, trash the draft.
 
         Returns:
-            The ref in the trash, or None if the session was not trashed.
+            The trashed draft, or None if the session was not trashed.
         """
         was_holder = client_id in live.holders
         live.holders.discard(client_id)
@@ -248,13 +248,15 @@ class Hub:
         await live.flush()  # earlier appends count: an assistant message promotes a draft session
         if live.holders or live.awaits_holder or not live.is_draft or not self._open.has(live):
             return None
-        live.closing_error = SessionTrashed(live.session_id, None)
-        async with self._open.leaving(live.log.ref):
+        live.closing_error = SessionTrashed(live.session_id)
+        path = live.log.ref
+        async with self._open.leaving(path):
             try:
-                about = self.keeping.about(live, client_id)
-                return await self._files.trash(live.log, "closed before the first answer", about)
+                about = self.retention.about(live, client_id)
+                place = await self._files.trash(live.log, CLOSED_UNANSWERED, about)
             finally:
                 await live.close()
+        return deleted(live.session_id, path, place)
 
     async def close_unless_in_use(self, live: LiveSession) -> None:
         """Close a session unless it is in use: see `LiveSession.is_in_use`."""

@@ -64,7 +64,7 @@ class LogRepairs:
                 return None
             try:
                 await found.load()
-                return await self._files.trash(found.log, reason) if may_go(found) else None
+                return (await self._files.trash(found.log, reason)).ref if may_go(found) else None
             except ForeignDialect:
                 return None
             finally:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sessiond.session.tree import lines
 from sessiond.store.base import Store
 from sessiond.store.records import Trashed
 
@@ -12,6 +13,11 @@ class InTrash(NamedTuple):
 
     store: Store
     log: Trashed
+
+    @property
+    def path(self) -> str | None:
+        """Its file in the trash as text; None for an ephemeral session."""
+        return path_in_trash(self.log.ref)
 
 
 class Trash:
@@ -34,6 +40,14 @@ class Trash:
             (it for it in await self.list() if name in (it.log.session_id, it.log.origin, it.log.ref)), None
         )
 
+    async def deleted_as(self, trash_id: str) -> InTrash | None:
+        """Return the log with this id in the trash. The id is compared only. Raises `StorageFailed`."""
+        return next((it for it in await self.list() if it.log.trash_id == trash_id), None)
+
+    async def last_deleted(self, session_id: str) -> InTrash | None:
+        """Return the most recently trashed log with this session id. Raises `StorageFailed`."""
+        return next((it for it in await self.list() if it.log.session_id == session_id), None)
+
     async def beginning(self, name: str, *, shortest: int) -> Sequence[InTrash]:
         """Return the trashed logs whose session id begins with `name`, the most recently trashed first.
 
@@ -47,3 +61,8 @@ class Trash:
         if len(name) < shortest:
             return []
         return [it for it in await self.list() if it.log.session_id.startswith(name)]
+
+
+def path_in_trash(ref: str) -> str | None:
+    """Return the path of a ref in the trash as text; None for an ephemeral session, which has no file."""
+    return lines.sound(ref) if ref.startswith("/") else None

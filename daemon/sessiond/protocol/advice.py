@@ -65,8 +65,8 @@ ADVICE: Final[dict[str, Advice]] = {
         "See `didYouMean`, or ask `session/resolve` or `session/list`.",
     ),
     "sessionTrashed": Advice(
-        "The session was moved to the trash; `path` says where it is now. Nothing was written.",
-        "Call `session/restore`, then send the same request again.",
+        "The session was moved to the trash; `trashId` is its id there. Nothing was written.",
+        "Call `trash/restore` with this `trashId`, then send the same request again.",
     ),
     "entryNotFound": Advice(
         "The session has no entry with this id.", "See `didYouMean`, or read `session/tree`."

@@ -69,6 +69,8 @@ class ErrorData(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True
     seq: int | None = None  # of `leafConflict`: the seq of the last line; of `idReused`: of the stored entry
     log_id: str | None = None
     missing: int | None = None  # of `leafConflict`: number of lines after that of the expected leaf
+    trash_id: str | None = None  # of `sessionTrashed`: the id of the session in the trash
+    trash_path: str | None = None  # of `sessionTrashed`: the file in the trash
     path: str | None = None  # a file, or the place of an invalid value in the params
     line: int | None = None  # physical line, 1-based
     byte_offset: int | None = None

@@ -104,8 +104,8 @@ DELETE: Final = Method(
     "session/delete", t.DeleteParams, t.DeleteResult,
     (*_READ, "alreadyExists", "idReused", "storageFull", "draining"),
 )  # fmt: skip
-RESTORE: Final = Method(
-    "session/restore", t.RestoreParams, t.SessionResult,
+TRASH_RESTORE: Final = Method(
+    "trash/restore", t.RestoreParams, t.SessionResult,
     ("sessionNotFound", "alreadyExists", "idReused", "damaged", "storageFull", "storageFailed", "draining"),
 )  # fmt: skip
 TRASH_LIST: Final = Method(
@@ -117,8 +117,8 @@ CLEANUP: Final = Method(
     t.CleanupResult,
     ("idReused", "storageFull", "storageFailed", "draining"),
 )
-PURGE: Final = Method(
-    "session/purge",
+TRASH_PURGE: Final = Method(
+    "trash/purge",
     t.PurgeParams,
     t.PurgeResult,
     ("sessionNotFound", "idReused", "storageFailed", "draining"),
@@ -189,7 +189,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         CONTEXT,
         PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, LABEL, RENAME, TAG,
         SUBSCRIBE, UNSUBSCRIBE, FLUSH,
-        MOVE, DELETE, RESTORE, CLEANUP, PURGE, TRASH_LIST,
+        MOVE, DELETE, CLEANUP, TRASH_LIST, TRASH_RESTORE, TRASH_PURGE,
         STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_DOCUMENT, VIEW_ENTRY,
         HISTORY_ADD, HISTORY_RECENT, HISTORY_SEARCH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
         STATUS, CLIENTS, DOCTOR, STOP, DRAIN, AUTHENTICATE,

@@ -150,7 +150,11 @@ _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
     (hub.SessionNotFound, "sessionNotFound", lambda e: {"id": e.ref, "did_you_mean": e.did_you_mean}),
     (store.LogNotFound, "sessionNotFound", lambda e: {"id": e.ref}),
     (hub.NotInTrash, "sessionNotFound", lambda e: {"id": e.ref, "did_you_mean": e.did_you_mean}),
-    (hub.SessionTrashed, "sessionTrashed", lambda e: {"id": e.session_id, "path": e.trashed}),
+    (
+        hub.SessionTrashed,
+        "sessionTrashed",
+        lambda e: {"id": e.session_id, "trash_id": e.trash_id, "trash_path": e.trash_path},
+    ),
     (hub.EntryNotFound, "entryNotFound", lambda e: {"id": e.entry_id, "did_you_mean": e.did_you_mean}),
     (
         hub.LeafConflict,

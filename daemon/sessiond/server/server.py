@@ -180,10 +180,18 @@ class Server:
         """Notify all of a new session, as `tell_all_soon` does."""
         self.tell_all_soon(m.CREATED, t.CreatedNote(session=self.hub.info(live), origin=origin))
 
-    def tell_deleted_soon(self, gone: t.DeleteResult, reason: str | None, origin: t.Origin) -> None:
+    def tell_deleted_soon(self, gone: t.DeleteResult, note: str | None, origin: t.Origin) -> None:
         """Notify all that a session was moved to the trash, as `tell_all_soon` does."""
-        note = t.DeletedNote(session_id=gone.session_id, trashed=gone.trashed, origin=origin, reason=reason)
-        self.tell_all_soon(m.DELETED, note)
+        self.tell_all_soon(
+            m.DELETED,
+            t.DeletedNote(
+                session_id=gone.session_id,
+                trash_id=gone.trash_id,
+                trash_path=gone.trash_path,
+                note=note,
+                origin=origin,
+            ),
+        )
 
     def created(self, live: LiveSession, origin: t.Origin) -> None:
         self.tell_all(m.CREATED, t.CreatedNote(session=self.hub.info(live), origin=origin))
@@ -324,7 +332,7 @@ class Server:
                 try:
                     await self._clean_up(policy)
                     if chosen.trash_max_age is not None:
-                        await self.hub.keeping.purge_old(chosen.trash_max_age)
+                        await self.hub.retention.purge_old(chosen.trash_max_age)
                 except StorageFailed as error:
                     log.warning("what is old could not be put away: %s", error)
                 await asyncio.sleep(KEEP_SECONDS)
@@ -333,9 +341,9 @@ class Server:
         if policy.asks_for_nothing:
             return
 
-        def tell(gone: t.DeleteResult, reason: str) -> None:
-            log.info("session %s went to the trash: %s", gone.session_id, reason)
-            self.tell_deleted_soon(gone, reason, t.Origin(kind="daemon"))
+        def tell(gone: t.DeleteResult, note: str) -> None:
+            log.info("session %s went to the trash: %s", gone.session_id, note)
+            self.tell_deleted_soon(gone, note, t.Origin(kind="daemon"))
 
         await self.hub.cleaning.run(policy, dry_run=False, by="daemon", tell=tell)
 

@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 
 from sessiond.store.blobs import BlobSource, BlobStore
 from sessiond.store.errors import LogReplaced, StorageFailed
-from sessiond.store.records import UNKNOWN, Breadcrumb, Changes, Hold, Stored, Trashed, TrashNote
+from sessiond.store.records import UNKNOWN, Breadcrumb, Changes, Hold, Stored, Trashed, TrashNote, TrashPlace
 
 Durability = Literal["synced", "written"]
 
@@ -264,8 +264,8 @@ class Store(Protocol):
             LogNotFound: At the first slice.
         """
 
-    async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> str:
-        """Move a log to the trash with a note of the reason, and close it. Return its ref there."""
+    async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> TrashPlace:
+        """Move a log to the trash with a note of the reason, and close it. Return its place there."""
 
     async def trashed(self) -> Sequence[Trashed]:
         """Return every log in the trash, the most recently trashed first."""

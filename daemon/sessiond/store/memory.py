@@ -14,7 +14,7 @@ from sessiond.store.base import Durability, Log
 from sessiond.store.blobs import BlobSource
 from sessiond.store.errors import LogExists, LogNotFound, LogReadOnly, LogReplaced
 from sessiond.store.memory_blobs import MemoryBlobs
-from sessiond.store.records import UNKNOWN, Breadcrumb, Changes, Hold, Stored, Trashed, TrashNote
+from sessiond.store.records import UNKNOWN, Breadcrumb, Changes, Hold, Stored, Trashed, TrashNote, TrashPlace
 
 _SLICE = 64 * 1024
 
@@ -96,7 +96,7 @@ class MemoryStore:
         else:
             raise LogNotFound(ref)
 
-    async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> str:
+    async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> TrashPlace:
         await log.close()
         content = self._contents.pop(log.ref, None)
         if content is None:
@@ -108,8 +108,9 @@ class MemoryStore:
         self._kept[where] = bytes(content.data)
         self._trashed_ids[where] = content.log_id
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        place = TrashPlace(uuid.uuid4().hex, where)
         self._trashed[where] = Trashed(
-            ref=where,
+            *place,
             session_id=about.session_id or log.ref,
             origin=log.ref,
             draft=content.draft,
@@ -118,11 +119,11 @@ class MemoryStore:
             trashed_at=now,
             about=about,
         )
-        return where
+        return place
 
     async def trashed(self) -> Sequence[Trashed]:
         return sorted(
-            (it._replace(remains=tuple(self._beside(it))) for it in self._trashed.values()),
+            (it._replace(leftovers=tuple(self._beside(it))) for it in self._trashed.values()),
             key=lambda it: (it.trashed_at, it.ref),
             reverse=True,
         )

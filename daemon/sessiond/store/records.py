@@ -41,14 +41,23 @@ UNKNOWN: Final = TrashNote()
 """The note of a log of which only the name is known."""
 
 
+class TrashPlace(NamedTuple):
+    """The place of a log in the trash: the id of this deletion, and the ref there."""
+
+    trash_id: str
+    ref: str
+
+
 class Trashed(NamedTuple):
     """One log in the trash.
 
-    `ref` is its present place, for `scan`, `restore` and `purge`. `origin` is its former ref; if its note is lost, it
-    is None and the log cannot be restored. `trashed_at` is ISO 8601, UTC. `remains` are the files that it left beside
+    `trash_id` identifies this deletion: a log that is deleted again has another. `ref` is its present place, for
+    `scan`, `restore` and `purge`. `origin` is its former ref; if its note is lost, it
+    is None and the log cannot be restored. `trashed_at` is ISO 8601, UTC. `leftovers` are the files that it left beside
     its origin (torn tails, originals before a rewrite).
     """
 
+    trash_id: str
     ref: str
     session_id: str
     origin: str | None
@@ -57,7 +66,7 @@ class Trashed(NamedTuple):
     reason: str
     trashed_at: str
     about: TrashNote
-    remains: tuple[str, ...] = ()
+    leftovers: tuple[str, ...] = ()
 
 
 class Changes(NamedTuple):

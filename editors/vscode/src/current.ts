@@ -40,9 +40,9 @@ export class Current implements vscode.Disposable {
       daemon.onDidChangeState(({ kind }) => void (kind === "attached" && this.#attached())),
       daemon.onNotification("session/changed", ({ session }) => this.#update(session)),
       daemon.onNotification("session/created", ({ session }) => this.#update(session)),
-      daemon.onNotification("session/deleted", ({ sessionId, trashed }) => {
+      daemon.onNotification("session/deleted", ({ sessionId }) => {
         if (this.sessionId === sessionId) {
-          this.#gone(sessionId, trashed !== null);
+          this.#gone(sessionId, true);
         }
       }),
       daemon.onNotification("session/restored", ({ session }) => {

@@ -135,7 +135,7 @@ def links_among_sessions_and_blobs(_ground: Ground, home: Home) -> None:
             "a link was opened",
         )
         hold(refused(home, "blob/get", hash=digest) == "blobNotFound", "a link was read as a blob")
-        home.call("blob/collect", dryRun=False, graceSeconds=0)
+        home.call("blob/collect", dryRun=False, graceMs=0)
         command(home, "continue", "--cwd", "/w", SESSIOND_TERMINAL="t1")
         found = home.call("server/doctor", fix=True)["findings"]
         told = {it["location"]["path"] for it in found if it["kind"] == "symbolicLink"}
@@ -164,7 +164,7 @@ def ids_that_are_paths(_ground: Ground, home: Home) -> None:
         kind = refused(home, "session/append", sessionId=SESSION, entries=[entry])
         hold(kind == "invalidEntry", f"{name!r} became the id of an entry: {kind}")
         hold(refused(home, "blob/get", hash=name) == "invalidParams", f"{name!r} was looked for as a blob")
-        kind = refused(home, "session/restore", trashed=f"/etc/{name}")
+        kind = refused(home, "trash/restore", trashId=f"../{name}")
         hold(kind in ("sessionNotFound", "invalidParams"), f"{name!r} was restored: {kind}")
         if not name.startswith("."):  # as the name of a terminal's file that is written in another way
             kind = refused(home, "session/continue", cwd="/w", terminal={"id": name, "kind": "tty"})
@@ -172,7 +172,7 @@ def ids_that_are_paths(_ground: Ground, home: Home) -> None:
     for terminal_id in ("..", ".", "...", "%2e%2e"):
         home.call("session/continue", cwd="/w", terminal={"id": terminal_id, "kind": "tty"}, create=False)
     hold(
-        refused(home, "session/purge", sessionIds=[SESSION], dryRun=False) != "",
+        refused(home, "trash/purge", sessionIds=[SESSION], dryRun=False) != "",
         "a session outside the trash was purged",
     )
     hold(sorted(str(path) for path in home.folder.parent.glob("*")) == outside, "something was made outside")

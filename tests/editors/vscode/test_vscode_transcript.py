@@ -80,9 +80,9 @@ def test_a_transcript_goes_on_when_its_session_came_back_from_the_trash(
     page = shown(window)
     teller.create("other-talk", user("Something else"), assistant("Yes?"), title="Another talk")
     window.open_session("Another talk", "Something else")
-    gone = teller.call("session/delete", sessionId=story.id)["trashed"]
+    gone = teller.call("session/delete", sessionId=story.id)["trashId"]
     expect(page.locator("#live")).to_have_text("in the trash")
-    teller.call("session/restore", trashed=gone)
+    teller.call("trash/restore", trashId=gone)
     expect(page.locator("#live")).to_have_text("live")
     teller.append(story.id, user("Still here?"))
     expect(page.locator("#path article").last).to_contain_text("Still here?")

@@ -29,7 +29,7 @@ def blobs(given: Given) -> int:
         raise UsageError("--yes goes with collect", "sessiond blobs collect --yes")
     params: dict[str, Any] = {"dryRun": not given.flag("yes")}
     if (days := given.number("days")) is not None:
-        params["graceSeconds"] = days * _DAY
+        params["graceMs"] = days * _DAY * 1_000
     with connect(given) as daemon:
         if given.flag("json"):
             print(daemon.call_text("blob/collect", params))
@@ -39,12 +39,12 @@ def blobs(given: Given) -> int:
         _say_collected(found)
     else:
         _say_totals(found)
-    _say_missing(found["missing"])
+    _say_missing(found["missing"], found["missingCount"])
     return 0
 
 
 def _say_totals(found: dict[str, Any]) -> None:
-    named, unnamed = found["kept"], len(found["removed"])
+    named, unnamed = found["keptCount"], found["removedCount"]
     size = human.size(found["keptBytes"] + found["removedBytes"])
     print(f"{human.count(named + unnamed, 'blob')}, {size}")
     if unnamed:
@@ -54,32 +54,34 @@ def _say_totals(found: dict[str, Any]) -> None:
 
 def _say_collected(found: dict[str, Any]) -> None:
     size = human.size(found["removedBytes"])
-    count = human.count(len(found["removed"]), "blob")
+    count = human.count(found["removedCount"], "blob")
     if not found["removed"]:
         print("Nothing to collect.")
     elif found["dryRun"]:
-        _list(found["removed"])
+        _list(found["removed"], found["removedCount"])
         print(f"{count}, {size}, would go to the trash: sessiond blobs collect --yes")
     else:
-        print(f"{count}, {size}, moved to {one_line(found['trashed'])}")
-    print(f"{human.count(found['kept'], 'blob')}, {human.size(found['keptBytes'])}, stay")
+        print(f"{count}, {size}, moved to {one_line(found['trashPath'])}")
+    print(f"{human.count(found['keptCount'], 'blob')}, {human.size(found['keptBytes'])}, stay")
 
 
-def _list(removed: list[dict[str, Any]]) -> None:
+def _list(removed: list[dict[str, Any]], count: int) -> None:
     import time
 
     now = time.time()
     for blob in removed[:_FEW]:
-        print(f"{blob['hash'][:16]}  {human.size(blob['size']):>7}  {human.ago(blob['modifiedAt'], now)}")
-    if len(removed) > _FEW:
-        print(f"and {len(removed) - _FEW:,} more: --json lists them")
+        print(
+            f"{blob['hash'][:16]}  {human.size(blob['sizeBytes']):>7}  {human.ago(blob['modifiedAt'], now)}"
+        )
+    if count > _FEW:
+        print(f"and {count - _FEW:,} more")
 
 
-def _say_missing(missing: list[dict[str, Any]]) -> None:
+def _say_missing(missing: list[dict[str, Any]], count: int) -> None:
     if not missing:
         return
-    print(f"{human.count(len(missing), 'blob')} that sessions name, but that are not there:", file=sys.stderr)
+    print(f"{human.count(count, 'blob')} that sessions name, but that are not there:", file=sys.stderr)
     for blob in missing[:_FEW]:
         print(f"  {blob['hash'][:16]} in {one_line(blob['sessionPath'])}", file=sys.stderr)
-    if len(missing) > _FEW:
-        print(f"  and {len(missing) - _FEW:,} more: --json lists them", file=sys.stderr)
+    if count > _FEW:
+        print(f"  and {count - _FEW:,} more", file=sys.stderr)

@@ -13,7 +13,7 @@ from sessiond.cli.commands.sessions import short_ids
 from sessiond.cli.parse import stdin
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
-from sessiond.cli.parse.session_argument import whole_id, whole_id_in_trash
+from sessiond.cli.parse.session_argument import named_in_trash, whole_id
 from sessiond.cli.render.columns import aligned
 from sessiond.cli.render.style import style_for
 from sessiond.text import one_line
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessiond.cli.parse.arguments import Given
-    from sessiond.client.blocking import BlockingDaemon
 
-_SPARED = {"open": "it is open", "labeled": "it has labels", "readOnly": "it is read-only"}
+_SKIPPED = {"open": "it is open", "labeled": "it has labels", "readOnly": "it is read-only"}
 
 
 def delete(given: Given) -> int:
@@ -34,35 +33,30 @@ def delete(given: Given) -> int:
     with connect(given) as daemon:
         for name in names:
             params = {"path": _as_path(name)} if _is_path(name) else {"sessionId": whole_id(daemon, name)}
-            if (reason := given.text("reason")) is not None:
-                params["reason"] = reason
+            if (note := given.text("note")) is not None:
+                params["note"] = note
             if given.flag("json"):
                 print(daemon.call_text("session/delete", params))
                 continue
             gone = daemon.call("session/delete", params)
             print(one_line(gone["sessionId"]))
-            print(f"Moved to {one_line(gone['trashed'])}; sessiond restore brings it back.", file=sys.stderr)
+            print(f"Moved to the trash; sessiond restore {gone['trashId']} brings it back.", file=sys.stderr)
     return 0
 
 
 def restore(given: Given) -> int:
-    """Send `session/restore` for each session, until one is refused."""
+    """Send `trash/restore` for each session, until one is refused."""
     names = stdin.ids(given)
     with connect(given) as daemon:
         for name in names:
-            params = _in_trash(daemon, name)
+            params = named_in_trash(daemon, name)
             if given.flag("json"):
-                print(daemon.call_text("session/restore", params))
+                print(daemon.call_text("trash/restore", params))
                 continue
-            session = daemon.call("session/restore", params)["session"]
+            session = daemon.call("trash/restore", params)["session"]
             print(one_line(session["sessionId"]))
             print(f"Back at {one_line(session['path'] or 'its place in memory')}", file=sys.stderr)
     return 0
-
-
-def _in_trash(daemon: BlockingDaemon, name: str) -> dict[str, Any]:
-    """Return the params that name a session in the trash: its path there, or its whole id."""
-    return {"trashed": _as_path(name)} if _is_path(name) else {"sessionId": whole_id_in_trash(daemon, name)}
 
 
 def trash(given: Given) -> int:
@@ -76,13 +70,13 @@ def trash(given: Given) -> int:
         if given.flag("json"):
             print(daemon.call_text("trash/list", params))
             return 0
-        page = daemon.call("trash/list", params)
+        page = daemon.call("trash/list", {**params, "withTotal": True})
     if not page["sessions"]:
         print("The trash is empty.", file=sys.stderr)
         return 0
     print(*_rows(page["sessions"]), sep="\n")
-    if (more := page["total"] - len(page["sessions"])) > 0:
-        print(f"{more:,} more: sessiond trash --limit {page['total']}", file=sys.stderr)
+    if (more := page["totalCount"] - len(page["sessions"])) > 0:
+        print(f"{more:,} more: sessiond trash --limit {page['totalCount']}", file=sys.stderr)
     return 0
 
 
@@ -90,7 +84,7 @@ def cleanup(given: Given) -> int:
     """Send `session/cleanup`: a dry run, unless --yes is given."""
     params: dict[str, Any] = {"dryRun": not given.flag("yes")}
     if (days := given.number("days")) is not None:
-        params["maxAgeSeconds"] = days * human.DAY
+        params["maxAgeMs"] = days * human.DAY * 1_000
     if (count := given.number("keep")) is not None:
         params["maxSessions"] = count
     if tags := [word for _, word in given.many("tag")]:
@@ -103,9 +97,11 @@ def cleanup(given: Given) -> int:
             return 0
         found = daemon.call("session/cleanup", params)
     judged = [(it, "" if found["dryRun"] else "moved") for it in found["removed"]]
-    judged += [(it, f"stays, {_SPARED[it['because']]}") for it in found["spared"]]
+    judged += [(it, f"stays, {_SKIPPED.get(it['reason'], it['reason'])}") for it in found["skipped"]]
     print(*_judged(judged), sep="\n", end="\n" if judged else "")
-    gone, kept = human.count(len(found["removed"]), "session"), f"{found['kept']:,} stay"
+    if found["truncated"]:
+        print("There are more than are listed here.", file=sys.stderr)
+    gone, kept = human.count(found["removedCount"], "session"), f"{found['keptCount']:,} stay"
     if not found["dryRun"]:
         print(f"{gone} moved to the trash, {kept}", file=sys.stderr)
     elif found["removed"]:
@@ -136,22 +132,22 @@ def _judged(judged: list[tuple[dict[str, Any], str]]) -> list[str]:
 
 
 def purge(given: Given) -> int:
-    """Send `session/purge` for named or for old sessions: a dry run, unless --yes is given."""
+    """Send `trash/purge` for named or for old sessions: a dry run, unless --yes is given."""
     days = given.number("days")
     if (days is None) is (not given.rest):
         raise UsageError("purge takes either IDs or --days N", "sessiond purge --help")
     names = [] if days is not None else stdin.ids(given)
     really = given.flag("yes")
     with connect(given) as daemon:
-        asked: list[dict[str, Any]] = [_in_trash(daemon, name) for name in names]
+        asked: list[dict[str, Any]] = [named_in_trash(daemon, name) for name in names]
         if days is not None:
-            asked = [{"olderThanSeconds": days * human.DAY}]
+            asked = [{"olderThanMs": days * human.DAY * 1_000}]
         for params in asked:
             params["dryRun"] = not really
             if given.flag("json"):
-                print(daemon.call_text("session/purge", params))
+                print(daemon.call_text("trash/purge", params))
             else:
-                _say_purged(daemon.call("session/purge", params))
+                _say_purged(daemon.call("trash/purge", params))
     return 0
 
 
@@ -161,22 +157,26 @@ def _say_purged(found: dict[str, Any]) -> None:
         print("Nothing in the trash is that old.", file=sys.stderr)
         return
     print(*_rows(purged), sep="\n")
-    what = f"{human.count(len(purged), 'session')}, {human.size(found['purgedBytes'])}"
+    if found["truncated"]:
+        print("There are more than are listed here.", file=sys.stderr)
+    what = f"{human.count(found['purgedCount'], 'session')}, {human.size(found['purgedBytes'])}"
     if found["dryRun"]:
         print(f"{what}, would be gone for good: add --yes", file=sys.stderr)
     else:
-        print(f"{what}, gone for good; {found['kept']:,} left in the trash", file=sys.stderr)
+        print(f"{what}, gone for good; {found['keptCount']:,} left in the trash", file=sys.stderr)
 
 
 def _rows(sessions: list[dict[str, Any]]) -> list[str]:
     now, home = time.time(), os.path.expanduser("~")
-    name_of = short_ids([it["sessionId"] for it in sessions])
+    ids = [it["sessionId"] for it in sessions]
+    name_of = short_ids(ids)
     rows = [
         [
-            name_of[it["sessionId"]],
+            # A session that was deleted several times is named by the id of the deletion.
+            name_of[it["sessionId"]] if ids.count(it["sessionId"]) == 1 else it["trashId"],
             human.ago(it["trashedAt"], now),
             human.size(it["sizeBytes"]),
-            one_line(it["reason"]),
+            one_line(it["note"] or ""),
             one_line(human.folder(it["cwd"], home)) if it["cwd"] else "",
             one_line(it["title"] or "") or "(nothing said)",
         ]

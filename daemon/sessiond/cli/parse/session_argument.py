@@ -60,21 +60,28 @@ def whole_id(daemon: BlockingDaemon, name: str) -> str:
     return name if found["exact"] else _only(name, ids, others=found["more"])
 
 
-def whole_id_in_trash(daemon: BlockingDaemon, name: str) -> str:
-    """Return the id of a session in the trash, as `whole_id` does. Raises `UsageError`."""
+def named_in_trash(daemon: BlockingDaemon, name: str) -> dict[str, Any]:
+    """Return the params that name a session in the trash: by its trash id, or by its id or the beginning of it.
+
+    Raises `UsageError` if several ids begin so.
+    """
     if len(name) >= _UUID or len(name) < _SHORTEST:
-        return name
+        return {"sessionId": name}
     ids: dict[str, None] = {}
     params: dict[str, Any] = {"limit": 1_000}
     while True:
         page = daemon.call("trash/list", params)
+        if any(it["trashId"] == name for it in page["sessions"]):
+            return {"trashId": name}
         ids |= {
             str(it["sessionId"]): None for it in page["sessions"] if str(it["sessionId"]).startswith(name)
         }
         if (cursor := page.get("nextCursor")) is None:
             break
         params["cursor"] = cursor
-    return name if name in ids else _only(name, sorted(ids)[:_MAX_NAMED], others=len(ids) > _MAX_NAMED)
+    if name not in ids:
+        name = _only(name, sorted(ids)[:_MAX_NAMED], others=len(ids) > _MAX_NAMED)
+    return {"sessionId": name}
 
 
 def _only(name: str, ids: list[str], *, others: bool) -> str:

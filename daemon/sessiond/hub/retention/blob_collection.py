@@ -100,15 +100,20 @@ async def collect(
     folder = f"blobs-{paths.timestamp_in_names(clock.timestamp())}"
     removed = unnamed if dry_run else await _move(store, unnamed, older_than, folder, tell, goes_on)
     kept += set(unnamed) - set(removed)
+    missing = await asyncio.to_thread(_missing, store, marks)
     return t.BlobCollectResult(
         removed=[
-            t.BlobInfo(hash=it.hash, size=it.size, modified_at=clock.iso(it.modified_ns)) for it in removed
+            t.BlobInfo(hash=it.hash, size_bytes=it.size, modified_at=clock.iso(it.modified_ns))
+            for it in removed[: t.MOST_REPORTED]
         ],
+        removed_count=len(removed),
         removed_bytes=sum(it.size for it in removed),
-        kept=len(kept),
+        kept_count=len(kept),
         kept_bytes=sum(it.size for it in kept),
-        missing=await asyncio.to_thread(_missing, store, marks),
-        trashed=store.blobs.trash_folder(folder) if removed and not dry_run else None,
+        missing=missing[: t.MOST_REPORTED],
+        missing_count=len(missing),
+        truncated=max(len(removed), len(missing)) > t.MOST_REPORTED,
+        trash_path=store.blobs.trash_folder(folder) if removed and not dry_run else None,
         dry_run=dry_run,
     )
 

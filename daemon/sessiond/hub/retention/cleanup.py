@@ -1,6 +1,6 @@
 """Cleanup: moves sessions to the trash by a retention policy.
 
-Sessions that are in use, labeled or read-only are spared and listed in the result. Sessions in the folders of other
+Sessions that are in use, labeled or read-only are skipped and listed in the result. Sessions in the folders of other
 programs are never moved. Draft sessions are not considered; they have their own age limit.
 """
 
@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from sessiond.hub.discovery.terminals import Terminals
 from sessiond.hub.errors import SessionNotFound, SessionTrashed
 from sessiond.hub.index.index import Index
-from sessiond.hub.retention.deletion import Keeping
+from sessiond.hub.retention.deletion import Retention
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.log_reader import ReadableSession
 from sessiond.hub.session.registry import OpenSessions
@@ -23,11 +23,11 @@ from sessiond.store.base import Store
 from sessiond.store.errors import LogExists, LogReplaced
 from sessiond.store.records import Stored
 
-Spared: TypeAlias = Literal["open", "labeled", "readOnly"]
+SkipReason: TypeAlias = Literal["open", "labeled", "readOnly"]
 Tell: TypeAlias = Callable[[t.DeleteResult, str], None]
-"""Receives each session that was moved to the trash, and the reason."""
+"""Receives each session that was moved to the trash, and the note of the daemon."""
 
-_REASONS = {
+_NOTES = {
     "age": "cleanup: nothing was written for longer than is kept",
     "count": "cleanup: there were newer ones",
 }
@@ -36,16 +36,16 @@ _NOT_FOR_US = (SessionNotFound, SessionTrashed, LogExists, LogReplaced)
 
 
 class Cleaning:
-    """Applies retention policies to the sessions of `files`; `keeping` moves them to the trash."""
+    """Applies retention policies to the sessions of `files`; `deletion` moves them to the trash."""
 
     def __init__(
-        self, files: Store, index: Index, opened: OpenSessions, keeping: Keeping, terminals: Terminals
+        self, files: Store, index: Index, opened: OpenSessions, deletion: Retention, terminals: Terminals
     ) -> None:
         self._files = files
         self._terminals = terminals
         self._index = index
         self._open = opened
-        self._keeping = keeping
+        self._deletion = deletion
 
     async def run(self, policy: Policy, *, dry_run: bool, by: str, tell: Tell) -> t.CleanupResult:
         """Move the sessions that are due to the trash.
@@ -64,27 +64,31 @@ class Cleaning:
         sessions = {it.path: it for it in await self._index.everything() if it.path is not None}
         known = retention.concerned(self._known(sessions, await self._files.list()), policy)
         removed: list[t.CleanedSession] = []
-        spared: list[t.SparedSession] = []
-        for ref, ground in retention.due(known, policy, time.time()):
-            session, trashed = sessions[ref], None
+        skipped: list[t.SkippedSession] = []
+        for ref, limit in retention.due(known, policy, time.time()):
+            session, gone = sessions[ref], None
             try:
-                why = await self._holds(ref)
+                why = await self._skips(ref)
                 if why is None and not dry_run:
                     live = await self._open.at_path(ref)
-                    why = self._why_spared(live, live)
+                    why = self._why_skipped(live, live)
                     if why is None:
-                        reason = _REASONS[ground]
-                        gone = await self._keeping.delete(live, by_path=False, reason=reason, by=by)
-                        trashed = gone.trashed
-                        tell(gone, reason)
+                        gone = await self._deletion.delete(live, by_path=False, note=_NOTES[limit], by=by)
+                        tell(gone, _NOTES[limit])
             except _NOT_FOR_US:
                 continue
             if why is None:
-                removed.append(t.CleanedSession(session=session, ground=ground, trashed=trashed))
+                removed.append(_cleaned(session, limit, gone))
             else:
-                spared.append(t.SparedSession(session=session, ground=ground, because=why))
+                skipped.append(t.SkippedSession(session=session, limit=limit, reason=why))
         return t.CleanupResult(
-            removed=removed, spared=spared, kept=len(known) - len(removed), dry_run=dry_run
+            removed=removed[: t.MOST_REPORTED],
+            removed_count=len(removed),
+            skipped=skipped[: t.MOST_REPORTED],
+            skipped_count=len(skipped),
+            truncated=max(len(removed), len(skipped)) > t.MOST_REPORTED,
+            kept_count=len(known) - len(removed),
+            dry_run=dry_run,
         )
 
     def _known(
@@ -95,12 +99,12 @@ class Cleaning:
             if not it.draft and self._files.keeps(it.ref) and it.ref in sessions:
                 yield retention.RetentionCandidate(it.ref, it.modified_ns / 1e9, sessions[it.ref].tags)
 
-    async def _holds(self, ref: str) -> Spared | None:
-        """Return why the session in a file is spared, or None."""
+    async def _skips(self, ref: str) -> SkipReason | None:
+        """Return why the session in a file is skipped, or None."""
         async with self._open.glance(ref) as loaded:
-            return self._why_spared(loaded, self._open.at(ref))
+            return self._why_skipped(loaded, self._open.at(ref))
 
-    def _why_spared(self, loaded: ReadableSession, live: LiveSession | None) -> Spared | None:
+    def _why_skipped(self, loaded: ReadableSession, live: LiveSession | None) -> SkipReason | None:
         tree = loaded.tree
         if live is not None and live.is_in_use:
             return "open"
@@ -110,3 +114,12 @@ class Cleaning:
             return "labeled"
         writable = loaded.log.read_only is None and not tree.damaged
         return None if writable and 1 <= tree.version <= entries.CURRENT_VERSION else "readOnly"
+
+
+def _cleaned(session: t.ListedSession, limit: str, gone: t.DeleteResult | None) -> t.CleanedSession:
+    return t.CleanedSession(
+        session=session,
+        limit=limit,
+        trash_id=None if gone is None else gone.trash_id,
+        trash_path=None if gone is None else gone.trash_path,
+    )

@@ -27,19 +27,21 @@ from sessiond.hub.index.index import Index
 from sessiond.hub.retention.lineage import Lineage
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import SHORTEST, OpenSessions
-from sessiond.hub.trash import InTrash, Trash
+from sessiond.hub.trash import InTrash, Trash, path_in_trash
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree import lines
 from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.store.base import Store
 from sessiond.store.errors import LogExists, LogNotFound
-from sessiond.store.records import TrashNote
+from sessiond.store.records import TrashNote, TrashPlace
 
 if TYPE_CHECKING:
     from sessiond.hub.idempotency.journal import Entry
 
 log = logging.getLogger(__name__)
 
+CLOSED_UNANSWERED: Final = "closed before the first answer"
+"""The note of a draft session that its last client closed."""
 _BY_ITSELF: Final = t.Origin(kind="daemon")
 
 
@@ -56,7 +58,7 @@ class DeletionHost(Protocol):
         """Raise `Draining` while the daemon shuts down."""
 
 
-class Keeping:
+class Retention:
     """Moves sessions to the trash of their store and back. `memory` is the store of the ephemeral sessions."""
 
     def __init__(
@@ -71,16 +73,25 @@ class Keeping:
         self._commands = commands
         commands.settle_with(m.DELETE, self._settle_delete)
         commands.settle_with(m.MOVE, self._settle_move)
-        commands.settle_with(m.RESTORE, self._settle_restore)
-        commands.settle_with(m.PURGE, self._settle_purge)
+        commands.settle_with(m.TRASH_RESTORE, self._settle_restore)
+        commands.settle_with(m.TRASH_PURGE, self._settle_purge)
 
     async def deleted_before(self, gone: SessionTrashed) -> t.DeleteResult | None:
         """Return the result for the deletion of a session that is already in the trash; None if it has left it."""
-        found = await self._trash.find(gone.trashed or gone.session_id)
+        if gone.trash_id is None:
+            found = await self._trash.last_deleted(gone.session_id)
+        else:
+            found = await self._trash.deleted_as(gone.trash_id)
         return None if found is None else _deleted(found)
 
     async def delete(
-        self, live: LiveSession, *, by_path: bool, reason: str, by: str, command: CommandRecord | None = None
+        self,
+        live: LiveSession,
+        *,
+        by_path: bool,
+        note: str | None,
+        by: str,
+        command: CommandRecord | None = None,
     ) -> t.DeleteResult:
         """Move a session to the trash, even if clients have it open. Earlier appends are written first.
 
@@ -88,8 +99,8 @@ class Keeping:
             live: The session.
             by_path: Whether the request names the session by its path. A file in a folder of another program is
                 deleted only then.
-            reason: Why, for the note in the trash.
-            by: The client id, or `daemon`, for the note.
+            note: A text for the trash.
+            by: The client id, or `daemon`.
             command: The command that the request is, if it brought a `commandId`.
 
         Raises:
@@ -107,7 +118,7 @@ class Keeping:
                 f"the session lies in a folder of another program: name it by its path, {where}"
             )
         while True:
-            live.closing_error = SessionTrashed(live.session_id, None)
+            live.closing_error = SessionTrashed(live.session_id)
             try:
                 await live.ingest()  # a move in progress ends first, and no other starts
                 await live.flush()
@@ -117,10 +128,10 @@ class Keeping:
             if self._open.has(live):
                 break
             live = await self._open.session(live.session_id)  # it was unloaded in the meantime
-        return await self._to_trash(live, reason or "deleted", by, command)
+        return await self._to_trash(live, note or "", by, command)
 
     async def _to_trash(
-        self, live: LiveSession, reason: str, by: str, command: CommandRecord | None
+        self, live: LiveSession, note: str, by: str, command: CommandRecord | None
     ) -> t.DeleteResult:
         store = self._memory if live.ephemeral else self._files
         was, about = live.log.ref, self.about(live, by)
@@ -128,15 +139,14 @@ class Keeping:
             about = replace(about, command_id=command.id)
         async with self._open.leaving(was):
             try:
-                where = await store.trash(live.log, reason, about)
+                place = await store.trash(live.log, note, about)
                 live.subscribers.remove_all()
                 live.holders.clear()
             finally:
                 live.subscribers.lag_all()  # if the trash failed: subscribers are still there and must resubscribe
                 await live.close()
         self._has_moved(was)
-        path = None if live.ephemeral else lines.sound(was)
-        return t.DeleteResult(session_id=live.session_id, path=path, trashed=lines.sound(where))
+        return deleted(live.session_id, None if live.ephemeral else was, place)
 
     def about(self, live: LiveSession, by: str) -> TrashNote:
         """Return the note for a session that moves to the trash; `by` is the client id or `daemon`."""
@@ -190,21 +200,23 @@ class Keeping:
             StorageFailed: The file could not be moved.
             Damaged: The session cannot be read.
             CommandReused: The `commandId` belongs to another request.
-            IncompatibleParams: The request does not name exactly one of id and place.
+            IncompatibleParams: The request does not name exactly one of `sessionId` and `trashId`.
         """
 
         async def run() -> t.SessionResult:
             return self._result(await self._restore(params))
 
         async def intent() -> Intent:
-            found = (await self._named(params.session_id, params.trashed)).log
-            return {"trashed": lines.sound(found.ref), "path": lines.sound(found.origin)}
+            found = (await self._named(params.session_id, params.trash_id)).log
+            return {"trashId": found.trash_id, "path": lines.sound(found.origin)}
 
-        return await self._commands.once(self._commands.of(m.RESTORE, params), t.SessionResult, run, intent)
+        return await self._commands.once(
+            self._commands.of(m.TRASH_RESTORE, params), t.SessionResult, run, intent
+        )
 
     async def _restore(self, params: t.RestoreParams) -> LiveSession:
         self._sessions.refuse_when_draining()
-        store, found = await self._named(params.session_id, params.trashed)
+        store, found = await self._named(params.session_id, params.trash_id)
         near = await self._sessions.index.near(found.session_id, shortest=SHORTEST)
         if self._open.cached(found.session_id) is not None or found.session_id in near.refs:
             raise LogExists(found.session_id)
@@ -219,7 +231,7 @@ class Keeping:
 
         Raises:
             NotInTrash: The trash has no such session.
-            IncompatibleParams: The request does not name exactly one of id, place and age.
+            IncompatibleParams: The request does not name exactly one of `sessionId`, `trashId` and `olderThanMs`.
             StorageFailed: A file could not be deleted.
             CommandReused: The `commandId` belongs to another request.
         """
@@ -236,24 +248,19 @@ class Keeping:
             self._sessions.refuse_when_draining()
             return await self._purge_chosen(params, chosen or await self._to_purge(params))
 
-        return await self._commands.once(self._commands.of(m.PURGE, params), t.PurgeResult, run, intent)
+        return await self._commands.once(self._commands.of(m.TRASH_PURGE, params), t.PurgeResult, run, intent)
 
     async def _to_purge(self, params: t.PurgeParams) -> list[InTrash]:
-        if params.older_than_seconds is None:
-            return [await self._named(params.session_id, params.trashed)]
-        if params.session_id is None and params.trashed is None:
-            return await self._older_than(params.older_than_seconds)
-        raise IncompatibleParams("say either which session, or olderThanSeconds")
+        if params.older_than_ms is None:
+            return [await self._named(params.session_id, params.trash_id)]
+        if params.session_id is None and params.trash_id is None:
+            return await self._older_than(params.older_than_ms / 1_000)
+        raise IncompatibleParams("say either which session, or olderThanMs")
 
     async def _purge_chosen(self, params: t.PurgeParams, chosen: list[InTrash]) -> t.PurgeResult:
         kept = len(await self._trash.list()) - len(chosen)
         purged = chosen if params.dry_run else [it for it in chosen if await self._purge(it)]
-        return t.PurgeResult(
-            purged=[listed(it) for it in purged],
-            purged_bytes=sum(it.log.size for it in purged),
-            kept=kept,
-            dry_run=params.dry_run,
-        )
+        return _purged([listed(it) for it in purged], kept, dry_run=params.dry_run)
 
     async def purge_old(self, max_age: float) -> int:
         """Purge the sessions that have been in the trash for `max_age` seconds. Returns their number.
@@ -276,18 +283,22 @@ class Keeping:
                  found.log.session_id, found.log.trashed_at)  # fmt: skip
         return True
 
-    async def _named(self, session_id: str | None, trashed: str | None) -> InTrash:
-        """Find the log in the trash that a request names, by its id or by its place.
+    async def _named(self, session_id: str | None, trash_id: str | None) -> InTrash:
+        """Find the log in the trash that a request names.
 
         Raises `NotInTrash` if there is none and `IncompatibleParams` unless exactly one of the two is given.
         """
-        if (session_id is None) is (trashed is None):
-            raise IncompatibleParams("say either sessionId or trashed")
-        name = session_id or trashed or ""
-        found = await self._trash.find(name)
-        if found is None or name != (found.log.session_id if trashed is None else found.log.ref):
-            near = await self._trash.beginning(name, shortest=SHORTEST)
-            raise NotInTrash(name, did_you_mean=sorted({it.log.session_id for it in near})[:5])
+        if session_id is not None and trash_id is None:
+            found = await self._trash.last_deleted(session_id)
+            if found is None:
+                near = await self._trash.beginning(session_id, shortest=SHORTEST)
+                raise NotInTrash(session_id, did_you_mean=sorted({it.log.session_id for it in near})[:5])
+            return found
+        if trash_id is None or session_id is not None:
+            raise IncompatibleParams("say either sessionId or trashId")
+        found = await self._trash.deleted_as(trash_id)
+        if found is None:
+            raise NotInTrash(trash_id)
         return found
 
     async def page(self, params: t.TrashListParams) -> t.TrashListResult:
@@ -298,7 +309,7 @@ class Keeping:
         shown = rest[: params.limit]
         return t.TrashListResult(
             sessions=[listed(it) for it in shown],
-            total=len(everything),
+            total_count=len(everything) if params.with_total else None,
             next_cursor=_encode(shown[-1]) if len(rest) > len(shown) else None,
         )
 
@@ -325,8 +336,8 @@ class Keeping:
         return self._result(live)
 
     async def _settle_restore(self, entry: "Entry") -> t.SessionResult | None:
-        trashed, path = entry.intent.get("trashed"), str(entry.intent.get("path"))
-        if any(lines.sound(it.log.ref) == trashed for it in await self._trash.list()):
+        path = str(entry.intent.get("path"))
+        if await self._trash.deleted_as(str(entry.intent.get("trashId"))) is not None:
             return None
         try:
             return self._result(await self._open.at_path(path))
@@ -335,13 +346,10 @@ class Keeping:
 
     async def _settle_purge(self, entry: "Entry") -> t.PurgeResult | None:
         """Report the sessions that have left the trash as purged. The others stay."""
-        left = {lines.sound(it.log.ref) for it in await self._trash.list()}
+        left = {it.log.trash_id for it in await self._trash.list()}
         wanted = msgspec.convert(entry.intent.get("sessions"), list[t.TrashedSession])
-        purged = [it for it in wanted if it.trashed not in left]
-        if not purged:
-            return None
-        size = sum(it.size_bytes for it in purged)
-        return t.PurgeResult(purged=purged, purged_bytes=size, kept=len(left), dry_run=False)
+        purged = [it for it in wanted if it.trash_id not in left]
+        return _purged(purged, len(left), dry_run=False) if purged else None
 
     def _has_moved(self, ref: str) -> None:
         """Update the index and the lineage: a log has come or gone at `ref`."""
@@ -349,23 +357,56 @@ class Keeping:
         self._sessions.lineage.forget()
 
 
+def deleted(session_id: str, ref: str | None, place: TrashPlace) -> t.DeleteResult:
+    """Return the result of moving a session to the trash; `ref` is its former ref, None for an ephemeral session."""
+    return t.DeleteResult(
+        session_id=session_id,
+        path=None if ref is None else lines.sound(ref),
+        trash_id=place.trash_id,
+        trash_path=path_in_trash(place.ref),
+    )
+
+
 def _deleted(found: InTrash, *, duplicate: bool = True) -> t.DeleteResult:
     """Return the result of a deletion for a log in the trash."""
     it = listed(found)
-    return t.DeleteResult(session_id=it.session_id, path=it.path, trashed=it.trashed, duplicate=duplicate)
+    return t.DeleteResult(
+        session_id=it.session_id,
+        path=it.path,
+        trash_id=it.trash_id,
+        trash_path=it.trash_path,
+        duplicate=duplicate,
+    )
+
+
+def _purged(sessions: list[t.TrashedSession], kept: int, *, dry_run: bool) -> t.PurgeResult:
+    return t.PurgeResult(
+        purged=sessions[: t.MOST_REPORTED],
+        purged_count=len(sessions),
+        truncated=len(sessions) > t.MOST_REPORTED,
+        purged_bytes=sum(it.size_bytes for it in sessions),
+        kept_count=kept,
+        dry_run=dry_run,
+    )
 
 
 def listed(found: InTrash) -> t.TrashedSession:
     """Return the description of a log in the trash on the wire."""
     it = found.log
     return t.TrashedSession(
+        trash_id=it.trash_id,
         session_id=lines.sound(it.session_id),
-        trashed=lines.sound(it.ref),
+        trash_path=found.path,
         path=lines.sound(it.origin) if it.origin is not None and it.origin.startswith("/") else None,
-        trashed_at=lines.sound(it.trashed_at), reason=lines.sound(it.reason), by=lines.sound(it.about.by),
-        draft=it.draft, size_bytes=it.size, cwd=lines.sound(it.about.cwd), title=lines.sound(it.about.title),
-        remains=[lines.sound(name) for name in it.remains],
-    )  # fmt: skip
+        trashed_at=lines.sound(it.trashed_at),
+        note=lines.sound(it.reason) or None,
+        deleted_by=lines.sound(it.about.by),
+        is_draft=it.draft,
+        size_bytes=it.size,
+        cwd=lines.sound(it.about.cwd),
+        title=lines.sound(it.about.title),
+        leftover_paths=[lines.sound(name) for name in it.leftovers[: t.MOST_REPORTED]],
+    )
 
 
 def _key(found: InTrash) -> str:

@@ -197,12 +197,10 @@ class OpenSessions:
     async def _absent(self, name: str, alike: list[str]) -> HubError:
         """Return the error for a session that does not exist."""
         found = await self._trash.find(name)
-        if found is None:
-            near = await self._trash.beginning(name, shortest=SHORTEST)
-            if len({it.log.session_id for it in near}) != 1:
-                return SessionNotFound(name, did_you_mean=alike)
-            found = near[0]  # a unique prefix is enough, because the error only reports the place
-        return SessionTrashed(found.log.session_id, found.log.ref)
+        if found is not None:
+            return SessionTrashed(found.log.session_id, trash_id=found.log.trash_id, trash_path=found.path)
+        near = {it.log.session_id for it in await self._trash.beginning(name, shortest=SHORTEST)}
+        return SessionNotFound(name, did_you_mean=[*alike, *sorted(near - {*alike})][:5])
 
     async def _opened(self, find: Callable[[], Awaitable[Log]]) -> Log:
         while True:

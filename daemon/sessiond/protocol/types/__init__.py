@@ -85,20 +85,6 @@ from sessiond.protocol.types.history import (
     HistorySearchParams as HistorySearchParams,
     Prompt as Prompt,
 )
-from sessiond.protocol.types.keeping import (
-    CleanedSession as CleanedSession,
-    CleanupParams as CleanupParams,
-    CleanupResult as CleanupResult,
-    DeleteParams as DeleteParams,
-    DeleteResult as DeleteResult,
-    PurgeParams as PurgeParams,
-    PurgeResult as PurgeResult,
-    RestoreParams as RestoreParams,
-    SparedSession as SparedSession,
-    TrashedSession as TrashedSession,
-    TrashListParams as TrashListParams,
-    TrashListResult as TrashListResult,
-)
 from sessiond.protocol.types.notes import (
     AppendedNote as AppendedNote,
     ChangedNote as ChangedNote,
@@ -112,6 +98,21 @@ from sessiond.protocol.types.notes import (
 from sessiond.protocol.types.progress import (
     Progress as Progress,
     ProgressNote as ProgressNote,
+)
+from sessiond.protocol.types.retention import (
+    MOST_REPORTED as MOST_REPORTED,
+    CleanedSession as CleanedSession,
+    CleanupParams as CleanupParams,
+    CleanupResult as CleanupResult,
+    DeleteParams as DeleteParams,
+    DeleteResult as DeleteResult,
+    PurgeParams as PurgeParams,
+    PurgeResult as PurgeResult,
+    RestoreParams as RestoreParams,
+    SkippedSession as SkippedSession,
+    TrashedSession as TrashedSession,
+    TrashListParams as TrashListParams,
+    TrashListResult as TrashListResult,
 )
 from sessiond.protocol.types.search import (
     Hit as Hit,

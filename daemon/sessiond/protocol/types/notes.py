@@ -51,17 +51,18 @@ class ChangedNote(Wire, frozen=True):
 class DeletedNote(Wire, frozen=True):
     """A session moved to the trash: a client deleted it, or its draft was closed. It is closed for every client."""
 
-    session_id: str
-    trashed: str | None
-    origin: Origin
-    reason: str | None = None
+    session_id: str  # the full id of the session
+    trash_id: str  # its id in the trash, for `trash/restore`
+    trash_path: str | None  # its file in the trash, for information; null for an ephemeral session
+    note: str | None  # the text of the request or of the daemon; null without one
+    origin: Origin  # the cause of the deletion
 
 
 class RestoredNote(Wire, frozen=True):
     """A session was restored from the trash. Sent to every client."""
 
-    session: SessionInfo
-    origin: Origin
+    session: SessionInfo  # the session, at its former path
+    origin: Origin  # the cause of the change
 
 
 class ContextFilledNote(Wire, frozen=True):

@@ -70,7 +70,8 @@ class CloseResult(Wire, frozen=True):
     """The number of other clients that have the session open, and the place of a trashed draft."""
 
     clients: int
-    trashed: str | None
+    trash_id: str | None  # the id of the draft in the trash; null if it did not move there
+    trash_path: str | None  # the file of the draft in the trash, for information
 
 
 class ContinueParams(Params, frozen=True):

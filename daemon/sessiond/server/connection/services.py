@@ -63,7 +63,7 @@ class Notifier(Protocol):
     def tell_created_soon(self, live: LiveSession, origin: t.Origin) -> None:
         """Notify all of a new session, as `tell_all_soon` does."""
 
-    def tell_deleted_soon(self, gone: t.DeleteResult, reason: str | None, origin: t.Origin) -> None:
+    def tell_deleted_soon(self, gone: t.DeleteResult, note: str | None, origin: t.Origin) -> None:
         """Notify all that a session was moved to the trash, as `tell_all_soon` does."""
 
 

@@ -17,7 +17,9 @@ async def put(client: Client, params: t.BlobPutParams) -> t.BlobPutResult:
     except (binascii.Error, ValueError) as error:
         raise IncompatibleParams(f"data is not base64: {error}") from None
     kept = await client.hub.put_blob(data)
-    return t.BlobPutResult(hash=kept.hash, ref=blobs.PREFIX + kept.hash, size=kept.size, created=kept.created)
+    return t.BlobPutResult(
+        hash=kept.hash, ref=blobs.PREFIX + kept.hash, size_bytes=kept.size, created=kept.created
+    )
 
 
 async def get(client: Client, params: t.BlobGetParams) -> t.BlobGetResult:
@@ -25,13 +27,13 @@ async def get(client: Client, params: t.BlobGetParams) -> t.BlobGetResult:
     data, size = await asyncio.to_thread(client.hub.blobs.read, digest, params.offset, params.limit)
     text = await asyncio.to_thread(binascii.b2a_base64, data, newline=False)
     end = params.offset + len(data)
-    return t.BlobGetResult(data=text.decode(), size=size, next_offset=end if end < size else None)
+    return t.BlobGetResult(data=text.decode(), size_bytes=size, next_offset=end if end < size else None)
 
 
 async def collect(client: Client, params: t.BlobCollectParams) -> t.BlobCollectResult:
     if not params.dry_run:
         client.hub.refuse_when_draining()
-    grace = client.server.chosen.blobs.grace if params.grace_seconds is None else params.grace_seconds
+    grace = client.server.chosen.blobs.grace if params.grace_ms is None else params.grace_ms / 1_000
 
     async def run() -> t.BlobCollectResult:
         with progress_in_percent(client, params.work_done_token, "Collecting blobs") as tell:

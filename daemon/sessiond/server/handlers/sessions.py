@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from sessiond.hub.new_sessions import refuse_unless_absolute
+from sessiond.hub.retention.deletion import CLOSED_UNANSWERED
 from sessiond.hub.session.blob_resolution import missing_of
 from sessiond.hub.session.live import LiveSession
-from sessiond.protocol import methods as m, types as t
+from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Unopened
 from sessiond.server.connection.tickets import Effect
@@ -31,11 +32,14 @@ async def open_(client: Client, live: LiveSession, params: t.OpenParams) -> t.Se
 
 
 async def close(client: Client, live: LiveSession, _params: t.CloseParams) -> t.CloseResult:
-    trashed = await client.hub.release(live, client.client_id)
-    if trashed is not None:
-        note = t.DeletedNote(session_id=live.session_id, trashed=trashed, origin=client.origin)
-        client.server.tell_all_soon(m.DELETED, note)
-    return t.CloseResult(clients=len(live.holders), trashed=trashed)
+    gone = await client.hub.release(live, client.client_id)
+    if gone is not None:
+        client.server.tell_deleted_soon(gone, CLOSED_UNANSWERED, client.origin)
+    return t.CloseResult(
+        clients=len(live.holders),
+        trash_id=None if gone is None else gone.trash_id,
+        trash_path=None if gone is None else gone.trash_path,
+    )
 
 
 async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResult:
@@ -70,7 +74,7 @@ async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
 
 async def move(client: Client, params: t.MoveParams) -> t.SessionResult:
     refuse_unless_absolute(params.cwd, "cwd is not an absolute path")
-    return await client.hub.keeping.move(params, client.origin)
+    return await client.hub.retention.move(params, client.origin)
 
 
 def info(client: Client, live: LiveSession, _params: t.InfoParams) -> t.SessionResult:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-Ground: TypeAlias = Literal["age", "count"]
+Limit: TypeAlias = Literal["age", "count"]
 """The limit that a session exceeds."""
 
 
@@ -45,7 +45,7 @@ class Due(NamedTuple):
     """A session that exceeds a limit, and which. If it exceeds both, the limit is the age."""
 
     name: str
-    ground: Ground
+    limit: Limit
 
 
 def concerned(sessions: Iterable[RetentionCandidate], policy: Policy) -> list[RetentionCandidate]:

@@ -36,11 +36,12 @@ from sessiond.store.files.trash import (
     list_trash,
     move_back,
     move_to_trash,
+    new_trash_id,
     unlink_for_good,
     way_back,
 )
 from sessiond.store.files.watch import FolderWatch
-from sessiond.store.records import UNKNOWN, Breadcrumb, Hold, Stored, Trashed, TrashNote
+from sessiond.store.records import UNKNOWN, Breadcrumb, Hold, Stored, Trashed, TrashNote, TrashPlace
 
 _THREADS = 8  # syncs of different files do not combine, so more threads only help while disks are slow
 
@@ -155,12 +156,14 @@ class FileStore:
             finally:
                 os.close(fd)
 
-    async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> str:
+    async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> TrashPlace:
         if not isinstance(log, FileLog):
             raise TypeError("only a log of this store can go to its trash")
+        trash_id = new_trash_id()
         move = partial(
             move_to_trash,
             trash=self._trash,
+            trash_id=trash_id,
             reason=reason,
             session_id=log.session_id,
             draft=log.draft,
@@ -169,7 +172,7 @@ class FileStore:
         )
         where = await log.move_with(move)
         await log.close()
-        return str(where)
+        return TrashPlace(trash_id, str(where))
 
     async def trashed(self) -> Sequence[Trashed]:
         return await self._in_pool(partial(list_trash, self._trash))

@@ -4,10 +4,12 @@ A note is written before its log arrives and removed after its log has left, so 
 note. A note without a log is ignored.
 """
 
+import hashlib
 import json  # noqa: TID251 - a path may hold lone surrogates, which msgspec refuses
 import os
 import re
 import stat
+import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -27,14 +29,21 @@ from sessiond.store.records import Trashed, TrashNote
 
 _NAME: Final = re.compile(rf".+{re.escape(paths.SUFFIX)}(\.[0-9]+)?")
 """The name of a log in the trash. A second log of a name has a number."""
+_TRASH_ID: Final = re.compile(r"[0-9a-f]{32}")
 NOTE: Final = "note.json"
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+def new_trash_id() -> str:
+    """Return an id for a log that moves to the trash."""
+    return uuid.uuid4().hex
 
 
 def move_to_trash(
     file: LogFile,
     trash: Path,
     *,
+    trash_id: str,
     reason: str,
     session_id: str,
     draft: bool,
@@ -51,6 +60,7 @@ def move_to_trash(
     make_folder(trash, calls)
     source = file.path
     note = {
+        "trashId": trash_id,
         "reason": reason,
         "path": str(source),
         "sessionId": about.session_id or session_id,
@@ -147,7 +157,7 @@ def move_back(found: Trashed, target: Path, *, renew: bool, calls: Syscalls) -> 
 
 def unlink_for_good(found: Trashed, calls: Syscalls) -> None:
     """Delete a log in the trash and its remains. The note is last, so an interrupted purge can be repeated."""
-    for name in found.remains:
+    for name in found.leftovers:
         Path(name).unlink(missing_ok=True)
     path = Path(found.ref)
     path.unlink(missing_ok=True)
@@ -173,6 +183,7 @@ def _trashed(path: Path) -> Trashed | None:
     note = _read_note(path)
     origin = note.get("path") if isinstance(note.get("path"), str) else None
     return Trashed(
+        trash_id=_trash_id(note, path.name),
         ref=str(path),
         session_id=_text(note, "sessionId") or paths.session_id_of(path.name) or path.name,
         origin=origin,
@@ -187,7 +198,7 @@ def _trashed(path: Path) -> Trashed | None:
             _text(note, "title"),
             _text(note, "commandId"),
         ),
-        remains=() if origin is None else tuple(remains_of(Path(origin))),
+        leftovers=() if origin is None else tuple(remains_of(Path(origin))),
     )
 
 
@@ -197,6 +208,14 @@ def _read_note(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return note if isinstance(note, dict) else {}
+
+
+def _trash_id(note: dict[str, Any], name: str) -> str:
+    """Return the id in a note. Without one (the note was lost, or is of an older sessiond), the id is of the name."""
+    noted = _text(note, "trashId")
+    if noted is not None and _TRASH_ID.fullmatch(noted):
+        return noted
+    return hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
 
 
 def _text(note: dict[str, Any], name: str) -> str | None:

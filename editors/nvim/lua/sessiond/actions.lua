@@ -172,14 +172,14 @@ function M.delete(id, sure)
   if not sure and vim.fn.confirm(('Move session %s to the trash?'):format(id), '&Yes\n&No', 2) ~= 1 then
     return
   end
-  ask('session/delete', { sessionId = id, reason = 'deleted in Neovim' }, function(result)
-    say(('Moved to %s; `:Sessiond restore %s` brings it back.'):format(result.trashed, result.sessionId))
+  ask('session/delete', { sessionId = id, note = 'deleted in Neovim' }, function(result)
+    say(('Moved to the trash; `:Sessiond restore %s` brings it back.'):format(result.sessionId))
   end)
 end
 
 ---@param id string
 function M.restore(id)
-  ask('session/restore', { sessionId = id }, function(result)
+  ask('trash/restore', { sessionId = id }, function(result)
     say(('Back at %s.'):format(result.session.path or 'its place in memory'))
   end)
 end

@@ -110,10 +110,10 @@ async function tag({ daemon }: Views, session: Shown): Promise<void> {
 
 async function remove({ daemon }: Views, session: Shown): Promise<void> {
   const { sessionId, path } = session;
-  const reason = "deleted in VS Code";
-  let gone: { trashed: string };
+  const note = "deleted in VS Code";
+  let gone: { trashId: string };
   try {
-    gone = await daemon.request("session/delete", { sessionId, reason });
+    gone = await daemon.request("session/delete", { sessionId, note });
   } catch (error) {
     // The file of another program is only taken away by whoever says that it is known whose it is.
     if (daemonError(error).kind !== "invalidParams" || path === null || !(await isSure(session))) {
@@ -122,9 +122,9 @@ async function remove({ daemon }: Views, session: Shown): Promise<void> {
       }
       throw error;
     }
-    gone = await daemon.request("session/delete", { path, reason });
+    gone = await daemon.request("session/delete", { path, note });
   }
-  say(`“${titleOf(session)}” is in the trash.`, { Undo: () => restore(daemon, { trashed: gone.trashed }) });
+  say(`“${titleOf(session)}” is in the trash.`, { Undo: () => restore(daemon, { trashId: gone.trashId }) });
 }
 
 /** The path to the leaf as a session of its own. */
@@ -145,13 +145,13 @@ async function isSure(session: Shown): Promise<boolean> {
   return chosen === yes;
 }
 
-async function restore(daemon: Daemon, which: { sessionId: string } | { trashed: string }): Promise<void> {
-  const { session } = await daemon.request("session/restore", which);
+async function restore(daemon: Daemon, which: { sessionId: string } | { trashId: string }): Promise<void> {
+  const { session } = await daemon.request("trash/restore", which);
   murmur(`“${titleOf(session)}” is back.`);
 }
 
 async function showTrash({ daemon }: Views): Promise<void> {
-  const { sessions, total } = await daemon.request("trash/list", { limit: 1000 });
+  const { sessions, totalCount } = await daemon.request("trash/list", { limit: 1000, withTotal: true });
   if (sessions.length === 0) {
     say("The trash is empty.");
     return;
@@ -159,17 +159,17 @@ async function showTrash({ daemon }: Views): Promise<void> {
   const items = sessions.map((session) => ({
     label: plain(oneLine(session.title) || session.sessionId),
     description: plain([ago(session.trashedAt, Date.now()), oneLine(session.cwd)].filter(Boolean).join(" · ")),
-    detail: plain([oneLine(session.reason), session.draft ? "draft" : ""].filter(Boolean).join(" · ")),
-    trashed: session.trashed,
+    detail: plain([oneLine(session.note), session.isDraft ? "draft" : ""].filter(Boolean).join(" · ")),
+    trashId: session.trashId,
   }));
   const chosen = await vscode.window.showQuickPick(items, {
-    title: `Trash: ${count(total, "session")}`,
+    title: `Trash: ${count(totalCount ?? sessions.length, "session")}`,
     placeHolder: "Choose what to restore",
     matchOnDescription: true,
     matchOnDetail: true,
   });
   if (chosen !== undefined) {
-    await restore(daemon, { trashed: chosen.trashed });
+    await restore(daemon, { trashId: chosen.trashId });
   }
 }
 

@@ -14,38 +14,39 @@ async def delete(client: Client, params: t.DeleteParams) -> t.DeleteResult:
     async def run() -> t.DeleteResult:
         try:
             live = await named(client, params.session_id, params.path)
-            gone = await client.hub.keeping.delete(
+            gone = await client.hub.retention.delete(
                 live,
                 by_path=params.path is not None,
-                reason=params.reason,
+                note=params.note,
                 by=client.client_id,
                 command=command,
             )
         except SessionTrashed as before:
-            known = await client.hub.keeping.deleted_before(before)
+            known = await client.hub.retention.deleted_before(before)
             if known is None:
                 raise
             return known
-        client.server.tell_deleted_soon(gone, params.reason or None, client.origin)
+        client.server.tell_deleted_soon(gone, params.note or None, client.origin)
         return gone
 
     return await client.hub.commands.once(command, t.DeleteResult, run)
 
 
 async def restore(client: Client, params: t.RestoreParams) -> t.SessionResult:
-    back = await client.hub.keeping.restore(params)
+    back = await client.hub.retention.restore(params)
     if not back.duplicate:
         client.server.tell_all_soon(m.RESTORED, t.RestoredNote(session=back.session, origin=client.origin))
     return back
 
 
 async def cleanup(client: Client, params: t.CleanupParams) -> t.CleanupResult:
-    policy = Policy(params.max_age_seconds, params.max_sessions, frozenset(params.tags or ()))
+    max_age = None if params.max_age_ms is None else params.max_age_ms / 1_000
+    policy = Policy(max_age, params.max_sessions, frozenset(params.tags or ()))
     if policy.asks_for_nothing:
-        raise IncompatibleParams("say maxAgeSeconds, maxSessions or both")
+        raise IncompatibleParams("say maxAgeMs, maxSessions or both")
 
-    def tell(gone: t.DeleteResult, reason: str) -> None:
-        client.server.tell_deleted_soon(gone, reason, client.origin)
+    def tell(gone: t.DeleteResult, note: str) -> None:
+        client.server.tell_deleted_soon(gone, note, client.origin)
 
     async def run() -> t.CleanupResult:
         return await client.hub.cleaning.run(policy, dry_run=params.dry_run, by=client.client_id, tell=tell)
@@ -60,8 +61,8 @@ def effect_of_purge(params: t.PurgeParams) -> Effect:
 
 
 async def purge(client: Client, params: t.PurgeParams) -> t.PurgeResult:
-    return await client.hub.keeping.purge(params)
+    return await client.hub.retention.purge(params)
 
 
 async def list_(client: Client, params: t.TrashListParams) -> t.TrashListResult:
-    return await client.hub.keeping.page(params)
+    return await client.hub.retention.page(params)

@@ -10,7 +10,7 @@ from sessiond.client.receiver import OnProgress
 from sessiond.protocol import methods as m, types as t
 
 
-class KeepingMethods(Methods):
+class RetentionMethods(Methods):
     """Requests that remove sessions and blobs, and restore sessions."""
 
     async def delete(
@@ -18,10 +18,10 @@ class KeepingMethods(Methods):
         session_id: str | None = None,
         *,
         path: str | None = None,
-        reason: str = "",
+        note: str | None = None,
         command_id: str | None = None,
     ) -> t.DeleteResult:
-        """Move a session to the trash, even if clients have it open. `session/restore` moves it back.
+        """Move a session to the trash, even if clients have it open. `trash/restore` moves it back.
 
         The session is closed for every client, and every client is notified. A session in a folder of another
         program is deleted only if it is named by `path`, the absolute path of its file.
@@ -31,7 +31,7 @@ class KeepingMethods(Methods):
         Args:
             session_id: The full id of the session; this or `path`. 1 to 128 characters.
             path: The absolute path of the session's file.
-            reason: The reason, for the notification and the trash.
+            note: A text for the notification and the trash, for example the reason. At most 1000 characters.
             command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
@@ -46,7 +46,7 @@ class KeepingMethods(Methods):
         params = t.DeleteParams(
             session_id=session_id,
             path=path,
-            reason=reason,
+            note=note,
             command_id=command_id,
         )
         return await self.call(m.DELETE, params)
@@ -55,19 +55,19 @@ class KeepingMethods(Methods):
         self,
         session_id: str | None = None,
         *,
-        trashed: str | None = None,
+        trash_id: str | None = None,
         command_id: str | None = None,
     ) -> t.SessionResult:
         """Move a session from the trash back to its former path, byte for byte.
 
-        `session_id` selects the session that was deleted last under this full id. `trashed` selects exactly
+        `session_id` selects the session that was deleted last under this full id. `trash_id` selects exactly
         one. The server overwrites nothing. It does not open the session.
 
-        Method `session/restore`.
+        Method `trash/restore`.
 
         Args:
-            session_id: The full id of the session; this or `trashed`. 1 to 128 characters.
-            trashed: The folder of the session in the trash.
+            session_id: The full id of the session; this or `trash_id`. 1 to 128 characters.
+            trash_id: The id of the session in the trash. 1 to 128 characters.
             command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
@@ -81,15 +81,15 @@ class KeepingMethods(Methods):
         """
         params = t.RestoreParams(
             session_id=session_id,
-            trashed=trashed,
+            trash_id=trash_id,
             command_id=command_id,
         )
-        return await self.call(m.RESTORE, params)
+        return await self.call(m.TRASH_RESTORE, params)
 
     async def cleanup(
         self,
         *,
-        max_age_seconds: int | None = None,
+        max_age_ms: int | None = None,
         max_sessions: int | None = None,
         tags: Sequence[str] | None = None,
         dry_run: bool = True,
@@ -97,22 +97,22 @@ class KeepingMethods(Methods):
     ) -> t.CleanupResult:
         """Move to the trash the sessions that exceed a maximum age or a maximum number.
 
-        `max_age_seconds` counts from the last change of the file. If there are more than `max_sessions`
-        sessions, the newest stay. With `tags`, only sessions with one of them are considered. Sessions that
-        are open, labeled or read-only are spared. Draft sessions and the folders of other programs are not
-        considered. Unless `dry_run` is false, nothing is moved.
+        `max_age_ms` counts from the last change of the file. If there are more than `max_sessions` sessions,
+        the newest stay. With `tags`, only sessions with one of them are considered. Sessions that are open,
+        labeled or read-only are skipped. Draft sessions and the folders of other programs are not considered.
+        Unless `dry_run` is false, nothing is moved.
 
         Method `session/cleanup`.
 
         Args:
-            max_age_seconds: Seconds since the last change of the file. At least 0.
+            max_age_ms: Milliseconds since the last change of the file. At least 0.
             max_sessions: Number of sessions that stay, the newest. At least 0.
-            tags: Only sessions with one of these tags.
+            tags: Only sessions with one of these tags. At most 100 items.
             dry_run: Change nothing, and return what would be done.
             command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
-            The sessions that were moved to the trash or with `dry_run` would be, the spared ones, and how
+            The sessions that were moved to the trash or with `dry_run` would be, the skipped ones, and how
             many stay.
 
         Raises:
@@ -121,7 +121,7 @@ class KeepingMethods(Methods):
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.CleanupParams(
-            max_age_seconds=max_age_seconds,
+            max_age_ms=max_age_ms,
             max_sessions=max_sessions,
             tags=None if tags is None else list(tags),
             dry_run=dry_run,
@@ -133,25 +133,24 @@ class KeepingMethods(Methods):
         self,
         session_id: str | None = None,
         *,
-        trashed: str | None = None,
-        older_than_seconds: int | None = None,
+        trash_id: str | None = None,
+        older_than_ms: int | None = None,
         dry_run: bool = True,
         command_id: str | None = None,
     ) -> t.PurgeResult:
         """Remove sessions from the trash permanently. This is the only operation that cannot be undone.
 
-        `session_id` and `trashed` select one session, as for `session/restore`. `older_than_seconds` selects
-        all sessions that have been in the trash for at least that long; 0 selects all. Unless `dry_run` is
-        false, nothing is removed. The files that a session left beside its former path (`remains`) are
+        `session_id` and `trash_id` select one session, as for `trash/restore`. `older_than_ms` selects all
+        sessions that have been in the trash for at least that long; 0 selects all. Unless `dry_run` is false,
+        nothing is removed. The files that a session left beside its former path (`leftover_paths`) are
         removed with it. `blob/collect` removes blobs that are no longer referenced.
 
-        Method `session/purge`.
+        Method `trash/purge`.
 
         Args:
-            session_id: The full id of the session; this, `trashed` or `older_than_seconds`. 1 to 128
-                characters.
-            trashed: The folder of the session in the trash.
-            older_than_seconds: Seconds since their deletion. At least 0.
+            session_id: The full id of the session; this, `trash_id` or `older_than_ms`. 1 to 128 characters.
+            trash_id: The id of the session in the trash. 1 to 128 characters.
+            older_than_ms: Milliseconds since their deletion. At least 0.
             dry_run: Change nothing, and return what would be done.
             command_id: Requests with the same id take effect once. 1 to 128 characters.
 
@@ -165,18 +164,19 @@ class KeepingMethods(Methods):
         """
         params = t.PurgeParams(
             session_id=session_id,
-            trashed=trashed,
-            older_than_seconds=older_than_seconds,
+            trash_id=trash_id,
+            older_than_ms=older_than_ms,
             dry_run=dry_run,
             command_id=command_id,
         )
-        return await self.call(m.PURGE, params)
+        return await self.call(m.TRASH_PURGE, params)
 
     async def trash(
         self,
         *,
         cursor: str | None = None,
         limit: int = 50,
+        with_total: bool = False,
     ) -> t.TrashListResult:
         """List the sessions in the trash, the most recently deleted first.
 
@@ -185,9 +185,10 @@ class KeepingMethods(Methods):
         Args:
             cursor: From an earlier result; default: the first page.
             limit: Maximum number of sessions per page. 1 to 10000.
+            with_total: Also count the sessions of all pages.
 
         Returns:
-            One page of the trash. `total` counts the sessions of all pages.
+            One page of the trash.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, `storageFailed`, or one that
@@ -197,6 +198,7 @@ class KeepingMethods(Methods):
         params = t.TrashListParams(
             cursor=cursor,
             limit=limit,
+            with_total=with_total,
         )
         return await self.call(m.TRASH_LIST, params)
 
@@ -204,13 +206,13 @@ class KeepingMethods(Methods):
         self,
         *,
         dry_run: bool = True,
-        grace_seconds: int | None = None,
+        grace_ms: int | None = None,
         progress: OnProgress | None = None,
         command_id: str | None = None,
     ) -> t.BlobCollectResult:
         """Find blobs that no session references, and move them to the trash unless `dry_run` is true.
 
-        A blob younger than `grace_seconds` (default: the configured grace period) stays, because a line that
+        A blob younger than `grace_ms` (default: the configured grace period) stays, because a line that
         references it may not be written yet. References from draft sessions and from sessions in the trash
         count.
 
@@ -218,7 +220,7 @@ class KeepingMethods(Methods):
 
         Args:
             dry_run: Change nothing, and return what would be done.
-            grace_seconds: Seconds; default: the configured grace period. At least 0.
+            grace_ms: Milliseconds; default: the configured grace period. At least 0.
             progress: Called with each step of the work.
             command_id: Requests with the same id take effect once. 1 to 128 characters.
 
@@ -233,7 +235,7 @@ class KeepingMethods(Methods):
         with self._link.watching(progress) as token:
             params = t.BlobCollectParams(
                 dry_run=dry_run,
-                grace_seconds=grace_seconds,
+                grace_ms=grace_ms,
                 work_done_token=token,
                 command_id=command_id,
             )
