@@ -160,7 +160,10 @@ export interface CloseParams {
 /** The number of other clients that have the session open, and the place of a trashed draft. */
 export interface CloseResult {
   clients: number;
-  trashed: string | null;
+  /** The id of the draft in the trash; null if it did not move there. */
+  trashId: string | null;
+  /** The file of the draft in the trash, for information. */
+  trashPath: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1432,7 +1435,7 @@ export interface MoveParams {
 }
 
 /**
- * Move a session to the trash, even if clients have it open. `session/restore` moves it back.
+ * Move a session to the trash, even if clients have it open. `trash/restore` moves it back.
  *
  * The session is closed for every client, and every client is notified. A session in a folder of another program is
  * deleted only if it is named by `path`, the absolute path of its file.
@@ -1442,8 +1445,8 @@ export interface DeleteParams {
   sessionId?: string | null;
   /** The absolute path of the session's file. */
   path?: string | null;
-  /** The reason, for the notification and the trash. Default `""`. */
-  reason?: string;
+  /** A text for the notification and the trash, for example the reason. At most 1000 characters. */
+  note?: string | null;
   /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
@@ -1452,10 +1455,14 @@ export interface DeleteParams {
 
 /** The deleted session, its former path, and its place in the trash. */
 export interface DeleteResult {
+  /** The full id of the session. */
   sessionId: string;
-  /** Null for an ephemeral session. */
+  /** Its former path; null for an ephemeral session. */
   path: string | null;
-  trashed: string;
+  /** Its id in the trash, for `trash/restore` and `trash/purge`. */
+  trashId: string;
+  /** Its file in the trash, for information; null for an ephemeral session. */
+  trashPath: string | null;
   /** It was in the trash, or an earlier request with this `commandId` took effect. */
   duplicate: boolean;
   _meta?: unknown;
@@ -1463,36 +1470,19 @@ export interface DeleteResult {
 }
 
 /**
- * Move a session from the trash back to its former path, byte for byte.
- *
- * `sessionId` selects the session that was deleted last under this full id. `trashed` selects exactly one. The server
- * overwrites nothing. It does not open the session.
- */
-export interface RestoreParams {
-  /** The full id of the session; this or `trashed`. 1 to 128 characters. */
-  sessionId?: string | null;
-  /** The folder of the session in the trash. */
-  trashed?: string | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
-  commandId?: string | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/**
  * Move to the trash the sessions that exceed a maximum age or a maximum number.
  *
- * `maxAgeSeconds` counts from the last change of the file. If there are more than `maxSessions` sessions, the newest
- * stay. With `tags`, only sessions with one of them are considered. Sessions that are open, labeled or read-only are
- * spared. Draft sessions and the folders of other programs are not considered. Unless `dryRun` is false, nothing is
+ * `maxAgeMs` counts from the last change of the file. If there are more than `maxSessions` sessions, the newest stay.
+ * With `tags`, only sessions with one of them are considered. Sessions that are open, labeled or read-only are
+ * skipped. Draft sessions and the folders of other programs are not considered. Unless `dryRun` is false, nothing is
  * moved.
  */
 export interface CleanupParams {
-  /** Seconds since the last change of the file. At least 0. */
-  maxAgeSeconds?: number | null;
+  /** Milliseconds since the last change of the file. At least 0. */
+  maxAgeMs?: number | null;
   /** Number of sessions that stay, the newest. At least 0. */
   maxSessions?: number | null;
-  /** Only sessions with one of these tags. */
+  /** Only sessions with one of these tags. At most 100 items. */
   tags?: string[] | null;
   /** Change nothing, and return what would be done. Default `true`. */
   dryRun?: boolean;
@@ -1502,11 +1492,21 @@ export interface CleanupParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The sessions that were moved to the trash or with `dryRun` would be, the spared ones, and how many stay. */
+/** The sessions that were moved to the trash or with `dryRun` would be, the skipped ones, and how many stay. */
 export interface CleanupResult {
+  /** The first 1,000 of them. */
   removed: CleanedSession[];
-  spared: SparedSession[];
-  kept: number;
+  /** Their number. */
+  removedCount: number;
+  /** The first 1,000 of them. */
+  skipped: SkippedSession[];
+  /** Their number. */
+  skippedCount: number;
+  /** True if `removed` or `skipped` does not have all of them. */
+  truncated: boolean;
+  /** The number of considered sessions that stay, with the skipped ones. */
+  keptCount: number;
+  /** True if nothing was moved. */
   dryRun: boolean;
   /** An earlier request with this `commandId` took effect. */
   duplicate: boolean;
@@ -1516,78 +1516,26 @@ export interface CleanupResult {
 
 /** A session that was moved to the trash, or would be: for its age, or because `maxSessions` are newer. */
 export interface CleanedSession {
+  /** The session before it moved. */
   session: ListedSession;
-  ground: CleanupLimit | (string & {});
-  /** Null in a dry run. */
-  trashed: string | null;
+  /** The limit that it exceeds. */
+  limit: CleanupLimit | (string & {});
+  /** Its id in the trash; null in a dry run. */
+  trashId: string | null;
+  /** Its file in the trash, for information; null in a dry run. */
+  trashPath: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
 /** A session that exceeds a limit, and the reason why it stays. */
-export interface SparedSession {
+export interface SkippedSession {
+  /** The session. */
   session: ListedSession;
-  ground: CleanupLimit | (string & {});
-  because: SkipReason | (string & {});
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/**
- * Remove sessions from the trash permanently. This is the only operation that cannot be undone.
- *
- * `sessionId` and `trashed` select one session, as for `session/restore`. `olderThanSeconds` selects all sessions
- * that have been in the trash for at least that long; 0 selects all. Unless `dryRun` is false, nothing is removed.
- * The files that a session left beside its former path (`remains`) are removed with it. `blob/collect` removes blobs
- * that are no longer referenced.
- */
-export interface PurgeParams {
-  /** The full id of the session; this, `trashed` or `olderThanSeconds`. 1 to 128 characters. */
-  sessionId?: string | null;
-  /** The folder of the session in the trash. */
-  trashed?: string | null;
-  /** Seconds since their deletion. At least 0. */
-  olderThanSeconds?: number | null;
-  /** Change nothing, and return what would be done. Default `true`. */
-  dryRun?: boolean;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
-  commandId?: string | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** The sessions that were removed permanently, or with `dryRun` would be. */
-export interface PurgeResult {
-  purged: TrashedSession[];
-  purgedBytes: number;
-  /** Sessions that stay in the trash. */
-  kept: number;
-  dryRun: boolean;
-  /** An earlier request with this `commandId` took effect. */
-  duplicate: boolean;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** A session in the trash, with the reason, time and originator of its deletion. */
-export interface TrashedSession {
-  sessionId: string;
-  /** Its place in the trash. */
-  trashed: string;
-  /** Its former path; null for an ephemeral session, or if the note was lost. */
-  path: string | null;
-  /** ISO 8601, UTC. */
-  trashedAt: string;
-  reason: string;
-  /** The id of a client, or `daemon`. */
-  by: string;
-  draft: boolean;
-  sizeBytes: number;
-  cwd: string | null;
-  /** The title, or the beginning of the first prompt. */
-  title: string | null;
-  /** Files beside its former path: torn tails, originals before a rewrite. */
-  remains: string[];
+  /** The limit that it exceeds. */
+  limit: CleanupLimit | (string & {});
+  /** Why it stays. */
+  reason: SkipReason | (string & {});
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1598,15 +1546,110 @@ export interface TrashListParams {
   cursor?: string | null;
   /** Maximum number of sessions per page. 1 to 10000. Default `50`. */
   limit?: number;
+  /** Also count the sessions of all pages. Default `false`. */
+  withTotal?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** One page of the trash. `total` counts the sessions of all pages. */
+/** One page of the trash. */
 export interface TrashListResult {
+  /** At most `limit`. */
   sessions: TrashedSession[];
-  total: number;
+  /** The number of sessions of all pages; null without `withTotal`. */
+  totalCount: number | null;
+  /** For the next page; null on the last one. */
   nextCursor: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A session in the trash, with the note, time and originator of its deletion. */
+export interface TrashedSession {
+  /** Its id in the trash, for `trash/restore` and `trash/purge`. */
+  trashId: string;
+  /** The full id of the session. */
+  sessionId: string;
+  /** Its file in the trash, for information; null for an ephemeral session. */
+  trashPath: string | null;
+  /** Its former path; null for an ephemeral session, or if the note beside the file was lost. */
+  path: string | null;
+  /** ISO 8601, UTC. */
+  trashedAt: string;
+  /** The text of the request or of the daemon; null without one. */
+  note: string | null;
+  /** The id of a client, or `daemon`. */
+  deletedBy: string;
+  /** True for a session without an assistant message. */
+  isDraft: boolean;
+  /** The size of its file. */
+  sizeBytes: number;
+  /** The folder that it belongs to; null if the note beside the file was lost. */
+  cwd: string | null;
+  /** The title, or the beginning of the first prompt. */
+  title: string | null;
+  /** Files beside its former path: torn tails, originals before a rewrite; at most 1,000. */
+  leftoverPaths: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Move a session from the trash back to its former path, byte for byte.
+ *
+ * `sessionId` selects the session that was deleted last under this full id. `trashId` selects exactly one. The server
+ * overwrites nothing. It does not open the session.
+ */
+export interface RestoreParams {
+  /** The full id of the session; this or `trashId`. 1 to 128 characters. */
+  sessionId?: string | null;
+  /** The id of the session in the trash. 1 to 128 characters matching `^[A-Za-z0-9_-]+$`. */
+  trashId?: string | null;
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Remove sessions from the trash permanently. This is the only operation that cannot be undone.
+ *
+ * `sessionId` and `trashId` select one session, as for `trash/restore`. `olderThanMs` selects all sessions that have
+ * been in the trash for at least that long; 0 selects all. Unless `dryRun` is false, nothing is removed. The files
+ * that a session left beside its former path (`leftoverPaths`) are removed with it. `blob/collect` removes blobs that
+ * are no longer referenced.
+ */
+export interface PurgeParams {
+  /** The full id of the session; this, `trashId` or `olderThanMs`. 1 to 128 characters. */
+  sessionId?: string | null;
+  /** The id of the session in the trash. 1 to 128 characters matching `^[A-Za-z0-9_-]+$`. */
+  trashId?: string | null;
+  /** Milliseconds since their deletion. At least 0. */
+  olderThanMs?: number | null;
+  /** Change nothing, and return what would be done. Default `true`. */
+  dryRun?: boolean;
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The sessions that were removed permanently, or with `dryRun` would be. */
+export interface PurgeResult {
+  /** The first 1,000 of them. */
+  purged: TrashedSession[];
+  /** Their number. */
+  purgedCount: number;
+  /** True if `purged` does not have all of them. */
+  truncated: boolean;
+  /** The size of their files. */
+  purgedBytes: number;
+  /** The number of sessions that stay in the trash. */
+  keptCount: number;
+  /** True if nothing was removed. */
+  dryRun: boolean;
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -2012,7 +2055,7 @@ export interface HistorySearchParams {
 
 /** Store bytes as a blob. The blob is durable when the response is sent. Equal bytes are stored once. */
 export interface BlobPutParams {
-  /** Base64. */
+  /** The bytes, in base64. */
   data: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2024,7 +2067,9 @@ export interface BlobPutResult {
   hash: string;
   /** "blob:sha256:<hash>". */
   ref: string;
-  size: number;
+  /** The number of bytes. */
+  sizeBytes: number;
+  /** False if the blob existed. */
   created: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2042,12 +2087,13 @@ export interface BlobGetParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The bytes. `nextOffset` is null on the last page. */
+/** A page of the bytes. */
 export interface BlobGetResult {
-  /** Base64. */
+  /** The bytes of the page, in base64. */
   data: string;
-  /** Bytes of the whole blob. */
-  size: number;
+  /** The number of bytes of the whole blob. */
+  sizeBytes: number;
+  /** The first byte of the next page; null on the last one. */
   nextOffset: number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2056,14 +2102,14 @@ export interface BlobGetResult {
 /**
  * Find blobs that no session references, and move them to the trash unless `dryRun` is true.
  *
- * A blob younger than `graceSeconds` (default: the configured grace period) stays, because a line that references it
+ * A blob younger than `graceMs` (default: the configured grace period) stays, because a line that references it
  * may not be written yet. References from draft sessions and from sessions in the trash count.
  */
 export interface BlobCollectParams {
   /** Change nothing, and return what would be done. Default `true`. */
   dryRun?: boolean;
-  /** Seconds; default: the configured grace period. At least 0. */
-  graceSeconds?: number | null;
+  /** Milliseconds; default: the configured grace period. At least 0. */
+  graceMs?: number | null;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
@@ -2074,13 +2120,25 @@ export interface BlobCollectParams {
 
 /** The blobs that were moved to the trash or with `dryRun` would be, and those that stay. */
 export interface BlobCollectResult {
+  /** The first 1,000 of them. */
   removed: BlobInfo[];
+  /** Their number. */
+  removedCount: number;
+  /** Their size. */
   removedBytes: number;
-  kept: number;
+  /** The number of blobs that stay. */
+  keptCount: number;
+  /** Their size. */
   keptBytes: number;
+  /** The first 1,000 blobs that sessions reference and that do not exist. */
   missing: MissingBlob[];
-  /** The folder in the trash. */
-  trashed: string | null;
+  /** Their number. */
+  missingCount: number;
+  /** True if `removed` or `missing` does not have all of them. */
+  truncated: boolean;
+  /** The folder of the removed blobs in the trash; null if none was moved. */
+  trashPath: string | null;
+  /** True if nothing was moved. */
   dryRun: boolean;
   /** An earlier request with this `commandId` took effect. */
   duplicate: boolean;
@@ -2090,8 +2148,11 @@ export interface BlobCollectResult {
 
 /** One blob. */
 export interface BlobInfo {
+  /** Sha256, hexadecimal. */
   hash: string;
-  size: number;
+  /** The number of bytes. */
+  sizeBytes: number;
+  /** ISO 8601, UTC; when the blob was last stored or referenced. */
   modifiedAt: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2099,7 +2160,9 @@ export interface BlobInfo {
 
 /** A blob that a session references and that does not exist. */
 export interface MissingBlob {
+  /** Sha256, hexadecimal. */
   hash: string;
+  /** The file of the session. */
   sessionPath: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2409,17 +2472,25 @@ export interface ChangedNote {
 
 /** A session moved to the trash: a client deleted it, or its draft was closed. It is closed for every client. */
 export interface DeletedNote {
+  /** The full id of the session. */
   sessionId: string;
-  trashed: string | null;
+  /** Its id in the trash, for `trash/restore`. */
+  trashId: string;
+  /** Its file in the trash, for information; null for an ephemeral session. */
+  trashPath: string | null;
+  /** The text of the request or of the daemon; null without one. */
+  note: string | null;
+  /** The cause of the deletion. */
   origin: Origin;
-  reason: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
 /** A session was restored from the trash. Sent to every client. */
 export interface RestoredNote {
+  /** The session, at its former path. */
   session: SessionInfo;
+  /** The cause of the change. */
   origin: Origin;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2567,6 +2638,10 @@ export interface ErrorData {
   logId?: string | null;
   /** Of `leafConflict`: number of lines after that of the expected leaf. */
   missing?: number | null;
+  /** Of `sessionTrashed`: the id of the session in the trash. */
+  trashId?: string | null;
+  /** Of `sessionTrashed`: the file in the trash. */
+  trashPath?: string | null;
   /** A file, or the place of an invalid value in the params. */
   path?: string | null;
   /** Physical line, 1-based. */
@@ -3141,7 +3216,7 @@ export type ErrorKind =
   | "unauthenticated"
   /** No session has this id or path. */
   | "sessionNotFound"
-  /** The session was moved to the trash; `path` says where it is now. Nothing was written. */
+  /** The session was moved to the trash; `trashId` is its id there. Nothing was written. */
   | "sessionTrashed"
   /** The session has no entry with this id. */
   | "entryNotFound"
@@ -3646,39 +3721,39 @@ export interface Requests {
    */
   "session/move": { params: MoveParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "alreadyExists" };
   /**
-   * Move a session to the trash, even if clients have it open. `session/restore` moves it back.
+   * Move a session to the trash, even if clients have it open. `trash/restore` moves it back.
    *
    * The session is closed for every client, and every client is notified. A session in a folder of another program is
    * deleted only if it is named by `path`, the absolute path of its file.
    */
   "session/delete": { params: DeleteParams; result: DeleteResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "alreadyExists" | "idReused" | "storageFull" | "draining" };
   /**
-   * Move a session from the trash back to its former path, byte for byte.
-   *
-   * `sessionId` selects the session that was deleted last under this full id. `trashed` selects exactly one. The server
-   * overwrites nothing. It does not open the session.
-   */
-  "session/restore": { params: RestoreParams; result: SessionResult; errors: "sessionNotFound" | "alreadyExists" | "idReused" | "damaged" | "storageFull" | "storageFailed" | "draining" };
-  /**
    * Move to the trash the sessions that exceed a maximum age or a maximum number.
    *
-   * `maxAgeSeconds` counts from the last change of the file. If there are more than `maxSessions` sessions, the newest
-   * stay. With `tags`, only sessions with one of them are considered. Sessions that are open, labeled or read-only are
-   * spared. Draft sessions and the folders of other programs are not considered. Unless `dryRun` is false, nothing is
+   * `maxAgeMs` counts from the last change of the file. If there are more than `maxSessions` sessions, the newest stay.
+   * With `tags`, only sessions with one of them are considered. Sessions that are open, labeled or read-only are
+   * skipped. Draft sessions and the folders of other programs are not considered. Unless `dryRun` is false, nothing is
    * moved.
    */
   "session/cleanup": { params: CleanupParams; result: CleanupResult; errors: "idReused" | "storageFull" | "storageFailed" | "draining" };
+  /** List the sessions in the trash, the most recently deleted first. */
+  "trash/list": { params: TrashListParams; result: TrashListResult; errors: "cursorExpired" | "storageFailed" };
+  /**
+   * Move a session from the trash back to its former path, byte for byte.
+   *
+   * `sessionId` selects the session that was deleted last under this full id. `trashId` selects exactly one. The server
+   * overwrites nothing. It does not open the session.
+   */
+  "trash/restore": { params: RestoreParams; result: SessionResult; errors: "sessionNotFound" | "alreadyExists" | "idReused" | "damaged" | "storageFull" | "storageFailed" | "draining" };
   /**
    * Remove sessions from the trash permanently. This is the only operation that cannot be undone.
    *
-   * `sessionId` and `trashed` select one session, as for `session/restore`. `olderThanSeconds` selects all sessions
-   * that have been in the trash for at least that long; 0 selects all. Unless `dryRun` is false, nothing is removed.
-   * The files that a session left beside its former path (`remains`) are removed with it. `blob/collect` removes blobs
-   * that are no longer referenced.
+   * `sessionId` and `trashId` select one session, as for `trash/restore`. `olderThanMs` selects all sessions that have
+   * been in the trash for at least that long; 0 selects all. Unless `dryRun` is false, nothing is removed. The files
+   * that a session left beside its former path (`leftoverPaths`) are removed with it. `blob/collect` removes blobs that
+   * are no longer referenced.
    */
-  "session/purge": { params: PurgeParams; result: PurgeResult; errors: "sessionNotFound" | "idReused" | "storageFailed" | "draining" };
-  /** List the sessions in the trash, the most recently deleted first. */
-  "trash/list": { params: TrashListParams; result: TrashListResult; errors: "cursorExpired" | "storageFailed" };
+  "trash/purge": { params: PurgeParams; result: PurgeResult; errors: "sessionNotFound" | "idReused" | "storageFailed" | "draining" };
   /**
    * Return the working state at `leafId` (default: the session's leaf): all updates along the path, folded.
    *
@@ -3755,7 +3830,7 @@ export interface Requests {
   /**
    * Find blobs that no session references, and move them to the trash unless `dryRun` is true.
    *
-   * A blob younger than `graceSeconds` (default: the configured grace period) stays, because a line that references it
+   * A blob younger than `graceMs` (default: the configured grace period) stays, because a line that references it
    * may not be written yet. References from draft sessions and from sessions in the trash count.
    */
   "blob/collect": { params: BlobCollectParams; result: BlobCollectResult; errors: "idReused" | "storageFailed" | "draining" };
@@ -3862,10 +3937,10 @@ export const methods = {
   sessionFlush: "session/flush",
   sessionMove: "session/move",
   sessionDelete: "session/delete",
-  sessionRestore: "session/restore",
   sessionCleanup: "session/cleanup",
-  sessionPurge: "session/purge",
   trashList: "trash/list",
+  trashRestore: "trash/restore",
+  trashPurge: "trash/purge",
   stateGet: "state/get",
   stateUpdate: "state/update",
   stateBeginTask: "state/beginTask",
@@ -3899,9 +3974,9 @@ export const repeatable = [
   "session/tag",
   "session/move",
   "session/delete",
-  "session/restore",
   "session/cleanup",
-  "session/purge",
+  "trash/restore",
+  "trash/purge",
   "state/update",
   "state/beginTask",
   "history/add",
@@ -3958,7 +4033,7 @@ export const errorCodes = {
   alreadyExists: 1409,
   /** The cursor belongs to another query or to a state that is gone. */
   cursorExpired: 1410,
-  /** The session was moved to the trash; `path` says where it is now. Nothing was written. */
+  /** The session was moved to the trash; `trashId` is its id there. Nothing was written. */
   sessionTrashed: 1410,
   /** The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written. */
   nothingToCompact: 1412,

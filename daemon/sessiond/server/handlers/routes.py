@@ -54,7 +54,6 @@ from sessiond.server.handlers import (
     doctor,
     exchange,
     history,
-    pages,
     reading,
     retention,
     sessions,
