@@ -91,7 +91,8 @@
 ---The number of other clients that have the session open, and the place of a trashed draft.
 ---@class (exact) sessiond.CloseResult
 ---@field clients integer
----@field trashed? string
+---@field trashId? string The id of the draft in the trash; null if it did not move there.
+---@field trashPath? string The file of the draft in the trash, for information.
 
 ---Choose the session that this terminal continues, and open it.
 ---
@@ -823,110 +824,119 @@
 ---@field cwd string The new folder, an absolute path.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
----Move a session to the trash, even if clients have it open. `session/restore` moves it back.
+---Move a session to the trash, even if clients have it open. `trash/restore` moves it back.
 ---
 ---The session is closed for every client, and every client is notified. A session in a folder of another program is
 ---deleted only if it is named by `path`, the absolute path of its file.
 ---@class (exact) sessiond.DeleteParams
 ---@field sessionId? string The full id of the session; this or `path`. 1 to 128 characters.
 ---@field path? string The absolute path of the session's file.
----@field reason? string The reason, for the notification and the trash. Default `""`.
+---@field note? string A text for the notification and the trash, for example the reason. At most 1000 characters.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The deleted session, its former path, and its place in the trash.
 ---@class (exact) sessiond.DeleteResult
----@field sessionId string
----@field path? string Null for an ephemeral session.
----@field trashed string
+---@field sessionId string The full id of the session.
+---@field path? string Its former path; null for an ephemeral session.
+---@field trashId string Its id in the trash, for `trash/restore` and `trash/purge`.
+---@field trashPath? string Its file in the trash, for information; null for an ephemeral session.
 ---@field duplicate boolean It was in the trash, or an earlier request with this `commandId` took effect.
-
----Move a session from the trash back to its former path, byte for byte.
----
----`sessionId` selects the session that was deleted last under this full id. `trashed` selects exactly one. The server
----overwrites nothing. It does not open the session.
----@class (exact) sessiond.RestoreParams
----@field sessionId? string The full id of the session; this or `trashed`. 1 to 128 characters.
----@field trashed? string The folder of the session in the trash.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Move to the trash the sessions that exceed a maximum age or a maximum number.
 ---
----`maxAgeSeconds` counts from the last change of the file. If there are more than `maxSessions` sessions, the newest
----stay. With `tags`, only sessions with one of them are considered. Sessions that are open, labeled or read-only are
----spared. Draft sessions and the folders of other programs are not considered. Unless `dryRun` is false, nothing is
+---`maxAgeMs` counts from the last change of the file. If there are more than `maxSessions` sessions, the newest stay.
+---With `tags`, only sessions with one of them are considered. Sessions that are open, labeled or read-only are
+---skipped. Draft sessions and the folders of other programs are not considered. Unless `dryRun` is false, nothing is
 ---moved.
 ---@class (exact) sessiond.CleanupParams
----@field maxAgeSeconds? integer Seconds since the last change of the file. At least 0.
+---@field maxAgeMs? integer Milliseconds since the last change of the file. At least 0.
 ---@field maxSessions? integer Number of sessions that stay, the newest. At least 0.
----@field tags? string[] Only sessions with one of these tags.
+---@field tags? string[] Only sessions with one of these tags. At most 100 items.
 ---@field dryRun? boolean Change nothing, and return what would be done. Default `true`.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
----The sessions that were moved to the trash or with `dryRun` would be, the spared ones, and how many stay.
+---The sessions that were moved to the trash or with `dryRun` would be, the skipped ones, and how many stay.
 ---@class (exact) sessiond.CleanupResult
----@field removed sessiond.CleanedSession[]
----@field spared sessiond.SparedSession[]
----@field kept integer
----@field dryRun boolean
+---@field removed sessiond.CleanedSession[] The first 1,000 of them.
+---@field removedCount integer Their number.
+---@field skipped sessiond.SkippedSession[] The first 1,000 of them.
+---@field skippedCount integer Their number.
+---@field truncated boolean True if `removed` or `skipped` does not have all of them.
+---@field keptCount integer The number of considered sessions that stay, with the skipped ones.
+---@field dryRun boolean True if nothing was moved.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---A session that was moved to the trash, or would be: for its age, or because `maxSessions` are newer.
 ---@class (exact) sessiond.CleanedSession
----@field session sessiond.ListedSession
----@field ground sessiond.CleanupLimit|string
----@field trashed? string Null in a dry run.
+---@field session sessiond.ListedSession The session before it moved.
+---@field limit sessiond.CleanupLimit|string The limit that it exceeds.
+---@field trashId? string Its id in the trash; null in a dry run.
+---@field trashPath? string Its file in the trash, for information; null in a dry run.
 
 ---A session that exceeds a limit, and the reason why it stays.
----@class (exact) sessiond.SparedSession
----@field session sessiond.ListedSession
----@field ground sessiond.CleanupLimit|string
----@field because sessiond.SkipReason|string
-
----Remove sessions from the trash permanently. This is the only operation that cannot be undone.
----
----`sessionId` and `trashed` select one session, as for `session/restore`. `olderThanSeconds` selects all sessions
----that have been in the trash for at least that long; 0 selects all. Unless `dryRun` is false, nothing is removed.
----The files that a session left beside its former path (`remains`) are removed with it. `blob/collect` removes blobs
----that are no longer referenced.
----@class (exact) sessiond.PurgeParams
----@field sessionId? string The full id of the session; this, `trashed` or `olderThanSeconds`. 1 to 128 characters.
----@field trashed? string The folder of the session in the trash.
----@field olderThanSeconds? integer Seconds since their deletion. At least 0.
----@field dryRun? boolean Change nothing, and return what would be done. Default `true`.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
-
----The sessions that were removed permanently, or with `dryRun` would be.
----@class (exact) sessiond.PurgeResult
----@field purged sessiond.TrashedSession[]
----@field purgedBytes integer
----@field kept integer Sessions that stay in the trash.
----@field dryRun boolean
----@field duplicate boolean An earlier request with this `commandId` took effect.
-
----A session in the trash, with the reason, time and originator of its deletion.
----@class (exact) sessiond.TrashedSession
----@field sessionId string
----@field trashed string Its place in the trash.
----@field path? string Its former path; null for an ephemeral session, or if the note was lost.
----@field trashedAt string ISO 8601, UTC.
----@field reason string
----@field by string The id of a client, or `daemon`.
----@field draft boolean
----@field sizeBytes integer
----@field cwd? string
----@field title? string The title, or the beginning of the first prompt.
----@field remains string[] Files beside its former path: torn tails, originals before a rewrite.
+---@class (exact) sessiond.SkippedSession
+---@field session sessiond.ListedSession The session.
+---@field limit sessiond.CleanupLimit|string The limit that it exceeds.
+---@field reason sessiond.SkipReason|string Why it stays.
 
 ---List the sessions in the trash, the most recently deleted first.
 ---@class (exact) sessiond.TrashListParams
 ---@field cursor? string From an earlier result; default: the first page.
 ---@field limit? integer Maximum number of sessions per page. 1 to 10000. Default `50`.
+---@field withTotal? boolean Also count the sessions of all pages. Default `false`.
 
----One page of the trash. `total` counts the sessions of all pages.
+---One page of the trash.
 ---@class (exact) sessiond.TrashListResult
----@field sessions sessiond.TrashedSession[]
----@field total integer
----@field nextCursor? string
+---@field sessions sessiond.TrashedSession[] At most `limit`.
+---@field totalCount? integer The number of sessions of all pages; null without `withTotal`.
+---@field nextCursor? string For the next page; null on the last one.
+
+---A session in the trash, with the note, time and originator of its deletion.
+---@class (exact) sessiond.TrashedSession
+---@field trashId string Its id in the trash, for `trash/restore` and `trash/purge`.
+---@field sessionId string The full id of the session.
+---@field trashPath? string Its file in the trash, for information; null for an ephemeral session.
+---@field path? string Its former path; null for an ephemeral session, or if the note beside the file was lost.
+---@field trashedAt string ISO 8601, UTC.
+---@field note? string The text of the request or of the daemon; null without one.
+---@field deletedBy string The id of a client, or `daemon`.
+---@field isDraft boolean True for a session without an assistant message.
+---@field sizeBytes integer The size of its file.
+---@field cwd? string The folder that it belongs to; null if the note beside the file was lost.
+---@field title? string The title, or the beginning of the first prompt.
+---@field leftoverPaths string[] Files beside its former path: torn tails, originals before a rewrite; at most 1,000.
+
+---Move a session from the trash back to its former path, byte for byte.
+---
+---`sessionId` selects the session that was deleted last under this full id. `trashId` selects exactly one. The server
+---overwrites nothing. It does not open the session.
+---@class (exact) sessiond.RestoreParams
+---@field sessionId? string The full id of the session; this or `trashId`. 1 to 128 characters.
+---@field trashId? string The id of the session in the trash. 1 to 128 characters matching `^[A-Za-z0-9_-]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+
+---Remove sessions from the trash permanently. This is the only operation that cannot be undone.
+---
+---`sessionId` and `trashId` select one session, as for `trash/restore`. `olderThanMs` selects all sessions that have
+---been in the trash for at least that long; 0 selects all. Unless `dryRun` is false, nothing is removed. The files
+---that a session left beside its former path (`leftoverPaths`) are removed with it. `blob/collect` removes blobs that
+---are no longer referenced.
+---@class (exact) sessiond.PurgeParams
+---@field sessionId? string The full id of the session; this, `trashId` or `olderThanMs`. 1 to 128 characters.
+---@field trashId? string The id of the session in the trash. 1 to 128 characters matching `^[A-Za-z0-9_-]+$`.
+---@field olderThanMs? integer Milliseconds since their deletion. At least 0.
+---@field dryRun? boolean Change nothing, and return what would be done. Default `true`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+
+---The sessions that were removed permanently, or with `dryRun` would be.
+---@class (exact) sessiond.PurgeResult
+---@field purged sessiond.TrashedSession[] The first 1,000 of them.
+---@field purgedCount integer Their number.
+---@field truncated boolean True if `purged` does not have all of them.
+---@field purgedBytes integer The size of their files.
+---@field keptCount integer The number of sessions that stay in the trash.
+---@field dryRun boolean True if nothing was removed.
+---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Return the working state at `leafId` (default: the session's leaf): all updates along the path, folded.
 ---@class (exact) sessiond.StateGetParams
@@ -1168,14 +1178,14 @@
 
 ---Store bytes as a blob. The blob is durable when the response is sent. Equal bytes are stored once.
 ---@class (exact) sessiond.BlobPutParams
----@field data string Base64.
+---@field data string The bytes, in base64.
 
 ---The name of the blob. `ref` is the form in which entries reference it.
 ---@class (exact) sessiond.BlobPutResult
 ---@field hash string Sha256, hexadecimal.
 ---@field ref string "blob:sha256:<hash>".
----@field size integer
----@field created boolean
+---@field sizeBytes integer The number of bytes.
+---@field created boolean False if the blob existed.
 
 ---Read bytes of a blob. `hash` may be a `ref`.
 ---@class (exact) sessiond.BlobGetParams
@@ -1183,43 +1193,46 @@
 ---@field offset? integer The first byte of the page. At least 0. Default `0`.
 ---@field limit? integer Maximum number of bytes. 1 to 33554432. Default `33554432`.
 
----The bytes. `nextOffset` is null on the last page.
+---A page of the bytes.
 ---@class (exact) sessiond.BlobGetResult
----@field data string Base64.
----@field size integer Bytes of the whole blob.
----@field nextOffset? integer
+---@field data string The bytes of the page, in base64.
+---@field sizeBytes integer The number of bytes of the whole blob.
+---@field nextOffset? integer The first byte of the next page; null on the last one.
 
 ---Find blobs that no session references, and move them to the trash unless `dryRun` is true.
 ---
----A blob younger than `graceSeconds` (default: the configured grace period) stays, because a line that references it
+---A blob younger than `graceMs` (default: the configured grace period) stays, because a line that references it
 ---may not be written yet. References from draft sessions and from sessions in the trash count.
 ---@class (exact) sessiond.BlobCollectParams
 ---@field dryRun? boolean Change nothing, and return what would be done. Default `true`.
----@field graceSeconds? integer Seconds; default: the configured grace period. At least 0.
+---@field graceMs? integer Milliseconds; default: the configured grace period. At least 0.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The blobs that were moved to the trash or with `dryRun` would be, and those that stay.
 ---@class (exact) sessiond.BlobCollectResult
----@field removed sessiond.BlobInfo[]
----@field removedBytes integer
----@field kept integer
----@field keptBytes integer
----@field missing sessiond.MissingBlob[]
----@field trashed? string The folder in the trash.
----@field dryRun boolean
+---@field removed sessiond.BlobInfo[] The first 1,000 of them.
+---@field removedCount integer Their number.
+---@field removedBytes integer Their size.
+---@field keptCount integer The number of blobs that stay.
+---@field keptBytes integer Their size.
+---@field missing sessiond.MissingBlob[] The first 1,000 blobs that sessions reference and that do not exist.
+---@field missingCount integer Their number.
+---@field truncated boolean True if `removed` or `missing` does not have all of them.
+---@field trashPath? string The folder of the removed blobs in the trash; null if none was moved.
+---@field dryRun boolean True if nothing was moved.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---One blob.
 ---@class (exact) sessiond.BlobInfo
----@field hash string
----@field size integer
----@field modifiedAt string
+---@field hash string Sha256, hexadecimal.
+---@field sizeBytes integer The number of bytes.
+---@field modifiedAt string ISO 8601, UTC; when the blob was last stored or referenced.
 
 ---A blob that a session references and that does not exist.
 ---@class (exact) sessiond.MissingBlob
----@field hash string
----@field sessionPath string
+---@field hash string Sha256, hexadecimal.
+---@field sessionPath string The file of the session.
 
 ---Return the state of the daemon: version, process, sockets, sessions, memory.
 ---@class (exact) sessiond.StatusParams
@@ -1404,15 +1417,16 @@
 
 ---A session moved to the trash: a client deleted it, or its draft was closed. It is closed for every client.
 ---@class (exact) sessiond.DeletedNote
----@field sessionId string
----@field trashed? string
----@field origin sessiond.Origin
----@field reason? string
+---@field sessionId string The full id of the session.
+---@field trashId string Its id in the trash, for `trash/restore`.
+---@field trashPath? string Its file in the trash, for information; null for an ephemeral session.
+---@field note? string The text of the request or of the daemon; null without one.
+---@field origin sessiond.Origin The cause of the deletion.
 
 ---A session was restored from the trash. Sent to every client.
 ---@class (exact) sessiond.RestoredNote
----@field session sessiond.SessionInfo
----@field origin sessiond.Origin
+---@field session sessiond.SessionInfo The session, at its former path.
+---@field origin sessiond.Origin The cause of the change.
 
 ---The client read too slowly, and its subscription was canceled. It subscribes again after `lastSeq` of `logId`.
 ---@class (exact) sessiond.LaggedNote
@@ -1498,6 +1512,8 @@
 ---@field seq? integer Of `leafConflict`: the seq of the last line; of `idReused`: of the stored entry.
 ---@field logId? string
 ---@field missing? integer Of `leafConflict`: number of lines after that of the expected leaf.
+---@field trashId? string Of `sessionTrashed`: the id of the session in the trash.
+---@field trashPath? string Of `sessionTrashed`: the file in the trash.
 ---@field path? string A file, or the place of an invalid value in the params.
 ---@field line? integer Physical line, 1-based.
 ---@field byteOffset? integer
@@ -1936,7 +1952,7 @@
 ---| "cancelled" # The client cancelled the request with `$/cancelRequest`.
 ---| "unauthenticated" # A client came over TCP and did not show the token in its first message. The daemon closes the connection.
 ---| "sessionNotFound" # No session has this id or path.
----| "sessionTrashed" # The session was moved to the trash; `path` says where it is now. Nothing was written.
+---| "sessionTrashed" # The session was moved to the trash; `trashId` is its id there. Nothing was written.
 ---| "entryNotFound" # The session has no entry with this id.
 ---| "blobNotFound" # No blob has this hash.
 ---| "leafConflict" # The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written.
@@ -2128,10 +2144,10 @@ M.methods = {
   sessionFlush = "session/flush", -- sessiond.FlushParams -> sessiond.FlushResult
   sessionMove = "session/move", -- sessiond.MoveParams -> sessiond.SessionResult
   sessionDelete = "session/delete", -- sessiond.DeleteParams -> sessiond.DeleteResult
-  sessionRestore = "session/restore", -- sessiond.RestoreParams -> sessiond.SessionResult
   sessionCleanup = "session/cleanup", -- sessiond.CleanupParams -> sessiond.CleanupResult
-  sessionPurge = "session/purge", -- sessiond.PurgeParams -> sessiond.PurgeResult
   trashList = "trash/list", -- sessiond.TrashListParams -> sessiond.TrashListResult
+  trashRestore = "trash/restore", -- sessiond.RestoreParams -> sessiond.SessionResult
+  trashPurge = "trash/purge", -- sessiond.PurgeParams -> sessiond.PurgeResult
   stateGet = "state/get", -- sessiond.StateGetParams -> sessiond.StateGetResult (experimental)
   stateUpdate = "state/update", -- sessiond.StateUpdateParams -> sessiond.StateUpdateResult (experimental)
   stateBeginTask = "state/beginTask", -- sessiond.StateBeginTaskParams -> sessiond.StateBeginTaskResult (experimental)
@@ -2166,9 +2182,9 @@ M.repeatable = {
   ["session/tag"] = true,
   ["session/move"] = true,
   ["session/delete"] = true,
-  ["session/restore"] = true,
   ["session/cleanup"] = true,
-  ["session/purge"] = true,
+  ["trash/restore"] = true,
+  ["trash/purge"] = true,
   ["state/update"] = true,
   ["state/beginTask"] = true,
   ["history/add"] = true,
@@ -2211,7 +2227,7 @@ M.error_codes = {
   idReused = 1409, -- The session already has an entry with this id and other content, or the `commandId` belongs to another request. Nothing was written.
   alreadyExists = 1409, -- There already is a session with this id, or another file of the same session is open.
   cursorExpired = 1410, -- The cursor belongs to another query or to a state that is gone.
-  sessionTrashed = 1410, -- The session was moved to the trash; `path` says where it is now. Nothing was written.
+  sessionTrashed = 1410, -- The session was moved to the trash; `trashId` is its id there. Nothing was written.
   nothingToCompact = 1412, -- The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written.
   tooLarge = 1413, -- A frame, an entry, a batch or a context has more than `limit` (it has `actual`).
   foreignDialect = 1415, -- The file is a session of another program: `dialect` names its format, `path` the file. Such files are imported, not opened, migrated or appended to. No byte was changed.
