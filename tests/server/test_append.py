@@ -437,7 +437,7 @@ async def close_everywhere(daemon: Running, session_id: str) -> None:
     if daemon.hub is not None:
         [live] = [it for it in daemon.hub.open_sessions() if it.session_id == session_id]
         live.holders.clear()
-        await daemon.hub.upkeep.let_go(live)
+        await daemon.hub.upkeep.close_session(live)
         assert daemon.hub.cached(session_id) is None
 
 

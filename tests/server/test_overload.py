@@ -133,7 +133,7 @@ async def test_when_all_clients_together_have_too_much_in_work_each_still_has_it
     disk = Disk()
     async with running(tmp_path, calls=disk.calls, chosen=limited(max_held=MIB)) as daemon:
         flooding = [await started(daemon, cwd) for _ in range(3)]
-        for peer, _ in flooding:  # their own echo would fill the outboxes, which are bounded as much
+        for peer, _ in flooding:  # their own echo would fill the send buffers, which are bounded as much
             options = {"sessiond": {"optOutNotifications": ["session/appended"]}}
             await peer.call("initialize", initializationOptions=options)
         modest, session_id = await started(daemon, cwd)
@@ -294,7 +294,7 @@ async def test_all_outboxes_together_are_bounded_and_those_that_do_not_read_go_f
             each.connection.pause()
         for _ in range(60):
             await peer.append(session_id, user("x" * 100_000))
-            assert daemon.inside.outboxes.total < 5 * MIB
+            assert daemon.inside.send_buffers.total < 5 * MIB
         await peer.until(lambda it: it.seqs() == list(range(1, 61)))
         for each in deaf:
             each.connection.resume()
@@ -322,7 +322,7 @@ async def test_when_told_is_not_enough_the_largest_outbox_is_let_go(
             each.connection.pause()
             each.connection.send_body(encode_request("all", "session/entries", {"sessionId": session_id}))
         await until(lambda: len(daemon.inside.clients) < 6)
-        assert daemon.inside.outboxes.total <= 4 * MIB
+        assert daemon.inside.send_buffers.total <= 4 * MIB
         assert not peer.is_closed.is_set()
         assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 16
 

@@ -61,7 +61,7 @@ async def test_who_gives_up_on_the_tick_on_which_it_is_let_in_takes_nothing() ->
 @given(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 3), st.booleans()), max_size=30))
 def test_room_is_never_overdrawn_and_never_lost(visits: list[tuple[int, int, bool]]) -> None:
     async def visit(places: ByteSemaphore, size: int, stays: int) -> None:
-        async with places.place(size):
+        async with places.reserve(size):
             assert places.taken <= places.size or places.taken == size
             for _ in range(stays):
                 await asyncio.sleep(0)

@@ -23,8 +23,8 @@ def says(*content: Any, role: str = "user", **more: Any) -> bytes:
     return draft(message={"role": role, "content": list(content), **more})
 
 
-def back(taken: extract_blobs.TakenOut) -> Any:
-    return json.loads(restore_blobs.put_back(taken.draft, taken.blobs.get))
+def back(taken: extract_blobs.ExtractedBlobs) -> Any:
+    return json.loads(restore_blobs.restore(taken.draft, taken.blobs.get))
 
 
 def units(text: str) -> int:
@@ -40,7 +40,7 @@ def test_an_image_of_1024_characters_of_base64_becomes_a_reference(size: int, ta
     data = bytes(range(256)) * 3
     sent = says(image_block(data[:size]))
 
-    out = extract_blobs.take_out(sent)
+    out = extract_blobs.extract(sent)
 
     digest = hashlib.sha256(data[:size]).hexdigest()
     assert out.blobs == ({digest: data[:size]} if taken else {})
@@ -68,7 +68,7 @@ PLACES = {
 
 @pytest.mark.parametrize("place", PLACES)
 def test_an_image_is_found_wherever_oh_my_pi_has_them(place: str) -> None:
-    out = extract_blobs.take_out(PLACES[place])
+    out = extract_blobs.extract(PLACES[place])
 
     assert extract_blobs.may_hold(PLACES[place])
     assert list(out.blobs.values()) == [png(40, 40)]
@@ -80,7 +80,7 @@ def test_an_image_that_is_a_data_url_comes_back_to_the_letter() -> None:
     url = f"data:image/png;base64,{IMAGE['data']}"
     sent = says({"type": "input_image", "image_url": url})
 
-    out = extract_blobs.take_out(sent)
+    out = extract_blobs.extract(sent)
 
     assert out.blobs == {hashlib.sha256(url.encode()).hexdigest(): url.encode()}
     assert back(out) == json.loads(sent)
@@ -88,7 +88,7 @@ def test_an_image_that_is_a_data_url_comes_back_to_the_letter() -> None:
 
 def test_a_very_long_address_of_an_image_comes_back_like_any_text() -> None:
     sent = says({"type": "input_image", "image_url": "https://example.com/?" + "a" * extract_blobs.MAX_CHARS})
-    out = extract_blobs.take_out(sent)
+    out = extract_blobs.extract(sent)
     assert len(out.blobs) == 1
     assert back(out) == json.loads(sent)
 
@@ -100,18 +100,18 @@ def test_a_very_long_address_of_an_image_comes_back_like_any_text() -> None:
 )
 def test_what_would_not_come_back_to_the_letter_stays(data: str) -> None:
     sent = says({"type": "image", "mimeType": "image/png", "data": data})
-    assert extract_blobs.take_out(sent) == (sent, {})
+    assert extract_blobs.extract(sent) == (sent, {})
 
 
 def test_the_same_image_twice_is_one_blob() -> None:
-    out = extract_blobs.take_out(says(IMAGE, IMAGE))
+    out = extract_blobs.extract(says(IMAGE, IMAGE))
     assert len(out.blobs) == 1
     assert len(blobs.named(out.draft)) == 2
 
 
 def test_a_reference_stays_a_reference() -> None:
     sent = says({"type": "image", "mimeType": "image/png", "data": f"blob:sha256:{'a' * 64}"}, "x" * 2000)
-    assert extract_blobs.take_out(sent) == (sent, {})
+    assert extract_blobs.extract(sent) == (sent, {})
 
 
 # --- long texts --------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def test_a_reference_stays_a_reference() -> None:
 @pytest.mark.parametrize("count", [499_999, 500_000])
 def test_a_text_of_half_a_million_characters_stays(count: int) -> None:
     sent = says({"type": "text", "text": "x" * count})
-    assert extract_blobs.take_out(sent) == (sent, {})
+    assert extract_blobs.extract(sent) == (sent, {})
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "—", "🦀", "x🦀"], ids=["1 byte", "2", "3", "4", "mixed"])
@@ -129,7 +129,7 @@ def test_a_longer_text_is_cut_and_kept_whole(letter: str, excess: int) -> None:
     text = (letter * 501_000)[: 500_000 + excess]
     sent = says({"type": "text", "text": text})
 
-    out = extract_blobs.take_out(sent)
+    out = extract_blobs.extract(sent)
 
     entry = json.loads(out.draft)
     cut = entry["message"]["content"][0]["text"]
@@ -143,18 +143,18 @@ def test_a_longer_text_is_cut_and_kept_whole(letter: str, excess: int) -> None:
 
 
 def test_the_length_is_counted_in_utf_16_as_the_peers_count() -> None:
-    assert extract_blobs.take_out(says({"type": "text", "text": "🦀" * 250_000})).blobs == {}
-    assert extract_blobs.take_out(says({"type": "text", "text": "🦀" * 250_000 + "x"})).blobs != {}
+    assert extract_blobs.extract(says({"type": "text", "text": "🦀" * 250_000})).blobs == {}
+    assert extract_blobs.extract(says({"type": "text", "text": "🦀" * 250_000 + "x"})).blobs != {}
 
 
 def test_a_text_that_oh_my_pi_finds_short_enough_is_not_cut_again() -> None:
-    once = extract_blobs.take_out(says({"type": "text", "text": "x" * 700_000}))
-    assert extract_blobs.take_out(once.draft) == (once.draft, {})
+    once = extract_blobs.extract(says({"type": "text", "text": "x" * 700_000}))
+    assert extract_blobs.extract(once.draft) == (once.draft, {})
 
 
 def test_a_key_that_a_pointer_must_escape_comes_back() -> None:
     sent = draft(type="custom", customType="x", data={"a/b~c": ["x" * 600_000, "y"]})
-    out = extract_blobs.take_out(sent)
+    out = extract_blobs.extract(sent)
     assert list(json.loads(out.draft)["sessiondBlobs"]) == ["/data/a~1b~0c/0"]
     assert back(out) == json.loads(sent)
 
@@ -163,7 +163,7 @@ def test_the_lines_of_a_cut_content_are_counted_anew_and_back() -> None:
     files = [{"path": "a.log", "content": "line\n" * 150_000, "lineCount": 150_001}]
     sent = draft(message={"role": "fileMention", "files": files})
 
-    out = extract_blobs.take_out(sent)
+    out = extract_blobs.extract(sent)
 
     (cut,) = json.loads(out.draft)["message"]["files"]
     assert cut["lineCount"] == cut["content"].count("\n") + 1 < 150_001
@@ -190,12 +190,12 @@ SEALED = {
 @pytest.mark.parametrize("block", SEALED)
 def test_what_a_provider_has_signed_is_never_cut(block: str) -> None:
     sent = says(SEALED[block], role="assistant")
-    assert extract_blobs.take_out(sent) == (sent, {})
+    assert extract_blobs.extract(sent) == (sent, {})
 
 
 def test_an_empty_signature_seals_nothing() -> None:
     sent = says({"type": "thinking", "thinking": "x" * 600_000, "thinkingSignature": ""}, role="assistant")
-    assert len(extract_blobs.take_out(sent).blobs) == 1
+    assert len(extract_blobs.extract(sent).blobs) == 1
 
 
 # --- the rest ----------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_transient_fields_are_dropped_and_nothing_else() -> None:
     call = {"type": "toolCall", "id": "c", "name": "ls", "arguments": {}, "partialJson": '{"pa'}
     sent = says(call, role="assistant", details={"jsonlEvents": [{"type": "x"}], "exit": 0})
 
-    out = extract_blobs.take_out(sent)
+    out = extract_blobs.extract(sent)
 
     del call["partialJson"]
     assert extract_blobs.may_hold(sent)
@@ -218,25 +218,25 @@ def test_numbers_and_spaces_beside_a_change_stay_as_they_are_written() -> None:
         b'{"type":"custom_message","customType":"x","details":{ "cost": 1.10, "n": 123456789012345678901234567890 },'
         b'"content":[{"type":"image","mimeType":"image/png","data":"%b"}]}' % data.encode()
     )
-    out = extract_blobs.take_out(sent)
+    out = extract_blobs.extract(sent)
     assert b'{ "cost": 1.10, "n": 123456789012345678901234567890 }' in out.draft
 
 
 @pytest.mark.parametrize("sent", [b"", b"[]", b"nothing", b'{"a":', b'"x"' * 400_000, b"[" * 600_000])
 def test_what_is_no_object_is_answered_as_it_is(sent: bytes) -> None:
-    assert extract_blobs.take_out(sent) == (sent, {})
-    assert restore_blobs.put_back(sent, lambda _: b"") == sent
+    assert extract_blobs.extract(sent) == (sent, {})
+    assert restore_blobs.restore(sent, lambda _: b"") == sent
 
 
 def test_what_is_nested_too_deeply_stays() -> None:
     sent = b'{"data":' + b"[" * 500 + b'"%b"' % (b"x" * 600_000) + b"]" * 500 + b"}"
-    assert extract_blobs.take_out(sent) == (sent, {})
+    assert extract_blobs.extract(sent) == (sent, {})
 
 
 def test_references_that_a_client_brings_are_kept_beside_new_ones() -> None:
     known = {"/message/other": f"blob:sha256:{'a' * 64}"}
     sent = draft(sessiondBlobs=known, message={"role": "user", "content": "x" * 600_000})
-    assert json.loads(extract_blobs.take_out(sent).draft)["sessiondBlobs"].keys() == {
+    assert json.loads(extract_blobs.extract(sent).draft)["sessiondBlobs"].keys() == {
         "/message/other",
         "/message/content",
     }
@@ -248,11 +248,11 @@ def test_a_small_draft_is_not_looked_through() -> None:
 
 
 def test_a_blob_that_is_missing_leaves_its_reference() -> None:
-    out = extract_blobs.take_out(says(IMAGE, {"type": "text", "text": "x" * 600_000}))
-    assert restore_blobs.put_back(out.draft, lambda _: None) == out.draft
-    assert sorted(restore_blobs.wanted(out.draft)) == sorted(out.blobs)
+    out = extract_blobs.extract(says(IMAGE, {"type": "text", "text": "x" * 600_000}))
+    assert restore_blobs.restore(out.draft, lambda _: None) == out.draft
+    assert sorted(restore_blobs.needed_blobs(out.draft)) == sorted(out.blobs)
     one = {name: data for name, data in out.blobs.items() if data.startswith(b"x")}
-    half = json.loads(restore_blobs.put_back(out.draft, one.get))
+    half = json.loads(restore_blobs.restore(out.draft, one.get))
     assert len(half["message"]["content"][1]["text"]) == 600_000
     assert half["message"]["content"][0]["data"].startswith("blob:sha256:")
 
@@ -263,8 +263,8 @@ def test_a_reference_is_put_back_only_where_something_was_taken_out() -> None:
         message={"role": "user", "content": f"blob:sha256:{digest}"}, note={"data": f"blob:sha256:{digest}"},
         sessiondBlobs={"/message/role": f"blob:sha256:{digest}", "/nowhere/0": f"blob:sha256:{digest}"},
     )  # fmt: skip
-    assert restore_blobs.put_back(sent, lambda _: b"secret") == sent
-    assert restore_blobs.wanted(sent) == []
+    assert restore_blobs.restore(sent, lambda _: b"secret") == sent
+    assert restore_blobs.needed_blobs(sent) == []
 
 
 def test_an_entry_with_half_a_surrogate_pair_is_put_together_too() -> None:
@@ -273,16 +273,16 @@ def test_an_entry_with_half_a_surrogate_pair_is_put_together_too() -> None:
         b'{"type":"message","message":{"role":"user","content":[{"type":"text","text":"\\ud83d"},'
         b'{"type":"image","mimeType":"image/png","data":"blob:sha256:%b"}]}}' % digest.encode()
     )
-    put = json.loads(restore_blobs.put_back(line, {digest: png(40, 40)}.get))
+    put = json.loads(restore_blobs.restore(line, {digest: png(40, 40)}.get))
     assert put["message"]["content"] == [{"type": "text", "text": "\ufffd"}, IMAGE]
 
 
 def test_a_message_is_put_together_like_its_entry() -> None:
     sent = says(IMAGE, {"type": "text", "text": "x" * 600_000})
-    out = extract_blobs.take_out(sent)
+    out = extract_blobs.extract(sent)
     cuts = restore_blobs.cuts_of(out.draft, below="/message")
     message = json.dumps(json.loads(out.draft)["message"]).encode()
-    put = restore_blobs.put_back_into_message(message, cuts, out.blobs.get)
+    put = restore_blobs.restore_message(message, cuts, out.blobs.get)
     assert json.loads(put) == json.loads(sent)["message"]
 
 
@@ -334,13 +334,13 @@ values = st.recursive(
 @given(fields=st.dictionaries(keys, values, max_size=3))
 def test_whatever_is_taken_out_comes_back_the_same(fields: dict[str, Any]) -> None:
     sent = json.dumps({"type": "custom", "payload": written(fields)}).encode()
-    out = extract_blobs.take_out(sent)
+    out = extract_blobs.extract(sent)
     is_the_same = back(out) == json.loads(sent)
     assert is_the_same
-    is_stable = extract_blobs.take_out(out.draft) == (out.draft, {})
+    is_stable = extract_blobs.extract(out.draft) == (out.draft, {})
     assert is_stable
     assert bool(out.blobs) <= extract_blobs.may_hold(sent)
-    assert set(restore_blobs.wanted(out.draft)) == set(out.blobs)
+    assert set(restore_blobs.needed_blobs(out.draft)) == set(out.blobs)
 
 
 @given(data=st.binary(max_size=400))

@@ -72,7 +72,7 @@ async def test_more_logs_than_descriptors_are_written_and_read(tmp_path: Path) -
         for log in many:
             name = log.session_id.encode()
             assert content(log) == HEADER + b"".join(b"%s %d\n" % (name, turn) for turn in range(3))
-            assert (log.trouble, log.is_touched) == (None, False)
+            assert (log.write_error, log.is_touched) == (None, False)
         await close(*many)
         assert open_logs(tmp_path) == set()
 

@@ -483,7 +483,7 @@ async def test_a_rewrite_whose_name_cannot_be_synced_is_in_place_and_is_made_dur
         disk.before_next("rename", lambda: disk.refuse("fsync", 1))  # the next one is that of the folder
         await log.rewrite(b"new\n", 1)
         assert (on_disk(log), content(log)) == (b"new\n", b"new\n")
-        assert isinstance(log.trouble, SyncFailed)
+        assert isinstance(log.write_error, SyncFailed)
         disk.trace.clear()
         assert await append(log, b"2\n") == [False]
         assert disk.trace.index("rename") < disk.trace.index("fdatasync"), "it was renewed first"

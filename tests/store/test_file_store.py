@@ -277,7 +277,7 @@ async def test_what_another_process_left_unsynced_is_synced_before_it_is_shown(t
         await again.close()
         disk.refuse("fdatasync", 1)
         broken = await store.open("abc")
-        assert isinstance(broken.trouble, SyncFailed)
+        assert isinstance(broken.write_error, SyncFailed)
         assert content(broken) == HEADER
         inode = file_of(broken).stat().st_ino
         await append(broken, b"on\n")

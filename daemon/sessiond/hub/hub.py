@@ -290,7 +290,7 @@ class Hub:
         refusals: list[StorageFailed] = []
         for live in self.open_sessions():
             try:
-                await self.upkeep.let_go(live)
+                await self.upkeep.close_session(live)
             except StorageFailed as refusal:
                 refusals.append(refusal)
         await self._files.close()

@@ -12,7 +12,7 @@ from sessiond.hub.creation import new_session_id
 from sessiond.hub.errors import IncompatibleParams
 from sessiond.hub.retention.lineage import Lineage
 from sessiond.hub.session import entry_placement
-from sessiond.hub.session.blob_resolution import with_images
+from sessiond.hub.session.blob_resolution import resolve_images
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.protocol import types as t
@@ -140,11 +140,11 @@ class NewSessions:
         tree, session_id = source.tree, header.id
         forked = await source.drive(cut)
         if not (self._open.takes_images or source.ephemeral):
-            forked = await with_images(forked, source.blobs)
+            forked = await resolve_images(forked, source.blobs)
         lines = await asyncio.to_thread(lambda: b"".join(entry_placement.ended(forked)))
         store = self._memory if source.ephemeral else self._files
         await source.blobs.carry(forked, store.blobs)
-        await source.drive(steps.let_go(forked))
+        await source.drive(steps.clear_lists(forked))
         if row is None:
             has_assistant, state_rows = tree.has_assistant(), sorted(tree.state_rows)
         else:

@@ -66,12 +66,12 @@ class Upkeep:
         for number, live in enumerate(self._open.all(), 1):
             if number % SWEPT_TOGETHER == 0:
                 await asyncio.sleep(0)
-            if live.write_block is not None or live.log.trouble is not None:
+            if live.write_block is not None or live.log.write_error is not None:
                 await live.retry()
             if self._open.has(live) and await self._take_in(live):
                 live.drop_unused()
                 if time.monotonic() - live.used_at > IDLE_SECONDS and not live.is_in_use:
-                    await self.let_go(live)
+                    await self.close_session(live)
         await self._close_least_recently_used()
 
     async def _close_least_recently_used(self) -> None:
@@ -119,7 +119,7 @@ class Upkeep:
                 await live.ingest()
         except LogReplaced:
             if not live.holders and not live.pending:
-                await self.let_go(live)
+                await self.close_session(live)
             return False
         except StorageFailed as error:
             log.warning("session %s cannot be looked after: %s", live.session_id, error)
@@ -134,16 +134,16 @@ class Upkeep:
         try:
             live.log.foreign_bytes()
         except LogReplaced:
-            await self.let_go(live)
+            await self.close_session(live)
             return await self._open.at_path(live.log.ref)
         return live
 
     async def close_unless_in_use(self, live: LiveSession) -> None:
         """Close a session unless it is in use: see `LiveSession.is_in_use`."""
         if not live.is_in_use and self._open.has(live):
-            await self.let_go(live)
+            await self.close_session(live)
 
-    async def let_go(self, live: LiveSession) -> None:
+    async def close_session(self, live: LiveSession) -> None:
         """Close a session, even with subscribers, unless it is being loaded or closed already."""
         if not self._open.may_leave(live.log.ref):
             return

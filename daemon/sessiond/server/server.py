@@ -25,7 +25,7 @@ from sessiond.rpc.message import encode_notification
 from sessiond.server.connection import summary_requests
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.memory_budget import MemoryBudget
-from sessiond.server.connection.send_buffers import Outboxes
+from sessiond.server.connection.send_buffers import SendBuffers
 from sessiond.server.connection.services import Arrival, Bridge
 from sessiond.server.handlers.routes import ROUTES
 from sessiond.server.listeners import admission
@@ -78,7 +78,7 @@ class Server:
         self.clients: dict[str, Client] = {}
         self.most_clients = admission.most_clients(self.chosen.limits.max_clients)
         self.room = MemoryBudget(self.chosen.limits.max_held)
-        self.outboxes = Outboxes(self.clients.values, self.chosen.limits.max_held)
+        self.send_buffers = SendBuffers(self.clients.values, self.chosen.limits.max_held)
         self._entering: set[Client] = set()
         self.routes = ROUTES
         self.arriving: dict[str, list[Arrival[Client]]] = {}
@@ -169,7 +169,7 @@ class Server:
         """Notify every client that uses sessions. Plain LSP clients do not know these notifications."""
         body = encode_notification(notification.name, note)
         for client in self.clients.values():
-            if client.knows_sessions and client.wants(notification.name):
+            if client.knows_sessions and client.receives(notification.name):
                 client.send(body)
 
     def tell_all_soon(self, notification: m.Notification[Any], note: t.Wire) -> None:
@@ -210,9 +210,9 @@ class Server:
         return make(client)
 
     @property
-    def fair_outbox(self) -> int:
+    def fair_send_buffer(self) -> int:
         """Bytes that may be queued for one client if the same number is queued for all."""
-        return self.outboxes.most // (4 * max(1, len(self.clients)))
+        return self.send_buffers.most // (4 * max(1, len(self.clients)))
 
     # --- life cycle ------------------------------------------------------------------------------------
 
@@ -232,7 +232,7 @@ class Server:
         before, self.chosen = self.chosen, chosen
         self.most_clients = admission.most_clients(chosen.limits.max_clients)
         self.room.grow(chosen.limits.max_held)
-        self.outboxes.most = chosen.limits.max_held
+        self.send_buffers.most = chosen.limits.max_held
         self.hub.configure(chosen)
         if chosen.keep != before.keep:
             self._keeping.cancel()
@@ -315,7 +315,7 @@ class Server:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             await self.hub.upkeep.sweep()
-            self.outboxes.sweep()
+            self.send_buffers.sweep()
 
     async def _keep(self) -> None:
         """Apply the retention policy of `[keep]` regularly. By default there is none.

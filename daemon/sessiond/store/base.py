@@ -72,13 +72,13 @@ class Log(Protocol):
         """Why nothing can be appended (permission denied, closed …), or None."""
 
     @property
-    def trouble(self) -> StorageFailed | LogReplaced | None:
+    def write_error(self) -> StorageFailed | LogReplaced | None:
         """The error of the last write, until a write succeeds or `retry` finds the cause gone."""
 
     async def retry(self) -> None:
         """Check whether the log can be written again, and recover from a failed sync.
 
-        Nothing is appended. A remaining error stays in `trouble` and `read_only`.
+        Nothing is appended. A remaining error stays in `write_error` and `read_only`.
         """
 
     def read(self, start: int, end: int) -> bytes:
@@ -165,7 +165,7 @@ class Log(Protocol):
         """Replace the whole log atomically. The original stays beside it as `<name>.v<version>.bak`.
 
         An existing original is not overwritten: the second one gets a number. If the new lines may not survive a power
-        failure, `trouble` is `SyncFailed` (or `StorageFull`) afterwards, and the next append recovers from it.
+        failure, `write_error` is `SyncFailed` (or `StorageFull`) afterwards, and the next append recovers from it.
 
         Args:
             lines: The new content.

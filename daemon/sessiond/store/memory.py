@@ -241,7 +241,7 @@ class MemoryLog:
         return "it is closed" if self._closed else None
 
     @property
-    def trouble(self) -> None:
+    def write_error(self) -> None:
         return None
 
     async def retry(self) -> None:

@@ -81,7 +81,7 @@ class OpenTracker:
                 await asyncio.sleep(0)
                 began, key = time.perf_counter(), live.facts_key()
             ref = live.log.ref
-            if self.lists(ref) and not isinstance(live.log.trouble, LogReplaced):
+            if self.lists(ref) and not isinstance(live.log.write_error, LogReplaced):
                 try:
                     changed[ref] = self._facts_of(live)
                 except (StorageFailed, LogReplaced):

@@ -106,7 +106,7 @@ class AppendQueue:
             )  # fmt: skip
         else:
             drafts = [bytes(draft) for draft in raw]
-            has_blobs = self._blobs.concern(drafts)
+            has_blobs = self._blobs.needed_by(drafts)
             if not (has_blobs or self._waiting) and self._queue(drafts, placement, durability, origin, done):
                 return
             waiting = QueuedAppend(

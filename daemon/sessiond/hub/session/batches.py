@@ -82,7 +82,7 @@ def scan(waiting: QueuedAppend, blobs: SessionBlobs) -> Steps[None]:
     for raw in waiting.raw:
         draft = bytes(raw)
         drafts.append(draft)
-        has_blobs = has_blobs or blobs.concern([draft])
+        has_blobs = has_blobs or blobs.needed_by([draft])
         scanned += len(draft)
         if scanned > LARGE_BATCH_BYTES:
             scanned = 0

@@ -27,7 +27,7 @@ class ResolvedPage(NamedTuple):
     missing: list[str]
 
 
-async def put_back(
+async def resolve_entries(
     entries: Sequence[bytes], blobs: SessionBlobs, *, page_bytes: int, most_bytes: int
 ) -> ResolvedPage:
     """Resolve the blobs of the first entries: as many as fit into a page, at least one.
@@ -43,10 +43,10 @@ async def put_back(
     """
     if not any(map(restore_blobs.names_blobs, entries)):
         return ResolvedPage(list(entries), [])
-    return await asyncio.to_thread(_put_back, entries, blobs, page_bytes, most_bytes)
+    return await asyncio.to_thread(_resolve_entries, entries, blobs, page_bytes, most_bytes)
 
 
-async def put_back_into_context(
+async def resolve_context(
     context: Context, blobs: SessionBlobs, *, most_bytes: int
 ) -> tuple[Context, list[str]]:
     """Resolve the blobs of a context of at most `most_bytes` bytes. Raises `ContextTooLarge`.
@@ -56,15 +56,15 @@ async def put_back_into_context(
     """
     if not context.blobs:
         return context, []
-    messages, missing = await asyncio.to_thread(_put_back_messages, context, blobs, most_bytes)
+    messages, missing = await asyncio.to_thread(_resolve_messages, context, blobs, most_bytes)
     return msgspec.structs.replace(context, messages=messages), missing
 
 
-async def with_images(lines: Sequence[bytes], blobs: SessionBlobs) -> list[bytes]:
+async def resolve_images(lines: Sequence[bytes], blobs: SessionBlobs) -> list[bytes]:
     """Return lines with their images resolved, as far as the blobs exist. Truncated texts stay truncated."""
     if not await run_in_slices(_name_blobs(lines)):
         return list(lines)
-    return await asyncio.to_thread(lambda: [_with_images(line, blobs.find) for line in lines])
+    return await asyncio.to_thread(lambda: [_resolve_images(line, blobs.find) for line in lines])
 
 
 def _name_blobs(lines: Sequence[bytes]) -> Steps[bool]:
@@ -96,7 +96,7 @@ class BlobFinder:
         return data
 
 
-class _Measuring:
+class _SizeEstimate:
     """Sums up the size of blobs in a response, without reading them."""
 
     def __init__(self, blobs: SessionBlobs) -> None:
@@ -107,44 +107,44 @@ class _Measuring:
         self.bytes += self._blobs.size(digest) * 4 // 3 + 4  # as base64; text usually takes less
 
 
-def _put_back(
+def _resolve_entries(
     entries: Sequence[bytes], blobs: SessionBlobs, page_bytes: int, most_bytes: int
 ) -> ResolvedPage:
-    finding = BlobFinder(blobs)
+    finder = BlobFinder(blobs)
     done: list[bytes] = []
     room = page_bytes
     for entry in entries:
-        measuring = _Measuring(blobs)
-        restore_blobs.put_back(entry, measuring)
-        size = len(entry) + measuring.bytes
+        estimate = _SizeEstimate(blobs)
+        restore_blobs.restore(entry, estimate)
+        size = len(entry) + estimate.bytes
         if done and size > room:
             break
         if size > most_bytes:
             raise EntryTooLarge(size, most_bytes)
-        done.append(restore_blobs.put_back(entry, finding))
+        done.append(restore_blobs.restore(entry, finder))
         if len(done[-1]) > most_bytes:
             raise EntryTooLarge(len(done[-1]), most_bytes)
         room -= len(done[-1])
-    return ResolvedPage(done, list(finding.missing))
+    return ResolvedPage(done, list(finder.missing))
 
 
-def _put_back_messages(context: Context, blobs: SessionBlobs, most_bytes: int) -> tuple[list[Raw], list[str]]:
-    measuring, finding = _Measuring(blobs), BlobFinder(blobs)
+def _resolve_messages(context: Context, blobs: SessionBlobs, most_bytes: int) -> tuple[list[Raw], list[str]]:
+    estimate, finder = _SizeEstimate(blobs), BlobFinder(blobs)
     messages = list(context.messages)
-    measuring.bytes = sum(memoryview(message).nbytes for message in messages)
+    estimate.bytes = sum(memoryview(message).nbytes for message in messages)
     for place, cuts in context.blobs.items():
-        restore_blobs.put_back_into_message(bytes(messages[place]), cuts, measuring)
-        if measuring.bytes > most_bytes:
-            raise ContextTooLarge(measuring.bytes, most_bytes)
+        restore_blobs.restore_message(bytes(messages[place]), cuts, estimate)
+        if estimate.bytes > most_bytes:
+            raise ContextTooLarge(estimate.bytes, most_bytes)
     for place, cuts in context.blobs.items():
-        messages[place] = Raw(restore_blobs.put_back_into_message(bytes(messages[place]), cuts, finding))
-    return messages, list(finding.missing)
+        messages[place] = Raw(restore_blobs.restore_message(bytes(messages[place]), cuts, finder))
+    return messages, list(finder.missing)
 
 
-def _with_images(line: bytes, find: restore_blobs.Find) -> bytes:
+def _resolve_images(line: bytes, find: restore_blobs.Find) -> bytes:
     if not restore_blobs.names_blobs(line):
         return line
-    return restore_blobs.put_back_images(line.rstrip(b"\n"), find) + b"\n"
+    return restore_blobs.restore_images(line.rstrip(b"\n"), find) + b"\n"
 
 
 def _named(session: LiveSession) -> Steps[list[str]]:
@@ -153,6 +153,6 @@ def _named(session: LiveSession) -> Steps[list[str]]:
     named: dict[str, None] = {}
     for batch in steps.batches(tree, rows):
         for entry in session.read_rows(batch):
-            named.update(dict.fromkeys(restore_blobs.wanted(entry)))
+            named.update(dict.fromkeys(restore_blobs.needed_blobs(entry)))
         yield
     return list(named)

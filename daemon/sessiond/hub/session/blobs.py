@@ -44,7 +44,7 @@ class SessionBlobs:
         self._stores = stores
         self._sources: Sequence[BlobSource] = stores if fallback is None else (*stores, fallback)
 
-    def concern(self, drafts: Sequence[bytes]) -> bool:
+    def needed_by(self, drafts: Sequence[bytes]) -> bool:
         """Whether drafts must pass through `extract` and `store` before they are queued. A quick check."""
         if self._own is not None:
             for draft in drafts:
@@ -68,7 +68,7 @@ class SessionBlobs:
             for start in range(0, len(data), PUTS_AT_ONCE):
                 await asyncio.gather(*map(self._own.put, data[start : start + PUTS_AT_ONCE]))
             old = _named(drafts) - new.keys()
-            await asyncio.gather(*(place.touch(old) for place in self._stores))
+            await asyncio.gather(*(store.touch(old) for store in self._stores))
 
     async def carry(self, lines: Sequence[bytes], target: BlobStore) -> None:
         """Copy the blobs that lines name to another store, as far as they exist here and not there."""
@@ -108,7 +108,7 @@ class SessionBlobs:
             except BlobAbsent:
                 continue
             except (BlobDamaged, StorageFailed) as error:
-                log.warning("a blob cannot be put back: %s", error)
+                log.warning("a blob cannot be restored: %s", error)
         return None
 
     def size(self, digest: str) -> int:
@@ -120,7 +120,7 @@ class SessionBlobs:
                 continue
         return 0
 
-    def place(self, digest: str) -> str | None:
+    def path_of(self, digest: str) -> str | None:
         """Return the path of a blob's file; None if the blob is missing or not in a file."""
         for source in self._sources:
             with contextlib.suppress(BlobAbsent, StorageFailed):
@@ -136,5 +136,5 @@ def _named(lines: Iterable[bytes]) -> set[str]:
 
 
 def _extract(drafts: Iterable[bytes], *, images: bool) -> tuple[list[bytes], dict[str, bytes]]:
-    taken = [extract_blobs.take_out(draft, images=images) for draft in drafts]
+    taken = [extract_blobs.extract(draft, images=images) for draft in drafts]
     return [it.draft for it in taken], {name: data for it in taken for name, data in it.blobs.items()}

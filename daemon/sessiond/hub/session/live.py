@@ -151,7 +151,7 @@ class LiveSession:
         tree, log = self.tree, self.log
         return (
             tree, tree.committed, tree.leaf, tree.end, tree.tail,
-            log.draft, log.ref, log.log_id, log.trouble, self.write_block,
+            log.draft, log.ref, log.log_id, log.write_error, self.write_block,
         )  # fmt: skip
 
     def _write_block_changed(self) -> None:

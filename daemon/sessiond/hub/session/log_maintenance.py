@@ -153,8 +153,8 @@ class LogMaintenance:
         with self._reader.reading_from(old_content):
             await self._log.rewrite(lines, version, same_log=same_log)
             self._reader.replace_tree(tree)
-        if self._log.trouble is not None:
-            raise self._log.trouble
+        if self._log.write_error is not None:
+            raise self._log.write_error
 
     async def move(self, cwd: str) -> None:
         """Move the log to the folder of another working directory, and write the directory into its header.

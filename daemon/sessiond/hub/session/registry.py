@@ -304,13 +304,13 @@ class OpenSessions:
         return self._blobs_of(log, self._files)
 
     def _blobs_of(self, log: Log, store: Store) -> SessionBlobs:
-        kept = [store.blobs] if store is self._files else [store.blobs, self._files.blobs]
+        stores = [store.blobs] if store is self._files else [store.blobs, self._files.blobs]
         own = store.blobs if store.keeps(log.ref) else None
-        return SessionBlobs(own, stores=kept, fallback=store.blobs_beside(log.ref))
+        return SessionBlobs(own, stores=stores, fallback=store.blobs_beside(log.ref))
 
-    def store_images_as_blobs(self, wanted: bool) -> None:
+    def store_images_as_blobs(self, enabled: bool) -> None:
         """Set whether images of all new entries are stored as blobs, or only where pi cannot read the session."""
-        self.takes_images = wanted
+        self.takes_images = enabled
         for live in self.all():
             live.blobs.takes_images = self._takes_images_of(live)
 

@@ -24,7 +24,7 @@ REPLAY_SLICE: Final = 128 * 1024
 """The approximate size in bytes of one replay notification."""
 LARGE: Final = 1024 * 1024
 """Lines with more bytes than this are sent as a replay, at the pace of each subscriber, because copies use memory."""
-PLACE_SECONDS: Final = 10.0
+RESERVE_SECONDS: Final = 10.0
 """The time a subscriber may take to read a large line while others wait for memory."""
 _NOTHING: Final = b'"no entry"'
 """The placeholder for entries in a notification encoded without them. In a JSON text its quotes are escaped."""
@@ -41,7 +41,7 @@ class Subscriber(Protocol):
     def queued_bytes(self) -> int:
         """The bytes that this client has not read yet."""
 
-    def wants(self, notification: str) -> bool:
+    def receives(self, notification: str) -> bool:
         """Whether the client has not opted out of a notification."""
 
     def send(self, body: bytes) -> None:
@@ -53,7 +53,7 @@ class Subscriber(Protocol):
     async def drained(self) -> None:
         """Wait until little is queued or the client has disconnected."""
 
-    def place(self, size: int) -> AbstractAsyncContextManager[None]:
+    def reserve(self, size: int) -> AbstractAsyncContextManager[None]:
         """Reserve bytes of the memory that all subscribers share, for the duration of the block."""
 
 
@@ -62,10 +62,10 @@ class _Subscription:
     subscriber: Subscriber
     next_row: int
     pump: asyncio.Task[None] | None = None
-    """The task that replays lines; None while the subscriber is live."""
+    """The task that replays lines; None while the subscriber is current."""
 
     @property
-    def live(self) -> bool:
+    def is_current(self) -> bool:
         """Whether it receives lines as they are committed, not as a replay."""
         return self.pump is None
 
@@ -118,7 +118,7 @@ class Subscribers:
             return
         body: bytes | None = None
         for subscription in list(self._all.values()):
-            if not subscription.live:
+            if not subscription.is_current:
                 continue
             if body is None:
                 body = self._note(entries, seqs, origin)
@@ -128,7 +128,7 @@ class Subscribers:
     def catch_up(self) -> None:
         """Send new lines to all subscribers as a replay, at the pace of each."""
         for subscription in self._all.values():
-            if subscription.live:
+            if subscription.is_current:
                 self._catch_up(subscription)
 
     def lag(self, client_id: str) -> None:
@@ -148,19 +148,19 @@ class Subscribers:
             self.remove(client_id)
 
     def notify(self, notification: m.Notification[Any], note: t.Wire) -> None:
-        """Send live subscribers a notification other than `session/appended`."""
+        """Send current subscribers a notification other than `session/appended`."""
         if not self._all:
             return
         body = encode_notification(notification.name, note)
         for subscription in self._all.values():
-            if subscription.live and subscription.subscriber.wants(notification.name):
+            if subscription.is_current and subscription.subscriber.receives(notification.name):
                 subscription.subscriber.send(body)
 
     def _send(self, subscription: _Subscription, body: bytes) -> None:
         subscriber = subscription.subscriber
         if subscriber.queued_bytes > SOFT_LIMIT:
             self._drop(subscription)
-        elif subscriber.wants(m.APPENDED.name):
+        elif subscriber.receives(m.APPENDED.name):
             subscriber.send(body)
 
     def _drop(self, subscription: _Subscription) -> None:
@@ -211,16 +211,16 @@ class Subscribers:
             subscription.pump = None
 
     async def _send_large(self, subscription: _Subscription, seqs: Sequence[int], size: int) -> None:
-        """Send a page with a large line. A slow subscriber releases its memory to the next after `PLACE_SECONDS`."""
-        async with subscription.subscriber.place(size):  # hundreds may wait for the same line
-            if subscription.subscriber.wants(m.APPENDED.name):
+        """Send a page with a large line. A slow subscriber releases its memory to the next after `RESERVE_SECONDS`."""
+        async with subscription.subscriber.reserve(size):  # hundreds may wait for the same line
+            if subscription.subscriber.receives(m.APPENDED.name):
                 subscription.subscriber.send_parts(self._note_in_parts(self.read_rows(seqs), seqs))
             subscription.next_row = seqs[-1] + 1
             with suppress(TimeoutError):
-                async with asyncio.timeout(PLACE_SECONDS):
+                async with asyncio.timeout(RESERVE_SECONDS):
                     await subscription.subscriber.drained()
 
     def _send_page(self, subscription: _Subscription, entries: Sequence[bytes], seqs: Sequence[int]) -> None:
-        if seqs and subscription.subscriber.wants(m.APPENDED.name):
+        if seqs and subscription.subscriber.receives(m.APPENDED.name):
             subscription.subscriber.send(self._note(entries, seqs, None, replay=True))
         subscription.next_row = seqs[-1] + 1 if seqs else self.rows()

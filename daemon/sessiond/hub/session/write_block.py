@@ -76,18 +76,18 @@ class WriteBlockMonitor:
 
     def _determined(self) -> t.WriteBlock | None:
         reader = self._reader
-        return _write_block(reader.tree, self.read_only, reader.log.trouble, time.time_ns())
+        return _write_block(reader.tree, self.read_only, reader.log.write_error, time.time_ns())
 
 
 def _write_block(
-    tree: Tree, lasting: HubError | None, trouble: StorageFailed | LogReplaced | None, since_ns: int
+    tree: Tree, lasting: HubError | None, write_error: StorageFailed | LogReplaced | None, since_ns: int
 ) -> t.WriteBlock | None:
     """Return why a session accepts no writes, as the protocol names it.
 
     Args:
         tree: The tree of the session.
         lasting: Why the session is read-only, or None.
-        trouble: The error of the last write to its log, or None.
+        write_error: The error of the last write to its log, or None.
         since_ns: The start of the write block, in nanoseconds since 1970.
 
     Returns:
@@ -99,19 +99,19 @@ def _write_block(
             reason = "damaged"
         elif isinstance(lasting, UnsupportedVersion):
             reason = "newerVersion"
-        elif isinstance(trouble, StorageFailed) and trouble.errno == errno.EROFS:
+        elif isinstance(write_error, StorageFailed) and write_error.errno == errno.EROFS:
             reason = "readOnlyDisk"
         return t.WriteBlock(reason=reason, message=str(lasting), since_at=clock.iso(since_ns))
-    if trouble is None:
+    if write_error is None:
         return None
-    return t.WriteBlock(reason=_reason(trouble), message=str(trouble), since_at=clock.iso(since_ns))
+    return t.WriteBlock(reason=_reason(write_error), message=str(write_error), since_at=clock.iso(since_ns))
 
 
-def _reason(trouble: StorageFailed | LogReplaced) -> t.WriteBlockReason:
-    if isinstance(trouble, LogReplaced):
+def _reason(write_error: StorageFailed | LogReplaced) -> t.WriteBlockReason:
+    if isinstance(write_error, LogReplaced):
         return "replaced"
-    if isinstance(trouble, StorageFull):
+    if isinstance(write_error, StorageFull):
         return "diskFull"
-    if isinstance(trouble, SyncFailed):
+    if isinstance(write_error, SyncFailed):
         return "notSynced"
-    return "readOnlyDisk" if trouble.errno == errno.EROFS else "failed"
+    return "readOnlyDisk" if write_error.errno == errno.EROFS else "failed"

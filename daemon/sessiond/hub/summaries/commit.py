@@ -24,7 +24,7 @@ ATTEMPTS: Final = 100
 _COMPACTION: Final = KIND["compaction"]
 
 
-class Landings:
+class CompactionCommits:
     """Appends compactions, and retries those that wait for a tool result when their session grows."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Landings:
         if self._moved and (moved := self._moved.get(live)) is not None:
             moved.set()
 
-    async def land(
+    async def commit(
         self, job: Job, live: LiveSession, prepared_row: int, draft: bytes, origin: t.Origin, result: Result
     ) -> None:
         """Append a compaction, and pass the result to the waiters of the job. One at a time for each session.
@@ -56,7 +56,7 @@ class Landings:
         deadline = asyncio.get_running_loop().time() + SAFE_MOMENT_SECONDS
         moved = self._moved[live] = asyncio.Event()
         try:
-            while (refusal := await land_now(job, live, prepared_row, draft, origin, result)) is not None:
+            while (refusal := await commit_now(job, live, prepared_row, draft, origin, result)) is not None:
                 job.tell(t.Progress(kind="report", message="The summary waits for the result of a tool"))
                 try:
                     async with asyncio.timeout_at(deadline):
@@ -69,12 +69,12 @@ class Landings:
                 del self._moved[live]
 
 
-async def land_now(
+async def commit_now(
     job: Job, live: LiveSession, prepared_row: int, draft: bytes, origin: t.Origin, result: Result
 ) -> WouldBreakTree | None:
     """Append a compaction at the current leaf, without waiting for tool results.
 
-    Args: see `Landings.land`.
+    Args: see `CompactionCommits.commit`.
 
     Returns:
         None after the append. If the compaction would separate a tool call from its result: the refusal, which is not

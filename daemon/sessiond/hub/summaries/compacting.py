@@ -17,7 +17,7 @@ from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.summaries import limits
-from sessiond.hub.summaries.commit import Landings, land_now
+from sessiond.hub.summaries.commit import CompactionCommits, commit_now
 from sessiond.hub.summaries.jobs import Job, Jobs, Leave, Result, Waiter, until_stored
 from sessiond.hub.summaries.repeats import Repeats
 from sessiond.hub.summaries.requesting import Summarizers
@@ -52,7 +52,7 @@ class Compactions:
         self.configured = configured
         self._summarizers = summarizers
         self._jobs = jobs
-        self._landings = Landings()
+        self._commits = CompactionCommits()
         self._repeats = Repeats(jobs)
         self._asked: dict[LiveSession, Job] = {}
 
@@ -111,7 +111,7 @@ class Compactions:
 
     def grew(self, live: LiveSession) -> None:
         """Retry a compaction that waits for a tool result: the session has new lines."""
-        self._landings.grew(live)
+        self._commits.grew(live)
 
     async def _with_asked(
         self, job: Job, live: LiveSession, request: Request, settings: t.CompactionSettings
@@ -129,7 +129,7 @@ class Compactions:
         )  # fmt: skip
         summary = await self._summarizers.write(assignment, live, request.asker, job.tell)
         draft, result = _compaction(job, request.params, summary.said, summary.by, prepared)
-        await self._landings.land(job, live, row, draft, request.origin, result)
+        await self._commits.commit(job, live, row, draft, request.origin, result)
 
 
 async def _with_given(job: Job, live: LiveSession, request: Request, settings: t.CompactionSettings) -> None:
@@ -146,7 +146,7 @@ async def _with_given(job: Job, live: LiveSession, request: Request, settings: t
         prepared = await _at_a_given_cut(live, row, params.first_kept_entry_id)
     draft, result = _compaction(job, params, said, "given", prepared)
     if params.first_kept_entry_id is None and params.expected_leaf is UNSET:
-        refusal: Exception | None = await land_now(job, live, row, draft, request.origin, result)
+        refusal: Exception | None = await commit_now(job, live, row, draft, request.origin, result)
     else:
         placement = Placement(expected_leaf=params.expected_leaf)
         refusal = await job.append(live, draft, placement, request.origin, result)

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from sessiond.hub.errors import CommandReused
-from sessiond.hub.session.blob_resolution import put_back
+from sessiond.hub.session.blob_resolution import resolve_entries
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.summaries.jobs import Job, Jobs, Leave, Waiter, until_stored
 from sessiond.protocol import types as t
@@ -107,5 +107,5 @@ async def _recall(job: Job, *, live: LiveSession, command: CommandRecord, answer
     row = None if known is None else live.tree.row(known.ids[0])
     if known is None or row is None:
         raise AssertionError("what was stored is there")
-    whole = await put_back([live.read(row)], live.blobs, page_bytes=_MAX_BYTES, most_bytes=_MAX_BYTES)
+    whole = await resolve_entries([live.read(row)], live.blobs, page_bytes=_MAX_BYTES, most_bytes=_MAX_BYTES)
     job.finish(answer(msgspec.json.decode(whole.entries[0]), live.log.log_id, row, known))

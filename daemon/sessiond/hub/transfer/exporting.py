@@ -30,7 +30,7 @@ from sessiond.protocol import types as t
 from sessiond.session.content import fields, restore_blobs
 from sessiond.session.dialects.exported import Whole
 from sessiond.session.tree import fork, lines
-from sessiond.session.tree.steps import ROWS_A_STEP, Steps, let_go
+from sessiond.session.tree.steps import ROWS_A_STEP, Steps, clear_lists
 from sessiond.store.base import Store
 from sessiond.store.errors import StorageFailed
 from sessiond.store.files.folders import new_file, sync_folder
@@ -98,7 +98,7 @@ class Exports:
         work, missing = await asyncio.to_thread(
             _described, about, found, params, live.blobs, target, state, self._keys
         )
-        await live.drive(let_go(found))
+        await live.drive(clear_lists(found))
         converted = await _converted(work)
         return await asyncio.to_thread(_written, converted, missing, params, target)
 
@@ -165,7 +165,7 @@ def _described(
         return data
 
     work = Conversion(
-        session=about, blocks=blocks_of(restore_blobs.put_back(line, find) for line in found),
+        session=about, blocks=blocks_of(restore_blobs.restore(line, find) for line in found),
         ends_at_last=params.leaf_id is not UNSET, format=params.format, redact=params.redact,
         pictures=None if target is None else quote(_folder_beside(target).name),
         state={} if state is None else nova_state(state), keys=keys,

@@ -27,7 +27,7 @@ from sessiond.hub.transfer.import_reading import NewSession, Target, new_session
 from sessiond.hub.transfer.reporting import Reporting
 from sessiond.protocol import types as t
 from sessiond.session.content.blobs import PREFIX
-from sessiond.session.content.restore_blobs import Find, put_back_images
+from sessiond.session.content.restore_blobs import Find, restore_images
 from sessiond.session.dialects import landing
 from sessiond.session.dialects.import_builder import Imported, ImportedEntry
 from sessiond.session.dialects.recognition import foreign_program_of
@@ -274,7 +274,7 @@ def _account(imported: Imported, path: str) -> dict[str, Any]:
 
 
 def _with_images(entries: Sequence[ImportedEntry], find: Find) -> list[ImportedEntry]:
-    return [replace(it, line=put_back_images(it.line, find)) for it in entries]
+    return [replace(it, line=restore_images(it.line, find)) for it in entries]
 
 
 def _tell_of_missing(imported: Imported, finding: BlobFinder) -> None:

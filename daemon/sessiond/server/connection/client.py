@@ -314,16 +314,16 @@ class Client(Handler[Connection]):
         """Whether the client declared `summarize`, and is neither shut down nor closing."""
         return self.summarizes and not self._shut_down and not self.connection.closing
 
-    def wants(self, notification: str) -> bool:
+    def receives(self, notification: str) -> bool:
         return notification not in self._opt_out
 
     def send(self, body: bytes) -> None:
         self.connection.send_body(body)
-        self.server.outboxes.sent(len(body))
+        self.server.send_buffers.sent(len(body))
 
     def send_parts(self, parts: list[bytes]) -> None:
         self.connection.send_parts(parts)
-        self.server.outboxes.sent(sum(map(len, parts)))
+        self.server.send_buffers.sent(sum(map(len, parts)))
 
     def hold(self) -> None:
         """Stop reading from this client until one of its requests is answered."""
@@ -335,12 +335,12 @@ class Client(Handler[Connection]):
             live.subscribers.lag(self.client_id)
 
     @contextlib.asynccontextmanager
-    async def place(self, size: int) -> AsyncIterator[None]:
-        async with self.server.room.answers.place(size):
+    async def reserve(self, size: int) -> AsyncIterator[None]:
+        async with self.server.room.answers.reserve(size):
             yield
 
     async def drained(self) -> None:
-        if self.connection.queued_bytes > min(LOW_QUEUE_BYTES, self.server.fair_outbox):
+        if self.connection.queued_bytes > min(LOW_QUEUE_BYTES, self.server.fair_send_buffer):
             try:
                 await self.connection.drain()
             except ConnectionClosed:

@@ -59,7 +59,7 @@ class ByteSemaphore:
         self.leave(size - actual)
 
     @contextlib.asynccontextmanager
-    async def place(self, size: int) -> AsyncIterator[None]:
+    async def reserve(self, size: int) -> AsyncIterator[None]:
         """Hold `size` bytes during the block."""
         await self.enter(size)
         try:

@@ -33,7 +33,7 @@ class BufferedClient(Protocol):
         """Cancel its subscriptions, each with `session/lagged`."""
 
 
-class Outboxes:
+class SendBuffers:
     """The send buffers of all clients.
 
     Args:

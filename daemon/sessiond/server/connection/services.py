@@ -13,7 +13,7 @@ from sessiond.rpc.message import RequestId
 from sessiond.server.connection.deferred import Pending
 from sessiond.server.connection.memory_budget import MemoryBudget
 from sessiond.server.connection.route import Route
-from sessiond.server.connection.send_buffers import Outboxes
+from sessiond.server.connection.send_buffers import SendBuffers
 
 C = TypeVar("C")
 """The client. It is a type variable because the class of clients refers to `Services`."""
@@ -95,7 +95,7 @@ class Services(Identity, Notifier, Tasks, Protocol, Generic[C]):
     """The attached clients by their ids."""
     most_clients: int
     room: MemoryBudget
-    outboxes: Outboxes
+    send_buffers: SendBuffers
     routes: dict[str, Route[C]]
     arriving: dict[str, list[Arrival[C]]]
     """Appends to sessions that are being opened, by session id, in the order of their arrival."""
@@ -113,5 +113,5 @@ class Services(Identity, Notifier, Tasks, Protocol, Generic[C]):
         """Return the LSP side of a client. The first call imports pygls, in a thread."""
 
     @property
-    def fair_outbox(self) -> int:
+    def fair_send_buffer(self) -> int:
         """Bytes that may be queued for one client if the same number is queued for all."""

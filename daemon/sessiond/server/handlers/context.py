@@ -30,9 +30,7 @@ async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.C
     seen = await live.context(leaf)
     missing: list[str] = []
     if params.resolve_blobs:
-        seen, missing = await blob_resolution.put_back_into_context(
-            seen, live.blobs, most_bytes=MAX_REPLY_BYTES
-        )
+        seen, missing = await blob_resolution.resolve_context(seen, live.blobs, most_bytes=MAX_REPLY_BYTES)
     counted = await live.drive(tokens.count(tree, leaf, seen))
     written = prompt_id = None
     if params.format != "agent":

@@ -23,7 +23,7 @@ def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
         descriptor_count=resource_usage.descriptors(), task_count=len(asyncio.all_tasks()),
         open_session_count=len(client.hub.open_sessions()), client_count=len(server.clients),
         in_flight_count=server.room.requests, held_bytes=server.room.incoming.taken,
-        queued_bytes=server.outboxes.total,
+        queued_bytes=server.send_buffers.total,
         lsp_loaded=server.lsp_loaded, draining=client.hub.draining, tcp=server.tcp,
         blocked_sessions=[
             t.BlockedSession(session_id=live.session_id, path=live.log.path, write_block=live.write_block)

@@ -27,7 +27,7 @@ async def entry(_client: Client, live: LiveSession, params: t.ViewEntryParams) -
     row = live.row(params.entry_id)
     body = live.read(row)
     try:
-        page = await blob_resolution.put_back(
+        page = await blob_resolution.resolve_entries(
             [body], live.blobs, page_bytes=MAX_REPLY_BYTES // 4, most_bytes=MAX_REPLY_BYTES // 4
         )
         [body] = page.entries

@@ -74,7 +74,7 @@ def _blob_link(document: Document, row: int, start: int, place: SessionBlobs) ->
     raw = document.raw(row)
     end = start + blobs.REFERENCE_BYTES
     digest = blobs.referred(raw[start:end].decode("ascii", "replace"))
-    path = None if digest is None else place.place(digest)
+    path = None if digest is None else place.path_of(digest)
     if path is None:
         return []
     return [_link(document, document.line_of(row), raw, start, end, uri_of(path), "the bytes of this blob")]

@@ -17,7 +17,7 @@ from sessiond.session.content.pi_touched_files import TouchedFiles, TouchedPaths
 from sessiond.session.context import system_message, tokens
 from sessiond.session.context.context import Context, build_context
 from sessiond.session.tree import payloads
-from sessiond.session.tree.steps import ROWS_A_STEP, Read, Steps, let_go
+from sessiond.session.tree.steps import ROWS_A_STEP, Read, Steps, clear_lists
 from sessiond.session.tree.tree import NONE, Tree
 
 Reason = Literal["alreadyCompacted", "nothingToSummarize", "callsUnanswered"]
@@ -125,7 +125,7 @@ def prepare(
     yield
     left_ids = yield from _ids(tree, stretch, left)
     turn_ids = yield from _ids(tree, stretch, turn)
-    yield from let_go(stretch.pieces, stretch.said, context.messages)
+    yield from clear_lists(stretch.pieces, stretch.said, context.messages)
     return Preparation(
         context.leaf_id, needed, counted.tokens,
         tokens_after=tokens_after,

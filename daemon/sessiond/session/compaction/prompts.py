@@ -12,7 +12,7 @@ from typing import Final
 
 from sessiond.session.compaction.rendering import SEPARATOR
 from sessiond.session.content.pi_touched_files import TouchedPaths
-from sessiond.session.tree.steps import Steps, let_go
+from sessiond.session.tree.steps import Steps, clear_lists
 
 _ROLE: Final = """\
 You write summaries for a coding assistant. Somebody else will go on with the work shown below and will see your \
@@ -127,7 +127,7 @@ def _prompt(material: Material, first: str, instructions: str | None) -> Steps[s
         text.append(f"\n\n{_ATTENTION} {instructions}")
     yield
     prompt = "".join(text)
-    yield from let_go(text)
+    yield from clear_lists(text)
     return prompt
 
 

@@ -35,7 +35,7 @@ _text = msgspec.json.Decoder(str).decode
 _encode = msgspec.json.Encoder().encode
 
 
-class TakenOut(NamedTuple):
+class ExtractedBlobs(NamedTuple):
     """The draft to store, and the blobs that were extracted from it, by hash."""
 
     draft: bytes
@@ -49,7 +49,7 @@ def may_hold(draft: bytes, *, images: bool = True) -> bool:
     return _has_transient(draft)
 
 
-def take_out(draft: bytes, *, images: bool = True) -> TakenOut:
+def extract(draft: bytes, *, images: bool = True) -> ExtractedBlobs:
     """Return a draft without its large content. A draft that is not a JSON object is returned unchanged.
 
     Args:
@@ -63,12 +63,12 @@ def take_out(draft: bytes, *, images: bool = True) -> TakenOut:
         known = _references(fields.pop(blobs.FIELD, Raw(b"{}")))
         changed = taking.members(fields, "", 0)
     except (msgspec.DecodeError, RecursionError):
-        return TakenOut(draft, {})
+        return ExtractedBlobs(draft, {})
     if changed is None:
-        return TakenOut(draft, {})
+        return ExtractedBlobs(draft, {})
     if cuts := known | taking.cuts:
         changed[blobs.FIELD] = Raw(_encode(cuts))
-    return TakenOut(_encode(changed), taking.blobs)
+    return ExtractedBlobs(_encode(changed), taking.blobs)
 
 
 class _Taking:

@@ -1,4 +1,4 @@
-"""Restores blobs into the places of an entry from which `extract_blobs.take_out` moved them.
+"""Restores blobs into the places of an entry from which `extract_blobs.extract` moved them.
 
 Blobs that oh-my-pi extracted from its own files are restored too. If a blob is missing, its reference stays, as in the
 peers.
@@ -29,7 +29,7 @@ def names_blobs(entry: bytes) -> bool:
     return _PREFIX in entry
 
 
-def put_back(entry: bytes, find: Find) -> bytes:
+def restore(entry: bytes, find: Find) -> bytes:
     """Return an entry with its blobs restored.
 
     If all truncated texts were restored, `sessiondBlobs` is removed. Lone surrogates in an entry with references
@@ -52,7 +52,7 @@ def put_back(entry: bytes, find: Find) -> bytes:
         return entry
 
 
-def put_back_images(entry: bytes, find: Find) -> bytes:
+def restore_images(entry: bytes, find: Find) -> bytes:
     """Return an entry with its images restored and nothing else changed: truncated texts stay truncated.
 
     Lone surrogates in an entry with references become U+FFFD. Anything that is not an entry is returned unchanged.
@@ -74,14 +74,14 @@ def put_back_images(entry: bytes, find: Find) -> bytes:
         return entry
 
 
-def wanted(entry: bytes) -> list[str]:
+def needed_blobs(entry: bytes) -> list[str]:
     """Return the hashes of all blobs that restoring an entry needs, with repetitions."""
     found: list[str] = []
 
     def note(digest: str) -> None:
         found.append(digest)
 
-    put_back(entry, note)
+    restore(entry, note)
     return found
 
 
@@ -102,8 +102,8 @@ def cuts_of(entry: bytes, *, below: str = "") -> dict[str, str]:
     return {_within(pointer, below): cut for pointer, cut in cuts.items()}
 
 
-def put_back_into_message(message: bytes, cuts: dict[str, str], find: Find) -> bytes:
-    """Restore blobs into a message that was taken from an entry, as `put_back` does.
+def restore_message(message: bytes, cuts: dict[str, str], find: Find) -> bytes:
+    """Restore blobs into a message that was taken from an entry, as `restore` does.
 
     Args:
         message: The message as JSON.
@@ -111,9 +111,9 @@ def put_back_into_message(message: bytes, cuts: dict[str, str], find: Find) -> b
         find: Returns the bytes of a blob.
 
     """
-    putting = _Putting({pointer: cut for pointer, cut in cuts.items() if blobs.referred(cut)}, find)
+    restoration = _Restoration({pointer: cut for pointer, cut in cuts.items() if blobs.referred(cut)}, find)
     try:
-        changed = putting.value(Raw(message), "", "")
+        changed = restoration.value(Raw(message), "", "")
     except (msgspec.DecodeError, RecursionError):
         return message
     return message if changed is None else bytes(changed)
@@ -125,11 +125,11 @@ def _whole(entry: bytes, find: Find) -> bytes:
         cuts = _cuts(fields.get(blobs.FIELD, b"{}"))
     except msgspec.DecodeError:
         cuts = {}
-    putting = _Putting({pointer: cut for pointer, cut in cuts.items() if blobs.referred(cut)}, find)
-    changed = putting.members({name: value for name, value in fields.items() if name != blobs.FIELD}, "")
+    restoration = _Restoration({pointer: cut for pointer, cut in cuts.items() if blobs.referred(cut)}, find)
+    changed = restoration.members({name: value for name, value in fields.items() if name != blobs.FIELD}, "")
     if changed is None:
         return entry
-    left = {pointer: cut for pointer, cut in cuts.items() if pointer not in putting.restored}
+    left = {pointer: cut for pointer, cut in cuts.items() if pointer not in restoration.restored}
     if left:
         changed[blobs.FIELD] = Raw(_encode(left))
     return _encode(changed)
@@ -137,7 +137,7 @@ def _whole(entry: bytes, find: Find) -> bytes:
 
 def _with_images(entry: bytes, find: Find) -> bytes:
     fields = _fields(entry)
-    changed = _Putting({}, find).members(
+    changed = _Restoration({}, find).members(
         {name: value for name, value in fields.items() if name != blobs.FIELD}, ""
     )
     if changed is None:
@@ -147,7 +147,7 @@ def _with_images(entry: bytes, find: Find) -> bytes:
     return _encode(changed)
 
 
-class _Putting:
+class _Restoration:
     """The restoration of one entry; None as a result means "unchanged"."""
 
     def __init__(self, cuts: dict[str, str], find: Find) -> None:

@@ -70,11 +70,11 @@ def _says_the_same(tree: Tree, read: Read, it: ImportedEntry) -> bool:
     stored, line = read([row])[0], it.line
     as_stored, as_read = [stored], [line]
     if extract_blobs.may_hold(line):
-        as_read += [extract_blobs.take_out(line, images=images).draft for images in (False, True)]
+        as_read += [extract_blobs.extract(line, images=images).draft for images in (False, True)]
     if restore_blobs.names_blobs(
         line
     ):  # the stored line may have the image inline: its hash equals that of the reference
-        as_stored.append(extract_blobs.take_out(stored).draft)
+        as_stored.append(extract_blobs.extract(stored).draft)
     said = [_content(it) for it in as_stored]
     return any(_content(it) in said for it in as_read)
 
@@ -115,10 +115,10 @@ def new_log(
     blobs: dict[str, bytes] = {}
     written = [with_room(msgspec.json.encode(header))]
     for it in imported.entries:
-        whole_line = restore_blobs.put_back_images(it.line, find)
+        whole_line = restore_blobs.restore_images(it.line, find)
         line = it.line if images else whole_line
         if extract_blobs.may_hold(line, images=images):
-            line, found = extract_blobs.take_out(line, images=images)
+            line, found = extract_blobs.extract(line, images=images)
             blobs |= found
         written.append(line)
     if imported.entries[-1].id != imported.leaf:

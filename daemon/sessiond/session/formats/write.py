@@ -13,7 +13,7 @@ from sessiond.session.formats.conversation import Reasons, Result, TextPart, Tur
 from sessiond.session.formats.families import keeps_thinking
 from sessiond.session.formats.legal import legal
 from sessiond.session.formats.written import Written
-from sessiond.session.tree.steps import Steps, let_go
+from sessiond.session.tree.steps import Steps, clear_lists
 
 Provider: TypeAlias = Literal["openai", "anthropic", "google"]
 
@@ -57,9 +57,9 @@ def write(format: Provider, messages: Sequence[Raw], beside: Beside) -> Steps[Wr
     keeps = keeps_thinking(format, turns, beside.provider, unchanged_from)
     yield
     ordered = yield from legal(heard, reasons, keeps)
-    yield from let_go(heard, turns)
+    yield from clear_lists(heard, turns)
     written = yield from _WRITERS[format](ordered, prompt, reasons)
-    yield from let_go(ordered)
+    yield from clear_lists(ordered)
     return written
 
 

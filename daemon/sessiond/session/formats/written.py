@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from sessiond.session.formats.conversation import Reasons, TextPart, Turn
-from sessiond.session.tree.steps import Steps, let_go
+from sessiond.session.tree.steps import Steps, clear_lists
 
 OPENING: Final = "(The conversation began earlier; what was said first is not shown.)"
 """The first user message if a provider requires one and the conversation begins with the assistant."""
@@ -95,7 +95,7 @@ def add_all(
         if number % _TURNS_A_STEP == 0 or size > _BYTES_A_STEP:
             size = 0
             yield
-    yield from let_go(messages)
+    yield from clear_lists(messages)
 
 
 def without_system(written: Written, turns: Sequence[Turn]) -> list[Turn]:

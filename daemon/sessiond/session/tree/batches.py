@@ -27,6 +27,6 @@ def first_cut_off(tree: Tree, read: Callable[[int, int], bytes]) -> int | None:
     return row if row < tree.committed else None
 
 
-def told_of_cut_off(lines: int) -> str:
+def cut_off_reason(lines: int) -> str:
     """Return the reason that is reported for an incomplete batch of which `lines` whole lines are in the log."""
     return f"the last batch was cut off after {lines} of its lines; nobody was told that it is stored"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from sessiond.session.tree.batches import first_cut_off, told_of_cut_off
+from sessiond.session.tree.batches import cut_off_reason, first_cut_off
 from sessiond.session.tree.problems import LineProblem
 from sessiond.session.tree.tree import Tree
 
@@ -35,7 +35,7 @@ def whole_log(size: int, read: Callable[[int, int], bytes]) -> Tree:
         return tree
     start, lines = tree.span(first)[0], tree.committed - first
     tree = _tree_of(_slices(start, read))
-    tree.set_aside(read(start, size), told_of_cut_off(lines))
+    tree.set_aside(read(start, size), cut_off_reason(lines))
     return tree
 
 

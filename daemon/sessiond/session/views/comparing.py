@@ -9,7 +9,7 @@ from sessiond.session.content.pi_touched_files import TouchedPaths
 from sessiond.session.content.touched_files import touched
 from sessiond.session.state import statistics
 from sessiond.session.state.statistics import Tally
-from sessiond.session.tree.steps import Read, Steps, let_go
+from sessiond.session.tree.steps import Read, Steps, clear_lists
 from sessiond.session.tree.tree import LEAF, NONE, Tree
 
 _AT_ONCE: Final = 64
@@ -63,7 +63,7 @@ def _side(tree: Tree, rows: list[int], read: Read) -> Steps[Side]:
     tally = Tally()
     yield from statistics.tally_rows(tally, tree, shown, read)
     counted = sum(one.tokens for one in said)
-    yield from let_go(said)
+    yield from clear_lists(said)
     return Side(shown, counted, tally, _together(named))
 
 

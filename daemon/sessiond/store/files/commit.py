@@ -37,7 +37,7 @@ class Commits:
 
     def __init__(self, file: LogFile, pool: Executor, *, unsynced: StorageFailed | None = None) -> None:
         """Create the queue of a file. `unsynced` is the error of a failed sync at open; it is not retried either."""
-        self.trouble: StorageFailed | LogReplaced | None = unsynced
+        self.write_error: StorageFailed | LogReplaced | None = unsynced
         """The error of the last write; None after a successful write."""
         self._file = file
         self._pool = pool
@@ -90,7 +90,7 @@ class Commits:
     def sync_has_failed(self, error: OSError) -> None:
         """Record that a sync outside of this class has failed. The file is then replaced before the next write."""
         self._sync_failed = True
-        self.trouble = self._as_unsynced(error)
+        self.write_error = self._as_unsynced(error)
 
     @property
     def is_unsynced(self) -> bool:
@@ -98,7 +98,7 @@ class Commits:
         return self._sync_failed
 
     async def fix(self) -> None:
-        """Replace a file whose sync failed with a new one. An error is stored in `trouble`."""
+        """Replace a file whose sync failed with a new one. An error is stored in `write_error`."""
         if self._sync_failed and self._work is _Work.NOTHING and not self._visitors:
             self._renew()
             await self.alone(_nothing)
@@ -217,13 +217,13 @@ class Commits:
                 return
             self._written.popleft()
             self._told_size = batch.told_size
-            self.trouble = None
+            self.write_error = None
             if not batch.future.done():
                 batch.future.set_result(batch.drifted)
         if self._doom is not None and self._doomed:
             # `_pardon` runs immediately before the callbacks of the futures. An append before it could not know of the
             # failure and may depend on the failed batch. An append after it knows of the failure.
-            self.trouble = self._doom
+            self.write_error = self._doom
             self._loop.call_soon(self._pardon)
             self._fail_doomed(self._doom)
 
@@ -265,7 +265,7 @@ class Commits:
                 self._resized()
             error = result.exception()
             if isinstance(error, StorageFailed | LogReplaced):
-                self.trouble = error
+                self.write_error = error
             if future.done():
                 return
             if error is None:
@@ -305,9 +305,9 @@ class Commits:
         if error is None:
             self._file.set_size(self._file.size)  # its last bytes may have been among those that were dropped
             self._all_synced()
-            self.trouble = None
+            self.write_error = None
             return
-        refused = self.trouble = self._as_unsynced(error)
+        refused = self.write_error = self._as_unsynced(error)
         written = list(self._written)
         self._written.clear()
         lost = [*written, *self._doomed, *self._queued.take()]

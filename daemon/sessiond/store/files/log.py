@@ -71,8 +71,8 @@ class FileLog:
         return None if self._lacks_right is None else self._lacks_right.reason
 
     @property
-    def trouble(self) -> StorageFailed | LogReplaced | None:
-        return self._lacks_right or self._commits.trouble
+    def write_error(self) -> StorageFailed | LogReplaced | None:
+        return self._lacks_right or self._commits.write_error
 
     async def retry(self) -> None:
         if self._closed or self._commits.moves_file:
@@ -84,22 +84,22 @@ class FileLog:
         if self._commits.is_unsynced:
             await self._commits.fix()
             return
-        trouble = self._commits.trouble
-        if trouble is not None and await self._commits.alone(partial(self._is_over, trouble)):
-            self._commits.trouble = None
+        write_error = self._commits.write_error
+        if write_error is not None and await self._commits.alone(partial(self._is_over, write_error)):
+            self._commits.write_error = None
 
-    def _is_over(self, trouble: StorageFailed | LogReplaced) -> bool:
+    def _is_over(self, write_error: StorageFailed | LogReplaced) -> bool:
         """Return whether the cause of an error is known to be gone. Most causes show only at the next write."""
         folder = self._file.path.parent
-        if isinstance(trouble, LogReplaced):
+        if isinstance(write_error, LogReplaced):
             with suppress(OSError, LogReplaced):
                 self._file.present()
                 return True
-        elif isinstance(trouble, TooManyOpenFiles):
+        elif isinstance(write_error, TooManyOpenFiles):
             return True  # a descriptor may be free by now; the next write shows it
-        elif trouble.errno == errno.ENOSPC:
+        elif write_error.errno == errno.ENOSPC:
             return (free_bytes(folder) or 0) >= NEEDED
-        elif trouble.errno == errno.EROFS:
+        elif write_error.errno == errno.EROFS:
             return not is_read_only(folder)
         return False
 
@@ -109,7 +109,7 @@ class FileLog:
                 return self._file.read(start, end)
         except LogReplaced as replaced:
             # Found while reopening the file for a read. Writes fail for the same reason.
-            self._commits.trouble = replaced
+            self._commits.write_error = replaced
             raise
 
     def scan(self, start: int = 0) -> Iterator[bytes]:
@@ -124,8 +124,8 @@ class FileLog:
             return self._file.is_touched()
 
     def distrust(self) -> LogReplaced:
-        self._commits.trouble = self._file.distrust()
-        return self._commits.trouble
+        self._commits.write_error = self._file.distrust()
+        return self._commits.write_error
 
     def foreign_bytes(self) -> int:
         if self._commits.moves_file:
@@ -134,10 +134,10 @@ class FileLog:
             with refusals_of(self._file.path):
                 foreign = self._file.present() - self._file.size
         except (StorageFailed, LogReplaced) as refused:
-            self._commits.trouble = refused
+            self._commits.write_error = refused
             raise
-        if isinstance(self._commits.trouble, LogReplaced):
-            self._commits.trouble = None
+        if isinstance(self._commits.write_error, LogReplaced):
+            self._commits.write_error = None
         return foreign
 
     def accept(self, size: int) -> None:
@@ -209,10 +209,10 @@ class FileLog:
             raise LogReadOnly(self.read_only)
         await self._commits.flush()
         await self._commits.fix()
-        if self._commits.is_unsynced and self._commits.trouble is not None:
-            raise self._commits.trouble  # that file must not be synced again
+        if self._commits.is_unsynced and self._commits.write_error is not None:
+            raise self._commits.write_error  # that file must not be synced again
         result = await self._commits.alone(partial(_told, self._file.path, call))
-        self._commits.trouble = None
+        self._commits.write_error = None
         return result
 
     def _promote(self, target: Path) -> None:
