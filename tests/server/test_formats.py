@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from sessiond.hub.errors import InvalidEntry
-from sessiond.protocol.types import AppendParams
-from sessiond.server.handlers.formatted import in_agents_format
+from sessiond.hub.session.provider_formats import to_drafts
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.formats import PNG
 from support.providers import PROVIDERS, Provider, check
@@ -138,7 +137,7 @@ def test_content_that_is_nested_too_deeply_is_refused(format: Provider) -> None:
     depth = 100_000
     nest = '{"role":"user","content":' * depth + "1" + "}" * depth
     with pytest.raises(InvalidEntry):
-        in_agents_format(AppendParams(session_id="s", format=format, entries=[msgspec.Raw(nest.encode())]))
+        to_drafts(format, [msgspec.Raw(nest.encode())])
 
 
 # --- context --------------------------------------------------------------------------------------------------------

@@ -6,17 +6,14 @@ from typing import Any
 from msgspec import Raw
 
 from sessiond.hub.errors import ContextTooLarge
-from sessiond.hub.session import blob_resolution
+from sessiond.hub.session import blob_resolution, provider_formats
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import MAX_REPLY_BYTES, Client
 from sessiond.server.connection.encoding import converted
 from sessiond.session.context import tokens
-from sessiond.session.context.context import Context, total_bytes
+from sessiond.session.context.context import total_bytes
 from sessiond.session.formats import explain
-from sessiond.session.formats.beside import beside
-from sessiond.session.formats.write import BESIDE, Provider, write
-from sessiond.session.formats.written import Written
 
 
 def context_(
@@ -32,17 +29,19 @@ async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.C
     if params.resolve_blobs:
         seen, missing = await blob_resolution.resolve_context(seen, live.blobs, most_bytes=MAX_REPLY_BYTES)
     counted = await live.drive(tokens.count(tree, leaf, seen))
+    messages, entry_ids = seen.messages, seen.entry_ids
     written = prompt_id = None
     if params.format != "agent":
-        written, prompt_id = await _written(live, leaf, seen, params.format)
-    messages = seen.messages if written is None else written.messages
+        provided = await provider_formats.from_context(live, leaf, seen, params.format)
+        written, prompt_id, entry_ids = provided.written, provided.prompt_id, provided.entry_ids
+        messages = written.messages
     _check_size(await live.drive(total_bytes(messages)))
     explanation = None
     if params.explain:
         rows = await live.drive(explain.explain(tree, leaf, seen, live.read_rows, written, prompt_id))
         explanation = await live.drive(converted(rows, t.Explained))
     return t.ContextResult(
-        messages=messages, entry_ids=_entry_ids(seen, written, prompt_id), models=seen.models,
+        messages=messages, entry_ids=entry_ids, models=seen.models,
         thinking_level=seen.thinking_level, mode=seen.mode, injected_ttsr_rules=seen.injected_ttsr_rules,
         leaf_id=seen.leaf_id, mode_data=_json(seen.mode_data),
         configured_thinking_level=seen.configured_thinking_level, service_tier=_json(seen.service_tier),
@@ -50,21 +49,6 @@ async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.C
         tokens=counted.tokens, tokens_estimated=counted.estimated, explanation=explanation,
         missing_blobs=missing,
     )  # fmt: skip
-
-
-async def _written(
-    live: LiveSession, leaf: int, seen: Context, format: Provider
-) -> tuple[Written, str | None]:
-    """Return a context in a provider's format, and the entry of the system prompt that was added to it, if any."""
-    found, prompt_id = await live.drive(beside(live.tree, leaf, seen, live.read_rows))
-    written = await live.drive(write(format, seen.messages, found))
-    return written, prompt_id if BESIDE in written.places else None
-
-
-def _entry_ids(seen: Context, written: Written | None, prompt_id: str | None) -> list[str]:
-    if written is None:
-        return seen.entry_ids
-    return [prompt_id or "" if source == BESIDE else seen.entry_ids[source] for source in written.sources]
 
 
 def _check_size(size: int) -> None:

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from sessiond.hub.errors import EntryNotFound, IncompatibleParams
+from sessiond.hub.session import provider_formats
 from sessiond.hub.session.append_queue import THROTTLE_UNWRITTEN_BYTES
 from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import AT_THE_LEAF, Placement, at_the_leaf
@@ -13,14 +14,15 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Pending
-from sessiond.server.handlers.formatted import in_agents_format
 from sessiond.session.tree import entries, marks
 from sessiond.session.tree.command_ids import CommandRecord
 
 
 def append(client: Client, params: t.AppendParams) -> Pending:
     client.hub.refuse_when_draining()
-    params = in_agents_format(params)
+    if params.format != "agent":
+        drafts = provider_formats.to_drafts(params.format, params.entries)
+        params = msgspec.structs.replace(params, entries=drafts)
     pending = Pending()
     waiting = client.server.arriving.get(params.session_id)
     live = client.hub.cached(params.session_id)

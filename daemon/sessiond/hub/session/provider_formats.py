@@ -1,0 +1,58 @@
+"""Converts between the agents' format, in which sessions are stored, and the formats of providers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import Raw
+
+from sessiond.hub.errors import InvalidEntry
+from sessiond.hub.session.live import LiveSession
+from sessiond.session.context.context import Context
+from sessiond.session.formats.beside import beside
+from sessiond.session.formats.drafts import drafts
+from sessiond.session.formats.made import NotReadable
+from sessiond.session.formats.write import BESIDE, Provider, write
+from sessiond.session.formats.written import Written
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderContext:
+    """A context in a provider's format.
+
+    Attributes:
+        written: The messages, the system prompt, and where each came from.
+        prompt_id: The entry of the system prompt that was added to the context, if any.
+        entry_ids: The entry that each message came from; "" without one.
+    """
+
+    written: Written
+    prompt_id: str | None
+    entry_ids: list[str]
+
+
+def to_drafts(format: Provider, items: Sequence[bytes | Raw]) -> list[Raw]:
+    """Return the drafts of items in a provider's format. Raises `InvalidEntry`."""
+    found: list[Raw] = []
+    for index, item in enumerate(items):
+        try:
+            found += map(Raw, drafts(format, item))
+        except RecursionError:
+            raise InvalidEntry(index, "it is nested too deeply") from None
+        except (NotReadable, msgspec.DecodeError) as error:
+            raise InvalidEntry(index, str(error)) from None
+    return found
+
+
+async def from_context(
+    live: LiveSession, leaf_row: int, context: Context, format: Provider
+) -> ProviderContext:
+    """Return the context of a row in a provider's format."""
+    added, prompt_id = await live.drive(beside(live.tree, leaf_row, context, live.read_rows))
+    written = await live.drive(write(format, context.messages, added))
+    if BESIDE not in written.places:
+        prompt_id = None
+    entry_ids = [
+        prompt_id or "" if source == BESIDE else context.entry_ids[source] for source in written.sources
+    ]
+    return ProviderContext(written, prompt_id, entry_ids)
