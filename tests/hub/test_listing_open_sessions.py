@@ -133,7 +133,8 @@ async def test_an_open_session_is_listed_and_found_as_its_file_is_by_the_next_da
     tmp_path: Path, write: Callable[[Peer, str], Awaitable[None]]
 ) -> None:
     asked: dict[str, Any] = {
-        "garnet": {"label": "jade"}, "zircon": {}, "answer": {"tag": "amber"}, "topaz": {}, "beryl": {}, "opal": {},
+        "garnet": {"labels": ["jade"]}, "zircon": {}, "answer": {"tags": ["amber"]}, "topaz": {}, "beryl": {},
+        "opal": {},
         "about": {"cwd": "/work/watch"},
     }  # fmt: skip
     async with running(tmp_path) as daemon:
