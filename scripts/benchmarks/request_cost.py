@@ -22,7 +22,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
         for method, params in (
             ("session/unsubscribe", {"sessionId": session}),
             ("session/info", {"sessionId": session}),
-            ("session/entries", {"sessionId": session, "ids": [entry]}),
+            ("session/entries", {"sessionId": session, "entryIds": [entry]}),
         ):
             reply = len(msgspec.json.encode(client.call(method, params)))
             requests = small_requests(method, params, each)

@@ -154,7 +154,7 @@ def fork(left: Terminal, file: Path) -> None:
     heading("5. Fork: a path becomes a session of its own")
     before = file.read_bytes()
     forked = session_in(left.run(f"sessiond fork {SHORT} --title 'Weather: only the README'"))
-    rows = ask(left, f"sessiond tree {forked} --filter labeled-only --json")["nodes"]
+    rows = ask(left, f"sessiond tree {forked} --filter labeledOnly --json")["nodes"]
     labels = [row["label"] for row in rows]
     say(f"It kept the labels on its path: {', '.join(labels)}")
     claim(

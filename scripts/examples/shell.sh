@@ -30,7 +30,7 @@ step 'What the model answered' session/append '{
 }'
 
 step 'Another answer to the same question: a branch, told what it leaves behind' session/branch '{
-    "sessionId": "'"$session"'", "targetId": "ask-1", "summary": "The first answer did not say why."
+    "sessionId": "'"$session"'", "entryId": "ask-1", "summary": "The first answer did not say why."
 }'
 
 step 'The better answer' session/append '{

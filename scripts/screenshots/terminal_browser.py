@@ -58,7 +58,7 @@ def draw_all(folder: Path) -> None:
 async def _draw(path: Path) -> None:
     async with a_desk(*_STORY) as desk:
         for entry, label in (("9b1e77d0", "the cause"), ("1e55f0b7", "quick fix")):
-            await desk.peer.call("session/label", sessionId=SESSION, targetId=entry, label=label)
+            await desk.peer.call("session/label", sessionId=SESSION, entryId=entry, label=label)
         async with a_screen_of(desk, (124, 18), pane=True) as screen:
             await screen.keys("g", "g", "j")
             await screen.see("Assistant  9b1e77d0")

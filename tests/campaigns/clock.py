@@ -100,7 +100,7 @@ def _append(daemon: BlockingDaemon, number: int) -> list[str]:
 def _work(daemon: BlockingDaemon, number: int, jump: int) -> list[str]:
     """What clients do all day; the names of the new entries."""
     names = _append(daemon, number)
-    entries = daemon.call("session/entries", {"sessionId": _SESSION, "ids": names})["entries"]
+    entries = daemon.call("session/entries", {"sessionId": _SESSION, "entryIds": names})["entries"]
     _check_times(entries, jump)
     listed = daemon.call("session/list", {"all": True})["sessions"]
     hold([it["sessionId"] for it in listed] == [_SESSION], f"the list has {listed}")

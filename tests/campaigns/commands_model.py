@@ -153,11 +153,11 @@ class Clerk:
     def _lines(self, session: str, name: str) -> Request:
         target = self._chance.choice(("u1", "a1"))
         choices: tuple[tuple[str, dict[str, Any], int], ...] = (
-            ("session/label", {"targetId": target, "label": name}, 1),
+            ("session/label", {"entryId": target, "label": name}, 1),
             ("session/rename", {"title": name}, 1),
             ("session/tag", {"add": [name]}, 1),
-            ("session/branch", {"targetId": target}, 1),
-            ("session/branch", {"targetId": target, "summary": name}, 1),
+            ("session/branch", {"entryId": target}, 1),
+            ("session/branch", {"entryId": target, "summary": name}, 1),
             ("session/configure", {"autoCompact": {"keepRecentTokens": 1_000 + self._count}}, 1),
             ("state/update", {"tokens": 1, "plan": name}, 1),
             ("state/update", {"turns": 1, "tags": [name]}, 2),

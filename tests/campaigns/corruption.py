@@ -105,8 +105,8 @@ def _sound_log(home: Home, nurse: Nursery) -> bytes:
         daemon.call("session/create", {"cwd": "/work/a", "id": name, "title": "é"})
         for entries in ([user("u1")], [assistant("a1")], [user("u2"), assistant("a2", "ü"), user("u3")]):
             daemon.call("session/append", {"sessionId": name, "entries": entries})
-        daemon.call("session/label", {"sessionId": name, "targetId": "u2", "label": "here"})
-        daemon.call("session/branch", {"sessionId": name, "targetId": "a1"})
+        daemon.call("session/label", {"sessionId": name, "entryId": "u2", "label": "here"})
+        daemon.call("session/branch", {"sessionId": name, "entryId": "a1"})
         daemon.call("session/append", {"sessionId": name, "entries": [assistant("a4")]})
     home.kill()
     (path,) = (home.folder / "data").rglob("*.jsonl")

@@ -156,7 +156,7 @@ def _may_not_be_written(scene: Scene, reason: str) -> None:
 
 def _may_be_written_again(scene: Scene) -> None:
     done = scene.daemon.call("session/append", {"sessionId": _LATE, "entries": [user("yes")]})
-    hold(done["seq"] == 3, f"it goes on at {done['seq']}")
+    hold(done["lastSeq"] == 3, f"it goes on at {done['lastSeq']}")
     scene.is_over()
 
 

@@ -112,7 +112,7 @@ async def _appended_at_a_pace(
             answer = await wire.call(
                 "session/append", sessionId=shared, entries=[message("x" * 300, entry_id)]
             )
-            tally.acknowledged[shared][entry_id] = answer["seq"]
+            tally.acknowledged[shared][entry_id] = answer["lastSeq"]
             await asyncio.sleep(max(0.0, began + _PACE - time.monotonic()))
 
     try:
@@ -288,7 +288,7 @@ async def _flood_of_appends(home: Home, session_id: str, tally: Tally, name: str
         ]
         await _all(answers)
         for entry_id, answer in zip(names, answers, strict=True):
-            tally.acknowledged[session_id][entry_id] = answer.result()["seq"]
+            tally.acknowledged[session_id][entry_id] = answer.result()["lastSeq"]
 
 
 async def _large(home: Home, session_id: str, size: int, tally: Tally, name: str) -> None:
@@ -308,7 +308,7 @@ async def _large(home: Home, session_id: str, size: int, tally: Tally, name: str
                 await asyncio.sleep(0.2)
             else:
                 break
-        tally.acknowledged[session_id][name] = answer["seq"]
+        tally.acknowledged[session_id][name] = answer["lastSeq"]
         tally.bytes += size
 
 

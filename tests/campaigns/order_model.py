@@ -125,7 +125,7 @@ class Plan:
     def _append(self, session: Session) -> Step:
         expects: dict[str, Any] = {}
         if not session.gone and self._chance.random() < 0.2 and not session.leaf.startswith("?"):
-            expects["expectedLeaf"] = session.leaf or None
+            expects["expectedLeafId"] = session.leaf or None
         names, entries = list[str](), list[dict[str, Any]]()
         for _ in range(self._chance.choice((1, 1, 1, 2, 3))):
             self._entries += 1
@@ -145,7 +145,7 @@ class Plan:
                 session.messages.append(name)
         return Step(
             "session/append", {**self._on(session), "entries": entries, **expects},
-            _is(lambda it: (it["leafId"], it["seq"]), (names[-1], session.seq)),
+            _is(lambda it: (it["leafId"], it["lastSeq"]), (names[-1], session.seq)),
         )  # fmt: skip
 
     def _append_at_an_old_leaf(self, session: Session) -> Step:
@@ -153,7 +153,7 @@ class Plan:
         if not behind or session.leaf.startswith("?"):
             return self._append(session)
         params = {
-            **self._on(session), "expectedLeaf": self._chance.choice(behind),
+            **self._on(session), "expectedLeafId": self._chance.choice(behind),
             "entries": [{"type": "message", "message": {"role": "user", "content": "too late"}}],
         }  # fmt: skip
         return Step("session/append", params, _kind("leafConflict"))
@@ -165,7 +165,7 @@ class Plan:
         if not session.gone:
             session.line(None)
             session.labels[target] = label
-        params = {**self._on(session), "targetId": target, "label": label}
+        params = {**self._on(session), "entryId": target, "label": label}
         return Step("session/label", params, _is(lambda it: it["session"]["seq"], session.seq))
 
     def _branch(self, session: Session) -> Step:
@@ -175,7 +175,7 @@ class Plan:
         if not session.gone:
             session.move(target)
         return Step(
-            "session/branch", {**self._on(session), "targetId": target}, _is(lambda it: it["leafId"], target)
+            "session/branch", {**self._on(session), "entryId": target}, _is(lambda it: it["leafId"], target)
         )
 
     def _rename(self, session: Session) -> Step:

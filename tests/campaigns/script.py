@@ -111,7 +111,7 @@ def _acts(daemon: BlockingDaemon) -> list[Callable[[], bool]]:
         append(MAIN, image("m7")),
         append(MAIN, user("m8", "y" * 40_000)),
         call("session/rename", sessionId=MAIN, title="a title"),
-        call("session/label", sessionId=MAIN, targetId="m3", label="here"),
+        call("session/label", sessionId=MAIN, entryId="m3", label="here"),
         append(OLD, user("o1")),  # migrates it
         append(TORN, user("t1")),  # repairs it
         call("session/fork", sessionId=MAIN, leafId="m5"),
@@ -126,7 +126,7 @@ def _acts(daemon: BlockingDaemon) -> list[Callable[[], bool]]:
         append(GONE, user("g1"), assistant("g2")),
         call("session/delete", sessionId=GONE, note="enough"),
         call("trash/purge", sessionId=GONE, dryRun=False),
-        call("session/branch", sessionId=MAIN, targetId="m3"),
+        call("session/branch", sessionId=MAIN, entryId="m3"),
         append(MAIN, user("m9"), durability="written"),
         call("session/flush", sessionId=MAIN),
     ]

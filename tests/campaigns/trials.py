@@ -69,11 +69,11 @@ def repeats(ground: Ground, nurse: Nursery, faults: Sequence[str]) -> None:
     stage = _begin(ground, nurse, faults)
     first = stage.append(user("u1"))
     again = stage.append(user("u1"))
-    hold(again["seq"] == first["seq"], "an entry that was sent twice is there twice")
+    hold(again["lastSeq"] == first["lastSeq"], "an entry that was sent twice is there twice")
     hold(list(stage.log().seqs) == ["u1"], "an entry that was sent twice is there twice")
     _refused(stage, "idReused", user("u1", "something else"))
     stage.append(user("u2"))
-    _refused(stage, "leafConflict", user("u3"), expectedLeaf="u1")
+    _refused(stage, "leafConflict", user("u3"), expectedLeafId="u1")
     hold(list(stage.log().seqs) == ["u1", "u2"], "what was refused is there")
     _end(stage)
 

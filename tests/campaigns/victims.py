@@ -184,8 +184,8 @@ def _check_fork(stage: Stage, acknowledged: bool) -> None:
 def _change(stage: Stage) -> None:
     stage.call("session/rename", sessionId=SESSION, title="a title")
     stage.call("session/tag", sessionId=SESSION, add=["one"])
-    stage.call("session/label", sessionId=SESSION, targetId="u2", label="here")
-    stage.call("session/branch", sessionId=SESSION, targetId="a1")
+    stage.call("session/label", sessionId=SESSION, entryId="u2", label="here")
+    stage.call("session/branch", sessionId=SESSION, entryId="a1")
 
 
 def _check_change(stage: Stage, acknowledged: bool) -> None:
@@ -387,7 +387,7 @@ def _check_image(stage: Stage, acknowledged: bool) -> None:
         named = line["message"]["content"][0]["data"].removeprefix("blob:sha256:")
         hold((stage.data / "blobs" / named).exists(), f"a line names a blob that is not there: {named}")
     _append_image(stage)
-    back = stage.call("session/entries", sessionId=SESSION, ids=["n1"], resolveBlobs=True)
+    back = stage.call("session/entries", sessionId=SESSION, entryIds=["n1"], resolveBlobs=True)
     hold(back["entries"][0]["message"]["content"][0]["data"] == _IMAGE, "an image did not come back whole")
 
 

@@ -45,7 +45,7 @@ def test_json_is_what_the_daemon_sent_and_nothing_else(shell: Shell) -> None:
         (("list",), "sessions"), (("show", session), "session"), (("context", session), "messages"),
         (("status",), "pid"), (("clients",), "clients"), (("new",), "session"), (("continue",), "because"),
         (("append", session, "--user", "x"), "entries"), (("branch", session, answer), "leafId"),
-        (("label", session, question, "here"), "entryId"), (("rename", session, "t"), "session"),
+        (("label", session, question, "here"), "recordId"), (("rename", session, "t"), "session"),
         (("tag", session, "--add", "x"), "session"), (("show", session, "--entry", question), "entries"),
     ]:  # fmt: skip
         ran = shell(*words, "--json")
@@ -216,10 +216,10 @@ def test_a_beginning_that_several_ids_have_is_refused_with_them(shell: Shell) ->
 def test_rpc_says_which_parameter_was_meant(shell: Shell) -> None:
     session, question, _ = told(shell)
     entry = {"type": "custom", "customType": "note"}
-    params = {"sessionId": session, "entries": [entry], "expectedLeafId": question}
+    params = {"sessionId": session, "entries": [entry], "expectedLeaf": question}
     refused = shell.run("rpc", "session/append", json.dumps(params))
     assert refused.code == 1
-    assert "unknown parameter `expectedLeafId`. Did you mean `expectedLeaf`?" in refused.err
+    assert "unknown parameter `expectedLeaf`. Did you mean `expectedLeafId`?" in refused.err
 
 
 def test_asking_for_a_daemon_that_is_not_there_starts_none(shell: Shell) -> None:

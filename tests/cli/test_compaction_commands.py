@@ -275,7 +275,7 @@ def test_json_is_what_the_daemon_sent(shell: Shell) -> None:
     with_a_summarizer(shell, "print('So far.')")
     session, ids = talk(shell)
     for words, field in (
-        (["compact", session, *RECENT, "--dry-run"], "entriesToSummarize"),
+        (["compact", session, *RECENT, "--dry-run"], "entryIdsToSummarize"),
         (["compact", session, *RECENT], "summarizedBy"), (["configure", session], "autoCompact"),
         (["branch", session, ids[0], "--dry-run"], "editorText"),
         (["branch", session, ids[0], "--summarize"], "previousLeafId"),

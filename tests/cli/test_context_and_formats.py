@@ -97,7 +97,7 @@ def test_what_was_changed_for_a_provider_is_marked(shell: Shell) -> None:
 def test_an_explanation_is_fit_for_a_terminal() -> None:
     entry = {
         "entryId": "e1\x1b[2J", "type": "message", "role": "user\u202e", "fate": "in", "tokens": 1_200,
-        "because": "It is said as it is.",
+        "message": "It is said as it is.",
     }  # fmt: skip
     plain, colored = Style(boxes=False, columns=30), Style(colors=True)
     assert next(explained([entry], plain)) == "* e1  user  1,200  It is sa..."

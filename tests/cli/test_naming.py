@@ -58,7 +58,7 @@ def test_every_command_takes_every_name(shell: Shell, name: str) -> None:
     assert shell("stats", "atlas-one", "--leaf", name, "--json").json["pathStats"]["entryCount"] == 2
     assert shell("state", "atlas-one", "--leaf", name, "--json").json["state"]
     assert said in shell("export", "atlas-one", "--leaf", name).out
-    assert shell("branch", "atlas-one", name, "--dry-run", "--json").json["entriesToSummarize"] == [
+    assert shell("branch", "atlas-one", name, "--dry-run", "--json").json["entryIdsToSummarize"] == [
         "two-answer"
     ]
     assert shell("diff", "atlas-one", name, "@", "--json").json["left"]["leafId"] == said

@@ -40,7 +40,7 @@ async def test_a_script_writes_reads_and_branches(where: Locations, tmp_path: Pa
             "assistant",
         ]
         assert (await daemon.branch(session, first)).leaf_id == first
-        await daemon.append(session, [said("user", "3")], expected_leaf=first)
+        await daemon.append(session, [said("user", "3")], expected_leaf_id=first)
         await daemon.label(session, second, "here")
         tree = await daemon.tree(session)
         assert [(node.depth, node.label) for node in tree.nodes] == [(0, None), (1, "here"), (1, None)]
@@ -119,4 +119,4 @@ def test_the_blocking_client_hears_of_what_another_does(where: Locations, tmp_pa
         entries = [{"type": "message", "message": {"role": "user", "content": "hi"}}]
         added = writer.call("session/append", {"sessionId": session, "entries": entries})
         heard = next(params for method, params in subscriber.notifications() if method == "session/appended")
-        assert heard["seqs"] == [added["seq"]]
+        assert heard["seqs"] == [added["lastSeq"]]

@@ -108,9 +108,9 @@ async def test_what_a_compaction_and_a_branch_would_do_can_be_looked_at(
     assert plan.first_kept_entry_id in ids
     assert "Be brief." in (plan.prompt or "")
     left = await daemon.prepare_branch(session, ids[0])
-    assert left.entries_to_summarize == ids[1:]
+    assert left.entry_ids_to_summarize == ids[1:]
     done = await daemon.compact(session, summary="S", first_kept_entry_id=ids[2], details={"a": 1})
-    (stored,) = (await daemon.entries(session, ids=[done.entry_id])).entries
+    (stored,) = (await daemon.entries(session, entry_ids=[done.record_id])).entries
     assert stored["details"] == {"a": 1}
 
 
@@ -118,7 +118,7 @@ async def test_settings_are_chosen_for_a_session_and_taken_back(daemon: Daemon, 
     session, _ = await talked(daemon, tmp_path)
     usual = (await daemon.configure(session)).auto_compact
     chosen = await daemon.configure(session, auto_compact=t.CompactionChoice(context_window=90_000))
-    assert (chosen.auto_compact.context_window, chosen.entry_id is None) == (90_000, False)
+    assert (chosen.auto_compact.context_window, chosen.record_id is None) == (90_000, False)
     assert (await daemon.configure(session, auto_compact=None)).auto_compact == usual
 
 

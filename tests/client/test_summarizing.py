@@ -34,7 +34,7 @@ async def test_its_summary_and_what_comes_with_it_are_stored(where: Locations, t
     async with an_agent(where, tmp_path, writer) as session:
         await fill(session)
         done = await session.daemon.compact(session.id, settings=SETTINGS, instructions="Mind the x.")
-        (stored,) = (await session.daemon.entries(session.id, ids=[done.entry_id])).entries
+        (stored,) = (await session.daemon.entries(session.id, entry_ids=[done.record_id])).entries
     (asked,) = writer.asked
     assert (asked.purpose, asked.session_id, asked.instructions) == ("compaction", session.id, "Mind the x.")
     assert "question 0" in asked.prompt

@@ -39,14 +39,14 @@ def test_a_session_goes_on_where_its_client_left_off_after_the_daemon_was_killed
         session = editor.call("session/create", cwd=str(tmp_path))["session"]["sessionId"]
         draft = {"type": "message", "message": {"role": "user", "content": "hi"}}
         done = editor.call("session/append", sessionId=session, entries=[draft])
-        position = {"logId": done["logId"], "seq": done["seq"]}
+        position = {"logId": done["logId"], "seq": done["lastSeq"]}
         os.kill(read_endpoint(where)["pid"], signal.SIGKILL)
         question = editor.ask("session/info", sessionId=session)
         heard = editor.read()
         while heard.get("method") != "session/lagged":
             assert heard.get("id") != question
             heard = editor.read()
-        assert heard["params"] == {"sessionId": session, "logId": done["logId"], "lastSeq": done["seq"]}
+        assert heard["params"] == {"sessionId": session, "logId": done["logId"], "lastSeq": done["lastSeq"]}
         editor.answer(question)
         resumed = editor.call("session/subscribe", sessionId=session, after=position)
-        assert (resumed["mode"], resumed["toSeq"]) == ("replay", done["seq"])
+        assert (resumed["mode"], resumed["toSeq"]) == ("replay", done["lastSeq"])

@@ -36,7 +36,7 @@ async def session(daemon: Daemon, tmp_path: Path) -> AgentSession:
 
 
 async def entry(session: AgentSession, entry_id: str) -> dict[str, Any]:
-    return (await session.daemon.entries(session.id, ids=[entry_id])).entries[0]
+    return (await session.daemon.entries(session.id, entry_ids=[entry_id])).entries[0]
 
 
 async def said(session: AgentSession, *texts: str) -> list[str]:
@@ -77,18 +77,18 @@ async def test_section_13_the_usage_example_step_by_step(daemon: Daemon, tmp_pat
     # 7. Compaction: summarize msg-1 and msg-2, keep msg-3 and forward.
     text = "User greeted and then asked for a joke."
     done = await daemon.compact(session.id, summary=text, first_kept_entry_id="msg-3", tokens_before=1500)
-    compaction = await entry(session, done.entry_id)
+    compaction = await entry(session, done.record_id)
     assert compaction["parentId"] == label["id"]
     assert (compaction["firstKeptEntryId"], compaction["tokensBefore"]) == ("msg-3", 1500)
 
     # 8. The resulting context.
     context = await session.context()
-    assert context.entry_ids == [done.entry_id, "msg-3"]
+    assert context.entry_ids == [done.record_id, "msg-3"]
     assert text in str(context.messages[0])
 
     # The next run continues it.
     again = await AgentSession.resume(daemon, str(tmp_path))
-    assert (again.id, again.leaf_id) == (session.id, done.entry_id)
+    assert (again.id, again.leaf_id) == (session.id, done.record_id)
 
 
 # --- life
@@ -179,7 +179,7 @@ async def test_append_compaction_records_summary_first_kept_and_tokens(session: 
     done = await session.daemon.compact(
         session.id, summary="S", first_kept_entry_id=ids[2], tokens_before=900
     )
-    stored = await entry(session, done.entry_id)
+    stored = await entry(session, done.record_id)
     kept = {"type": "compaction", "summary": "S", "firstKeptEntryId": ids[2], "tokensBefore": 900}
     assert stored.items() >= kept.items()
 
@@ -212,11 +212,11 @@ async def test_branch_moves_the_leaf_and_the_next_entry_is_a_child_of_it(session
 async def test_branch_with_summary_is_a_checkpoint_in_the_new_branch(session: AgentSession) -> None:
     first, _ = await said(session, "hello", "hi")
     moved = await session.branch(first, summary="A greeting was returned.")
-    stored = await entry(session, moved.entry_id or "")
+    stored = await entry(session, moved.record_id)
     assert (stored["type"], stored["parentId"]) == ("branch_summary", first)
     assert stored["summary"] == "A greeting was returned."
-    assert session.leaf_id == moved.entry_id
-    assert (await session.context()).entry_ids == [first, moved.entry_id]
+    assert session.leaf_id == moved.record_id
+    assert (await session.context()).entry_ids == [first, moved.record_id]
 
 
 async def test_create_branched_session_exports_one_path(session: AgentSession) -> None:
@@ -244,7 +244,7 @@ async def test_get_context_begins_with_the_latest_compaction_on_the_path(session
     latest = await session.compact("second", first_kept_entry_id=ids[4])
     last = await session.append(prompt("seven"))
     context = await session.context()
-    assert context.entry_ids == [latest.entry_id, ids[4], ids[5], last]
+    assert context.entry_ids == [latest.record_id, ids[4], ids[5], last]
     assert "second" in str(context.messages[0])
     assert "first" not in str(context.messages)
 

@@ -109,7 +109,7 @@ async def nothing(daemon: daemons.Peer, session_id: str) -> None:
 
 
 async def branch(daemon: daemons.Peer, session_id: str) -> None:
-    await daemon.call("session/branch", sessionId=session_id, targetId="answer")
+    await daemon.call("session/branch", sessionId=session_id, entryId="answer")
 
 
 async def branch_and_go_on(daemon: daemons.Peer, session_id: str) -> None:
@@ -119,17 +119,17 @@ async def branch_and_go_on(daemon: daemons.Peer, session_id: str) -> None:
 
 async def branch_with_a_summary(daemon: daemons.Peer, session_id: str) -> None:
     await daemon.call(
-        "session/branch", sessionId=session_id, targetId="answer", summary="Asked for tests: none."
+        "session/branch", sessionId=session_id, entryId="answer", summary="Asked for tests: none."
     )
 
 
 async def branch_to_and_fro(daemon: daemons.Peer, session_id: str) -> None:
     for target in ("question", "second", "answer", "second"):
-        await daemon.call("session/branch", sessionId=session_id, targetId=target)
+        await daemon.call("session/branch", sessionId=session_id, entryId=target)
 
 
 async def reset(daemon: daemons.Peer, session_id: str) -> None:
-    await daemon.call("session/branch", sessionId=session_id, targetId=None)
+    await daemon.call("session/branch", sessionId=session_id, entryId=None)
 
 
 async def reset_and_go_on(daemon: daemons.Peer, session_id: str) -> None:
@@ -138,14 +138,14 @@ async def reset_and_go_on(daemon: daemons.Peer, session_id: str) -> None:
 
 
 async def label(daemon: daemons.Peer, session_id: str) -> None:
-    await daemon.call("session/label", sessionId=session_id, targetId="answer", label="files known")
+    await daemon.call("session/label", sessionId=session_id, entryId="answer", label="files known")
 
 
 async def relabel_and_clear(daemon: daemons.Peer, session_id: str) -> None:
     await label(daemon, session_id)
-    await daemon.call("session/label", sessionId=session_id, targetId="answer", label="known")
-    await daemon.call("session/label", sessionId=session_id, targetId="question", label="start")
-    await daemon.call("session/label", sessionId=session_id, targetId="question")
+    await daemon.call("session/label", sessionId=session_id, entryId="answer", label="known")
+    await daemon.call("session/label", sessionId=session_id, entryId="question", label="start")
+    await daemon.call("session/label", sessionId=session_id, entryId="question")
 
 
 async def rename(daemon: daemons.Peer, session_id: str) -> None:
@@ -369,10 +369,10 @@ async def with_commands(daemon: daemons.Peer, session_id: str) -> None:
     acts: list[tuple[str, dict[str, Any]]] = [
         ("session/rename", {"title": "What lies here"}),
         ("session/tag", {"add": ["files"]}),
-        ("session/label", {"targetId": "answer", "label": "files known"}),
+        ("session/label", {"entryId": "answer", "label": "files known"}),
         ("state/update", {"plan": "Write a test.", "turns": 1}),
         ("session/compact", summary),
-        ("session/branch", {"targetId": "second", "summary": "Asked for tests: none."}),
+        ("session/branch", {"entryId": "second", "summary": "Asked for tests: none."}),
     ]
     for number, (method, params) in enumerate(acts):
         await daemon.call(method, sessionId=session_id, **params, commandId=f"press {number}")

@@ -82,7 +82,7 @@ class Clients(RuleBasedStateMachine):
     def append_expecting_a_leaf(self, number: int, place: int, branches: bool) -> None:
         expected, name = self.some(place), f"e{next(self.names)}"
         on_conflict = "branch" if branches else "reject"
-        asked = {"entries": [user("x", id=name)], "expectedLeaf": expected, "onConflict": on_conflict}
+        asked = {"entries": [user("x", id=name)], "expectedLeafId": expected, "onConflict": on_conflict}
         if branches or expected == self.leaf:
             assert self.call(number, "append", **asked)["entries"][0]["seq"] == self.add(name, expected)
             self.leaf = name
@@ -109,7 +109,7 @@ class Clients(RuleBasedStateMachine):
     @rule(number=clients, place=places)
     def branch(self, number: int, place: int) -> None:
         target = self.some(place)
-        answer = self.call(number, "branch", targetId=target)
+        answer = self.call(number, "branch", entryId=target)
         assert answer["leafId"] == target
         if answer.get("seq", 0) == len(self.lines):  # a move to where the leaf is already adds nothing
             self.lines.append("leaf")

@@ -68,12 +68,12 @@ def test_what_each_filter_shows_is_told() -> None:
     found = rows(story)
 
     def shown(name: str) -> set[str]:
-        bit = ("default", "no-tools", "user-only", "labeled-only", "all").index(name)
+        bit = ("default", "noTools", "userOnly", "labeledOnly", "all").index(name)
         return {it["id"] for it in found.values() if it["filterMask"] >> bit & 1}
 
-    assert shown("user-only") == {"e1", "e6"}
-    assert shown("labeled-only") == {"e4"}
-    assert shown("no-tools") == shown("default") - {"e3"}
+    assert shown("userOnly") == {"e1", "e6"}
+    assert shown("labeledOnly") == {"e4"}
+    assert shown("noTools") == shown("default") - {"e3"}
     assert shown("all") == set(found)
 
 

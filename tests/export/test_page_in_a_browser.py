@@ -75,7 +75,7 @@ def test_a_message_that_is_not_to_be_displayed_is_seen_only_while_all_entries_ar
     expect(path).not_to_contain_text("A hint for the model.")
     choice.select_option("all")
     expect(path).to_contain_text("A hint for the model.")
-    choice.select_option("user-only")
+    choice.select_option("userOnly")
     expect(path).not_to_contain_text("A hint for the model.")
     expect(path).to_contain_text("A hint for people.")
 
@@ -113,7 +113,7 @@ def test_an_address_of_another_session_shows_this_one(shown: Callable[..., Watch
 
 
 @pytest.mark.parametrize(("name", "count"), [
-    ("default", 6), ("no-tools", 5), ("user-only", 2), ("labeled-only", 1), ("all", 7),
+    ("default", 6), ("noTools", 5), ("userOnly", 2), ("labeledOnly", 1), ("all", 7),
 ])  # fmt: skip
 def test_a_filter_shows_its_entries(shown: Callable[..., Watched], name: str, count: int) -> None:
     page = shown(told()).page

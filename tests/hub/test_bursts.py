@@ -24,7 +24,7 @@ async def test_a_burst_on_a_session_that_must_be_seen_to_first_shares_its_syncs(
             await daemon.hub.upkeep.close_session(daemon.hub.open_sessions()[0])
         before = disk.called["fdatasync"]
         results = await asyncio.gather(*(peer.append(session_id, user("x")) for _ in range(500)))
-        seqs = [result["seq"] for result in results]
+        seqs = [result["lastSeq"] for result in results]
         assert seqs == list(range(seqs[0], seqs[0] + 500))
         assert disk.called["fdatasync"] - before < 60
 
@@ -38,7 +38,7 @@ async def test_a_burst_that_an_answer_stands_in_the_middle_of_shares_its_syncs(
         drafts = [assistant("now") if number == 200 else user("x") for number in range(400)]
         before = disk.called["fdatasync"]
         results = await asyncio.gather(*(peer.append(session_id, draft) for draft in drafts))
-        assert [result["seq"] for result in results] == list(range(1, 401))
+        assert [result["lastSeq"] for result in results] == list(range(1, 401))
         assert disk.called["fdatasync"] - before < 60
         assert [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]] == [session_id]
 

@@ -55,7 +55,7 @@ class Life:
                     self.open_call = None
                 case "branch":
                     await self.other.call(
-                        "session/branch", sessionId=self.session_id, targetId=f"a{choice % 10}"
+                        "session/branch", sessionId=self.session_id, entryId=f"a{choice % 10}"
                     )
                     self.open_call = None
                 case "compact":
@@ -120,7 +120,7 @@ async def live_through(home: Path, steps: list[tuple[str, int]]) -> None:
         refusals = [it for it in outcomes if isinstance(it, BaseException)]
         assert {getattr(it, "kind", repr(it)) for it in refusals} <= ALLOWED
         stored = await compactions(peer, session_id)
-        told = {it["entryId"] for it in outcomes if not isinstance(it, BaseException)}
+        told = {it["recordId"] for it in outcomes if not isinstance(it, BaseException)}
         assert {entry["id"] for entry in stored} == told
         for entry in stored:
             await check(peer, session_id, entry)

@@ -38,7 +38,7 @@ async def test_what_is_appended_behind_a_large_batch_stands_behind_it(tmp_path: 
         peer, session_id = await started(daemon, cwd)
         drafts = [user("first")], [user(f"{it}") for it in range(ROWS)], [assistant("last")]
         first, large, last = await asyncio.gather(*(peer.append(session_id, *it) for it in drafts))
-        assert (first["seq"], large["seq"], last["seq"]) == (1, ROWS + 1, ROWS + 2)
+        assert (first["lastSeq"], large["lastSeq"], last["lastSeq"]) == (1, ROWS + 1, ROWS + 2)
         assert [it["seq"] for it in large["entries"]] == list(range(2, ROWS + 2))
         path = await peer.call("session/path", sessionId=session_id, limit=10_000)
         ids = [it["id"] for it in path["entries"]]
@@ -67,4 +67,4 @@ async def test_one_bad_draft_keeps_a_large_batch_out_and_nothing_else(tmp_path: 
         with pytest.raises(Refused) as refused:
             await large
         assert refused.value.kind == "invalidEntry"
-        assert (await small)["seq"] == 1
+        assert (await small)["lastSeq"] == 1

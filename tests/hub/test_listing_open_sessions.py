@@ -97,7 +97,7 @@ async def rename(peer: Peer, name: str) -> None:
 
 async def label(peer: Peer, name: str) -> None:
     path = (await peer.call("session/path", sessionId=name))["entries"]
-    await peer.call("session/label", sessionId=name, targetId=path[0]["id"], label="jade")
+    await peer.call("session/label", sessionId=name, entryId=path[0]["id"], label="jade")
 
 
 async def tag(peer: Peer, name: str) -> None:
@@ -106,7 +106,7 @@ async def tag(peer: Peer, name: str) -> None:
 
 async def branch_and_append(peer: Peer, name: str) -> None:
     path = (await peer.call("session/path", sessionId=name))["entries"]
-    await peer.call("session/branch", sessionId=name, targetId=path[0]["id"])
+    await peer.call("session/branch", sessionId=name, entryId=path[0]["id"])
     await peer.append(name, user("another way"), assistant("with topaz"))
 
 

@@ -47,7 +47,7 @@ async def test_a_session_that_nobody_uses_is_let_go_of_and_found_again(memory: R
     the(memory, session_id).used_at -= IDLE_SECONDS + 1
     await inside(memory).upkeep.sweep()
     assert not inside(memory).open_sessions()
-    assert (await peer.append(session_id, user("3")))["seq"] == 3
+    assert (await peer.append(session_id, user("3")))["lastSeq"] == 3
 
 
 async def test_of_many_sessions_that_no_client_has_open_only_the_last_used_stay_open(

@@ -36,7 +36,7 @@ def test_the_document_has_every_generated_part_once() -> None:
 def test_lua_can_say_a_null_that_means_something_and_reads_null_as_absent() -> None:
     wire = schema()["$defs"]
     field = GENERATOR["lua"]._field
-    assert field("targetId", "BranchParams", wire["BranchParams"]).startswith("targetId string|vim.NIL")
+    assert field("entryId", "BranchParams", wire["BranchParams"]).startswith("entryId string|vim.NIL")
     assert field("summary", "BranchParams", wire["BranchParams"]).startswith("summary? string ")
     assert field("leafId", "BranchResult", wire["BranchResult"]) == "leafId? string"
 
@@ -44,8 +44,8 @@ def test_lua_can_say_a_null_that_means_something_and_reads_null_as_absent() -> N
 def test_typescript_keeps_null_apart_from_absent() -> None:
     wire = schema()["$defs"]
     text = GENERATOR["typescript"]._definition("BranchParams", wire["BranchParams"])
-    assert "  targetId: string | null;\n" in text
-    assert "  expectedLeaf?: string | null;\n" in text
+    assert "  entryId: string | null;\n" in text
+    assert "  expectedLeafId?: string | null;\n" in text
     assert "  details?: unknown;\n" in text
 
 

@@ -23,7 +23,7 @@ def statuses(result: dict[str, Any]) -> list[str]:
 
 
 async def stored(peer: Peer, session_id: str, *names: str) -> list[dict[str, Any]]:
-    return list((await peer.call("session/entries", sessionId=session_id, ids=list(names)))["entries"])
+    return list((await peer.call("session/entries", sessionId=session_id, entryIds=list(names)))["entries"])
 
 
 # --- all or nothing ----------------------------------------------------------------------------------------
@@ -34,7 +34,7 @@ async def test_a_batch_is_stored_in_order_each_entry_below_the_one_before(daemon
     result = await peer.append(session_id, *(user(str(number)) for number in range(5)))
     assert statuses(result) == ["created"] * 5
     assert [entry["seq"] for entry in result["entries"]] == [1, 2, 3, 4, 5]
-    assert (result["seq"], result["leafId"]) == (5, ids(result)[-1])
+    assert (result["lastSeq"], result["leafId"]) == (5, ids(result)[-1])
     entries = await stored(peer, session_id, *ids(result))
     assert [entry["parentId"] for entry in entries] == [None, *ids(result)[:-1]]
     assert [entry["message"]["content"] for entry in entries] == list("01234")
@@ -79,7 +79,7 @@ async def test_one_bad_draft_keeps_the_whole_batch_out(
     assert refused.kind == kind
     assert memory.everything() == before
     assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 0
-    assert (await peer.append(session_id, user("still served")))["seq"] == 1
+    assert (await peer.append(session_id, user("still served")))["lastSeq"] == 1
 
 
 async def test_a_refusal_says_which_draft_and_which_field(memory: Running, cwd: str) -> None:
@@ -99,7 +99,7 @@ async def test_an_empty_batch_and_one_of_more_than_ten_thousand_are_refused(
     assert (await refusal(peer.append(session_id))).kind == "invalidParams"
     many = [user("x")] * 10_001
     assert (await refusal(peer.append(session_id, *many))).kind == "invalidParams"
-    assert (await peer.append(session_id, *many[1:]))["seq"] == 10_000
+    assert (await peer.append(session_id, *many[1:]))["lastSeq"] == 10_000
 
 
 async def test_an_entry_that_would_not_fit_into_a_frame_again_is_too_large(memory: Running, cwd: str) -> None:
@@ -107,7 +107,7 @@ async def test_an_entry_that_would_not_fit_into_a_frame_again_is_too_large(memor
     refused = await refusal(peer.append(session_id, user("x" * 49 * 1024 * 1024)))
     assert (refused.kind, refused.code) == ("tooLarge", 1413)
     assert refused.data["actual"] > refused.data["limit"]
-    assert (await peer.append(session_id, user("x" * 2_000_000)))["seq"] == 1
+    assert (await peer.append(session_id, user("x" * 2_000_000)))["lastSeq"] == 1
 
 
 # --- the parent and the race -------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ async def test_who_expects_another_leaf_is_told_what_it_is_and_how_much_was_miss
 ) -> None:
     peer, session_id = await started(daemon, cwd)
     await peer.append(session_id, user("1", id="a"), user("2", id="b"), user("3", id="c"))
-    refused = await refusal(peer.append(session_id, user("4"), expectedLeaf="a"))
+    refused = await refusal(peer.append(session_id, user("4"), expectedLeafId="a"))
     assert (refused.kind, refused.code, refused.data["retryable"]) == ("leafConflict", 1409, True)
     assert (refused.data["currentLeaf"], refused.data["seq"], refused.data["missing"]) == ("c", 3, 2)
     missed = await peer.call(
@@ -161,32 +161,32 @@ async def test_who_expects_another_leaf_is_told_what_it_is_and_how_much_was_miss
         after=await peer.position(session_id, refused.data["seq"] - 2),
     )
     assert missed["seqs"] == [2, 3]
-    assert (await peer.append(session_id, user("4", id="d"), expectedLeaf="c"))["leafId"] == "d"
+    assert (await peer.append(session_id, user("4", id="d"), expectedLeafId="c"))["leafId"] == "d"
 
 
 async def test_an_expected_leaf_of_null_means_that_nothing_is_there_yet(daemon: Running, cwd: str) -> None:
     peer, session_id = await started(daemon, cwd)
-    assert (await peer.append(session_id, user("1", id="a"), expectedLeaf=None))["leafId"] == "a"
-    refused = await refusal(peer.append(session_id, user("2"), expectedLeaf=None))
+    assert (await peer.append(session_id, user("1", id="a"), expectedLeafId=None))["leafId"] == "a"
+    refused = await refusal(peer.append(session_id, user("2"), expectedLeafId=None))
     assert (refused.kind, refused.data["missing"]) == ("leafConflict", 1)
-    await peer.call("session/branch", sessionId=session_id, targetId=None)
-    refused = await refusal(peer.append(session_id, user("2"), expectedLeaf="a"))
+    await peer.call("session/branch", sessionId=session_id, entryId=None)
+    refused = await refusal(peer.append(session_id, user("2"), expectedLeafId="a"))
     assert (refused.kind, refused.data["currentLeaf"]) == ("leafConflict", None)
-    assert (await peer.append(session_id, user("2"), expectedLeaf=None))["seq"] == 3
+    assert (await peer.append(session_id, user("2"), expectedLeafId=None))["lastSeq"] == 3
 
 
 async def test_a_lost_race_may_become_a_sibling(daemon: Running, cwd: str) -> None:
     peer, session_id = await started(daemon, cwd)
     await peer.append(session_id, user("1", id="a"), user("2", id="b"))
     result = await peer.append(
-        session_id, user("also 2", id="s"), user("3", id="t"), expectedLeaf="a", onConflict="branch"
+        session_id, user("also 2", id="s"), user("3", id="t"), expectedLeafId="a", onConflict="branch"
     )
     assert (result["branched"], result["leafId"]) == (True, "t")
     [sibling] = await stored(peer, session_id, "s")
     assert sibling["parentId"] == "a"
-    won = await peer.append(session_id, user("4"), expectedLeaf="t", onConflict="branch")
+    won = await peer.append(session_id, user("4"), expectedLeafId="t", onConflict="branch")
     assert won["branched"] is False
-    root = await peer.append(session_id, user("r", id="r"), expectedLeaf=None, onConflict="branch")
+    root = await peer.append(session_id, user("r", id="r"), expectedLeafId=None, onConflict="branch")
     assert root["branched"]
     assert (await stored(peer, session_id, "r"))[0]["parentId"] is None
 
@@ -195,7 +195,7 @@ async def test_an_expected_leaf_that_never_was_is_unknown(memory: Running, cwd: 
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, user("1"))
     for how in ("reject", "branch"):
-        refused = await refusal(peer.append(session_id, user("2"), expectedLeaf="nobody", onConflict=how))
+        refused = await refusal(peer.append(session_id, user("2"), expectedLeafId="nobody", onConflict=how))
         assert refused.kind == "entryNotFound"
 
 
@@ -204,7 +204,7 @@ async def test_of_many_who_expect_the_same_leaf_one_wins(daemon: Running, cwd: s
     await peer.append(session_id, user("1", id="a"))
     peers = [await daemon.attach() for _ in range(8)]
     results = await asyncio.gather(
-        *(it.append(session_id, user("2"), expectedLeaf="a") for it in peers), return_exceptions=True
+        *(it.append(session_id, user("2"), expectedLeafId="a") for it in peers), return_exceptions=True
     )
     kinds = [getattr(result, "kind", "won") for result in results]
     assert sorted(kinds) == ["leafConflict"] * 7 + ["won"]
@@ -221,7 +221,7 @@ async def test_an_append_that_does_not_advance_pins_the_leaf_in_the_file(tmp_pat
         result = await peer.append(
             session_id, user("aside", id="x"), user("more", id="y"), parentId="a", advance=False
         )
-        assert (result["leafId"], result["seq"], ids(result)) == ("c", 6, ["x", "y"])
+        assert (result["leafId"], result["lastSeq"], ids(result)) == ("c", 6, ["x", "y"])
         assert (await peer.append(session_id, user("4", id="d")))["leafId"] == "d"
         [d] = await stored(peer, session_id, "d")
         assert d["parentId"] == "c"
@@ -236,7 +236,7 @@ async def test_an_append_that_does_not_advance_pins_the_leaf_in_the_file(tmp_pat
 async def test_the_first_entry_may_leave_the_leaf_before_it(memory: Running, cwd: str) -> None:
     peer, session_id = await started(memory, cwd)
     result = await peer.append(session_id, user("1"), advance=False)
-    assert (result["leafId"], result["seq"]) == (None, 2)
+    assert (result["leafId"], result["lastSeq"]) == (None, 2)
 
 
 async def test_two_clients_work_on_two_paths_of_one_session(daemon: Running, cwd: str) -> None:
@@ -281,13 +281,13 @@ async def test_a_retry_is_a_duplicate_with_its_old_seq_even_after_the_leaf_has_m
 ) -> None:
     peer, session_id = await started(daemon, cwd)
     drafts = [user("1", id="a"), user("2", id="b")]
-    first = await peer.append(session_id, *drafts, expectedLeaf=None)
+    first = await peer.append(session_id, *drafts, expectedLeafId=None)
     await peer.append(session_id, user("3", id="c"))
-    await peer.call("session/branch", sessionId=session_id, targetId="a")
-    again = await peer.append(session_id, *drafts, expectedLeaf=None)
+    await peer.call("session/branch", sessionId=session_id, entryId="a")
+    again = await peer.append(session_id, *drafts, expectedLeafId=None)
     assert (ids(again), statuses(again)) == (ids(first), ["duplicate"] * 2)
     assert [entry["seq"] for entry in again["entries"]] == [1, 2]
-    assert (again["leafId"], again["seq"]) == ("a", 4)
+    assert (again["leafId"], again["lastSeq"]) == ("a", 4)
     assert len(peer.seqs()) == 4
 
 
@@ -454,7 +454,7 @@ async def test_newcomers_do_not_overtake_those_who_wait_for_a_session_to_open(
         if number % bursts == 0:
             await asyncio.sleep(0)
     results = await asyncio.gather(*calls)
-    assert [result["seq"] for result in results] == list(range(3, 203))
+    assert [result["lastSeq"] for result in results] == list(range(3, 203))
 
 
 async def test_replies_and_lines_come_in_the_order_of_the_log(daemon: Running, cwd: str) -> None:
@@ -462,7 +462,7 @@ async def test_replies_and_lines_come_in_the_order_of_the_log(daemon: Running, c
     for turn in range(5):
         calls = [peer.append(session_id, user("x"), durability=how) for how in ("synced", "written") * 10]
         results = await asyncio.gather(*calls)
-        assert [result["seq"] for result in results] == list(range(turn * 20 + 1, turn * 20 + 21))
+        assert [result["lastSeq"] for result in results] == list(range(turn * 20 + 1, turn * 20 + 21))
     await peer.until(lambda it: it.seqs() == list(range(1, 101)))
     pairs = [it for it in peer.order if it in ("reply", "session/appended")][1:]
     assert pairs == ["reply", "session/appended"] * 100
@@ -497,7 +497,7 @@ async def test_a_body_reaches_file_and_readers_byte_for_byte(
     assert statuses(result) == ["created"]
     _, line, _ = memory.files("drafts")[0].read_bytes().split(b"\n")
     assert line.endswith(b"," + body + b"}")
-    raw = await peer.raw("session/entries", sessionId=session_id, ids=["a"])
+    raw = await peer.raw("session/entries", sessionId=session_id, entryIds=["a"])
     assert line in raw
     assert line in await peer.raw("session/path", sessionId=session_id)
     await peer.until(lambda it: len(it.bodies) == 1)
@@ -590,7 +590,7 @@ TALK = [user("1", id="u1"), call("c1", "t1", "t2"), answer("r1", "t1"), answer("
 async def test_a_compaction_that_keeps_whole_turns_is_stored(memory: Running, cwd: str, kept: str) -> None:
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, *TALK)
-    assert (await peer.append(session_id, compaction(kept)))["seq"] == 7
+    assert (await peer.append(session_id, compaction(kept)))["lastSeq"] == 7
 
 
 @pytest.mark.parametrize("kept", ["r1", "r2"])
@@ -630,7 +630,7 @@ async def test_a_compaction_is_judged_with_what_comes_before_it_in_its_batch(
     peer, session_id = await started(memory, cwd)
     refused = await refusal(peer.append(session_id, *TALK[:2], compaction("u1")))
     assert refused.kind == "wouldBreakTree"
-    assert (await peer.append(session_id, *TALK, compaction("u2")))["seq"] == 7
+    assert (await peer.append(session_id, *TALK, compaction("u2")))["lastSeq"] == 7
 
 
 # --- what is not there -------------------------------------------------------------------------------------
@@ -661,12 +661,12 @@ async def test_a_conflict_names_a_leaf_that_can_be_read(daemon: Running, cwd: st
     leaf = (await winner.append(session_id, assistant("begun")))["leafId"]
     for number in range(40):
         won = asyncio.create_task(winner.append(session_id, user(f"{number}")))
-        refused = await refusal(loser.append(session_id, user("too late"), expectedLeaf="nobody-yet"))
+        refused = await refusal(loser.append(session_id, user("too late"), expectedLeafId="nobody-yet"))
         assert refused.kind == "entryNotFound"
-        refused = await refusal(loser.append(session_id, user("too late"), expectedLeaf=leaf))
+        refused = await refusal(loser.append(session_id, user("too late"), expectedLeafId=leaf))
         assert refused.kind == "leafConflict"
         named = refused.data["currentLeaf"]
-        read = await loser.call("session/entries", sessionId=session_id, ids=[named])
+        read = await loser.call("session/entries", sessionId=session_id, entryIds=[named])
         assert [entry["id"] for entry in read["entries"]] == [named]
         assert refused.data["seq"] == read["seqs"][0]
         await won
@@ -681,7 +681,7 @@ async def test_a_conflict_waits_until_the_line_that_won_is_committed(tmp_path: P
         with disk.hold("fdatasync"):
             won = asyncio.create_task(peer.append(session_id, user("wins")))
             lost = asyncio.create_task(
-                refusal(other.append(session_id, user("loses"), expectedLeaf=leaf, durability="written"))
+                refusal(other.append(session_id, user("loses"), expectedLeafId=leaf, durability="written"))
             )
             await peer.call("server/status")
             await other.call("server/status")
@@ -696,9 +696,9 @@ async def test_a_conflict_with_a_line_that_is_not_stored_fails_with_it(tmp_path:
         leaf = (await peer.append(session_id, assistant("begun")))["leafId"]
         disk.refuse("write", 1)
         won = asyncio.create_task(refusal(peer.append(session_id, user("wins"))))
-        lost = asyncio.create_task(refusal(peer.append(session_id, user("loses"), expectedLeaf=leaf)))
+        lost = asyncio.create_task(refusal(peer.append(session_id, user("loses"), expectedLeafId=leaf)))
         assert ((await won).kind, (await lost).kind) == ("storageFailed", "storageFailed")
-        assert (await peer.append(session_id, user("again"), expectedLeaf=leaf))["seq"] == 2
+        assert (await peer.append(session_id, user("again"), expectedLeafId=leaf))["lastSeq"] == 2
 
 
 async def test_an_id_that_is_taken_by_a_line_under_way_is_refused_with_a_seq_that_can_be_read(
@@ -709,4 +709,4 @@ async def test_an_id_that_is_taken_by_a_line_under_way_is_refused_with_a_seq_tha
     reused = asyncio.create_task(refusal(peer.append(session_id, {**user("second"), "id": "same"})))
     refused = await reused
     assert stored.done()
-    assert (refused.kind, refused.data["seq"]) == ("idReused", (await stored)["seq"])
+    assert (refused.kind, refused.data["seq"]) == ("idReused", (await stored)["lastSeq"])

@@ -103,7 +103,7 @@ async def test_when_the_leaf_went_elsewhere_they_are_told_again(memory: Running,
     peer, session_id = await looked_after(memory, cwd)
     await turn(peer, session_id, FULL)
     await told(peer)
-    await peer.call("session/branch", sessionId=session_id, targetId="a9")
+    await peer.call("session/branch", sessionId=session_id, entryId="a9")
     await turn(peer, session_id, FULL)
     await told(peer, 2)
 

@@ -23,7 +23,7 @@ STATUS = b'{"jsonrpc":"2.0","id":"alive","method":"server/status"}'
 async def is_unharmed(peer: Peer, session_id: str) -> None:
     """Another client is served as if nothing had happened."""
     before = (await peer.call("session/info", sessionId=session_id))["session"]["seq"]
-    assert (await peer.append(session_id, user("still here")))["seq"] == before + 1
+    assert (await peer.append(session_id, user("still here")))["lastSeq"] == before + 1
     await peer.until(lambda it: before + 1 in it.seqs())
 
 
@@ -219,7 +219,7 @@ SESSION_METHODS: dict[str, dict[str, Any]] = {
     "session/open": {}, "session/close": {}, "session/info": {}, "session/entries": {}, "session/path": {},
     "session/tree": {}, "session/context": {}, "session/flush": {}, "session/subscribe": {}, "session/fork": {},
     "session/rename": {"title": "x"}, "session/tag": {"add": ["x"]},
-    "session/branch": {"targetId": None}, "session/label": {"targetId": "x"},
+    "session/branch": {"entryId": None}, "session/label": {"entryId": "x"},
     "session/append": {"entries": [{"type": "custom", "customType": "x"}]},
     "view/page": {}, "view/entry": {"entryId": "x"}, "state/get": {}, "state/beginTask": {},
 }  # fmt: skip
@@ -244,12 +244,12 @@ async def test_a_hostile_id_names_no_session(memory: Running, method: str) -> No
     [
         ("session/path", {"leafId": "nobody"}),
         ("session/tree", {"rootId": "nobody"}), ("session/context", {"leafId": "nobody"}),
-        ("session/branch", {"targetId": "nobody"}), ("session/label", {"targetId": "nobody"}),
+        ("session/branch", {"entryId": "nobody"}), ("session/label", {"entryId": "nobody"}),
         ("view/entry", {"entryId": "nobody"}), ("state/get", {"leafId": "nobody"}),
         ("session/fork", {"leafId": "nobody"}),
-        ("session/entries", {"ids": ["nobody"]}), ("session/entries", {"around": "nobody"}),
+        ("session/entries", {"entryIds": ["nobody"]}), ("session/entries", {"aroundId": "nobody"}),
         ("session/append", {"entries": [{"type": "custom", "customType": "x", "parentId": "nobody"}]}),
-        ("session/branch", {"targetId": "a", "expectedLeaf": "nobody"}),
+        ("session/branch", {"entryId": "a", "expectedLeafId": "nobody"}),
     ],
 )  # fmt: skip
 async def test_an_entry_that_is_not_there_is_named(
@@ -315,9 +315,9 @@ async def test_a_page_of_ids_is_bounded(memory: Running, cwd: str) -> None:
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, user("—" * 499_000, id="big"), user("y", id="small"))
     ids = ["big", "small"] * 500
-    first = await peer.call("session/entries", sessionId=session_id, ids=ids, limit=1000)
+    first = await peer.call("session/entries", sessionId=session_id, entryIds=ids, limit=1000)
     assert len(first["entries"]) < 5
-    rest = await peer.call("session/entries", sessionId=session_id, ids=ids, cursor=first["nextCursor"])
+    rest = await peer.call("session/entries", sessionId=session_id, entryIds=ids, cursor=first["nextCursor"])
     assert [it["id"] for it in first["entries"] + rest["entries"]] == ids[
         : len(first["seqs"]) + len(rest["seqs"])
     ]
@@ -417,7 +417,7 @@ async def read_everything(peer: Peer, **named: str) -> dict[str, Any]:
         return opened  # nothing can be asked of it by name
     for method in ("info", "entries", "path", "tree", "context"):
         await peer.call(f"session/{method}", sessionId=session_id)
-    for filter_ in ("all", "no-tools", "user-only", "labeled-only"):
+    for filter_ in ("all", "noTools", "userOnly", "labeledOnly"):
         await peer.call("session/tree", sessionId=session_id, filter=filter_, query="x")
     await peer.call("session/subscribe", sessionId=session_id, after=await peer.position(session_id, 0))
     await peer.call("session/flush")

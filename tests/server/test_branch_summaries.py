@@ -13,7 +13,7 @@ from support.summarizers import Summarizing, summarizing, talk, tool_call, tool_
 def branching(peer: Peer, session_id: str, target_id: str | None, **params: Any) -> asyncio.Task[Any]:
     """A request to move the leaf with a summary, on its way."""
     return asyncio.ensure_future(
-        peer.call("session/branch", sessionId=session_id, targetId=target_id, summarize=True, **params)
+        peer.call("session/branch", sessionId=session_id, entryId=target_id, summarize=True, **params)
     )
 
 
@@ -34,22 +34,22 @@ async def leaf_and_count(peer: Peer, session_id: str) -> tuple[str | None, int]:
 async def test_a_preparation_says_what_a_move_would_leave_behind(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
     await peer.append(session_id, tool_call("c1", id="t"), tool_result("c1", id="r"), parentId="a7")
-    prepared = await peer.call("session/prepareBranch", sessionId=session_id, targetId="q9")
+    prepared = await peer.call("session/prepareBranch", sessionId=session_id, entryId="q9")
     assert prepared.pop("prompt")
     assert prepared == {
-        "targetId": "q9", "oldLeafId": "r", "commonAncestorId": "a7", "entriesToSummarize": ["t", "r"],
+        "entryId": "q9", "previousLeafId": "r", "commonAncestorId": "a7", "entryIdsToSummarize": ["t", "r"],
         "fileOperations": {"read": ["notes.md"], "modified": []}, "tokens": prepared["tokens"],
-        "resumeAt": "a8", "editorText": "?" * 400,
+        "resumeAtId": "a8", "editorText": "?" * 400,
     }  # fmt: skip
     assert await leaf_and_count(peer, session_id) == ("r", 22)
 
 
 async def test_a_preparation_may_begin_anywhere_and_go_to_the_root(memory: Running, cwd: str) -> None:
     peer, session_id = await talk(memory, cwd)
-    prepared = await peer.call("session/prepareBranch", sessionId=session_id, leafId="q1", targetId=None)
-    assert (prepared["commonAncestorId"], prepared["entriesToSummarize"]) == (None, ["q0", "a0", "q1"])
-    nothing = await peer.call("session/prepareBranch", sessionId=session_id, leafId=None, targetId="a3")
-    assert (nothing["oldLeafId"], nothing["entriesToSummarize"], nothing["prompt"]) == (None, [], None)
+    prepared = await peer.call("session/prepareBranch", sessionId=session_id, leafId="q1", entryId=None)
+    assert (prepared["commonAncestorId"], prepared["entryIdsToSummarize"]) == (None, ["q0", "a0", "q1"])
+    nothing = await peer.call("session/prepareBranch", sessionId=session_id, leafId=None, entryId="a3")
+    assert (nothing["previousLeafId"], nothing["entryIdsToSummarize"], nothing["prompt"]) == (None, [], None)
 
 
 async def test_the_summary_stands_where_the_leaf_goes(daemon: Running, cwd: str) -> None:
@@ -58,18 +58,18 @@ async def test_the_summary_stands_where_the_leaf_goes(daemon: Running, cwd: str)
     assert (params["purpose"], params["entryIds"]) == ("branch", ["q8", "a8", "q9", "a9"])
     writer.answer("Tried eight and nine.", details={"n": 1})
     done = await asked
-    [entry] = (await peer.call("session/entries", sessionId=session_id, ids=[done["entryId"]]))["entries"]
+    [entry] = (await peer.call("session/entries", sessionId=session_id, entryIds=[done["recordId"]]))["entries"]
     stored = {name: entry[name] for name in ("type", "parentId", "fromId", "summary", "details")}
     assert stored == {
         "type": "branch_summary", "parentId": "a7", "fromId": "a7", "summary": "Tried eight and nine.",
         "details": {"n": 1},
     }  # fmt: skip
     assert done == {
-        "leafId": entry["id"], "logId": done["logId"], "seq": 21, "entryId": entry["id"],
+        "recordId": entry["id"], "leafId": entry["id"], "logId": done["logId"], "seq": 21,
         "previousLeafId": "a9", "summary": "Tried eight and nine.", "summarizedBy": "client",
         "duplicate": False,
     }  # fmt: skip
-    await peer.call("session/branch", sessionId=session_id, targetId=done["previousLeafId"])
+    await peer.call("session/branch", sessionId=session_id, entryId=done["previousLeafId"])
     assert (await leaf_and_count(peer, session_id))[0] == "a9"
 
 
@@ -80,7 +80,7 @@ async def test_before_the_first_entry_the_branch_is_from_the_root(daemon: Runnin
     await writer.asked()
     writer.answer()
     done = await asked
-    [entry] = (await peer.call("session/entries", sessionId=session_id, ids=[done["entryId"]]))["entries"]
+    [entry] = (await peer.call("session/entries", sessionId=session_id, entryIds=[done["recordId"]]))["entries"]
     assert (entry["parentId"], entry["fromId"]) == (None, "root")
 
 
@@ -92,7 +92,7 @@ async def test_the_files_that_were_touched_are_noted(memory: Running, cwd: str) 
     await writer.asked()
     writer.answer()
     done = await asked
-    [entry] = (await peer.call("session/entries", sessionId=session_id, ids=[done["entryId"]]))["entries"]
+    [entry] = (await peer.call("session/entries", sessionId=session_id, entryIds=[done["recordId"]]))["entries"]
     assert (entry["details"], entry["fromExtension"]) == (
         {"readFiles": ["notes.md"], "modifiedFiles": []}, True,
     )  # fmt: skip
@@ -100,15 +100,10 @@ async def test_the_files_that_were_touched_are_noted(memory: Running, cwd: str) 
 
 async def test_where_nothing_is_left_behind_the_leaf_just_moves(memory: Running, cwd: str) -> None:
     peer, session_id = await talk(memory, cwd)
-    await peer.call("session/branch", sessionId=session_id, targetId="a3")
+    await peer.call("session/branch", sessionId=session_id, entryId="a3")
     writer = await summarizing(memory)
     done = await branching(peer, session_id, "a9")
-    assert (done["leafId"], done["entryId"], done["summary"], done["summarizedBy"]) == (
-        "a9",
-        None,
-        None,
-        None,
-    )
+    assert (done["leafId"], done["summary"], done["summarizedBy"]) == ("a9", None, None)
     assert writer.peer.asked == []
 
 
@@ -140,7 +135,7 @@ async def test_a_leaf_that_moved_meanwhile_is_not_taken_away(daemon: Running, cw
     if how == "append":
         await other.append(session_id, user("more", id="more"))
     else:
-        await other.call("session/branch", sessionId=session_id, targetId="a5")
+        await other.call("session/branch", sessionId=session_id, entryId="a5")
     writer.answer()
     refused = await refusal(asked)
     leaf = "more" if how == "append" else "a5"
@@ -159,7 +154,7 @@ async def test_what_is_sent_before_is_left_behind_too(memory: Running, cwd: str)
     peer, session_id = await talk(memory, cwd)
     writer = await summarizing(memory)
     append = asyncio.ensure_future(peer.append(session_id, user("last", id="last"), assistant("a", id="la")))
-    asked = branching(peer, session_id, "a9", expectedLeaf="la")
+    asked = branching(peer, session_id, "a9", expectedLeafId="la")
     assert (await writer.asked())["entryIds"] == ["last", "la"]
     writer.answer()
     await asyncio.gather(append, asked)
@@ -168,7 +163,7 @@ async def test_what_is_sent_before_is_left_behind_too(memory: Running, cwd: str)
 async def test_an_expected_leaf_that_has_moved_asks_nobody(memory: Running, cwd: str) -> None:
     peer, session_id = await talk(memory, cwd)
     writer = await summarizing(memory)
-    refused = await refusal(branching(peer, session_id, "a7", expectedLeaf="a8"))
+    refused = await refusal(branching(peer, session_id, "a7", expectedLeafId="a8"))
     assert (refused.kind, refused.data["currentLeaf"], refused.data["missing"]) == ("leafConflict", "a9", 2)
     assert (await refusal(branching(peer, session_id, "a77"))).kind == "entryNotFound"
     assert writer.peer.asked == []

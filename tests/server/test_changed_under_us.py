@@ -87,7 +87,7 @@ async def test_whoever_opens_a_changed_file_again_reads_what_is_there(tmp_path: 
         assert {it["kind"] for it in opened["problems"]} == {"damagedLine", "lostParent"}
         entries = await peer.call("session/entries", sessionId="session-a")
         assert [it["id"] for it in entries["entries"]] == ["u1", "a1", "a2"]
-        assert (await peer.append("session-a", user("on")))["seq"] == 5
+        assert (await peer.append("session-a", user("on")))["lastSeq"] == 5
 
 
 async def test_a_file_that_was_only_touched_goes_on_as_before(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ async def test_a_file_that_was_only_touched_goes_on_as_before(tmp_path: Path) ->
         path = await session_of(daemon, peer, "session-a")
         os.utime(path, (0, 0))
         assert len((await peer.call("session/entries", sessionId="session-a"))["entries"]) == 4
-        assert (await peer.append("session-a", user("on")))["seq"] == 5
+        assert (await peer.append("session-a", user("on")))["lastSeq"] == 5
 
 
 async def test_a_terminal_whose_breadcrumb_cannot_be_written_has_its_session_all_the_same(

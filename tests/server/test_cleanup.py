@@ -93,7 +93,7 @@ async def test_what_somebody_holds_on_to_is_skipped(memory: Running, cwd: str, d
     await other.call("session/open", sessionId="session-held", terminal=where)
     await other.call("session/unsubscribe", sessionId="session-held")
     await other.call("session/close", sessionId="session-held")
-    await peer.call("session/label", sessionId="session-labeled", targetId="a", label="keep")
+    await peer.call("session/label", sessionId="session-labeled", entryId="a", label="keep")
     plain = Path(sessions["plain"]["path"])
     newer = plain.with_name(plain.name.replace("plain", "newer"))
     newer.write_bytes(plain.read_bytes().replace(b"plain", b"newer").replace(b'"version":3', b'"version":9'))

@@ -40,7 +40,7 @@ async def test_two_clients_that_compact_at_once_get_one_compaction(daemon: Runni
     writer.answer("For all.")
     done = await asyncio.gather(first, second, third)
     assert all(it == done[0] for it in done)
-    assert [entry["id"] for entry in await compactions(peer, session_id)] == [done[0]["entryId"]]
+    assert [entry["id"] for entry in await compactions(peer, session_id)] == [done[0]["recordId"]]
     assert len(writer.peer.asked) == 1
 
 
@@ -62,7 +62,7 @@ async def test_appends_that_are_not_on_disk_yet_count_too(daemon: Running, cwd: 
     peer, session_id = await talk(daemon, cwd)
     append = asyncio.ensure_future(peer.append(session_id, user("q10", id="q10")))
     done = await asyncio.ensure_future(
-        peer.call("session/compact", sessionId=session_id, settings=SMALL, summary="S", expectedLeaf="q10")
+        peer.call("session/compact", sessionId=session_id, settings=SMALL, summary="S", expectedLeafId="q10")
     )
     await append
     assert done["previousLeafId"] == "q10"
@@ -70,7 +70,7 @@ async def test_appends_that_are_not_on_disk_yet_count_too(daemon: Running, cwd: 
 
 async def test_a_leaf_that_went_elsewhere_is_a_conflict(daemon: Running, cwd: str) -> None:
     peer, session_id, writer, asked = await begun(daemon, cwd)
-    await peer.call("session/branch", sessionId=session_id, targetId="a7")
+    await peer.call("session/branch", sessionId=session_id, entryId="a7")
     writer.answer()
     refused = await refusal(asked)
     assert (refused.kind, refused.data["currentLeaf"]) == ("leafConflict", "a7")
@@ -79,8 +79,8 @@ async def test_a_leaf_that_went_elsewhere_is_a_conflict(daemon: Running, cwd: st
 
 async def test_a_leaf_that_came_back_is_none(daemon: Running, cwd: str) -> None:
     peer, session_id, writer, asked = await begun(daemon, cwd)
-    await peer.call("session/branch", sessionId=session_id, targetId="a7")
-    await peer.call("session/branch", sessionId=session_id, targetId="a9")
+    await peer.call("session/branch", sessionId=session_id, entryId="a7")
+    await peer.call("session/branch", sessionId=session_id, entryId="a9")
     writer.answer()
     await asked
     assert len(await compactions(peer, session_id)) == 1
@@ -92,7 +92,7 @@ async def test_after_another_compaction_there_is_nothing_left_to_compact(daemon:
     await peer.append(session_id, user("next"))
     writer.answer()
     assert (await refusal(asked)).kind == "nothingToCompact"
-    assert [entry["id"] for entry in await compactions(peer, session_id)] == [given["entryId"]]
+    assert [entry["id"] for entry in await compactions(peer, session_id)] == [given["recordId"]]
 
 
 async def test_a_summary_waits_until_the_tools_have_answered(daemon: Running, cwd: str) -> None:

@@ -25,9 +25,9 @@ async def test_a_preparation_is_the_preview_of_the_compaction(daemon: Running, c
     assert "?" * 400 in prepared["prompt"]
     kept_from = prepared["firstKeptEntryId"]
     before = await context_ids(peer, session_id)
-    assert prepared["entriesToSummarize"] == before[: before.index(kept_from)]
+    assert prepared["entryIdsToSummarize"] == before[: before.index(kept_from)]
     done = await peer.call("session/compact", sessionId=session_id, settings=SMALL, summary="So far.")
-    assert await context_ids(peer, session_id) == [done["entryId"], *before[before.index(kept_from) :]]
+    assert await context_ids(peer, session_id) == [done["recordId"], *before[before.index(kept_from) :]]
     assert done["tokensBefore"] == prepared["tokensBefore"]
     assert prepared["tokensAfter"] < done["tokensAfter"] < prepared["tokensBefore"]
 
@@ -67,7 +67,7 @@ async def test_a_prompt_that_nobody_could_take_is_not_sent(
     writer = await summarizing(memory)
     for method, params in (
         ("session/prepareCompaction", {"settings": SMALL}),
-        ("session/prepareBranch", {"targetId": "q0"}),
+        ("session/prepareBranch", {"entryId": "q0"}),
     ):
         assert (await refusal(peer.call(method, sessionId=session_id, **params))).kind == "tooLarge"
     refused = await refusal(peer.call("session/compact", sessionId=session_id, settings=SMALL))
@@ -87,7 +87,7 @@ async def test_all_that_is_given_is_stored(daemon: Running, cwd: str) -> None:
     done = await peer.call("session/compact", sessionId=session_id, **given)
     [entry] = await compactions(peer, session_id)
     assert {name: entry[name] for name in given} == given
-    assert (entry["id"], entry["parentId"]) == (done["entryId"], "a9")
+    assert (entry["id"], entry["parentId"]) == (done["recordId"], "a9")
     assert {name: done[name] for name in ("summary", "firstKeptEntryId", "tokensBefore")} == {
         "summary": "Much.", "firstKeptEntryId": "q8", "tokensBefore": 77,
     }  # fmt: skip
@@ -99,7 +99,7 @@ async def test_a_compaction_is_undone_by_moving_the_leaf_before_it(daemon: Runni
     before = await context_ids(peer, session_id)
     done = await peer.call("session/compact", sessionId=session_id, summary="Much.", settings=SMALL)
     assert await context_ids(peer, session_id) != before
-    await peer.call("session/branch", sessionId=session_id, targetId=done["previousLeafId"])
+    await peer.call("session/branch", sessionId=session_id, entryId=done["previousLeafId"])
     assert await context_ids(peer, session_id) == before
 
 
@@ -129,7 +129,7 @@ async def test_the_files_that_were_touched_are_noted_unless_details_are_given(
     await peer.call("session/compact", sessionId=session_id, summary="Much.", settings=SMALL)
     [entry] = await compactions(peer, session_id)
     assert entry["details"] == {"readFiles": ["notes.md"], "modifiedFiles": []}
-    await peer.call("session/branch", sessionId=session_id, targetId=entry["parentId"])
+    await peer.call("session/branch", sessionId=session_id, entryId=entry["parentId"])
     await peer.call("session/compact", sessionId=session_id, summary="Much.", settings=SMALL, details=None)
     assert (await compactions(peer, session_id))[-1]["details"] is None
 
@@ -172,7 +172,7 @@ async def test_an_expected_leaf_that_has_moved_is_a_conflict(memory: Running, cw
     peer, session_id = await talk(memory, cwd)
     for params in ({"summary": "S"}, {}):
         refused = await refusal(
-            peer.call("session/compact", sessionId=session_id, settings=SMALL, expectedLeaf="a8", **params)
+            peer.call("session/compact", sessionId=session_id, settings=SMALL, expectedLeafId="a8", **params)
         )
         assert (refused.kind, refused.data["currentLeaf"], refused.data["missing"]) == (
             "leafConflict",
@@ -212,7 +212,7 @@ async def test_a_session_that_cannot_be_written_is_refused_before_anybody_writes
         peer = await daemon.attach()
         for method, params in (
             ("session/compact", {"settings": SMALL}),
-            ("session/branch", {"targetId": "q3", "summarize": True}),
+            ("session/branch", {"entryId": "q3", "summarize": True}),
         ):
             refused = await refusal(peer.call(method, sessionId=session_id, **params))
             assert refused.kind == "unsupportedVersion"
@@ -238,7 +238,7 @@ async def test_a_session_keeps_its_settings_and_a_null_takes_them_back(tmp_path:
         )
         assert done["autoCompact"] == configured | {"contextWindow": 90_000}
         line = lines_of(daemon.files()[0])[-1]
-        assert (line["id"], line["customType"]) == (done["entryId"], "sessiond.settings")
+        assert (line["id"], line["customType"]) == (done["recordId"], "sessiond.settings")
         assert line["data"] == {"autoCompact": {"contextWindow": 90_000}}
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
@@ -251,7 +251,7 @@ async def test_a_session_keeps_its_settings_and_a_null_takes_them_back(tmp_path:
         back = await peer.call("session/configure", sessionId=session_id, autoCompact=None)
         assert back["autoCompact"] == configured
         asked = await peer.call("session/configure", sessionId=session_id)
-        assert asked == back | {"entryId": None}
+        assert asked == back | {"recordId": None}
 
 
 async def test_settings_that_another_program_wrote_wrong_choose_nothing(memory: Running, cwd: str) -> None:

@@ -69,7 +69,7 @@ async def test_other_roots_have_nothing_in_common(memory: Running, cwd: str) -> 
 
 async def test_moves_of_the_leaf_are_no_entries_of_a_branch(memory: Running, cwd: str) -> None:
     peer, session, [question, _, first, second] = await parted(memory, cwd)
-    await peer.call("session/branch", sessionId=session, targetId=first)
+    await peer.call("session/branch", sessionId=session, entryId=first)
     third = (await peer.append(session, assistant("More.")))["entries"][0]["id"]
     found = await peer.call("session/compare", sessionId=session, leftId=third, rightId=second)
     assert found["ancestorId"] == question

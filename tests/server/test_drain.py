@@ -39,7 +39,7 @@ async def test_a_daemon_process_that_made_room_is_gone_with_everything_on_disk(t
     await asyncio.sleep(0)
     told = await peer.call("server/drain")
     assert told["pid"] == process.pid
-    seqs = [(await append)["seq"] for append in appends]
+    seqs = [(await append)["lastSeq"] for append in appends]
     assert seqs == list(range(1, 51))
     async with asyncio.timeout(30):
         await peer.is_closed.wait()

@@ -8,7 +8,7 @@ async def test_an_entry_is_read_as_a_document(memory: Running, cwd: str) -> None
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, user("Why?", id="q1"), assistant("Because.", id="a1"))
     await peer.append(session_id, user("Or so.", id="q2"), parentId="q1", advance=False)
-    await peer.call("session/label", sessionId=session_id, targetId="q1", label="here")
+    await peer.call("session/label", sessionId=session_id, entryId="q1", label="here")
     found = await peer.call("view/entry", sessionId=session_id, entryId="q1")
     assert found["uri"] == f"sessiond://session/{session_id}/entry/q1.md"
     assert found["languageId"] == "markdown"

@@ -75,7 +75,7 @@ async def refused_with(kind: str, at: OnADisk, cwd: str, tmp_path: Path) -> Refu
         case "blobNotFound":
             return await refusal(peer.call("blob/get", hash="0" * 64))
         case "leafConflict":
-            return await append(user("x"), expectedLeaf="a")
+            return await append(user("x"), expectedLeafId="a")
         case "idReused":
             return await append(user("other", id="a"))
         case "alreadyExists":
@@ -180,8 +180,8 @@ async def test_after_a_refusal_of_the_disk_the_same_append_succeeds(on_a_disk: O
     )
     assert [getattr(it, "kind", it) for it in refused] == ["storageFull"] * 3
     assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 2
-    assert (await other.append(other_id, user("unharmed")))["seq"] == 1
-    assert (await peer.append(session_id, *drafts))["seq"] == 4
+    assert (await other.append(other_id, user("unharmed")))["lastSeq"] == 1
+    assert (await peer.append(session_id, *drafts))["lastSeq"] == 4
     assert peer.seqs() == [1, 2, 3, 4]
 
 
@@ -192,7 +192,7 @@ async def test_a_draft_that_cannot_be_moved_stays_a_draft_and_is_moved_later(
     on_a_disk.disk.refuse("fsync", error=errno.EIO)
     assert (await refusal(peer.append(session_id, assistant("1")))).kind == "storageFailed"
     on_a_disk.disk.allow("fsync")
-    assert (await peer.append(session_id, assistant("1")))["seq"] == 1
+    assert (await peer.append(session_id, assistant("1")))["lastSeq"] == 1
     assert [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]] == [session_id]
 
 
@@ -204,8 +204,8 @@ async def test_writes_are_refused_while_the_daemon_ends_and_reads_are_not(
     assert on_a_disk.daemon.hub is not None
     on_a_disk.daemon.hub.draining = True
     writes: dict[str, dict[str, Any]] = {
-        "append": {"entries": [user("x")]}, "branch": {"targetId": None},
-        "label": {"targetId": "a", "label": "x"}, "rename": {"title": "x"}, "tag": {"add": ["x"]}, "fork": {},
+        "append": {"entries": [user("x")]}, "branch": {"entryId": None},
+        "label": {"entryId": "a", "label": "x"}, "rename": {"title": "x"}, "tag": {"add": ["x"]}, "fork": {},
     }  # fmt: skip
     for method, params in writes.items():
         refused = await refusal(peer.call(f"session/{method}", sessionId=session_id, **params))
@@ -228,10 +228,10 @@ async def test_a_write_that_is_cancelled_is_finished_and_answered(memory: Runnin
         peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
         return await asking
 
-    assert (await and_cancel(peer.append(session_id, user("1", id="a"))))["seq"] == 1
+    assert (await and_cancel(peer.append(session_id, user("1", id="a"))))["lastSeq"] == 1
     assert (await and_cancel(peer.call("session/rename", sessionId=session_id, title="T")))["seq"] == 2
     assert (await and_cancel(peer.call("session/tag", sessionId=session_id, add=["t"])))["seq"] == 3
-    assert (await and_cancel(peer.call("session/branch", sessionId=session_id, targetId="a")))[
+    assert (await and_cancel(peer.call("session/branch", sessionId=session_id, entryId="a")))[
         "leafId"
     ] == "a"
     made = await and_cancel(peer.call("session/create", cwd=cwd))

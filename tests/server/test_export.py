@@ -20,7 +20,7 @@ async def told(daemon: Running, cwd: str) -> tuple[Peer, str, list[str]]:
     peer, session = await started(daemon, cwd, title="Flaky", tags=["ci"])
     made = await peer.append(session, user("Why?"), assistant("A race."), user("Sure?"))
     question, answer, doubt = (it["id"] for it in made["entries"])
-    await peer.call("session/branch", sessionId=session, targetId=answer)
+    await peer.call("session/branch", sessionId=session, entryId=answer)
     return peer, session, [question, answer, doubt]
 
 
@@ -40,7 +40,7 @@ async def test_what_goes_out_comes_back_by_import(daemon: Running, cwd: str, for
 
 async def test_a_path_goes_out_alone_re_chained_and_with_its_labels(memory: Running, cwd: str) -> None:
     peer, session, [question, answer, doubt] = await told(memory, cwd)
-    await peer.call("session/label", sessionId=session, targetId=question, label="here")
+    await peer.call("session/label", sessionId=session, entryId=question, label="here")
     result = await peer.call("session/export", sessionId=session, format="jsonl", leafId=answer)
     header, *entries = lines(result["text"])
     assert header["parentSession"] == session

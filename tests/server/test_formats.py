@@ -159,7 +159,7 @@ async def test_every_entry_of_the_path_is_explained(daemon: Running, format: Pro
     assert fates["a"] == ("out", "compactedAway")
     assert fates["c"] == ("in", "compaction")
     assert fates["d"] == ("out", "settings")
-    assert all(context["messages"][row["message"]] for row in rows if row["message"] is not None)
+    assert all(context["messages"][row["messageIndex"]] for row in rows if row["messageIndex"] is not None)
     assert (await asked(peer, session, format))["explanation"] is None
 
 

@@ -15,8 +15,8 @@ from support.summarizers import tool_call, tool_result
 
 
 async def label(peer: Peer, session_id: str, target: str, text: str) -> str:
-    done = await peer.call("session/label", sessionId=session_id, targetId=target, label=text)
-    entry_id: str = done["entryId"]
+    done = await peer.call("session/label", sessionId=session_id, entryId=target, label=text)
+    entry_id: str = done["recordId"]
     return entry_id
 
 
@@ -58,7 +58,7 @@ async def test_section_13_each_step_is_the_line_that_the_document_shows(daemon: 
     assert (line["id"], line["parentId"], line["message"]["role"]) == ("msg-2", "msg-1", "assistant")
 
     # 5. Branching: go back to the user message.
-    await peer.call("session/branch", sessionId=session, targetId="msg-1")
+    await peer.call("session/branch", sessionId=session, entryId="msg-1")
     await peer.append(session, user("Actually, tell me a joke.", id="msg-3"))
     line = await last_line()
     assert (line["id"], line["parentId"]) == ("msg-3", "msg-1")
@@ -102,8 +102,8 @@ async def test_section_7_2_a_branch_only_moves_the_leaf(daemon: Running, cwd: st
     await peer.append(session, user("one", id="m1"), assistant("two", id="m2"))
     path = Path((await peer.call("session/info", sessionId=session))["session"]["path"])
     before = path.read_bytes()
-    moved = await peer.call("session/branch", sessionId=session, targetId="m1")
-    assert (moved["leafId"], moved["entryId"]) == ("m1", None)
+    moved = await peer.call("session/branch", sessionId=session, entryId="m1")
+    assert (moved["leafId"], moved["summary"]) == ("m1", None)
     assert path.read_bytes().startswith(before)
 
 
@@ -128,7 +128,7 @@ async def test_section_8_2_a_cut_is_valid_before(draft: dict[str, Any], memory: 
     await peer.append(session, draft, user("last", id="m9"))
     done = await peer.call("session/compact", sessionId=session, summary="S", firstKeptEntryId="cut")
     kept = [name for name in await context_ids(peer, session) if name != "m9"]
-    assert kept == [done["entryId"], *(["cut"] if draft["type"] == "message" else [])]
+    assert kept == [done["recordId"], *(["cut"] if draft["type"] == "message" else [])]
 
 
 async def test_section_8_2_nothing_is_placed_between_a_call_and_its_result(memory: Running, cwd: str) -> None:

@@ -150,7 +150,7 @@ async def test_a_history_that_cannot_be_written_holds_up_no_session(tmp_path: Pa
     async with running(tmp_path) as daemon:
         peer, session_id = await started(daemon, "/w")
         answer = await peer.append(session_id, user("x"), assistant("y"))
-        assert answer["seq"] == 2
+        assert answer["lastSeq"] == 2
         assert (await refusal(peer.call("history/recent"))).kind == "storageFailed"
 
 

@@ -68,7 +68,7 @@ async def test_exit_ends_only_the_client_that_says_it(daemon: Running, cwd: str)
         one.exit(None)
         await gone(daemon, 3)
         assert await symbols(two, Path("/nowhere.jsonl")) == []
-        assert (await peer.append(session_id, user("on")))["seq"] == 1
+        assert (await peer.append(session_id, user("on")))["lastSeq"] == 1
 
 
 async def gone(daemon: Running, left: int) -> None:
@@ -357,7 +357,7 @@ async def test_our_methods_go_over_the_same_connection(daemon: Running, cwd: str
 
         session_id = (await call("session/create", cwd=cwd)).session.sessionId
         entries = [user("hello", id="a"), assistant("hi", id="b")]
-        assert (await call("session/append", sessionId=session_id, entries=entries)).seq == 2
+        assert (await call("session/append", sessionId=session_id, entries=entries)).lastSeq == 2
         async with asyncio.timeout(45):
             note = await told.get()
         assert (note.seq, note.origin.clientId) == (2, f"ed{cwd[-4:]}")
@@ -373,7 +373,7 @@ async def test_a_payload_with_a_nested_jsonrpc_key_survives(daemon: Running, cwd
     peer, session_id = await started(daemon, cwd)
     await peer.call("initialize", **INITIALIZE[1])
     await peer.append(session_id, {"type": "custom", "customType": "x", "data": nested, "id": "n"})
-    stored = await peer.call("session/entries", sessionId=session_id, ids=["n"])
+    stored = await peer.call("session/entries", sessionId=session_id, entryIds=["n"])
     assert stored["entries"][0]["data"] == nested
     method, params = SYMBOLS
     answer = await peer.call(method, **params, extra=nested)
@@ -424,5 +424,5 @@ async def test_what_a_script_asked_for_is_answered_before_the_end(daemon: Runnin
             return wire.read_all()
 
     answers = await in_thread(run)
-    assert [it["result"]["seq"] for it in answers if "id" in it] == list(range(1, 301))
+    assert [it["result"]["lastSeq"] for it in answers if "id" in it] == list(range(1, 301))
     await peer.until(lambda it: it.seqs()[-1] == 300)

@@ -86,7 +86,7 @@ async def test_a_session_in_memory_moves_too(memory: Running, cwd: str) -> None:
     assert (await peer.call("session/move", sessionId=name, cwd="/elsewhere"))["session"][
         "cwd"
     ] == "/elsewhere"
-    assert (await peer.append(name, user("hello")))["seq"] == 1
+    assert (await peer.append(name, user("hello")))["lastSeq"] == 1
 
 
 async def test_a_terminal_finds_its_session_in_the_folder_that_was_renamed(

@@ -297,7 +297,7 @@ async def test_get_session_state_at_a_branch_point_is_the_state_of_then(daemon: 
     then = await state_of(peer, session, leafId=point)
     assert (then["tokensUsed"], then["plan"], then["tags"]) == (5, "one", [])
 
-    await peer.call("session/branch", sessionId=session, targetId=point)
+    await peer.call("session/branch", sessionId=session, entryId=point)
 
     assert await state_of(peer, session) == then
     assert (await update(peer, session, tokens=1))["state"]["tokensUsed"] == 6
@@ -491,7 +491,7 @@ async def test_an_update_keeps_its_place_among_appends(daemon: Running, cwd: str
         update(peer, session, tokens=1),
         peer.append(session, user("after")),
     )
-    assert (first["seq"], updated["seq"], last["seq"]) == (1, 2, 3)
+    assert (first["lastSeq"], updated["seq"], last["lastSeq"]) == (1, 2, 3)
 
 
 async def test_tags_of_an_update_are_those_that_lists_filter_by(memory: Running) -> None:

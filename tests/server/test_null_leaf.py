@@ -27,8 +27,8 @@ async def said(daemon: Running, cwd: str) -> tuple[Peer, str]:
         ("session/stats", {}, lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None),
         ("state/get", {}, lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None),
         (
-            "session/prepareBranch", {"targetId": "q"},
-            lambda it: it["oldLeafId"] == "a", lambda it: it["oldLeafId"] is None,
+            "session/prepareBranch", {"entryId": "q"},
+            lambda it: it["previousLeafId"] == "a", lambda it: it["previousLeafId"] is None,
         ),
         (
             "session/prepareCompaction", {},

@@ -73,7 +73,7 @@ async def test_an_append_that_finds_foreign_lines_goes_behind_them(daemon: Runni
     peer, session_id, path = await promoted(daemon, cwd)
     write(path, line("f1", "b"))
     result = await peer.append(session_id, user("mine", id="m"))
-    assert (result["seq"], result["leafId"]) == (4, "m")
+    assert (result["lastSeq"], result["leafId"]) == (4, "m")
     assert [it["id"] for it in lines_of(path)[1:]] == ["a", "b", "f1", "m"]
     assert lines_of(path)[-1]["parentId"] == "f1"
     await peer.until(lambda it: it.seqs() == [1, 2, 3, 4])
@@ -89,9 +89,9 @@ async def test_who_expected_a_leaf_that_a_foreign_line_has_moved_gets_a_conflict
 ) -> None:
     peer, session_id, path = await promoted(daemon, cwd)
     write(path, line("f1", "b"))
-    refused = await refusal(peer.append(session_id, user("mine"), expectedLeaf="b"))
+    refused = await refusal(peer.append(session_id, user("mine"), expectedLeafId="b"))
     assert (refused.kind, refused.data["currentLeaf"], refused.data["missing"]) == ("leafConflict", "f1", 1)
-    result = await peer.append(session_id, user("mine"), expectedLeaf="b", onConflict="branch")
+    result = await peer.append(session_id, user("mine"), expectedLeafId="b", onConflict="branch")
     assert result["branched"]
 
 
@@ -146,7 +146,7 @@ async def test_whatever_two_programs_write_at_once_every_line_is_there_once_and_
         await asyncio.sleep(chance.random() * 0.004)
         if len(results) > 40:
             await writer.wait()
-    session = (await peer.append(session_id, user("last")))["seq"]
+    session = (await peer.append(session_id, user("last")))["lastSeq"]
     # Where our line came behind a half-written one, it began with a newline, and a blank line may be left.
     rows = path.read_bytes().split(b"\n")[:-1]
     names = [json.loads(row)["id"] if row else None for row in rows]
@@ -178,7 +178,7 @@ async def test_a_half_line_that_is_finished_later_is_one_line(daemon: Running, c
     await asyncio.sleep(0)
     appending = asyncio.create_task(peer.append(session_id, user("mine", id="m")))
     write(path, whole[30:])
-    assert (await appending)["seq"] == 4
+    assert (await appending)["lastSeq"] == 4
     assert [it["id"] for it in lines_of(path)[1:]] == ["a", "b", "f1", "m"]
     assert not list(path.parent.glob("*.torn-*"))
 
@@ -215,7 +215,7 @@ async def test_an_append_that_landed_behind_half_a_foreign_line_is_acknowledged_
         assert [it for it in names.values() if it.startswith("m")] == ["m1", "m2", "m3", "m4"]
         problems = (await peer.call("session/info", sessionId=session_id))["problems"]
         assert [it["line"] - 1 for it in problems] == [rows.index(foreign[:30]), rows.index(foreign[30:-1])]
-        await peer.until(lambda it: it.seqs()[-1] == results[-1]["seq"])
+        await peer.until(lambda it: it.seqs()[-1] == results[-1]["lastSeq"])
         told = [entry["id"] for note in peer.told("session/appended") for entry in note["entries"]]
         assert told == ["a", "b", "f0", "m1", "m2", "m3", "m4"]
 
@@ -235,7 +235,7 @@ async def test_a_torn_tail_that_grows_while_it_is_put_aside_loses_nothing(tmp_pa
         disk.before_next("fsync", finish)
         result = await peer.append(session_id, user("mine", id="m"))
         assert [it["id"] for it in lines_of(path)[1:]] == ["a", "b", "f1", "m"]
-        assert result["seq"] == 4
+        assert result["lastSeq"] == 4
         assert not list(path.parent.glob("*.torn-*"))
 
 
@@ -255,7 +255,7 @@ async def test_a_torn_last_line_is_kept_beside_the_log_before_the_first_append_a
     await peer.call("session/flush")
     assert path.read_bytes() == data
     assert sorted(path.parent.glob("any*")) == [path]
-    assert (await peer.append(session_id, user("on", id="on")))["seq"] == 2
+    assert (await peer.append(session_id, user("on", id="on")))["lastSeq"] == 2
     assert path.read_bytes().startswith(
         data.removesuffix(torn) + b'{"type":"message","id":"on","parentId":"e1"'
     )
@@ -280,7 +280,7 @@ async def test_a_whole_last_line_without_its_newline_gets_one(
     peer, session_id, path = await open_file(daemon, tmp_path, data)
     assert (await peer.call("session/info", sessionId=session_id))["session"]["leafId"] == "e2"
     assert path.read_bytes() == data
-    assert (await peer.append(session_id, user("on", id="on")))["seq"] == 3
+    assert (await peer.append(session_id, user("on", id="on")))["lastSeq"] == 3
     assert path.read_bytes().startswith(data + b"\n{")
     assert [it["id"] for it in lines_of(path)[1:]] == ["e1", "e2", "on"]
     entries = (await peer.call("session/entries", sessionId=session_id))["entries"]
@@ -295,7 +295,7 @@ async def test_the_missing_newline_may_come_from_the_other_program(
     data = a_log(cwd, logs.user("hi")).removesuffix(b"\n")
     peer, session_id, path = await open_file(daemon, tmp_path, data)
     write(path, b"\n" + line("f1", "e1"))
-    assert (await peer.append(session_id, user("on", id="on")))["seq"] == 3
+    assert (await peer.append(session_id, user("on", id="on")))["lastSeq"] == 3
     assert [it["id"] for it in lines_of(path)[1:]] == ["e1", "f1", "on"]
     entries = (await peer.call("session/entries", sessionId=session_id))["entries"]
     assert [entry["id"] for entry in entries] == ["e1", "f1", "on"]
@@ -326,7 +326,7 @@ async def test_a_file_that_is_no_longer_the_one_that_was_opened_is_not_written(
     for _ in range(2):
         refused = await refusal(peer.append(session_id, user("4")))
         assert (refused.kind, refused.code, refused.data["path"]) == ("foreignWriter", 1423, str(path))
-    for method, params in (("rename", {"title": "x"}), ("branch", {"targetId": None})):
+    for method, params in (("rename", {"title": "x"}), ("branch", {"entryId": None})):
         refused = await refusal(peer.call(f"session/{method}", sessionId=session_id, **params))
         assert refused.kind == "foreignWriter"
     assert (path.read_bytes() if path.exists() else None) == present
@@ -351,7 +351,7 @@ async def test_opening_a_replaced_file_again_reads_what_is_there_now(
         "session/subscribe", sessionId=session_id, after=await subscriber.position(session_id, 2)
     )
     assert result["mode"] == "snapshot"
-    assert (await peer.append(session_id, user("on")))["seq"] == 2
+    assert (await peer.append(session_id, user("on")))["lastSeq"] == 2
     await subscriber.until(lambda it: it.seqs() == [2])
 
 
@@ -391,7 +391,7 @@ async def test_an_old_log_is_migrated_at_the_first_write_and_the_original_is_kep
     shown = await peer.call("session/tree", sessionId=session_id)
     assert path.read_bytes() == data
     result = await peer.append(session_id, user("on", id="on"))
-    assert result["seq"] == len(data.splitlines())
+    assert result["lastSeq"] == len(data.splitlines())
     [original] = path.parent.glob("*.bak")
     assert original.read_bytes() == data
     head, *entries, on = lines_of(path)
@@ -420,7 +420,7 @@ async def test_readers_of_an_old_log_see_the_same_while_it_is_migrated(
         now = await reader.call("session/path", sessionId=session_id, limit=3000)
         assert json.dumps(now["entries"][:3000]) in json.dumps(json.loads(before)["result"])
         assert (await reader.call("session/info", sessionId=session_id))["session"]["entryCount"] >= 3000
-    assert (await appending)["seq"] == 3001
+    assert (await appending)["lastSeq"] == 3001
 
 
 async def test_the_title_slot_of_oh_my_pi_is_never_disturbed(
@@ -431,7 +431,7 @@ async def test_the_title_slot_of_oh_my_pi_is_never_disturbed(
     peer, session_id, path = await open_file(daemon, tmp_path, data)
     session = (await peer.call("session/info", sessionId=session_id))["session"]
     assert (session["title"], session["seq"], session["entryCount"]) == ("From oh-my-pi", 2, 2)
-    assert (await peer.append(session_id, user("3")))["seq"] == 3
+    assert (await peer.append(session_id, user("3")))["lastSeq"] == 3
     await peer.call("session/rename", sessionId=session_id, title="Mine")
     assert path.read_bytes().startswith(data)
     assert (await peer.call("session/info", sessionId=session_id))["session"]["title"] == "Mine"
@@ -445,8 +445,8 @@ async def test_a_line_that_is_still_being_written_delays_only_its_own_session(
     write(path, b'{"half')
     waiting = asyncio.create_task(peer.append(session_id, user("waits")))
     other, other_id = await started(memory, cwd)
-    assert (await other.append(other_id, user("does not")))["seq"] == 1
+    assert (await other.append(other_id, user("does not")))["lastSeq"] == 1
     assert (await other.call("session/info", sessionId=session_id))["session"]["seq"] == 2
     assert not waiting.done()
     write(path, b'": 1}\n')
-    assert (await waiting)["seq"] == 4
+    assert (await waiting)["lastSeq"] == 4

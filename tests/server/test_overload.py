@@ -107,7 +107,7 @@ async def test_a_flood_is_taken_in_as_fast_as_it_is_answered_and_nothing_of_it_i
             for _ in range(20):
                 await other.call("server/status")
                 assert daemon.inside.room.requests == 51
-        seqs = [(await append)["seq"] for append in appends]
+        seqs = [(await append)["lastSeq"] for append in appends]
         assert seqs == list(range(1, 1_001))
         assert (daemon.inside.room.requests, daemon.inside.room.incoming.taken) == (0, 0)
 
@@ -123,7 +123,7 @@ async def test_the_bodies_of_requests_in_work_are_bounded_too(tmp_path: Path, cw
             for _ in range(20):
                 status = await other.call("server/status")
                 assert MIB < status["heldBytes"] < MIB + 250_000
-        assert [(await append)["seq"] for append in appends] == list(range(1, 41))
+        assert [(await append)["lastSeq"] for append in appends] == list(range(1, 41))
         assert daemon.inside.room.incoming.taken == 0
 
 
@@ -171,7 +171,7 @@ async def test_a_session_that_cannot_be_written_fast_enough_refuses_what_would_n
             small = await flood(others[2], session_id, 1)
         for append in first + second + small:
             assert (await append)["entries"][0]["status"] == "created"
-        assert (await others[1].append(session_id, user("x" * 90_000)))["seq"] > 1
+        assert (await others[1].append(session_id, user("x" * 90_000)))["lastSeq"] > 1
         assert log.unwritten_bytes == 0
 
 
@@ -183,7 +183,7 @@ async def test_an_append_larger_than_what_may_wait_is_taken_when_nothing_waits(
     async with running(tmp_path) as daemon:
         peer, session_id = await started(daemon, cwd)
         for number in range(3):
-            assert (await peer.append(session_id, user("x" * 50_000)))["seq"] == number + 1
+            assert (await peer.append(session_id, user("x" * 50_000)))["lastSeq"] == number + 1
 
 
 async def test_those_who_wait_for_a_summary_are_bounded_and_do_not_stop_the_reading(
@@ -226,13 +226,13 @@ async def test_a_large_frame_is_read_when_there_is_room_for_it_and_small_ones_me
             await until(lambda: incoming.taken == len(body))
             sending = asyncio.create_task(in_thread(second.send, head + body))
             await until(lambda: incoming.waiting == 1)
-            assert (await peer.append(session_id, user("small")))["seq"] == 1
+            assert (await peer.append(session_id, user("small")))["lastSeq"] == 1
             await in_thread(first.send, body[2_000_000:])
             answer = await in_thread(first.read)
-            assert answer["result"]["seq"] == 2
+            assert answer["result"]["lastSeq"] == 2
             await sending
             answer = await in_thread(second.read)
-            assert answer["result"]["seq"] == 3
+            assert answer["result"]["lastSeq"] == 3
         await until(lambda: not incoming.taken)
 
 
@@ -254,9 +254,9 @@ async def test_who_leaves_in_the_middle_of_a_large_frame_leaves_its_room_to_othe
                 sending = asyncio.create_task(in_thread(second.send, frame))
                 await until(lambda: incoming.waiting == 1)
             await sending
-            assert (await in_thread(second.read))["result"]["seq"] == 1
+            assert (await in_thread(second.read))["result"]["lastSeq"] == 1
         await until(lambda: not incoming.taken)
-        assert (await peer.append(session_id, user("x")))["seq"] == 2
+        assert (await peer.append(session_id, user("x")))["lastSeq"] == 2
 
 
 async def test_a_message_may_be_as_large_as_chosen_and_no_larger(tmp_path: Path, cwd: str) -> None:

@@ -72,12 +72,12 @@ async def test_a_label_marks_a_row_that_came_before(memory: Running, cwd: str) -
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, user("1", id="a"), user("2", id="b"))
     [first] = await parts(peer, session_id)
-    await peer.call("session/label", sessionId=session_id, targetId="a", label="here")
+    await peer.call("session/label", sessionId=session_id, entryId="a", label="here")
     [second] = await parts(peer, session_id, first["toSeq"])
     [mark] = second["marks"]
     assert (mark["id"], mark["label"]) == ("a", "here")
-    assert mark["filterMask"] & 0b01000  # labeled-only
-    await peer.call("session/label", sessionId=session_id, targetId="a", label=None)
+    assert mark["filterMask"] & 0b01000  # labeledOnly
+    await peer.call("session/label", sessionId=session_id, entryId="a", label=None)
     [third] = await parts(peer, session_id, second["toSeq"])
     assert [(it["id"], it["label"]) for it in third["marks"]] == [("a", None)]
 
@@ -85,7 +85,7 @@ async def test_a_label_marks_a_row_that_came_before(memory: Running, cwd: str) -
 async def test_a_row_of_the_same_part_bears_its_label_at_once(memory: Running, cwd: str) -> None:
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, user("1", id="a"))
-    await peer.call("session/label", sessionId=session_id, targetId="a", label="<here>")
+    await peer.call("session/label", sessionId=session_id, entryId="a", label="<here>")
     [part] = await parts(peer, session_id)
     assert part["marks"] == []
     assert part["rows"][0]["label"] == "<here>"

@@ -31,7 +31,7 @@ async def told(home: Path) -> tuple[dict[str, Any], Path]:
         for number in range(1, 7):
             done = await peer.append(SESSION, assistant(f"{number}", id=f"e{number}"))
         path = (await peer.call("session/info", sessionId=SESSION))["session"]["path"]
-        return {"logId": done["logId"], "seq": done["seq"]}, Path(path)
+        return {"logId": done["logId"], "seq": done["lastSeq"]}, Path(path)
 
 
 async def test_every_message_that_tells_a_seq_names_the_same_log(daemon: Running, cwd: str) -> None:
@@ -42,7 +42,7 @@ async def test_every_message_that_tells_a_seq_names_the_same_log(daemon: Running
     subscribed = await peer.call("session/subscribe", sessionId=session_id)
     page = await peer.call("session/entries", sessionId=session_id)
     path = await peer.call("session/path", sessionId=session_id)
-    await peer.call("session/branch", sessionId=session_id, targetId="a")
+    await peer.call("session/branch", sessionId=session_id, entryId="a")
     await peer.until(lambda it: bool(it.told("session/leafMoved")))
     notes = [*peer.told("session/appended"), *peer.told("session/leafMoved")]
     told = [done, subscribed, subscribed["session"], page, path, *notes]
@@ -52,7 +52,7 @@ async def test_every_message_that_tells_a_seq_names_the_same_log(daemon: Running
 
 
 ON_A_SESSION: list[tuple[str, dict[str, Any]]] = [
-    ("session/label", {"targetId": "a1", "label": "here"}),
+    ("session/label", {"entryId": "a1", "label": "here"}),
     ("session/rename", {"title": "Positions"}),
     ("session/tag", {"add": ["one"]}),
     ("state/update", {"tokens": 1}),
@@ -61,8 +61,8 @@ ON_A_SESSION: list[tuple[str, dict[str, Any]]] = [
     ("session/configure", {}),
     ("session/configure", {"autoCompact": {"contextWindow": 64_000}}),
     ("session/compact", {"summary": "s", "firstKeptEntryId": "a2"}),
-    ("session/branch", {"targetId": "a1"}),
-    ("session/branch", {"targetId": "a2", "summary": "s"}),
+    ("session/branch", {"entryId": "a1"}),
+    ("session/branch", {"entryId": "a2", "summary": "s"}),
     ("session/tree", {}),
 ]
 
@@ -78,7 +78,8 @@ async def test_what_adds_a_line_tells_its_position(daemon: Running, cwd: str) ->
         if "seq" in done:
             position = {"logId": done["logId"], "seq": done["seq"] - 1}
             read = await peer.call("session/entries", sessionId=session_id, after=position)
-            assert read["entries"][0]["id"] == done.get("entryId") or done.get("entryId") is None, method
+            record_id = done.get("recordId", done.get("entryId"))
+            assert record_id is None or read["entries"][0]["id"] == record_id, method
 
 
 async def test_a_command_that_is_sent_again_tells_the_position_of_its_line(memory: Running, cwd: str) -> None:
@@ -99,14 +100,14 @@ async def test_a_conflict_names_the_log_in_which_the_missing_lines_are(daemon: R
     session_id, log_id = created["sessionId"], created["logId"]
     await peer.append(session_id, user("1", id="a1"), assistant("2", id="a2"), user("3", id="a3"))
     refused = [
-        await refusal(peer.append(session_id, user("late"), expectedLeaf="a1")),
-        await refusal(peer.call("session/branch", sessionId=session_id, targetId="a2", expectedLeaf="a1")),
+        await refusal(peer.append(session_id, user("late"), expectedLeafId="a1")),
+        await refusal(peer.call("session/branch", sessionId=session_id, entryId="a2", expectedLeafId="a1")),
         await refusal(
             peer.call(
-                "session/branch", sessionId=session_id, targetId="a2", expectedLeaf="a1", summarize=True
+                "session/branch", sessionId=session_id, entryId="a2", expectedLeafId="a1", summarize=True
             )
         ),
-        await refusal(peer.call("session/compact", sessionId=session_id, expectedLeaf="a1")),
+        await refusal(peer.call("session/compact", sessionId=session_id, expectedLeafId="a1")),
     ]
     for it in refused:
         assert (it.kind, it.data["logId"], it.data["missing"]) == ("leafConflict", log_id, 2)
@@ -215,7 +216,7 @@ async def test_an_agent_that_branched_in_a_replaced_log_follows_what_was_added_t
         made.rename(path)
         await peer.call("session/open", sessionId=SESSION)
         await agent.branch("e2")
-        label = (await peer.call("session/label", sessionId=SESSION, targetId="e1", label="seen"))["entryId"]
+        label = (await peer.call("session/label", sessionId=SESSION, entryId="e1", label="seen"))["recordId"]
         async with agent.turn():
             said = await agent.append(assistant("on we go")["message"])
         entries = (await peer.call("session/path", sessionId=SESSION))["entries"]

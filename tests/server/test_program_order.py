@@ -75,13 +75,13 @@ async def test_whatever_follows_an_append_sees_it(daemon: Running, cwd: str) -> 
         peer.send("session/append", **on, entries=[user("x", id=name)])
         context = peer.send("session/context", **on)
         path = peer.send("session/path", **on)
-        label = peer.send("session/label", **on, targetId=name, label="here")
+        label = peer.send("session/label", **on, entryId=name, label="here")
         fork = peer.send("session/fork", **on, leafId=name)
-        branched = peer.send("session/branch", **on, targetId=name)
-        tree = peer.send("session/tree", **on, filter="labeled-only")
+        branched = peer.send("session/branch", **on, entryId=name)
+        tree = peer.send("session/tree", **on, filter="labeledOnly")
         assert (await context)["entryIds"][-1] == name
         assert (await path)["entries"][-1]["id"] == name
-        assert (await label)["entryId"]
+        assert (await label)["recordId"]
         assert (await fork)["session"]["messageCount"] == number + 1
         assert (await branched)["leafId"] == name
         assert (await tree)["nodes"][-1]["id"] == name
@@ -97,7 +97,7 @@ async def test_a_session_is_created_and_written_to_without_waiting(daemon: Runni
         calls.append(peer.send("session/append", sessionId=session_id, entries=[user("first")]))
         calls.append(peer.send("session/open", sessionId=session_id))
     results = await asyncio.gather(*calls)
-    assert [answer["seq"] if "seq" in answer else answer["session"]["seq"] for answer in results] == [1] * 100
+    assert [answer["lastSeq"] if "lastSeq" in answer else answer["session"]["seq"] for answer in results] == [1] * 100
 
 
 async def test_a_session_is_one_whether_it_is_named_by_its_id_or_its_path(memory: Running, cwd: str) -> None:
@@ -124,7 +124,7 @@ async def test_what_waits_behind_a_write_that_fails_goes_on_without_it(tmp_path:
         disk.refuse("write", 1)
         failed = peer.send("session/append", sessionId=session_id, entries=[user("x", id="m1")])
         path = peer.send("session/path", sessionId=session_id)
-        label = peer.send("session/label", sessionId=session_id, targetId="m1", label="x")
+        label = peer.send("session/label", sessionId=session_id, entryId="m1", label="x")
         assert (await refusal(failed)).kind == "storageFailed"
         assert [entry["id"] for entry in (await path)["entries"]] == ["m0"]
         assert (await refusal(label)).kind == "entryNotFound"
@@ -158,7 +158,7 @@ async def test_a_read_waits_only_for_the_writes_of_its_own_connection_and_sessio
             assert (await peer.call("session/info", sessionId=other_id))["session"]["seq"] == 1
             assert (await other.call("session/info", sessionId=session_id))["session"]["seq"] == 1
             assert not behind.done()
-        assert (await behind)["session"]["seq"] == (await appended)["seq"] == 2
+        assert (await behind)["session"]["seq"] == (await appended)["lastSeq"] == 2
 
 
 async def test_pipelined_appends_with_labels_and_renames_among_them_share_their_syncs(
@@ -173,7 +173,7 @@ async def test_pipelined_appends_with_labels_and_renames_among_them_share_their_
         for number in range(100):
             on = {"sessionId": session_id}
             calls.append(peer.send("session/append", **on, entries=[user("x", id=f"n{number}")]))
-            calls.append(peer.send("session/label", **on, targetId=f"n{number}", label="x"))
+            calls.append(peer.send("session/label", **on, entryId=f"n{number}", label="x"))
             calls.append(peer.send("session/rename", **on, title=f"{number}"))
         await asyncio.gather(*calls)
         assert disk.called["fdatasync"] - before < 30
@@ -222,8 +222,8 @@ async def test_a_write_waits_for_a_read_before_it_that_looks_at_the_whole_sessio
     assert not appended.done()
     answers.leave(answers.size)
     answer = await read
-    assert (answer["total"] if method == "session/tree" else answer["tree"]["entries"]) == 1
-    assert (await appended)["seq"] == 2
+    assert (answer["entryCount"] if method == "session/tree" else answer["tree"]["entries"]) == 1
+    assert (await appended)["lastSeq"] == 2
 
 
 async def test_a_session_is_not_deleted_while_an_earlier_read_still_needs_it(
@@ -263,7 +263,7 @@ async def test_a_request_that_waits_for_its_turn_is_cancelled_there(tmp_path: Pa
             assert (await refusal(read)).kind == "cancelled"
             assert (await refusal(tagged)).kind == "cancelled"
             assert not behind.done()
-        assert ((await written)["seq"], (await behind)["seq"]) == (2, 3)
+        assert ((await written)["lastSeq"], (await behind)["lastSeq"]) == (2, 3)
         status = await peer.call("server/status")
         assert status["inFlightCount"] == 0
         assert (await peer.call("session/info", sessionId=session_id))["session"]["tags"] == []
@@ -303,7 +303,7 @@ async def test_more_requests_than_may_be_in_flight_are_all_answered_in_their_ord
         calls.append(peer.send("session/append", sessionId=session_id, entries=[user(f"{number}")]))
         calls.append(peer.send("session/info", sessionId=session_id))
     results = await asyncio.gather(*calls)
-    assert [it["seq"] for it in results[::2]] == list(range(1, 601))
+    assert [it["lastSeq"] for it in results[::2]] == list(range(1, 601))
     assert [it["session"]["seq"] for it in results[1::2]] == list(range(1, 601))
 
 
@@ -317,7 +317,7 @@ async def test_requests_that_wait_when_the_daemon_drains_are_answered_once(tmp_p
             read = peer.send("session/info", sessionId=session_id)
             tagged = peer.send("session/tag", sessionId=session_id, add=["t"])
             await peer.call("server/drain", timeoutMs=30_000)
-        assert (await written)["seq"] == (await read)["session"]["seq"] == 2
+        assert (await written)["lastSeq"] == (await read)["session"]["seq"] == 2
         assert (await refusal(tagged)).kind == "draining"
 
 
@@ -345,4 +345,4 @@ async def test_a_command_of_an_editor_sees_the_append_before_it(memory: Running,
         peer.send("session/append", sessionId=session_id, entries=[user("x", id=f"m{number}")])
         arguments = [{"sessionId": session_id, "entryId": f"m{number}", "label": "here"}]
         labeled = peer.send("workspace/executeCommand", command="sessiond.label", arguments=arguments)
-        assert (await labeled)["entryId"]
+        assert (await labeled)["recordId"]

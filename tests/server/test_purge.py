@@ -53,7 +53,7 @@ async def test_a_session_that_is_not_in_the_trash_is_not_purged(memory: Running,
     peer, session_id = await started(memory, cwd)
     asked = peer.call("trash/purge", sessionId=session_id, dryRun=False)
     assert (await refusal(asked)).kind == "sessionNotFound"
-    assert (await peer.append(session_id, user("still here")))["seq"] == 1
+    assert (await peer.append(session_id, user("still here")))["lastSeq"] == 1
 
 
 @pytest.mark.parametrize(

@@ -34,11 +34,11 @@ async def tag(peer: Peer) -> None:
 
 
 async def label(peer: Peer) -> None:
-    await peer.call("session/label", sessionId=OLD, targetId="e1", label="here")
+    await peer.call("session/label", sessionId=OLD, entryId="e1", label="here")
 
 
 async def branch(peer: Peer) -> None:
-    await peer.call("session/branch", sessionId=OLD, targetId="e1")
+    await peer.call("session/branch", sessionId=OLD, entryId="e1")
 
 
 async def change_the_model(peer: Peer) -> None:

@@ -100,7 +100,7 @@ async def test_what_could_not_be_synced_is_told_and_written_anew_when_the_disk_t
         await peer.until(lambda it: len(it.told("session/changed")) == 2)
         assert await status(peer) == {}
         disk.allow("fdatasync")
-        assert (await peer.append("session-a", user("on")))["seq"] == 3
+        assert (await peer.append("session-a", user("on")))["lastSeq"] == 3
 
 
 async def test_a_file_that_is_gone_is_told_and_served_again_when_it_is_back(
@@ -118,7 +118,7 @@ async def test_a_file_that_is_gone_is_told_and_served_again_when_it_is_back(
         entries = await peer.call("session/entries", sessionId="session-a")
         assert len(entries["entries"]) == 2, "what it held can still be read"
         away.rename(file.parent)
-        assert (await peer.append("session-a", user("on")))["seq"] == 3
+        assert (await peer.append("session-a", user("on")))["lastSeq"] == 3
         assert await status(peer) == {}
 
 
@@ -145,7 +145,7 @@ async def test_a_right_to_write_that_comes_back_is_enough(
         assert opened["session"]["writeBlock"]["reason"] == reason
         assert (await refusal(peer.append("session-a", user("no")))).kind == "readOnly"
         monkeypatch.setattr(os, "open", open_file)
-        assert (await peer.append("session-a", user("on")))["seq"] == 3
+        assert (await peer.append("session-a", user("on")))["lastSeq"] == 3
         session = (await peer.call("session/info", sessionId="session-a"))["session"]
         assert (session["readOnly"], session.get("writeBlock")) == (False, None)
 
@@ -165,7 +165,7 @@ async def test_a_file_whose_sync_fails_at_open_is_read_and_written_anew_before_i
         opened = await peer.call("session/open", sessionId="session-a")
         assert opened["session"]["writeBlock"]["reason"] == "notSynced"
         assert len((await peer.call("session/entries", sessionId="session-a"))["entries"]) == 2
-        assert (await peer.append("session-a", user("on")))["seq"] == 3
+        assert (await peer.append("session-a", user("on")))["lastSeq"] == 3
         assert file.stat().st_ino != inode
         assert file.read_bytes().startswith(before)
         assert await status(peer) == {}

@@ -30,14 +30,14 @@ class Write:
 
 
 WRITES = [
-    Write("session/label", {"targetId": "u1", "label": "start"}, {"label": "end"}),
-    Write("session/label", {"targetId": "u1"}, {"label": "end"}),
+    Write("session/label", {"entryId": "u1", "label": "start"}, {"label": "end"}),
+    Write("session/label", {"entryId": "u1"}, {"label": "end"}),
     Write("session/rename", {"title": "Plans"}, {"title": "Other plans"}),
     Write("session/tag", {"add": ["bug"]}, {"add": ["bugs"]}),
     Write("session/tag", {"tags": ["a", "b"], "remove": ["a"]}, {"remove": ["b"]}),
-    Write("session/branch", {"targetId": "u1"}, {"targetId": None}),
-    Write("session/branch", {"targetId": None}, {"targetId": "u1"}),
-    Write("session/branch", {"targetId": "u1", "summary": "Left."}, {"summary": "Gone."}),
+    Write("session/branch", {"entryId": "u1"}, {"entryId": None}),
+    Write("session/branch", {"entryId": None}, {"entryId": "u1"}),
+    Write("session/branch", {"entryId": "u1", "summary": "Left."}, {"summary": "Gone."}),
     Write(
         "session/compact",
         {"summary": "So far.", "settings": SMALL, "details": {"a": 1, "b": 2}},
@@ -51,10 +51,10 @@ WRITES = [
 every_write = pytest.mark.parametrize("write", WRITES, ids=str)
 
 OTHER_WRITES: list[tuple[str, dict[str, Any]]] = [
-    ("session/label", {"targetId": "u1", "label": "changed"}),
+    ("session/label", {"entryId": "u1", "label": "changed"}),
     ("session/rename", {"title": "Changed"}),
     ("session/tag", {"tags": ["changed"]}),
-    ("session/branch", {"targetId": "a1"}),
+    ("session/branch", {"entryId": "a1"}),
     ("state/update", {"plan": "Changed.", "tokens": 1}),
     ("session/configure", {"autoCompact": None}),
 ]
@@ -213,7 +213,7 @@ async def test_params_that_say_the_same_in_other_words_are_the_same_request(
     memory: Running, cwd: str
 ) -> None:
     peer, session_id, path = await a_session(memory, cwd)
-    params = {"sessionId": session_id, "targetId": "u1", "commandId": COMMAND}
+    params = {"sessionId": session_id, "entryId": "u1", "commandId": COMMAND}
     first = await peer.call("session/branch", **params, summary="S", details={"a": 1, "b": [2]})
     again = await peer.call(
         "session/branch",
@@ -239,12 +239,12 @@ async def test_an_entry_that_has_the_id_of_a_command_is_no_repeat(memory: Runnin
     await peer.call("trash/purge", trashId=trash_id, dryRun=False)
     twin = (await peer.call("session/create", cwd=cwd, id="twin-of-the-first"))["session"]["sessionId"]
     squatter = user(
-        "mine", id=probe["entryId"], sessiondCommand={"id": COMMAND, "method": "x", "digest": "y"}
+        "mine", id=probe["recordId"], sessiondCommand={"id": COMMAND, "method": "x", "digest": "y"}
     )
     await peer.append(twin, squatter, assistant("yes"))
     made = await peer.call("session/rename", sessionId=twin, **params)
     assert not made["duplicate"]
-    assert made["entryId"] not in (probe["entryId"], first["entryId"])
+    assert made["recordId"] not in (probe["recordId"], first["recordId"])
     assert await peer.call("session/rename", sessionId=twin, **params) == made | {"duplicate": True}
     assert len(lines_with(path, COMMAND)) == 1
 
@@ -282,7 +282,7 @@ async def test_a_draft_keeps_its_commands_when_it_becomes_a_session(memory: Runn
 
 ASKING: list[tuple[str, dict[str, Any]]] = [
     ("session/compact", {"settings": SMALL}),
-    ("session/branch", {"targetId": "u1", "summarize": True}),
+    ("session/branch", {"entryId": "u1", "summarize": True}),
 ]
 asking = pytest.mark.parametrize(
     ("method", "params"), ASKING, ids=[it[0].rpartition("/")[2] for it in ASKING]

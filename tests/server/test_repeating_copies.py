@@ -15,9 +15,9 @@ FIELD = "sessiondCommand"
 COMMANDS: list[tuple[str, dict[str, Any]]] = [
     ("session/rename", {"title": "Plans"}),
     ("session/tag", {"add": ["bug"]}),
-    ("session/label", {"targetId": "u1", "label": "start"}),
+    ("session/label", {"entryId": "u1", "label": "start"}),
     ("state/update", {"plan": "Go on.", "turns": 1}),
-    ("session/branch", {"targetId": "a1", "summary": "Left."}),
+    ("session/branch", {"entryId": "a1", "summary": "Left."}),
     ("session/compact", {"summary": "So far.", "settings": SMALL}),
 ]
 

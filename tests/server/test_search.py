@@ -97,7 +97,7 @@ async def test_what_was_compacted_away_or_left_behind_is_found_and_said_to_be_of
 ) -> None:
     peer, session_id = await started(memory, "/w")
     await peer.append(session_id, user("root", id="r"), assistant("pearl on a side branch", id="s"))
-    await peer.call("session/branch", sessionId=session_id, targetId="r")
+    await peer.call("session/branch", sessionId=session_id, entryId="r")
     await peer.append(session_id, assistant("pearl on the path", id="p"))
     await peer.append(
         session_id, {"type": "compaction", "id": "c", "summary": "all about a pearl", "firstKeptEntryId": "p"}
@@ -110,7 +110,7 @@ async def test_what_was_compacted_away_or_left_behind_is_found_and_said_to_be_of
 async def test_titles_and_labels_are_found_and_a_label_leads_to_its_entry(memory: Running) -> None:
     peer, session_id = await started(memory, "/w", title="Sapphire from the start")
     await peer.append(session_id, user("x", id="e"), assistant("y"))
-    await peer.call("session/label", sessionId=session_id, targetId="e", label="a sapphire here")
+    await peer.call("session/label", sessionId=session_id, entryId="e", label="a sapphire here")
     await peer.call("session/rename", sessionId=session_id, title="Sapphire again")
     hits = await found(peer, "sapphire")
     assert sorted((hit["type"], hit["entryId"] is None, hit.get("labeledEntryId")) for hit in hits) == [
@@ -123,7 +123,7 @@ async def test_filters_come_before_the_limit(memory: Running) -> None:
     other = (await peer.call("session/create", cwd="/two"))["session"]["sessionId"]
     await peer.append(one, user("ruby", id="one-user", timestamp="2026-01-01T00:00:00Z"))
     await peer.append(one, assistant("ruby", id="one-answer", timestamp="2026-02-01T00:00:00Z"))
-    await peer.call("session/label", sessionId=one, targetId="one-user", label="keep")
+    await peer.call("session/label", sessionId=one, entryId="one-user", label="keep")
     await peer.append(other, *(user(f"ruby {number}") for number in range(30)), assistant("ok"))
     for params, expected in (
         ({"cwd": "/one"}, {"one-user", "one-answer"}),
@@ -146,8 +146,8 @@ async def test_filters_hold_for_closed_sessions_as_for_open_ones(tmp_path: Path)
     async with running(tmp_path) as daemon:
         peer, one = await started(daemon, "/one", tags=["bug"])
         await peer.append(one, user("ruby", id="a"), assistant("ruby", id="b"))
-        await peer.call("session/label", sessionId=one, targetId="a", label="keep")
-        await peer.call("session/branch", sessionId=one, targetId="a")
+        await peer.call("session/label", sessionId=one, entryId="a", label="keep")
+        await peer.call("session/branch", sessionId=one, entryId="a")
         opened = [
             await found(peer, "ruby", **it)
             for it in ({}, {"labels": ["keep"]}, {"tags": ["bug"], "cwd": "/one"})

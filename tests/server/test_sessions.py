@@ -115,7 +115,7 @@ async def test_a_close_that_follows_an_answer_on_the_wire_trashes_nothing(daemon
         peer.append(session_id, user("hello"), assistant("hi")),
         peer.call("session/close", sessionId=session_id),
     )
-    assert (appended["seq"], closed) == (2, {"clients": 0, "trashId": None, "trashPath": None})
+    assert (appended["lastSeq"], closed) == (2, {"clients": 0, "trashId": None, "trashPath": None})
     assert [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd))["sessions"]] == [session_id]
 
 
@@ -216,7 +216,7 @@ async def test_a_method_takes_whole_ids_only(daemon: Running, cwd: str, method: 
     await peer.call("session/create", cwd=cwd, id=session_id)
     await peer.append(session_id, user("hello", id="a"), assistant("hi"))
     needed: dict[str, dict[str, Any]] = {
-        "append": {"entries": [user("x")]}, "label": {"targetId": "a", "label": "x"}, "rename": {"title": "x"},
+        "append": {"entries": [user("x")]}, "label": {"entryId": "a", "label": "x"}, "rename": {"title": "x"},
     }  # fmt: skip
     asking = peer.call(f"session/{method}", sessionId=session_id[:-4], **needed.get(method, {}))
     refused = await refusal(asking)

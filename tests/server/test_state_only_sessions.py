@@ -47,7 +47,7 @@ async def test_a_compaction_without_a_first_kept_entry_keeps_nothing_from_before
     assert refused.kind == "wouldBreakTree"
 
 
-LABELED_ONLY = 1 << get_args(Filter).index("labeled-only")
+LABELED_ONLY = 1 << get_args(Filter).index("labeledOnly")
 HIDDEN = {
     "type": "custom_message",
     "id": "hid",
@@ -66,12 +66,12 @@ async def test_a_message_that_is_not_displayed_is_seen_by_models_and_complete_vi
         session_id, user("q", id="q"), HIDDEN, shown, user("on", id="on"), {**HIDDEN, "id": "tip"}
     )
     for labeled in ("hid", "shown", "tip"):
-        await peer.call("session/label", sessionId=session_id, targetId=labeled, label=f"on {labeled}")
+        await peer.call("session/label", sessionId=session_id, entryId=labeled, label=f"on {labeled}")
     complete = (await peer.call("session/tree", sessionId=session_id, filter="all"))["nodes"]
     assert [row["id"] for row in complete if row["type"] != "label"] == ["q", "hid", "shown", "on", "tip"]
     for name, ids in {
-        "default": ["q", "shown", "on"], "no-tools": ["q", "shown", "on"],
-        "user-only": ["q", "on"], "labeled-only": ["shown"],
+        "default": ["q", "shown", "on"], "noTools": ["q", "shown", "on"],
+        "userOnly": ["q", "on"], "labeledOnly": ["shown"],
     }.items():  # fmt: skip
         rows = (await peer.call("session/tree", sessionId=session_id, filter=name))["nodes"]
         assert [row["id"] for row in rows] == ids

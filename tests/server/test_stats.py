@@ -44,7 +44,7 @@ async def test_the_path_is_a_part_of_the_tree(daemon: Running, cwd: str) -> None
     peer, session = await started(daemon, cwd)
     await peer.append(session, user("q"), answer("a"))
     first = (await peer.append(session, user("r"), answer("b")))["leafId"]
-    await peer.call("session/branch", sessionId=session, targetId=None)
+    await peer.call("session/branch", sessionId=session, entryId=None)
     last = await peer.append(session, user("again"), answer("c"))
 
     found = await stats(peer, session)

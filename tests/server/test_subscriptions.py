@@ -193,7 +193,7 @@ async def test_a_change_names_the_client_that_made_it(daemon: Running, cwd: str)
     await other.call("session/open", sessionId=session_id)
     await peer.append(session_id, user("1", id="a"))
     await peer.call("session/rename", sessionId=session_id, title="T")
-    await peer.call("session/branch", sessionId=session_id, targetId="a")
+    await peer.call("session/branch", sessionId=session_id, entryId="a")
     await other.until(lambda it: bool(it.told("session/leafMoved")))
     origin = {"kind": "client", "clientId": name}
     for kind in ("session/appended", "session/changed", "session/leafMoved"):
@@ -221,7 +221,7 @@ async def test_who_opts_out_is_not_told(daemon: Running, cwd: str) -> None:
     await other.call("session/subscribe", sessionId=session_id, after=await other.position(session_id, 0))
     await peer.append(session_id, user("2"))
     await peer.call("session/rename", sessionId=session_id, title="T")
-    await peer.call("session/branch", sessionId=session_id, targetId=None)
+    await peer.call("session/branch", sessionId=session_id, entryId=None)
     await other.until(lambda it: bool(it.told("session/leafMoved")))
     assert not other.told("session/appended")
     assert not other.told("session/changed")
@@ -236,7 +236,7 @@ async def test_a_change_that_lists_show_is_told_to_all_and_only_its_lines_to_wat
     await bystander.call("server/status")
     await peer.call("session/rename", sessionId=session_id, title="New")
     await peer.call("session/tag", sessionId=session_id, add=["t"])
-    await peer.call("session/label", sessionId=session_id, targetId="a", label="here")
+    await peer.call("session/label", sessionId=session_id, entryId="a", label="here")
     await peer.append(session_id, {"type": "session_info", "name": "By hand"})
     await bystander.until(lambda it: len(it.told("session/changed")) == 4)
     changed = bystander.told("session/changed")
@@ -344,4 +344,4 @@ async def test_answers_that_nobody_reads_are_not_made(daemon: Running, cwd: str,
 async def test_a_client_with_many_requests_in_work_is_answered_to_the_last(daemon: Running, cwd: str) -> None:
     peer, session_id = await started(daemon, cwd)
     results = await asyncio.gather(*(peer.append(session_id, user(f"{n}")) for n in range(3000)))
-    assert [result["seq"] for result in results] == list(range(1, 3001))
+    assert [result["lastSeq"] for result in results] == list(range(1, 3001))

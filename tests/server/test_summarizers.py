@@ -52,7 +52,7 @@ async def test_a_client_is_asked_with_all_that_it_needs(daemon: Running, cwd: st
     assert "Mind the cat." in params["prompt"]
     assert params == {
         "sessionId": session_id, "purpose": "compaction", "prompt": prepared["prompt"],
-        "entryIds": prepared["entriesToSummarize"], "models": {"default": "anthropic/claude-test-1"},
+        "entryIds": prepared["entryIdsToSummarize"], "models": {"default": "anthropic/claude-test-1"},
         "instructions": "Mind the cat.", "workDoneToken": params["workDoneToken"],
     }  # fmt: skip
     writer.answer("  So far.\n", shortSummary="S", details={"n": 1}, preserveData=[2])
@@ -181,7 +181,7 @@ async def test_who_waits_hears_of_progress_until_the_answer(daemon: Running, cwd
 
 async def test_a_refusal_ends_the_progress_too(memory: Running, cwd: str) -> None:
     peer, session_id = await talk(memory, cwd)
-    await refusal(compacting(peer, session_id, workDoneToken=1, expectedLeaf="q1"))
+    await refusal(compacting(peer, session_id, workDoneToken=1, expectedLeafId="q1"))
     assert [note["value"]["kind"] for note in peer.told("$/progress")] == ["begin", "end"]
 
 

@@ -132,7 +132,7 @@ async def test_a_session_in_memory_is_deleted_and_restored_too(daemon: Running, 
     assert (await refusal(peer.append(session_id, user("x")))).kind == "sessionTrashed"
     back = (await peer.call("trash/restore", sessionId=session_id))["session"]
     assert (back["ephemeral"], back["leafId"]) == (True, "a")
-    assert (await peer.append(session_id, user("more")))["seq"] == 2
+    assert (await peer.append(session_id, user("more")))["lastSeq"] == 2
 
 
 async def test_a_restore_takes_nobodys_place(daemon: Running, cwd: str) -> None:
@@ -272,7 +272,7 @@ async def test_a_session_that_the_disk_keeps_goes_on(tmp_path: Path, cwd: str) -
         disk.refuse("rename", 1)
         refused = await refusal(peer.call("session/delete", sessionId=session["sessionId"]))
         assert refused.kind == "storageFailed"
-        assert (await peer.append(session["sessionId"], user("still here")))["seq"] == 3
+        assert (await peer.append(session["sessionId"], user("still here")))["lastSeq"] == 3
         await peer.until(lambda it: bool(it.told("session/lagged")))
         assert (await peer.call("trash/list"))["sessions"] == []
 

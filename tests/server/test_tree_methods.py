@@ -34,10 +34,10 @@ async def path(peer: Peer, session_id: str, **params: Any) -> list[str]:
 async def test_a_branch_moves_the_leaf_and_the_move_outlives_the_daemon(tmp_path: Path, cwd: str) -> None:
     async with running(tmp_path) as daemon:
         peer, session_id = await talk(daemon, cwd)
-        moved = await peer.call("session/branch", sessionId=session_id, targetId="a2")
+        moved = await peer.call("session/branch", sessionId=session_id, entryId="a2")
         assert moved == {
-            "leafId": "a2", "logId": moved["logId"], "seq": 7, "entryId": None, "previousLeafId": "a3", "summary": None,
-            "summarizedBy": None, "duplicate": False,
+            "recordId": lines_of(daemon.files()[0])[-1]["id"], "leafId": "a2", "logId": moved["logId"], "seq": 7,
+            "previousLeafId": "a3", "summary": None, "summarizedBy": None, "duplicate": False,
         }  # fmt: skip
         assert await path(peer, session_id) == ["q1", "a1", "q2", "a2"]
         move = lines_of(daemon.files()[0])[-1]
@@ -53,7 +53,7 @@ async def test_a_branch_moves_the_leaf_and_the_move_outlives_the_daemon(tmp_path
 
 async def test_a_branch_to_null_starts_anew(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
-    assert (await peer.call("session/branch", sessionId=session_id, targetId=None))["leafId"] is None
+    assert (await peer.call("session/branch", sessionId=session_id, entryId=None))["leafId"] is None
     assert await path(peer, session_id) == []
     assert (await peer.call("session/context", sessionId=session_id))["messages"] == []
     await peer.append(session_id, user("again", id="r"))
@@ -63,11 +63,11 @@ async def test_a_branch_to_null_starts_anew(daemon: Running, cwd: str) -> None:
 async def test_a_branch_with_a_summary_says_what_was_left_behind(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
     moved = await peer.call(
-        "session/branch", sessionId=session_id, targetId="a1", summary="Tried to flush.", details={"n": 1},
+        "session/branch", sessionId=session_id, entryId="a1", summary="Tried to flush.", details={"n": 1},
         fromExtension=True,
     )  # fmt: skip
-    assert moved["leafId"] == moved["entryId"]
-    stored = await peer.call("session/entries", sessionId=session_id, ids=[moved["entryId"]])
+    assert moved["leafId"] == moved["recordId"]
+    stored = await peer.call("session/entries", sessionId=session_id, entryIds=[moved["recordId"]])
     entry = {
         name: stored["entries"][0][name] for name in ("type", "parentId", "fromId", "summary", "details")
     }
@@ -78,23 +78,23 @@ async def test_a_branch_with_a_summary_says_what_was_left_behind(daemon: Running
     said = (await peer.call("session/context", sessionId=session_id))["messages"][-1]
     assert said["role"] == "branchSummary"
     await peer.until(lambda it: bool(it.told("session/leafMoved")))
-    root = await peer.call("session/branch", sessionId=session_id, targetId=None, summary="All of it.")
-    stored = await peer.call("session/entries", sessionId=session_id, ids=[root["entryId"]])
+    root = await peer.call("session/branch", sessionId=session_id, entryId=None, summary="All of it.")
+    stored = await peer.call("session/entries", sessionId=session_id, entryIds=[root["recordId"]])
     assert (stored["entries"][0]["parentId"], stored["entries"][0]["fromId"]) == (None, "root")
 
 
 async def test_a_branch_may_expect_where_the_leaf_is(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
     refused = await refusal(
-        peer.call("session/branch", sessionId=session_id, targetId="q1", expectedLeaf="a2")
+        peer.call("session/branch", sessionId=session_id, entryId="q1", expectedLeafId="a2")
     )
     assert (refused.kind, refused.data["currentLeaf"]) == ("leafConflict", "a3")
-    await peer.call("session/branch", sessionId=session_id, targetId="q1", expectedLeaf="a3")
+    await peer.call("session/branch", sessionId=session_id, entryId="q1", expectedLeafId="a3")
 
 
 async def test_a_branch_to_where_the_leaf_is_is_not_a_move(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
-    assert (await peer.call("session/branch", sessionId=session_id, targetId="a3"))["leafId"] == "a3"
+    assert (await peer.call("session/branch", sessionId=session_id, entryId="a3"))["leafId"] == "a3"
     await peer.call("server/status")
     assert not peer.told("session/leafMoved")
 
@@ -102,8 +102,8 @@ async def test_a_branch_to_where_the_leaf_is_is_not_a_move(daemon: Running, cwd:
 async def test_leaf_lines_stand_in_no_view_and_no_context(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
     context = await peer.call("session/context", sessionId=session_id, leafId="a2")
-    await peer.call("session/branch", sessionId=session_id, targetId="q1")
-    await peer.call("session/branch", sessionId=session_id, targetId="a2")
+    await peer.call("session/branch", sessionId=session_id, entryId="q1")
+    await peer.call("session/branch", sessionId=session_id, entryId="a2")
     tree = await peer.call("session/tree", sessionId=session_id, filter="all")
     assert {node["type"] for node in tree["nodes"]} == {"message"}
     assert await peer.call("session/context", sessionId=session_id) == context
@@ -117,7 +117,7 @@ async def test_leaf_lines_stand_in_no_view_and_no_context(daemon: Running, cwd: 
 
 async def test_a_fork_holds_the_path_and_names_where_it_comes_from(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
-    await peer.call("session/label", sessionId=session_id, targetId="q2", label="here")
+    await peer.call("session/label", sessionId=session_id, entryId="q2", label="here")
     await peer.call("session/rename", sessionId=session_id, title="Parser")
     source = (await peer.call("session/info", sessionId=session_id))["session"]
     # The title is copied into the header after `rename` was answered.
@@ -136,7 +136,7 @@ async def test_a_fork_holds_the_path_and_names_where_it_comes_from(daemon: Runni
         found = await path(peer, forked["sessionId"])
         assert found[: len(ids)] == ids
         labels = [
-            it["id"] for it in found_labels(await tree(peer, forked["sessionId"], filter="labeled-only"))
+            it["id"] for it in found_labels(await tree(peer, forked["sessionId"], filter="labeledOnly"))
         ]
         assert labels == (["q2"] if "q2" in ids else [])
         assert forked["draft"] is ("a1" not in ids)
@@ -214,16 +214,16 @@ async def test_appends_go_on_while_a_long_session_is_forked(memory: Running, cwd
     appends = [peer.append(session_id, user("on")) for _ in range(20)]
     forked, *results = await asyncio.gather(forking, *appends)
     assert forked["session"]["entryCount"] in range(10_000, 10_021)
-    assert results[-1]["seq"] == 10_020
+    assert results[-1]["lastSeq"] == 10_020
 
 
 async def test_a_whole_fork_has_every_branch_label_and_title_and_the_leaf(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
-    await peer.call("session/label", sessionId=session_id, targetId="a3", label="there")
-    await peer.call("session/label", sessionId=session_id, targetId="q2", label="here")
+    await peer.call("session/label", sessionId=session_id, entryId="a3", label="there")
+    await peer.call("session/label", sessionId=session_id, entryId="q2", label="here")
     await peer.call("session/rename", sessionId=session_id, title="Parser")
     await peer.call("session/tag", sessionId=session_id, add=["bug"])
-    await peer.call("session/branch", sessionId=session_id, targetId="a1")
+    await peer.call("session/branch", sessionId=session_id, entryId="a1")
     source = (await peer.call("session/info", sessionId=session_id))["session"]
     before = lines_of(source["path"])[1:]
     forked = (await peer.call("session/fork", sessionId=session_id, whole=True))["session"]
@@ -242,7 +242,7 @@ async def test_a_whole_fork_has_every_branch_label_and_title_and_the_leaf(daemon
     ):
         assert forked[name] == source[name], name
     assert lines_of(forked["path"])[1:] == before
-    for filter_ in ("all", "default", "labeled-only"):
+    for filter_ in ("all", "default", "labeledOnly"):
         assert await tree(peer, forked["sessionId"], filter=filter_) == await tree(
             peer, session_id, filter=filter_
         )
@@ -291,7 +291,7 @@ async def test_a_whole_fork_has_its_blobs_also_in_memory(memory: Running, cwd: s
     peer, session_id = await started(memory, cwd, ephemeral=True)
     await peer.append(session_id, user("x" * 600_000, id="big"), assistant("ok"))
     forked = (await peer.call("session/fork", sessionId=session_id, whole=True))["session"]
-    page = await peer.call("session/entries", sessionId=forked["sessionId"], ids=["big"], resolveBlobs=True)
+    page = await peer.call("session/entries", sessionId=forked["sessionId"], entryIds=["big"], resolveBlobs=True)
     assert page["entries"][0]["message"]["content"] == "x" * 600_000
     assert page.get("missingBlobs", []) == []
 
@@ -323,9 +323,9 @@ async def test_a_label_is_set_replaced_and_removed(daemon: Running, cwd: str) ->
         ({"label": "here"}, {"q1": "here"}), ({"label": "there"}, {"q1": "there"}), ({}, {}),
         ({"label": "x"}, {"q1": "x"}), ({"label": ""}, {}),
     ):  # fmt: skip
-        changed = await peer.call("session/label", sessionId=session_id, targetId="q1", **params)
+        changed = await peer.call("session/label", sessionId=session_id, entryId="q1", **params)
         assert await labels() == expected
-        stored = await peer.call("session/entries", sessionId=session_id, ids=[changed["entryId"]])
+        stored = await peer.call("session/entries", sessionId=session_id, entryIds=[changed["recordId"]])
         assert (stored["entries"][0]["type"], stored["seqs"]) == ("label", [changed["seq"]])
 
 
@@ -433,11 +433,11 @@ async def test_cursors_hold_while_the_log_grows(memory: Running, cwd: str, metho
     assert [name for name in names if name in known] == [row["id"] for row in whole]
 
 
-@pytest.mark.parametrize("filter_", ["default", "no-tools", "user-only", "labeled-only", "all"])
+@pytest.mark.parametrize("filter_", ["default", "noTools", "userOnly", "labeledOnly", "all"])
 async def test_a_filtered_tree_comes_in_pages_too(memory: Running, cwd: str, filter_: str) -> None:
     peer, session_id, ids = await bushy(memory, cwd)
     for name in ids[::5]:
-        await peer.call("session/label", sessionId=session_id, targetId=name, label=name)
+        await peer.call("session/label", sessionId=session_id, entryId=name, label=name)
     whole = await tree(peer, session_id, filter=filter_, limit=10_000)
     assert whole
     assert await pages(peer, "tree", "nodes", sessionId=session_id, filter=filter_, limit=2) == whole
@@ -456,10 +456,10 @@ async def test_entries_are_found_after_around_and_by_id(daemon: Running, cwd: st
     elsewhere = {"logId": "of-another-log", "seq": 38}
     refused = await refusal(peer.call("session/entries", sessionId=session_id, after=elsewhere))
     assert refused.kind == "cursorExpired"
-    assert await seqs(around="e20", limit=5) == [19, 20, 21, 22, 23]
-    assert await seqs(around="e0", limit=3) == [1, 2, 3]
-    assert await seqs(ids=["e5", "e1", "e5"]) == [6, 2, 6]
-    assert await seqs(ids=[]) == []
+    assert await seqs(aroundId="e20", limit=5) == [19, 20, 21, 22, 23]
+    assert await seqs(aroundId="e0", limit=3) == [1, 2, 3]
+    assert await seqs(entryIds=["e5", "e1", "e5"]) == [6, 2, 6]
+    assert await seqs(entryIds=[]) == []
 
 
 async def test_a_page_ends_where_it_would_get_too_large(memory: Running, cwd: str) -> None:
@@ -481,7 +481,7 @@ async def test_a_tree_is_drawn_from_where_one_asks(daemon: Running, cwd: str) ->
     ]  # fmt: skip
     assert [row["id"] for row in await tree(peer, session_id, rootId="q2")] == ["q2", "a2"]
     assert [row["id"] for row in await tree(peer, session_id, query="Q2")] == ["q2"]
-    assert [row["id"] for row in await tree(peer, session_id, filter="user-only")] == ["q1", "q2", "q3"]
+    assert [row["id"] for row in await tree(peer, session_id, filter="userOnly")] == ["q1", "q2", "q3"]
     assert await tree(peer, session_id, query="nothing like it") == []
 
 

@@ -21,13 +21,13 @@ async def test_an_append_with_a_misspelt_guard_is_refused_and_stores_nothing(
 ) -> None:
     peer, session_id = await started(daemon, cwd)
     before = (await peer.call("session/info", sessionId=session_id))["session"]["seq"]
-    refused = await refusal(peer.append(session_id, user("x"), expectedLeafId="nobody"))
+    refused = await refusal(peer.append(session_id, user("x"), expectedLeaf="nobody"))
     assert (refused.kind, refused.code) == ("invalidParams", -32602)
-    assert refused.data["didYouMean"] == ["expectedLeaf"]
-    assert refused.data["path"] == "$.expectedLeafId"
+    assert refused.data["didYouMean"] == ["expectedLeafId"]
+    assert refused.data["path"] == "$.expectedLeaf"
     assert refused.message.startswith("session/append: ")
-    assert "`expectedLeafId`" in refused.message
     assert "`expectedLeaf`" in refused.message
+    assert "`expectedLeafId`" in refused.message
     assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == before
 
 
@@ -36,7 +36,7 @@ async def test_an_append_with_a_misspelt_guard_is_refused_and_stores_nothing(
     [
         ("session/append", {"sessionId": "abcdefgh", "entries": [{}], "parent": "a"}, "$.parent", ["parentId"]),
         ("session/append", {"sessionId": "abcdefgh", "entry": {}}, "$.entry", ["entries"]),
-        ("session/label", {"sessionId": "abcdefgh", "entryId": "a"}, "$.entryId", ["targetId"]),
+        ("session/label", {"sessionId": "abcdefgh", "entry": "a"}, "$.entry", ["entryId"]),
         ("session/fork", {"sessionId": "abcdefgh", "entryId": "a"}, "$.entryId", ["leafId"]),
         ("session/info", {"session_id": "abcdefgh"}, "$.session_id", ["sessionId"]),
         ("state/beginTask", {"sessionId": "abcdefgh", "userInput": "do it"}, "$.userInput", None),
@@ -74,7 +74,7 @@ async def test_meta_and_names_that_begin_with_x_are_left_to_clients(daemon: Runn
     extras = {"_meta": {"trace": "7"}, "x-mine": [1]}
     entry = {**user("1e400 stays", id="a"), "big": 12345678901234567890123, "_meta": {"of": "the entry"}}
     await peer.append(session_id, entry, **extras)
-    [stored] = (await peer.call("session/entries", sessionId=session_id, ids=["a"], **extras))["entries"]
+    [stored] = (await peer.call("session/entries", sessionId=session_id, entryIds=["a"], **extras))["entries"]
     assert {name: stored[name] for name in entry} == entry
     assert "x-mine" not in stored
     terminal = {"id": "tty-x", **extras}
@@ -110,8 +110,8 @@ async def test_unknown_options_of_the_handshake_are_ignored(memory: Running) -> 
          "session/create: `terminal.pid` must be at least 1."),
         ("session/create", {"cwd": "/x", "terminal": {}},
          "session/create: missing parameter `id` in `terminal`."),
-        ("session/append", {"sessionId": "x", "entries": [{}], "expectedLeafId": "a"},
-         "session/append: unknown parameter `expectedLeafId`. Did you mean `expectedLeaf`?"),
+        ("session/append", {"sessionId": "x", "entries": [{}], "expectedLeaf": "a"},
+         "session/append: unknown parameter `expectedLeaf`. Did you mean `expectedLeafId`?"),
         ("server/status", {"verbose": True},
          "server/status: unknown parameter `verbose`. There are none."),
     ],
@@ -176,7 +176,7 @@ def test_clients_ignore_names_that_they_do_not_know(kind: type[msgspec.Struct]) 
 
 
 def test_a_result_of_a_newer_daemon_is_decoded_without_what_is_new() -> None:
-    body = b'{"leafId": null, "logId": "x", "seq": 3, "branched": false, "new": {}, "entries": ['
+    body = b'{"leafId": null, "logId": "x", "lastSeq": 3, "branched": false, "new": {}, "entries": ['
     body += b'{"id": "a", "seq": 3, "status": "created", "new": 1}]}'
     result = msgspec.json.decode(body, type=t.AppendResult)
     assert [it.id for it in result.entries] == ["a"]

@@ -60,7 +60,7 @@ def _unequal_moves(log: Loaded, theirs: Mapping[str, Any]) -> Iterator[Unequal]:
         old, target, budget = their_move["move"]
         plan = steps.run(prepare_branch(log.tree, log.row(old), log.row(target), log.read, budget or None))
         move = {
-            "left": list(plan.entries_to_summarize),
+            "left": list(plan.entry_ids_to_summarize),
             "ancestor": plan.common_ancestor_id,
             "tokens": plan.tokens,
             "read": list(plan.file_operations.read),
@@ -81,8 +81,8 @@ def _cut(plan: Preparation) -> dict[str, Any]:
         return {"refused": plan.reason}
     return {
         "kept": plan.first_kept_entry_id,
-        "summarized": list(plan.entries_to_summarize),
-        "prefix": list(plan.turn_prefix),
+        "summarized": list(plan.entry_ids_to_summarize),
+        "prefix": list(plan.turn_prefix_ids),
         "tokens": plan.tokens_before,
         "previous": plan.previous_summary,
         "read": list(plan.file_operations.read),

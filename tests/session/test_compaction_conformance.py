@@ -46,9 +46,9 @@ if GOLDEN.exists():  # a case more where the samples are; what was recorded here
             )
             assert plan.first_kept_entry_id == (cut and cut["firstKeptEntryId"])
             if cut is not None:
-                assert len(plan.turn_prefix) == cut["turnPrefixMessages"]
+                assert len(plan.turn_prefix_ids) == cut["turnPrefixMessages"]
                 assert (
-                    len(plan.entries_to_summarize) == cut["messagesToSummarize"] + cut["turnPrefixMessages"]
+                    len(plan.entry_ids_to_summarize) == cut["messagesToSummarize"] + cut["turnPrefixMessages"]
                 )
                 assert sorted(plan.file_operations.read) == cut["fileOps"]["read"]
 

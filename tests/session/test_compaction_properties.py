@@ -68,7 +68,7 @@ def test_no_call_is_parted_from_its_result(log: Loaded, keep: int, data: st.Data
     row = drawn_row(data, log)
     plan = prepared(log, row, keep)
     if plan.reason is None:
-        gone = set(plan.entries_to_summarize)
+        gone = set(plan.entry_ids_to_summarize)
         for call, result in bonds(spoken(log, row)):
             assert (call in gone) == (result in gone)
 
@@ -94,7 +94,7 @@ def test_the_context_is_then_the_summary_and_what_was_kept_and_nothing_else(
     if plan.reason is not None:
         return
     before = spoken(log, row)
-    gone = set(plan.entries_to_summarize)
+    gone = set(plan.entry_ids_to_summarize)
     kept = [
         (entry_id, message)
         for entry_id, message in before
@@ -111,7 +111,7 @@ def test_the_context_is_then_the_summary_and_what_was_kept_and_nothing_else(
     head = 1 if plan.system_message is None else 2
     assert [message["role"] for _, message in seen[:head]] == ["system", "compactionSummary"][-head:]
     assert seen[head:] == [*kept, ("later", later["message"])]
-    assert plan.entries_to_summarize
+    assert plan.entry_ids_to_summarize
     assert gone <= {entry_id for entry_id, _ in before}
 
 
@@ -121,13 +121,13 @@ def test_a_preparation_is_consistent(log: Loaded, keep: int, data: st.DataObject
     row = drawn_row(data, log)
     plan = prepared(log, row, keep)
     if plan.reason is not None:
-        assert (plan.first_kept_entry_id, plan.prompt, plan.entries_to_summarize) == (None, None, ())
+        assert (plan.first_kept_entry_id, plan.prompt, plan.entry_ids_to_summarize) == (None, None, ())
         assert plan.tokens_after == plan.tokens_before
         return
-    assert plan.split_turn == bool(plan.turn_prefix)
+    assert plan.split_turn == bool(plan.turn_prefix_ids)
     assert (
-        plan.entries_to_summarize[len(plan.entries_to_summarize) - len(plan.turn_prefix) :]
-        == plan.turn_prefix
+        plan.entry_ids_to_summarize[len(plan.entry_ids_to_summarize) - len(plan.turn_prefix_ids) :]
+        == plan.turn_prefix_ids
     )
     first = log.tree.row(plan.first_kept_entry_id or "")
     assert first in log.tree.path(row)
@@ -166,6 +166,6 @@ def test_a_branch_leaves_behind_what_is_on_the_old_path_alone(
     old_path = [] if old == NONE else log.ids(log.tree.path(old))
     target_path = [] if target == NONE else log.ids(log.tree.path(target))
     left = [entry_id for entry_id in old_path if entry_id not in target_path]
-    assert set(plan.entries_to_summarize) <= set(left)
+    assert set(plan.entry_ids_to_summarize) <= set(left)
     assert plan.common_ancestor_id is None or plan.common_ancestor_id in target_path
-    assert (plan.prompt is None) or plan.entries_to_summarize
+    assert (plan.prompt is None) or plan.entry_ids_to_summarize

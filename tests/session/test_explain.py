@@ -35,7 +35,7 @@ def reasons(*lines: Line, leaf_id: str | None = None) -> list[str]:
 def test_a_message_is_said_at_its_place() -> None:
     first, second = explained(user("Hello"), assistant("Hi"))
     assert first == ExplainedEntry("e1", "message", "user", "in", "said", "It is said as it is.", 2, 0)
-    assert (second.role, second.message) == ("assistant", 1)
+    assert (second.role, second.message_index) == ("assistant", 1)
 
 
 def test_only_the_path_is_explained() -> None:
@@ -54,7 +54,7 @@ def test_settings_notes_and_what_is_not_known_are_not_for_a_model() -> None:
 
 def test_a_compaction_stands_for_what_it_does_not_keep() -> None:
     rows = explained(user("One"), assistant("a"), user("Two"), compaction("So far.", "e3"), user("Three"))
-    assert [(row.reason, row.fate, row.message) for row in rows] == [
+    assert [(row.reason, row.fate, row.message_index) for row in rows] == [
         ("compactedAway", "out", None),
         ("compactedAway", "out", None),
         ("keptByCompaction", "in", 1),

@@ -42,46 +42,46 @@ TRIED = (user("try this", id="t1"), assistant("tried", id="t2"))
 
 def test_what_is_left_behind_lies_below_the_common_ancestor() -> None:
     plan = moved(two_branches(*TRIED), "t2", "a2")
-    assert (plan.common_ancestor_id, plan.entries_to_summarize) == ("a1", ("t1", "t2"))
-    assert (plan.target_id, plan.old_leaf_id) == ("a2", "t2")
+    assert (plan.common_ancestor_id, plan.entry_ids_to_summarize) == ("a1", ("t1", "t2"))
+    assert (plan.target_id, plan.previous_leaf_id) == ("a2", "t2")
     assert plan.prompt is not None
     assert "<conversation>\n[User]: try this\n\n[Assistant]: tried\n</conversation>" in plan.prompt
 
 
 def test_going_on_from_a_descendant_leaves_nothing_behind() -> None:
     plan = moved(two_branches(*TRIED), "a1", "t2")
-    assert (plan.common_ancestor_id, plan.entries_to_summarize, plan.prompt) == ("a1", (), None)
+    assert (plan.common_ancestor_id, plan.entry_ids_to_summarize, plan.prompt) == ("a1", (), None)
 
 
 def test_going_to_before_the_first_entry_leaves_all_behind() -> None:
     plan = moved(two_branches(*TRIED), "t2", None)
-    assert (plan.common_ancestor_id, plan.resume_at, plan.target_id) == (None, None, None)
-    assert plan.entries_to_summarize == ("q1", "a1", "t1", "t2")
+    assert (plan.common_ancestor_id, plan.resume_at_id, plan.target_id) == (None, None, None)
+    assert plan.entry_ids_to_summarize == ("q1", "a1", "t1", "t2")
 
 
 def test_coming_from_before_the_first_entry_leaves_nothing_behind() -> None:
-    assert moved(two_branches(*TRIED), None, "a2").entries_to_summarize == ()
+    assert moved(two_branches(*TRIED), None, "a2").entry_ids_to_summarize == ()
 
 
 def test_the_walk_does_not_stop_at_a_compaction() -> None:
     plan = moved(
         two_branches(*TRIED, compaction("So far.", "t1", id="k"), assistant("on", id="t3")), "t3", "a2"
     )
-    assert plan.entries_to_summarize == ("t1", "t2", "k", "t3")
+    assert plan.entry_ids_to_summarize == ("t1", "t2", "k", "t3")
     assert plan.prompt is not None
     assert "So far." in plan.prompt
 
 
 @pytest.mark.parametrize(
-    ("target", "resume_at", "text"),
+    ("target", "resume_at_id", "text"),
     [("q2", "a1", "q2"), ("a2", "a2", None), ("q1", None, "q1"), ("n", "t2", "edit me")],
 )
 def test_words_of_a_person_are_there_to_be_edited(
-    target: str, resume_at: str | None, text: str | None
+    target: str, resume_at_id: str | None, text: str | None
 ) -> None:
     note = entry("custom_message", id="n", customType="note", content="edit me", display=True)
     plan = moved(two_branches(*TRIED, note), "t2", target)
-    assert (plan.resume_at, plan.editor_text) == (resume_at, text)
+    assert (plan.resume_at_id, plan.editor_text) == (resume_at_id, text)
 
 
 def test_leaf_lines_and_labels_in_a_path_disturb_nothing() -> None:
@@ -90,9 +90,9 @@ def test_leaf_lines_and_labels_in_a_path_disturb_nothing() -> None:
         label("t1", "here", id="b1"), leaf("b1", id="l2"), user("s", id="s1", parent="l1"),
     )  # fmt: skip
     plan = moved(log, "l2", "s1")
-    assert (plan.common_ancestor_id, plan.entries_to_summarize) == ("a1", ("t1", "b1"))
-    assert moved(log, "t1", "s1").resume_at == "a1"
-    assert moved(log, "t1", "l2").resume_at == "b1"
+    assert (plan.common_ancestor_id, plan.entry_ids_to_summarize) == ("a1", ("t1", "b1"))
+    assert moved(log, "t1", "s1").resume_at_id == "a1"
+    assert moved(log, "t1", "l2").resume_at_id == "b1"
 
 
 # --- what a summarizer is shown ----------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def test_the_newest_entries_are_shown_that_fit() -> None:
     plan = moved(two_branches(*tens("t1", "t2", "t3")), "t3", "a2", most=20)
     assert plan.prompt is not None
     assert ("t1 " in plan.prompt, "t2 " in plan.prompt, plan.tokens) == (False, True, 20)
-    assert plan.entries_to_summarize == ("t1", "t2", "t3")
+    assert plan.entry_ids_to_summarize == ("t1", "t2", "t3")
 
 
 def test_the_newest_entry_is_shown_even_if_it_does_not_fit() -> None:
@@ -131,7 +131,7 @@ def test_results_are_left_to_their_calls_and_system_messages_to_the_agent() -> N
 
 def test_results_alone_are_nothing_to_summarize() -> None:
     plan = moved(two_branches(tool_result("r", id="r")), "r", "a2")
-    assert (plan.entries_to_summarize, plan.prompt) == (("r",), None)
+    assert (plan.entry_ids_to_summarize, plan.prompt) == (("r",), None)
 
 
 def test_an_edit_among_what_is_left_behind_counts() -> None:

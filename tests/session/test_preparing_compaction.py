@@ -61,14 +61,14 @@ def answers(call: str, name: str | None = None) -> Line:
 
 def test_a_cut_is_made_before_a_user_message() -> None:
     plan = of(20, asks("u1"), says("a1"), asks("u2"), says("a2"))
-    assert (plan.first_kept_entry_id, plan.entries_to_summarize) == ("u2", ("u1", "a1"))
-    assert (plan.split_turn, plan.turn_prefix) == (False, ())
+    assert (plan.first_kept_entry_id, plan.entry_ids_to_summarize) == ("u2", ("u1", "a1"))
+    assert (plan.split_turn, plan.turn_prefix_ids) == (False, ())
 
 
 def test_a_cut_is_made_before_an_assistant_message_without_tool_calls() -> None:
     plan = of(10, asks("u1"), says("a1"), asks("u2"), says("a2"))
-    assert (plan.first_kept_entry_id, plan.entries_to_summarize) == ("a2", ("u1", "a1", "u2"))
-    assert (plan.split_turn, plan.turn_prefix) == (True, ("u2",))
+    assert (plan.first_kept_entry_id, plan.entry_ids_to_summarize) == ("a2", ("u1", "a1", "u2"))
+    assert (plan.split_turn, plan.turn_prefix_ids) == (True, ("u2",))
 
 
 def test_settings_that_stand_before_what_is_kept_are_kept_too() -> None:
@@ -107,7 +107,7 @@ def test_no_cut_comes_between_a_call_and_its_result(keep: int) -> None:
         answers("c2"),
         says("a2"),
     )
-    gone = plan.entries_to_summarize
+    gone = plan.entry_ids_to_summarize
     for name in ("c1", "c2"):
         assert (name in gone) == (f"r-{name}" in gone)
 
@@ -124,7 +124,7 @@ def test_parallel_calls_stay_together_with_results_in_any_order(keep: int) -> No
         says("a1"),
         asks("u2"),
     )
-    gone = set(plan.entries_to_summarize)
+    gone = set(plan.entry_ids_to_summarize)
     assert gone.isdisjoint({"c", "r-x", "r-y", "r-z"}) or gone >= {"c", "r-x", "r-y", "r-z"}
 
 
@@ -170,7 +170,7 @@ def test_a_run_of_tools_is_not_cut_while_at_most_twice_the_budget_is_kept() -> N
 def test_one_long_turn_of_tools_is_cut_before_a_call() -> None:
     plan = of(30, *LONG_TURN)
     assert (plan.first_kept_entry_id, plan.tokens_after) == ("c3", 30)
-    assert plan.turn_prefix == ("u2", "c1", "r-c1", "c2", "r-c2")
+    assert plan.turn_prefix_ids == ("u2", "c1", "r-c1", "c2", "r-c2")
 
 
 def test_a_result_larger_than_the_budget_is_kept_with_its_call() -> None:
@@ -216,7 +216,7 @@ COMPACTED = (
 
 def test_the_kept_part_of_the_last_compaction_is_summarized_with_the_rest() -> None:
     plan = of(20, *COMPACTED, asks("u3"), says("a3"))
-    assert (plan.first_kept_entry_id, plan.entries_to_summarize) == ("u3", ("u2", "a2"))
+    assert (plan.first_kept_entry_id, plan.entry_ids_to_summarize) == ("u3", ("u2", "a2"))
     assert plan.previous_summary == "So far."
     assert plan.prompt is not None
     assert "<previous-summary>\nSo far.\n</previous-summary>" in plan.prompt
@@ -243,13 +243,13 @@ def test_nothing_is_compacted_twice(since: tuple[Line, ...]) -> None:
 
 def test_what_was_before_a_reset_is_left_alone() -> None:
     plan = of(20, *COMPACTED, entry("reset_boundary"), asks("u3"), says("a3"), asks("u4"), says("a4"))
-    assert (plan.entries_to_summarize, plan.previous_summary) == (("u3", "a3"), None)
+    assert (plan.entry_ids_to_summarize, plan.previous_summary) == (("u3", "a3"), None)
 
 
 def test_what_is_edited_away_is_neither_counted_nor_summarized() -> None:
     edit = entry("context_edit", targetId="a1", replacement=None)
     plan = of(20, asks("u1"), says("a1"), edit, asks("u2"), says("a2"))
-    assert (plan.entries_to_summarize, plan.tokens_before) == (("u1",), 30)
+    assert (plan.entry_ids_to_summarize, plan.tokens_before) == (("u1",), 30)
 
 
 def test_an_edit_that_stands_before_its_target_stays_with_it() -> None:
@@ -265,7 +265,7 @@ def test_the_system_message_in_force_is_to_be_carried_by_the_compaction() -> Non
     assert plan.system_message is not None
     carried = {"role": "system", "content": "be\n\nmore", "sections": {"a": "1"}, "timestamp": 1}
     assert json.loads(bytes(plan.system_message)) == carried
-    assert plan.entries_to_summarize == ("u1", "a1")
+    assert plan.entry_ids_to_summarize == ("u1", "a1")
 
 
 # --- the prompt --------------------------------------------------------------------------------------------

@@ -112,9 +112,9 @@ MIXED = loaded(
     ("filter", "shown"),
     [
         ("default", ["e1", "e3", "e4", "e8", "e10"]),
-        ("no-tools", ["e1", "e4", "e8", "e10"]),
-        ("user-only", ["e1"]),
-        ("labeled-only", ["e2"]),
+        ("noTools", ["e1", "e4", "e8", "e10"]),
+        ("userOnly", ["e1"]),
+        ("labeledOnly", ["e2"]),
         ("all", ["e1", "e2", "e3", "e4", "e5", "e6", "e7", "e8", "e9", "e10", "e12"]),
     ],
 )
@@ -180,7 +180,7 @@ def test_a_page_around_a_row_has_it_in_its_middle_and_tells_what_comes_before() 
     assert ([row.id for row in page.nodes], page.before, page.shown) == (["e4", "e5", "e6"], 3, 7)
     assert page.bars == (True,)
     assert view(FORKED, around_row=FORKED.row("e2"), limit=5).before == 0
-    assert view(FORKED, "user-only", around_row=FORKED.row("e6"), limit=1).nodes[0].id == "e5"
+    assert view(FORKED, "userOnly", around_row=FORKED.row("e6"), limit=1).nodes[0].id == "e5"
 
 
 def test_a_page_from_the_midst_says_under_which_forks_and_branches_it_hangs() -> None:
@@ -280,13 +280,13 @@ def forests(draw: st.DrawFn) -> list[Line]:
     return [draw(kinds) | {"parentId": draw(parents)} for _ in range(count)]
 
 
-@given(forests(), st.sampled_from(["default", "user-only", "all"]))
+@given(forests(), st.sampled_from(["default", "userOnly", "all"]))
 def test_a_view_agrees_with_a_naive_one(lines: list[Line], filter: Filter) -> None:
     session = loaded(header(), *lines)
     assert [(row.id, row.parent_id) for row in view(session, filter).nodes] == naive(session, filter)
 
 
-@given(forests(), st.sampled_from(["default", "user-only", "all"]), st.data())
+@given(forests(), st.sampled_from(["default", "userOnly", "all"]), st.data())
 def test_a_part_of_a_view_is_what_hangs_on_its_root(
     lines: list[Line], filter: Filter, data: st.DataObject
 ) -> None:
@@ -328,7 +328,7 @@ def naive(session: Loaded, filter: Filter) -> list[tuple[str | None, str | None]
     return [found for root, parent in parents.items() if parent == NONE for found in below(root, NONE)]
 
 
-@given(forests(), st.sampled_from(["default", "user-only", "all"]), st.data())
+@given(forests(), st.sampled_from(["default", "userOnly", "all"]), st.data())
 def test_a_page_around_a_row_is_a_part_of_the_whole(
     lines: list[Line], filter: Filter, data: st.DataObject
 ) -> None:

@@ -45,7 +45,7 @@ def sent(log: Loaded, format: Provider, leaf_id: str | None = None) -> Sent:
         system,
         [prompt_id or "" if it == BESIDE else context.entry_ids[it] for it in written.sources],
         {row.entry_id: row.reason for row in rows},
-        {row.entry_id: row.message for row in rows},
+        {row.entry_id: row.message_index for row in rows},
         written,
     )
 

@@ -144,13 +144,13 @@ class Scripted(Recorder):
             {"id": draft["id"], "seq": 1, "status": status}
             for draft, status in zip(params["entries"], statuses, strict=True)
         ]
-        return {"leafId": None, "logId": LOG, "seq": len(self.log), "entries": entries, "branched": False}
+        return {"leafId": None, "logId": LOG, "lastSeq": len(self.log), "entries": entries, "branched": False}
 
     def _session_close(self, params: dict[str, Any]) -> dict[str, Any]:
         return {"clients": 0, "trashId": None, "trashPath": None}
 
     def _session_rename(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {"entryId": "x", "logId": LOG, "seq": 1, "session": _info(1)}
+        return {"recordId": "x", "logId": LOG, "seq": 1, "session": _info(1)}
 
 
 async def taken(entries: Any, count: int) -> list[str]:

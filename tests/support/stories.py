@@ -33,10 +33,10 @@ class Teller:
         return [entry["id"] for entry in appended["entries"]]
 
     def branch(self, session_id: str, target: str | None) -> None:
-        self.call("session/branch", sessionId=session_id, targetId=target)
+        self.call("session/branch", sessionId=session_id, entryId=target)
 
     def label(self, session_id: str, target: str, label: str) -> None:
-        self.call("session/label", sessionId=session_id, targetId=target, label=label)
+        self.call("session/label", sessionId=session_id, entryId=target, label=label)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def parser_story(teller: Teller, session_id: str = "atlas-parser", title: str = 
             user("Why does it drop the last line?"), assistant("It stops at the last newline.")
         )
         fix, fixed = append(user("Fix it."), assistant("Done: it counts."))
-        daemon.call("session/branch", {"sessionId": session_id, "targetId": because})
+        daemon.call("session/branch", {"sessionId": session_id, "entryId": because})
         write_test, tested = append(user("Write a failing test first."), assistant("It fails, as it should."))
-        daemon.call("session/label", {"sessionId": session_id, "targetId": because, "label": "the cause"})
+        daemon.call("session/label", {"sessionId": session_id, "entryId": because, "label": "the cause"})
     return Story(session_id, why, because, fix, fixed, write_test, tested)

@@ -87,10 +87,10 @@ async def test_a_filter_keeps_the_cursor_where_it_was_or_near() -> None:
         assert screen.current == "a2"
         await screen.keys("3")
         await screen.at("q2")
-        await screen.see("^user-only .* 2/3")
+        await screen.see("^userOnly .* 2/3")
         await screen.see_not("assistant")
         await screen.keys("v")
-        await screen.see("The filter labeled-only lets nothing through.")
+        await screen.see("The filter labeledOnly lets nothing through.")
         await screen.keys("1")
         await screen.see("assistant")
 
@@ -201,7 +201,7 @@ async def test_hostile_text_is_only_text() -> None:
     entry = said("n1", 1, user(NASTY + "\n\n&#27;[2J <script> [link](javascript:x) ![i](http://x/y.png)"))
     async with a_desk(entry, said("a1", 2, assistant(NASTY * 50))) as desk:
         await desk.peer.call(
-            "session/label", sessionId=SESSION, targetId="n1", label="[red]\x1b[2Jl\u202eabel"
+            "session/label", sessionId=SESSION, entryId="n1", label="[red]\x1b[2Jl\u202eabel"
         )
         await desk.peer.call("session/rename", sessionId=SESSION, title="[blink]t\x1b[2J")
         async with a_screen_of(desk, (120, 20), pane=True) as screen:

@@ -19,13 +19,13 @@ def page_of(session: Loaded, **asked: Any) -> t.TreeResult:
     page = steps.run(tree_rows(session.tree, Outline(), session.read, filter="all", **asked))
     return t.TreeResult(
         nodes=[msgspec.convert(node, t.TreeNode, from_attributes=True) for node in page.nodes],
-        log_id="a log", leaf_id=session.tree.leaf_id, total=page.total, shown=page.shown, before=page.before,
+        log_id="a log", leaf_id=session.tree.leaf_id, entry_count=page.total, visible_count=page.shown, preceding_count=page.before,
         bars=list(page.bars), next_cursor=None if page.resume == -1 else str(page.resume),
     )  # fmt: skip
 
 
 def rows_of(page: t.TreeResult) -> Rows:
-    rows = Rows(page.before, page.bars)
+    rows = Rows(page.preceding_count, page.bars)
     rows.add(page)
     return rows
 

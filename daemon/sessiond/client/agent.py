@@ -358,7 +358,7 @@ class AgentSession:
         if not _holds(chosen, await self._limits()):
             done = await self.daemon.configure(self.id, auto_compact=chosen)
             self._settings = done.auto_compact
-            await self._chain.follow_to(done.entry_id)
+            await self._chain.follow_to(done.record_id)
         return await self._limits()
 
     async def compact(
@@ -406,7 +406,7 @@ class AgentSession:
         summary: str | None = None,
         summarize: bool = False,
         instructions: str | None = None,
-        expected_leaf: str | UnsetType | None = UNSET,
+        expected_leaf_id: str | UnsetType | None = UNSET,
     ) -> t.BranchResult:
         """Move the leaf to an earlier entry. Nothing is removed.
 
@@ -415,7 +415,7 @@ class AgentSession:
             summary: A summary of the branch that the leaf leaves. It is stored at the target.
             summarize: Have such a summary written.
             instructions: What that summary should emphasize.
-            expected_leaf: Refuse with `leafConflict` if the leaf is a different one.
+            expected_leaf_id: Refuse with `leafConflict` if the leaf is a different one.
 
         Returns:
             The leaf after the move, and the one before.
@@ -430,7 +430,7 @@ class AgentSession:
             summary=summary,
             summarize=summarize,
             instructions=instructions,
-            expected_leaf=expected_leaf,
+            expected_leaf_id=expected_leaf_id,
         )
         self._chain.stand_at(moved.leaf_id, t.After(log_id=moved.log_id, seq=moved.seq))
         return moved
@@ -542,14 +542,14 @@ class AgentSession:
         try:
             if summarize:
                 try:
-                    await self.branch(self._chain.began_at, summarize=True, expected_leaf=self.leaf_id)
+                    await self.branch(self._chain.began_at, summarize=True, expected_leaf_id=self.leaf_id)
                 except RpcError as error:
                     if error.kind not in ("noSummarizer", "summarizerFailed"):
                         raise
                     failure.add_note(f"The turn that failed was left without a summary: {error}")
                 else:
                     return
-            await self.branch(self._chain.began_at, expected_leaf=self.leaf_id)
+            await self.branch(self._chain.began_at, expected_leaf_id=self.leaf_id)
         except (RpcError, Disconnected) as error:
             failure.add_note(f"The leaf may still be at the end of the turn that failed: {error}")
 

@@ -55,7 +55,7 @@ class Chain:
             try:
                 return self._grown(
                     await self._daemon.append(
-                        self._session_id, drafts, format=format, expected_leaf=self.leaf_id
+                        self._session_id, drafts, format=format, expected_leaf_id=self.leaf_id
                     )
                 )
             except RpcError as error:

@@ -75,7 +75,7 @@ ADVICE: Final[dict[str, Advice]] = {
         "No blob has this hash.", "Take what the entry itself says; `blob/collect` lists what is missing."
     ),
     "leafConflict": Advice(
-        "The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written.",
+        "The leaf is not `expectedLeafId`: somebody appended or branched in between. Nothing was written.",
         "Read the `missing` lines up to `seq`, then decide: append to `currentLeaf`, or branch.",
         retryable=True,
     ),

@@ -38,13 +38,13 @@ Format = Literal["agent", "openai", "anthropic", "google"]
 - `google`: contents of Google's Gemini API.
 """
 
-Filter = Literal["default", "no-tools", "user-only", "labeled-only", "all"]
+Filter = Literal["default", "noTools", "userOnly", "labeledOnly", "all"]
 """Which entries of a tree are visible.
 
 - `default`: all but settings and other entries that are not part of the conversation.
-- `no-tools`: as `default`, without tool results.
-- `user-only`: only the user's messages.
-- `labeled-only`: only entries with a label.
+- `noTools`: as `default`, without tool results.
+- `userOnly`: only the user's messages.
+- `labeledOnly`: only entries with a label.
 - `all`: every entry.
 """
 

@@ -212,7 +212,7 @@ class Actions:
                 await self._browser.daemon.branch(
                     self._session,
                     name,
-                    expected_leaf=leaf,
+                    expected_leaf_id=leaf,
                     summarize=True,
                     instructions=about.strip() or None,
                 )
@@ -224,7 +224,7 @@ class Actions:
             return
         came_from, went_to = self._moves[-1]
         try:
-            await self._browser.daemon.branch(self._session, came_from, expected_leaf=went_to)
+            await self._browser.daemon.branch(self._session, came_from, expected_leaf_id=went_to)
         except RpcError as error:
             if error.kind == "leafConflict":
                 self._moves.clear()

@@ -233,7 +233,7 @@ class Browser(App[int]):
         name = self.view.current
         if name is None:
             raise NoEntry
-        found = await self.daemon.entries(self._session_id, ids=[name], resolve_blobs=True)
+        found = await self.daemon.entries(self._session_id, entry_ids=[name], resolve_blobs=True)
         return found.entries[0]
 
     def _read_entry(self) -> None:
@@ -252,7 +252,7 @@ class Browser(App[int]):
             self.pane.show(wanted, [], anew=True)
             return
         try:
-            entry = (await self.daemon.entries(session_id, ids=[name])).entries[0]
+            entry = (await self.daemon.entries(session_id, entry_ids=[name])).entries[0]
         except USER_ERRORS as error:
             self._wanted = None  # it is read again when the cursor moves, or after the connection is restored
             self.pane.show(None, [[Segment(self._renderer.safe(str(error)), ERROR)]], anew=True)

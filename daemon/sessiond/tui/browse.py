@@ -93,7 +93,7 @@ def _question(session: dict[str, Any], filter: str, query: str | None, at: str |
     if query is not None:
         params["query"] = query
     if (around := at or session.get("leafId")) is not None:
-        params["around"] = around
+        params["aroundId"] = around
     return params
 
 

@@ -16,7 +16,7 @@ from sessiond.protocol import types as t
 from sessiond.tui.following import AWAY
 from sessiond.tui.rows import NOWHERE, Rows
 
-FILTERS: tuple[t.Filter, ...] = ("default", "no-tools", "user-only", "labeled-only", "all")
+FILTERS: tuple[t.Filter, ...] = ("default", "noTools", "userOnly", "labeledOnly", "all")
 
 FIRST = 400
 """Rows around the cursor that are read first."""
@@ -85,7 +85,7 @@ class Contents:
 
     def begin(self, page: t.TreeResult, seq: int) -> None:
         """Use a first page that was read elsewhere, when the log's last line was `seq`."""
-        self.rows = Rows(page.before, page.bars)
+        self.rows = Rows(page.preceding_count, page.bars)
         self.rows.add(page)
         self.leaf_id = page.leaf_id
         self._seq = seq
@@ -200,7 +200,7 @@ class Contents:
             page = await self._tree(question, around=None, limit=FIRST)
         if question != self.question:
             return False
-        self.rows = Rows(page.before, page.bars)
+        self.rows = Rows(page.preceding_count, page.bars)
         self.rows.add(page)
         self.loading = 0 if self.rows.is_whole else len(self.rows)
         self._changed(0)
@@ -237,7 +237,7 @@ class Contents:
         if page.next_cursor is not None:
             self.refresh()
             return
-        rows.total = page.total
+        rows.total = page.entry_count
         if not page.nodes or page.nodes[0].id != name:  # the row itself is hidden now
             above = rows.parent(place)
             if above == NOWHERE:
@@ -257,7 +257,7 @@ class Contents:
         limit: int,
     ) -> t.TreeResult:  # fmt: skip
         page = await self._daemon().tree(
-            question.session_id, filter=question.filter, query=question.query, around=around, root_id=root_id,
+            question.session_id, filter=question.filter, query=question.query, around_id=around, root_id=root_id,
             cursor=cursor, limit=limit,
         )  # fmt: skip
         if question == self.question:
@@ -265,7 +265,7 @@ class Contents:
         return page
 
     def _labeled(self, target: object, label: object) -> None:
-        if self.question.filter == "labeled-only" or self.question.query:
+        if self.question.filter == "labeledOnly" or self.question.query:
             self._all_stale = True
         elif isinstance(target, str) and target in self.rows.places:
             if isinstance(label, str) and label:

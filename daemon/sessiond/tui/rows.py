@@ -48,7 +48,7 @@ class Rows:
 
     def add(self, page: t.TreeResult) -> None:
         """Add a page after the existing rows."""
-        self.shown, self.total = page.shown, page.total
+        self.shown, self.total = page.visible_count, page.entry_count
         self._extend(page.nodes, 0)
         self.is_whole = page.next_cursor is None and not self.before
 

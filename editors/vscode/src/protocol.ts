@@ -584,9 +584,9 @@ export interface ComparedSide {
  * Add entries to a session: either all of them or none.
  *
  * If `parentId` is absent, the first entry is placed below the session's leaf. Each further entry is placed below the
- * one before it. An entry's own `parentId` takes precedence. With `expectedLeaf`, the append fails with
+ * one before it. An entry's own `parentId` takes precedence. With `expectedLeafId`, the append fails with
  * `leafConflict` if the leaf is another; with `onConflict` `branch`, the entries become a sibling branch below
- * `expectedLeaf` instead. If `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a
+ * `expectedLeafId` instead. If `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a
  * client may then resend it at any time without storing it twice.
  *
  * With a provider's `format`, an item of `entries` may be a message of that provider, or its complete response, alone
@@ -603,7 +603,7 @@ export interface AppendParams {
   /** Null makes the first entry a root. 1 to 64 characters. */
   parentId?: string | null;
   /** The leaf that the client knows. 1 to 64 characters. */
-  expectedLeaf?: string | null;
+  expectedLeafId?: string | null;
   /** `branch` appends in spite of a conflict. Default `"reject"`. */
   onConflict?: OnConflict;
   /** Move the session's leaf to the last entry. Default `true`. */
@@ -618,7 +618,7 @@ export interface AppendParams {
 export interface AppendResult {
   leafId: string | null;
   logId: string;
-  seq: number;
+  lastSeq: number;
   entries: Appended[];
   branched: boolean;
   _meta?: unknown;
@@ -646,9 +646,9 @@ export interface EntriesParams {
   /** The position after which the page begins. */
   after?: After | null;
   /** The entry in the middle of the page. 1 to 64 characters. */
-  around?: string | null;
-  /** Exactly these entries. */
-  ids?: string[] | null;
+  aroundId?: string | null;
+  /** Exactly these entries. At most 10000 items. */
+  entryIds?: string[] | null;
   /** From an earlier result; default: the first page. */
   cursor?: string | null;
   /** Maximum number of entries per page. 1 to 10000. Default `200`. */
@@ -705,7 +705,7 @@ export interface PathParams {
  *
  * Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows. `query` selects
  * rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
- * `around`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
+ * `aroundId`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
  */
 export interface TreeParams {
   /** The full id of the session. 1 to 128 characters. */
@@ -717,7 +717,7 @@ export interface TreeParams {
   /** Only this entry and its descendants. 1 to 64 characters. */
   rootId?: string | null;
   /** The entry in the middle of the page. 1 to 64 characters. */
-  around?: string | null;
+  aroundId?: string | null;
   /** From an earlier result; default: the first page. */
   cursor?: string | null;
   /** Maximum number of rows per page. 1 to 10000. Default `1000`. */
@@ -730,7 +730,7 @@ export interface TreeParams {
  * A page of rows. `leafId` is the entry below which the next entry is placed.
  *
  * `bars` is for drawing a page that is not the first: one item for each fork above the first row, uppermost first,
- * true if further branches of that fork follow. Several roots count as one fork. With `around`, `above` lists the
+ * true if further branches of that fork follow. Several roots count as one fork. With `aroundId`, `above` lists the
  * rows above the first row that are forks or begin a branch.
  */
 export interface TreeResult {
@@ -738,12 +738,12 @@ export interface TreeResult {
   logId: string;
   leafId: string | null;
   /** Entries in the session, visible or not. */
-  total: number;
+  entryCount: number;
   nextCursor: string | null;
   /** Rows of the whole view. */
-  shown: number;
+  visibleCount: number;
   /** Rows of the view before this page. */
-  before: number;
+  precedingCount: number;
   bars: boolean[];
   above: TreeNode[];
   _meta?: unknown;
@@ -836,7 +836,7 @@ export interface ContextResult {
 /**
  * The fate of one entry of the path, and the reason.
  *
- * `message` is the index in `messages` of its text. It is null if the entry is out, or in `system`.
+ * `messageIndex` is the index in `messages` of its text. It is null if the entry is out, or in `system`.
  */
 export interface Explained {
   entryId: string;
@@ -846,10 +846,10 @@ export interface Explained {
   /** See "Why an entry is in or out". */
   reason: ContextReason | (string & {});
   /** The reason as a sentence. */
-  because: string;
+  message: string;
   /** Estimated tokens in the context; 0 if the entry is out. */
   tokens: number;
-  message: number | null;
+  messageIndex: number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -857,7 +857,7 @@ export interface Explained {
 /**
  * Find a safe cut of a session and the entries to summarize. Nothing is changed.
  *
- * The result is also the preview of a compaction: `entriesToSummarize` would leave the context, and `tokensBefore`
+ * The result is also the preview of a compaction: `entryIdsToSummarize` would leave the context, and `tokensBefore`
  * would become `tokensAfter`. If `reason` is not null, there is no cut: nothing can be compacted, or not yet.
  */
 export interface PrepareCompactionParams {
@@ -894,9 +894,9 @@ export interface PrepareCompactionResult {
   reason: NoCutReason | (string & {}) | null;
   firstKeptEntryId: string | null;
   /** In order; the beginning of a turn that is cut comes last. */
-  entriesToSummarize: string[];
+  entryIdsToSummarize: string[];
   /** Those of them that begin the turn whose rest stays. */
-  turnPrefix: string[];
+  turnPrefixIds: string[];
   splitTurn: boolean;
   /** The summary of the previous compaction. */
   previousSummary: string | null;
@@ -964,7 +964,7 @@ export interface CompactParams {
   /** Instructions for the summary. */
   instructions?: string | null;
   /** Fail with `leafConflict` if the leaf is another. 1 to 64 characters. */
-  expectedLeaf?: string | null;
+  expectedLeafId?: string | null;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
@@ -975,7 +975,8 @@ export interface CompactParams {
 
 /** The compaction that was written, and the leaf before it. */
 export interface CompactResult {
-  entryId: string;
+  /** The id of the compaction. */
+  recordId: string;
   logId: string;
   seq: number;
   leafId: string | null;
@@ -1008,10 +1009,10 @@ export interface ConfigureParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The settings in force. `entryId` is the line that recorded a change. */
+/** The settings in force. `recordId` is the line that recorded a change. */
 export interface ConfigureResult {
   autoCompact: CompactionSettings;
-  entryId: string | null;
+  recordId: string | null;
   logId: string;
   /** The seq of that line; of the last line if nothing was changed. */
   seq: number;
@@ -1022,15 +1023,15 @@ export interface ConfigureResult {
 }
 
 /**
- * Return what moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
+ * Return what moving the leaf from `leafId` (default: the session's leaf) to `entryId` would leave behind.
  *
- * Nothing is changed. A null `targetId` means before the first entry.
+ * Nothing is changed. A null `entryId` means before the first entry.
  */
 export interface PrepareBranchParams {
   /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The new leaf; null means before the first entry. 1 to 64 characters. */
-  targetId: string | null;
+  entryId: string | null;
   /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
   /** Limit for the entries in `prompt`, newest first; default: no limit. 0 to 1000000000. */
@@ -1043,17 +1044,17 @@ export interface PrepareBranchParams {
 
 /** The entries between the old leaf and the common ancestor, and the place where a person would resume. */
 export interface PrepareBranchResult {
-  targetId: string | null;
-  oldLeafId: string | null;
+  entryId: string | null;
+  previousLeafId: string | null;
   commonAncestorId: string | null;
-  entriesToSummarize: string[];
+  entryIdsToSummarize: string[];
   fileOperations: FileOperations;
   /** Estimated tokens of the entries in `prompt`. */
   tokens: number;
   /** The complete input of a summarizer; null if nothing is left behind. */
   prompt: string | null;
-  /** `targetId`; for a user message, its parent, so that the message can be edited. */
-  resumeAt: string | null;
+  /** `entryId`; for a user message, its parent, so that the message can be edited. */
+  resumeAtId: string | null;
   /** The text of that user message. */
   editorText: string | null;
   _meta?: unknown;
@@ -1071,7 +1072,7 @@ export interface BranchParams {
   /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The new leaf; null means before the first entry. 1 to 64 characters. */
-  targetId: string | null;
+  entryId: string | null;
   /** A summary of the branch that the leaf leaves. */
   summary?: string | null;
   /** Any JSON value to store beside the summary. */
@@ -1079,7 +1080,7 @@ export interface BranchParams {
   /** Whether an extension wrote the summary. */
   fromExtension?: boolean | null;
   /** Fail with `leafConflict` if the leaf is another. 1 to 64 characters. */
-  expectedLeaf?: string | null;
+  expectedLeafId?: string | null;
   /** Have a summary of the branch written. Default `false`. */
   summarize?: boolean;
   /** Instructions for the summary. */
@@ -1092,12 +1093,13 @@ export interface BranchParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The leaf after the move. `entryId` is the branch summary, if one was written. */
+/** The leaf after the move, and the line that recorded it: a branch summary, or a line that only moves the leaf. */
 export interface BranchResult {
+  /** The id of the line that recorded the move. */
+  recordId: string;
   leafId: string | null;
   logId: string;
   seq: number;
-  entryId: string | null;
   previousLeafId: string | null;
   summary: string | null;
   summarizedBy: SummarizedBy | (string & {}) | null;
@@ -1306,7 +1308,7 @@ export interface LabelParams {
   /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The id of the entry. 1 to 64 characters. */
-  targetId: string;
+  entryId: string;
   /** The label; empty or null removes it. At most 1000 characters. */
   label?: string | null;
   /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
@@ -1317,7 +1319,8 @@ export interface LabelParams {
 
 /** The line that recorded the change, and the session after it. */
 export interface ChangeResult {
-  entryId: string;
+  /** The id of that line. */
+  recordId: string;
   logId: string;
   seq: number;
   session: SessionInfo;
@@ -2959,11 +2962,11 @@ export type Filter =
   /** all but settings and other entries that are not part of the conversation. */
   | "default"
   /** as `default`, without tool results. */
-  | "no-tools"
+  | "noTools"
   /** only the user's messages. */
-  | "user-only"
+  | "userOnly"
   /** only entries with a label. */
-  | "labeled-only"
+  | "labeledOnly"
   /** every entry. */
   | "all";
 
@@ -3222,7 +3225,7 @@ export type ErrorKind =
   | "entryNotFound"
   /** No blob has this hash. */
   | "blobNotFound"
-  /** The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written. */
+  /** The leaf is not `expectedLeafId`: somebody appended or branched in between. Nothing was written. */
   | "leafConflict"
   /** The session already has an entry with this id and other content, or the `commandId` belongs to another request. Nothing was written. */
   | "idReused"
@@ -3587,9 +3590,9 @@ export interface Requests {
    * Add entries to a session: either all of them or none.
    *
    * If `parentId` is absent, the first entry is placed below the session's leaf. Each further entry is placed below the
-   * one before it. An entry's own `parentId` takes precedence. With `expectedLeaf`, the append fails with
+   * one before it. An entry's own `parentId` takes precedence. With `expectedLeafId`, the append fails with
    * `leafConflict` if the leaf is another; with `onConflict` `branch`, the entries become a sibling branch below
-   * `expectedLeaf` instead. If `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a
+   * `expectedLeafId` instead. If `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a
    * client may then resend it at any time without storing it twice.
    *
    * With a provider's `format`, an item of `entries` may be a message of that provider, or its complete response, alone
@@ -3611,7 +3614,7 @@ export interface Requests {
    *
    * Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows. `query` selects
    * rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
-   * `around`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
+   * `aroundId`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
    */
   "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /**
@@ -3627,7 +3630,7 @@ export interface Requests {
   /**
    * Find a safe cut of a session and the entries to summarize. Nothing is changed.
    *
-   * The result is also the preview of a compaction: `entriesToSummarize` would leave the context, and `tokensBefore`
+   * The result is also the preview of a compaction: `entryIdsToSummarize` would leave the context, and `tokensBefore`
    * would become `tokensAfter`. If `reason` is not null, there is no cut: nothing can be compacted, or not yet.
    */
   "session/prepareCompaction": { params: PrepareCompactionParams; result: PrepareCompactionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
@@ -3648,9 +3651,9 @@ export interface Requests {
    */
   "session/configure": { params: ConfigureParams; result: ConfigureResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
   /**
-   * Return what moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
+   * Return what moving the leaf from `leafId` (default: the session's leaf) to `entryId` would leave behind.
    *
-   * Nothing is changed. A null `targetId` means before the first entry.
+   * Nothing is changed. A null `entryId` means before the first entry.
    */
   "session/prepareBranch": { params: PrepareBranchParams; result: PrepareBranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
@@ -4025,7 +4028,7 @@ export const errorCodes = {
   entryNotFound: 1404,
   /** No blob has this hash. */
   blobNotFound: 1404,
-  /** The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written. */
+  /** The leaf is not `expectedLeafId`: somebody appended or branched in between. Nothing was written. */
   leafConflict: 1409,
   /** The session already has an entry with this id and other content, or the `commandId` belongs to another request. Nothing was written. */
   idReused: 1409,

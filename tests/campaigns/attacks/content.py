@@ -89,7 +89,7 @@ def text_that_terminals_obey(ground: Ground, home: Home) -> None:
         {"type": "branch_summary", "fromId": "e1", "summary": EVIL, "id": "e5"},
     ]
     home.call("session/append", sessionId=SESSION, entries=entries)
-    home.call("session/label", sessionId=SESSION, targetId="e1", label=EVIL)
+    home.call("session/label", sessionId=SESSION, entryId="e1", label=EVIL)
     path = Path(home.call("session/info", sessionId=SESSION)["session"]["path"])
     with path.open("ab") as file:
         file.write(

@@ -44,7 +44,7 @@ def test_subcommands_and_their_arguments_are_completed(shell: Shell, teller: Tel
         assert {"context", "export", "log", "restart", "info", "doctor"} <= {*completed(nvim, "Sessiond ")}
         assert completed(nvim, "Sessiond exp") == ["export"]
         assert completed(nvim, "Sessiond export mark") == ["markdown"]
-        completes(nvim, "Sessiond tree la", ["labeled-only"])
+        completes(nvim, "Sessiond tree la", ["labeledOnly"])
         completes(nvim, "vertical Sessiond! open atl", [story.id])
         shown_tree(nvim, story)
         completes(nvim, f"Sessiond branch {story.fix[:7]}", [story.fix])

@@ -171,20 +171,20 @@ def test_labels_come_and_go(teller: Teller, story: Story) -> None:
         nvim.see("[quick] Fix it.")
         nvim.keys("2GL<C-u><CR>")
         nvim.see_not("[the cause]")
-        (left,) = teller.call("session/tree", sessionId=story.id, filter="labeled-only")["nodes"]
+        (left,) = teller.call("session/tree", sessionId=story.id, filter="labeledOnly")["nodes"]
         assert left["label"] == "quick"
 
 
 def test_filters_go_round_with_f_and_can_be_named(teller: Teller, story: Story) -> None:
     with a_neovim(teller.where, teller.folder) as nvim:
-        nvim.command(f"Sessiond tree {story.id} labeled-only")
+        nvim.command(f"Sessiond tree {story.id} labeledOnly")
         until_lines(nvim, ["◉ assistant  [the cause] It stops at the last newline."])
-        nvim.see("labeled-only · 1 of 9")
+        nvim.see("labeledOnly · 1 of 9")
         nvim.keys("f")
         nvim.see("· all · ")
         nvim.until("vim.api.nvim_buf_line_count(0) == 8")
         nvim.keys("fff")
-        nvim.see("user-only · 3 of 9")
+        nvim.see("userOnly · 3 of 9")
         until_lines(
             nvim,
             [

@@ -162,7 +162,7 @@ async def test_what_others_append_is_asked_for_again(served: Running, cwd: str) 
         asked = refreshes(client)
         show(client, path)
         await symbols(client, path)  # so that the text has arrived
-        await peer.call("session/label", sessionId=session_id, targetId="q1", label="here")
+        await peer.call("session/label", sessionId=session_id, entryId="q1", label="here")
         await all_of(asked)
         whole = types.Range(types.Position(0, 0), types.Position(9, 0))
         hints = await client.text_document_inlay_hint_async(types.InlayHintParams(document(path), whole))

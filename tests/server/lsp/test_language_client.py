@@ -161,4 +161,4 @@ async def test_an_error_comes_with_its_kind_and_its_data(plugin: Plugin, cwd: st
     assert (no_session.value.code, no_entry.value.code) == (1404, 1404)
     assert no_session.value.data == {"kind": "sessionNotFound", "retryable": False, "id": "nowhere"}
     assert no_entry.value.data == {"kind": "entryNotFound", "retryable": False, "id": "nobody"}
-    assert (await plugin.append(session_id, user("The connection serves on."))).seq == 1
+    assert (await plugin.append(session_id, user("The connection serves on."))).lastSeq == 1

@@ -58,7 +58,7 @@ def _conditions(given: Given) -> dict[str, Any]:
     if parent is not None or given.flag("root"):
         params["parentId"] = parent
     if expected is not None:
-        params["expectedLeaf"] = expected
+        params["expectedLeafId"] = expected
     if given.flag("or-branch"):
         params["onConflict"] = "branch"
     if given.flag("stay"):

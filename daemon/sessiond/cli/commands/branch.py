@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def branch(given: Given) -> int:
     """Send `session/branch`, or `session/prepareBranch` for a dry run."""
     target = given.needed("ENTRY")
-    params: dict[str, Any] = {"targetId": None if target == "root" else target}
+    params: dict[str, Any] = {"entryId": None if target == "root" else target}
     if (instructions := given.text("instructions")) is not None:
         if not given.flag("summarize") and not given.flag("dry-run"):
             raise UsageError("--instructions go with --summarize")
@@ -39,7 +39,7 @@ def branch(given: Given) -> int:
     if given.flag("summarize"):
         params["summarize"] = True
     if (expected := given.text("expect")) is not None:
-        params["expectedLeaf"] = expected
+        params["expectedLeafId"] = expected
     with connect(given) as daemon:
         params["sessionId"] = session_id_to_write(daemon, given)
         if given.flag("json"):
@@ -61,7 +61,7 @@ def _preview(given: Given, params: dict[str, Any]) -> int:
             print(daemon.call_text("session/prepareBranch", params))
             return 0
         prepared = daemon.call("session/prepareBranch", params)
-        left = prepared["entriesToSummarize"]
+        left = prepared["entryIdsToSummarize"]
         if not left:
             print("Nothing would be left behind.")
             return 0
@@ -73,7 +73,7 @@ def _preview(given: Given, params: dict[str, Any]) -> int:
     for line in leaving_entries.files(prepared["fileOperations"]):
         print(line)
     if prepared["editorText"] is not None:
-        again = prepared["resumeAt"] or "root"
+        again = prepared["resumeAtId"] or "root"
         print(f"To say that message in other words: sessiond branch {one_line(name)} {one_line(again)}")
     return 0
 

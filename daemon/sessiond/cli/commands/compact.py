@@ -60,7 +60,7 @@ def compact(given: Given) -> int:
         done = progress.call(daemon, "session/compact", params)
     show_summary(done)
     tokens = f"{human.amount(done['tokensBefore'])} tokens became {human.amount(done['tokensAfter'])}"
-    print(f"{done['entryId']} stands for all before {one_line(done['firstKeptEntryId'])}: {tokens}.")
+    print(f"{done['recordId']} stands for all before {one_line(done['firstKeptEntryId'])}: {tokens}.")
     if (before := done.get("previousLeafId")) is not None:
         print(f"To undo it: sessiond branch {one_line(name)} {one_line(before)}")
     return 0
@@ -97,13 +97,13 @@ def _preview(given: Given, params: dict[str, Any]) -> int:
 
 def _drawn(daemon: BlockingDaemon, name: str, prepared: dict[str, Any]) -> Iterator[str]:
     style = style_for(sys.stdout)
-    leaves = prepared["entriesToSummarize"]
+    leaves = prepared["entryIdsToSummarize"]
     yield from leaving_entries.entries(daemon, name, leaves, [prepared["firstKeptEntryId"]])
     yield ""
     count = human.count(len(leaves), "entry", "entries")
     yield f"A summary would stand for {count}. The filled one stays, and what follows it."
     if prepared["splitTurn"]:
-        cut = human.count(len(prepared["turnPrefix"]), "entry", "entries")
+        cut = human.count(len(prepared["turnPrefixIds"]), "entry", "entries")
         yield f"The newest turn is cut in its middle: {cut} of it would be summarized."
     if prepared["previousSummary"] is not None:
         yield "It takes up the summary of the compaction before it."

@@ -172,7 +172,7 @@ def _entries(filled: list[str]) -> Iterable[tuple[str, str]]:
 
 
 def _labels(filled: list[str]) -> list[tuple[str, str]]:
-    return _plain((it["label"], it["preview"] or it["type"]) for it in _tree(filled, "labeled-only"))
+    return _plain((it["label"], it["preview"] or it["type"]) for it in _tree(filled, "labeledOnly"))
 
 
 def _tree(filled: list[str], filter: str) -> list[dict[str, Any]]:

@@ -60,7 +60,7 @@ def _said(daemon: BlockingDaemon, session: str, ids: list[str | None]) -> dict[s
     wanted = [it for it in ids if it is not None]
     found: dict[str, dict[str, Any]] = {}
     for start in range(0, len(wanted), 200):
-        page = daemon.call("session/entries", {"sessionId": session, "ids": wanted[start : start + 200]})
+        page = daemon.call("session/entries", {"sessionId": session, "entryIds": wanted[start : start + 200]})
         found |= {entry["id"]: entry for entry in page["entries"]}
     return found
 

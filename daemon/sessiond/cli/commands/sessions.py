@@ -90,7 +90,7 @@ def show(given: Given) -> int:
     with connect() as daemon:
         session = session_id(daemon, given)
         if wanted := [entry for _, entry in given.many("entry")]:
-            params = {"sessionId": session, "ids": wanted}
+            params = {"sessionId": session, "entryIds": wanted}
             if given.flag("json"):
                 print(daemon.call_text("session/entries", params))
                 return 0

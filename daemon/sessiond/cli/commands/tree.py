@@ -47,7 +47,7 @@ def tree(given: Given) -> int:
     for line in draw(rows, page.get("leafId"), style_for(sys.stdout, plain=given.flag("ascii"))):
         print(line)
     if not rows:
-        hidden = page.get("total", 0)
+        hidden = page.get("entryCount", 0)
         print(
             "Nothing to show with this filter: try --filter all." if hidden else "It is empty.",
             file=sys.stderr,
@@ -84,7 +84,7 @@ def _interactive(given: Given) -> int:
 def label(given: Given) -> int:
     """Send `session/label`."""
     text = given.needed("TEXT")
-    params: dict[str, Any] = {"targetId": given.needed("ENTRY"), "label": text or None}
+    params: dict[str, Any] = {"entryId": given.needed("ENTRY"), "label": text or None}
     with connect(given) as daemon:
         params["sessionId"] = session_id_to_write(daemon, given)
         if given.flag("json"):

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from sessiond.cli.parse.arguments import Given
 
 CHOICES: dict[str, tuple[str, ...]] = {
-    "tree --filter": ("default", "no-tools", "user-only", "labeled-only", "all"),
+    "tree --filter": ("default", "noTools", "userOnly", "labeledOnly", "all"),
     "list --sort": ("updated", "created", "title"),
     "search --role": ("user", "assistant", "toolResult"),
     "export --format": ("markdown", "html", "jsonl", "operator", "go", "nova"),

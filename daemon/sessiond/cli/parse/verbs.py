@@ -82,7 +82,7 @@ VERBS: dict[str, Verb] = {
         "tree:tree",
         ("[ID]",),
         (
-            Option("filter", "NAME", "default, no-tools, user-only, labeled-only or all", short="f"),
+            Option("filter", "NAME", "default, noTools, userOnly, labeledOnly or all", short="f"),
             Option("query", "TEXT", "only rows with all these words", short="q"),
             Option("root", "ENTRY", "only what hangs below this entry"),
             Option("ascii", "", "draw with plain characters"),
@@ -97,7 +97,7 @@ VERBS: dict[str, Verb] = {
             CURSOR,
             JSON,
         ),
-        examples=("sessiond tree -i", "sessiond tree -i --filter user-only --at 4f0c21aa"),
+        examples=("sessiond tree -i", "sessiond tree -i --filter userOnly --at 4f0c21aa"),
         paged=True,
     ),
     "append": Verb(

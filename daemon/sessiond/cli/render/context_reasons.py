@@ -28,7 +28,7 @@ def explained(entries: Sequence[dict[str, Any]], style: Style) -> Iterator[str]:
             one_line(entry["entryId"]),
             one_line(entry["role"] or entry["type"]),
             count.rjust(numbers),
-            one_line(entry["because"]),
+            one_line(entry["message"]),
         )
         for entry, count in zip(entries, tokens, strict=True)
     ]

@@ -32,7 +32,7 @@ def entries(
     asked = [*shown, *staying]
     if not asked:
         return
-    found = daemon.call("session/entries", {"sessionId": session_id, "ids": asked, "limit": len(asked)})
+    found = daemon.call("session/entries", {"sessionId": session_id, "entryIds": asked, "limit": len(asked)})
     by_id = {entry["id"]: entry for entry in found["entries"]}
     rows = [
         (

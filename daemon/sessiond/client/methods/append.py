@@ -21,7 +21,7 @@ class AppendMethods(Methods):
         *,
         format: t.Format = "agent",
         parent_id: str | UnsetType | None = UNSET,
-        expected_leaf: str | UnsetType | None = UNSET,
+        expected_leaf_id: str | UnsetType | None = UNSET,
         on_conflict: Literal["reject", "branch"] = "reject",
         advance: bool = True,
         durability: t.Durability = "synced",
@@ -35,9 +35,9 @@ class AppendMethods(Methods):
             entries: The entries, in the order of the log; a message alone becomes an entry of type "message".
             format: The format of the messages in `entries`.
             parent_id: The parent of the first entry; None makes it a root. Default: the session's leaf.
-            expected_leaf: The leaf that the client knows; None before the first entry.
-            on_conflict: If the leaf is not `expected_leaf`, "reject" raises `RpcError`, and "branch" appends
-                below `expected_leaf`.
+            expected_leaf_id: The leaf that the client knows; None before the first entry.
+            on_conflict: If the leaf is not `expected_leaf_id`, "reject" raises `RpcError`, and "branch" appends
+                below `expected_leaf_id`.
             advance: Move the session's leaf to the last entry.
             durability: Return when the entries are "written" to the file, or "synced" to the disk.
 
@@ -54,7 +54,7 @@ class AppendMethods(Methods):
             entries=[Raw(msgspec.json.encode(_identified(entry))) for entry in entries],
             format=format,
             parent_id=parent_id,
-            expected_leaf=expected_leaf,
+            expected_leaf_id=expected_leaf_id,
             on_conflict=on_conflict,
             advance=advance,
             durability=durability,

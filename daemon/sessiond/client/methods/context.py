@@ -74,7 +74,7 @@ class ContextMethods(Methods):
     ) -> t.PrepareCompactionResult:
         """Find a safe cut of a session and the entries to summarize. Nothing is changed.
 
-        The result is also the preview of a compaction: `entries_to_summarize` would leave the context, and
+        The result is also the preview of a compaction: `entry_ids_to_summarize` would leave the context, and
         `tokens_before` would become `tokens_after`. If `reason` is not None, there is no cut: nothing can be
         compacted, or not yet.
 
@@ -116,7 +116,7 @@ class ContextMethods(Methods):
         tokens_before: int | None = None,
         settings: t.CompactionChoice | None = None,
         instructions: str | None = None,
-        expected_leaf: str | UnsetType | None = UNSET,
+        expected_leaf_id: str | UnsetType | None = UNSET,
         progress: OnProgress | None = None,
         command_id: str | None = None,
     ) -> t.CompactResult:
@@ -142,7 +142,7 @@ class ContextMethods(Methods):
             tokens_before: Tokens of the context; default: an estimate. 0 to 1000000000.
             settings: Settings for this request, instead of those in force.
             instructions: Instructions for the summary.
-            expected_leaf: Fail with `leafConflict` if the leaf is another. 1 to 64 characters.
+            expected_leaf_id: Fail with `leafConflict` if the leaf is another. 1 to 64 characters.
             progress: Called with each step of the work.
             command_id: Requests with the same id take effect once. 1 to 128 characters.
 
@@ -168,7 +168,7 @@ class ContextMethods(Methods):
                 tokens_before=tokens_before,
                 settings=settings,
                 instructions=instructions,
-                expected_leaf=expected_leaf,
+                expected_leaf_id=expected_leaf_id,
                 work_done_token=token,
                 command_id=command_id,
             )
@@ -194,7 +194,7 @@ class ContextMethods(Methods):
             command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
-            The settings in force. `entry_id` is the line that recorded a change.
+            The settings in force. `record_id` is the line that recorded a change.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -212,21 +212,21 @@ class ContextMethods(Methods):
     async def prepare_branch(
         self,
         session_id: str,
-        target_id: str | None,
+        entry_id: str | None,
         *,
         leaf_id: str | UnsetType | None = UNSET,
         max_tokens: int | None = None,
         instructions: str | None = None,
     ) -> t.PrepareBranchResult:
-        """Return what moving the leaf from `leaf_id` (default: the session's leaf) to `target_id` would leave behind.
+        """Return what moving the leaf from `leaf_id` (default: the session's leaf) to `entry_id` would leave behind.
 
-        Nothing is changed. A None `target_id` means before the first entry.
+        Nothing is changed. A None `entry_id` means before the first entry.
 
         Method `session/prepareBranch`.
 
         Args:
             session_id: The full id of the session. 1 to 128 characters.
-            target_id: The new leaf; None means before the first entry. 1 to 64 characters.
+            entry_id: The new leaf; None means before the first entry. 1 to 64 characters.
             leaf_id: The end of the path; default: the session's leaf. 1 to 64 characters.
             max_tokens: Limit for the entries in `prompt`, newest first; default: no limit. 0 to 1000000000.
             instructions: Instructions for the summary.
@@ -243,7 +243,7 @@ class ContextMethods(Methods):
         """
         params = t.PrepareBranchParams(
             session_id=session_id,
-            target_id=target_id,
+            entry_id=entry_id,
             leaf_id=leaf_id,
             max_tokens=max_tokens,
             instructions=instructions,
@@ -253,12 +253,12 @@ class ContextMethods(Methods):
     async def branch(
         self,
         session_id: str,
-        target_id: str | None,
+        entry_id: str | None,
         *,
         summary: str | None = None,
         details: Any = None,
         from_extension: bool | None = None,
-        expected_leaf: str | UnsetType | None = UNSET,
+        expected_leaf_id: str | UnsetType | None = UNSET,
         summarize: bool = False,
         instructions: str | None = None,
         progress: OnProgress | None = None,
@@ -276,18 +276,19 @@ class ContextMethods(Methods):
 
         Args:
             session_id: The full id of the session. 1 to 128 characters.
-            target_id: The new leaf; None means before the first entry. 1 to 64 characters.
+            entry_id: The new leaf; None means before the first entry. 1 to 64 characters.
             summary: A summary of the branch that the leaf leaves.
             details: Any JSON value to store beside the summary.
             from_extension: Whether an extension wrote the summary.
-            expected_leaf: Fail with `leafConflict` if the leaf is another. 1 to 64 characters.
+            expected_leaf_id: Fail with `leafConflict` if the leaf is another. 1 to 64 characters.
             summarize: Have a summary of the branch written.
             instructions: Instructions for the summary.
             progress: Called with each step of the work.
             command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
-            The leaf after the move. `entry_id` is the branch summary, if one was written.
+            The leaf after the move, and the line that recorded it: a branch summary, or a line that only
+            moves the leaf.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -299,11 +300,11 @@ class ContextMethods(Methods):
         with self._link.watching(progress) as token:
             params = t.BranchParams(
                 session_id=session_id,
-                target_id=target_id,
+                entry_id=entry_id,
                 summary=summary,
                 details=encoded(details),
                 from_extension=from_extension,
-                expected_leaf=expected_leaf,
+                expected_leaf_id=expected_leaf_id,
                 summarize=summarize,
                 instructions=instructions,
                 work_done_token=token,

@@ -20,8 +20,8 @@ class EntryMethods(AppendMethods):
         session_id: str,
         *,
         after: t.After | None = None,
-        around: str | None = None,
-        ids: Sequence[str] | None = None,
+        around_id: str | None = None,
+        entry_ids: Sequence[str] | None = None,
         cursor: str | None = None,
         limit: int = 200,
         resolve_blobs: bool = False,
@@ -36,8 +36,8 @@ class EntryMethods(AppendMethods):
         Args:
             session_id: The full id of the session. 1 to 128 characters.
             after: The position after which the page begins.
-            around: The entry in the middle of the page. 1 to 64 characters.
-            ids: Exactly these entries.
+            around_id: The entry in the middle of the page. 1 to 64 characters.
+            entry_ids: Exactly these entries. At most 10000 items.
             cursor: From an earlier result; default: the first page.
             limit: Maximum number of entries per page. 1 to 10000.
             resolve_blobs: Restore images and cut texts from their blobs.
@@ -55,8 +55,8 @@ class EntryMethods(AppendMethods):
         params = t.EntriesParams(
             session_id=session_id,
             after=after,
-            around=around,
-            ids=None if ids is None else list(ids),
+            around_id=around_id,
+            entry_ids=None if entry_ids is None else list(entry_ids),
             cursor=cursor,
             limit=limit,
             resolve_blobs=resolve_blobs,
@@ -109,7 +109,7 @@ class EntryMethods(AppendMethods):
         filter: t.Filter = "default",
         query: str | None = None,
         root_id: str | None = None,
-        around: str | None = None,
+        around_id: str | None = None,
         cursor: str | None = None,
         limit: int = 1_000,
     ) -> t.TreeResult:
@@ -117,8 +117,8 @@ class EntryMethods(AppendMethods):
 
         Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows.
         `query` selects rows whose text contains every word. The children of a hidden row attach to their
-        nearest visible ancestor. With `around`, the page has that entry, or its nearest visible ancestor, in
-        the middle, and `cursor` has no effect.
+        nearest visible ancestor. With `around_id`, the page has that entry, or its nearest visible ancestor,
+        in the middle, and `cursor` has no effect.
 
         Method `session/tree`.
 
@@ -127,14 +127,14 @@ class EntryMethods(AppendMethods):
             filter: Which rows are visible.
             query: Only rows with all of these words.
             root_id: Only this entry and its descendants. 1 to 64 characters.
-            around: The entry in the middle of the page. 1 to 64 characters.
+            around_id: The entry in the middle of the page. 1 to 64 characters.
             cursor: From an earlier result; default: the first page.
             limit: Maximum number of rows per page. 1 to 10000.
 
         Returns:
             A page of rows. `leaf_id` is the entry below which the next entry is placed. `bars` is for drawing
             a page that is not the first: one item for each fork above the first row, uppermost first, true if
-            further branches of that fork follow. Several roots count as one fork. With `around`, `above`
+            further branches of that fork follow. Several roots count as one fork. With `around_id`, `above`
             lists the rows above the first row that are forks or begin a branch.
 
         Raises:
@@ -148,7 +148,7 @@ class EntryMethods(AppendMethods):
             filter=filter,
             query=query,
             root_id=root_id,
-            around=around,
+            around_id=around_id,
             cursor=cursor,
             limit=limit,
         )
@@ -157,7 +157,7 @@ class EntryMethods(AppendMethods):
     async def label(
         self,
         session_id: str,
-        target_id: str,
+        entry_id: str,
         label: str | None,
         *,
         command_id: str | None = None,
@@ -168,7 +168,7 @@ class EntryMethods(AppendMethods):
 
         Args:
             session_id: The full id of the session. 1 to 128 characters.
-            target_id: The id of the entry. 1 to 64 characters.
+            entry_id: The id of the entry. 1 to 64 characters.
             label: The label; empty or None removes it. At most 1000 characters.
             command_id: Requests with the same id take effect once. 1 to 128 characters.
 
@@ -183,7 +183,7 @@ class EntryMethods(AppendMethods):
         """
         params = t.LabelParams(
             session_id=session_id,
-            target_id=target_id,
+            entry_id=entry_id,
             label=label,
             command_id=command_id,
         )

@@ -1,6 +1,6 @@
 // The session as a tree: rows by id, the path to a leaf, and the children of a row in a view.
 
-const FILTERS = ["default", "no-tools", "user-only", "labeled-only", "all"];
+const FILTERS = ["default", "noTools", "userOnly", "labeledOnly", "all"];
 const ALL = FILTERS.length - 1;
 
 const model = {

@@ -40,7 +40,7 @@ class Placement(msgspec.Struct, frozen=True, gc=False):
     """Where a batch goes: see `session/append`."""
 
     parent_id: str | UnsetType | None = UNSET
-    expected_leaf: str | UnsetType | None = UNSET
+    expected_leaf_id: str | UnsetType | None = UNSET
     branch_on_conflict: bool = False
     advance: bool = True
     as_found: bool = False  # entries of another program's session: compactions are not checked
@@ -193,7 +193,7 @@ def ended(lines: Sequence[bytes]) -> list[bytes]:
 
 def _place(tree: Tree, placement: Placement, leaf: str | None) -> tuple[str | None, bool]:
     """Return the parent of the first new entry, and whether it becomes a sibling because the leaf has moved."""
-    expected = placement.expected_leaf
+    expected = placement.expected_leaf_id
     moved = expected is not UNSET and expected != leaf
     if moved and expected is not UNSET:
         row = NONE if expected is None else tree.any_row(expected)

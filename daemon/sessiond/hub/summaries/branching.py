@@ -57,11 +57,11 @@ class Branches:
             LeafConflict: The leaf is not the expected one.
             CommandReused: The `commandId` belongs to another request.
         """
-        repeat = self._repeats.join(live, command, waiter, partial(_recorded, params.target_id))
+        repeat = self._repeats.join(live, command, waiter, partial(_recorded, params.entry_id))
         if repeat is not None:
             return repeat
-        tree, target = live.tree, row_of(live, params.target_id)
-        expected = params.expected_leaf
+        tree, target = live.tree, row_of(live, params.entry_id)
+        expected = params.expected_leaf_id
         if expected is not UNSET and expected != tree.leaf_id:
             missing = tree.seq - max(row_of(live, expected), 0)
             raise LeafConflict(expected, tree.leaf_id, log_id=live.log.log_id, seq=tree.seq, missing=missing)
@@ -83,7 +83,7 @@ class Branches:
         if prepared.prompt is not None:
             assignment = Assignment(
                 session_id=live.session_id, purpose="branch", prompt=prepared.prompt,
-                entry_ids=prepared.entries_to_summarize, models=(await live.context(leaf)).models,
+                entry_ids=prepared.entry_ids_to_summarize, models=(await live.context(leaf)).models,
                 instructions=params.instructions,
             )  # fmt: skip
             summary = await self._summarizers.write(assignment, live, asker, job.tell)
@@ -92,10 +92,10 @@ class Branches:
 
         def result(outcome: Outcome) -> t.BranchResult:
             if summary is None:
-                return moved(outcome, params.target_id, None, None)
-            return moved(outcome, params.target_id, summary.said.summary, summary.by)
+                return moved(outcome, params.entry_id, None, None)
+            return moved(outcome, params.entry_id, summary.said.summary, summary.by)
 
-        placement = Placement(params.target_id, leaf_id)
+        placement = Placement(params.entry_id, leaf_id)
         refusal = await job.append(live, draft, placement, origin, result)
         if refusal is not None:
             raise refusal
@@ -110,9 +110,10 @@ def moved(
     outcome: Outcome, target_id: str | None, summary: str | None, by: t.SummarizedBy | None
 ) -> t.BranchResult:
     """Return the result of a move to `target_id`. If there is a summary, the leaf is the summary's entry."""
-    entry_id = None if summary is None else outcome.prepared.ids[0]
+    record_id = outcome.prepared.ids[0]
     return t.BranchResult(
-        leaf_id=entry_id or target_id, log_id=outcome.log_id, seq=outcome.seqs[0], entry_id=entry_id,
+        record_id=record_id, leaf_id=target_id if summary is None else record_id,
+        log_id=outcome.log_id, seq=outcome.seqs[0],
         previous_leaf_id=outcome.prepared.former_leaf, summary=summary, summarized_by=by,
         duplicate=outcome.prepared.duplicate,
     )  # fmt: skip
@@ -123,9 +124,10 @@ def _recorded(
 ) -> t.BranchResult:
     """Return the result for a repeated request, made from the line that the first one stored."""
     answer = known.mark.answer
-    entry_id = known.ids[0] if line.get("type") == "branch_summary" else None
+    record_id = known.ids[0]
     return t.BranchResult(
-        leaf_id=entry_id or target_id, log_id=log_id, seq=row, entry_id=entry_id,
+        record_id=record_id, leaf_id=record_id if line.get("type") == "branch_summary" else target_id,
+        log_id=log_id, seq=row,
         previous_leaf_id=answer.get("previousLeafId"), summary=line.get("summary"),
         summarized_by=answer.get("summarizedBy"), duplicate=True,
     )  # fmt: skip
@@ -143,8 +145,8 @@ def branch_summary(target_id: str | None, summary: str) -> dict[str, object]:
 
 def _draft(params: t.BranchParams, prepared: BranchPreparation, summary: AttributedSummary | None) -> bytes:
     if summary is None:
-        return msgspec.json.encode(leaf_move(params.target_id))
-    draft = branch_summary(params.target_id, summary.said.summary)
+        return msgspec.json.encode(leaf_move(params.entry_id))
+    draft = branch_summary(params.entry_id, summary.said.summary)
     files = prepared.file_operations
     details = summary.said.details if params.details is UNSET else params.details
     if details is not UNSET:

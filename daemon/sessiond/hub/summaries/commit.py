@@ -94,7 +94,7 @@ async def commit_now(
                 refused.log_id = live.log.log_id
             await until_stored(live, origin)  # the error names only entries that are committed
             raise
-        refusal = await job.append(live, draft, Placement(expected_leaf=leaf_id), origin, result)
+        refusal = await job.append(live, draft, Placement(expected_leaf_id=leaf_id), origin, result)
         if not isinstance(refusal, LeafConflict):
             return refusal
     raise refusal or AssertionError("it was tried at least once")

@@ -84,7 +84,7 @@ class Compactions:
         if repeat is not None:
             return repeat
         settings = limits.in_force(self.configured, live.tree, request.params.settings)
-        _refuse_unless_at_the_leaf(live, request.params.expected_leaf)
+        _refuse_unless_at_the_leaf(live, request.params.expected_leaf_id)
         if request.params.summary is not None:
             job = self._jobs.begin(live, lambda new: _with_given(new, live, request, settings))
             return self._repeats.carry(live, command, job).join(waiter)
@@ -124,7 +124,7 @@ class Compactions:
         _refuse_if_idle(prepared)
         assignment = Assignment(
             session_id=live.session_id, purpose="compaction", prompt=prepared.prompt or "",
-            entry_ids=prepared.entries_to_summarize, models=(await live.context(row)).models,
+            entry_ids=prepared.entry_ids_to_summarize, models=(await live.context(row)).models,
             instructions=request.params.instructions,
         )  # fmt: skip
         summary = await self._summarizers.write(assignment, live, request.asker, job.tell)
@@ -145,10 +145,10 @@ async def _with_given(job: Job, live: LiveSession, request: Request, settings: t
     else:
         prepared = await _at_a_given_cut(live, row, params.first_kept_entry_id)
     draft, result = _compaction(job, params, said, "given", prepared)
-    if params.first_kept_entry_id is None and params.expected_leaf is UNSET:
+    if params.first_kept_entry_id is None and params.expected_leaf_id is UNSET:
         refusal: Exception | None = await commit_now(job, live, row, draft, request.origin, result)
     else:
-        placement = Placement(expected_leaf=params.expected_leaf)
+        placement = Placement(expected_leaf_id=params.expected_leaf_id)
         refusal = await job.append(live, draft, placement, request.origin, result)
     if refusal is not None:
         raise refusal
@@ -238,7 +238,7 @@ def _compaction(
 
     def result(outcome: Outcome) -> t.CompactResult:
         return t.CompactResult(
-            entry_id=outcome.prepared.ids[0], log_id=outcome.log_id, seq=outcome.seqs[0],
+            record_id=outcome.prepared.ids[0], log_id=outcome.log_id, seq=outcome.seqs[0],
             leaf_id=outcome.leaf_id, previous_leaf_id=outcome.prepared.former_leaf, summary=said.summary,
             summarized_by=by, first_kept_entry_id=prepared.first_kept_entry_id or "", tokens_before=tokens_before,
             tokens_after=tokens_after,
@@ -251,7 +251,7 @@ def _recorded(line: dict[str, Any], log_id: str, row: int, known: Recorded) -> t
     """Return the result for a repeated request, made from the line that the first one stored."""
     answer = known.mark.answer
     return t.CompactResult(
-        entry_id=known.ids[0], log_id=log_id, seq=row, leaf_id=known.ids[0],
+        record_id=known.ids[0], log_id=log_id, seq=row, leaf_id=known.ids[0],
         previous_leaf_id=answer.get("previousLeafId"),
         summary=line.get("summary", ""), summarized_by=answer.get("summarizedBy", "given"),
         first_kept_entry_id=line.get("firstKeptEntryId", ""), tokens_before=line.get("tokensBefore", 0),

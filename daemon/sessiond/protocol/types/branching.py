@@ -19,13 +19,13 @@ from sessiond.protocol.types.shared import (
 
 
 class PrepareBranchParams(Params, frozen=True):
-    """Return what moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
+    """Return what moving the leaf from `leafId` (default: the session's leaf) to `entryId` would leave behind.
 
-    Nothing is changed. A null `targetId` means before the first entry.
+    Nothing is changed. A null `entryId` means before the first entry.
     """
 
     session_id: SessionId  # the full id of the session
-    target_id: EntryId | None  # the new leaf; null means before the first entry
+    entry_id: EntryId | None  # the new leaf; null means before the first entry
     leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
     max_tokens: Tokens | None = None  # limit for the entries in `prompt`, newest first; default: no limit
     instructions: str | None = None  # instructions for the summary
@@ -34,14 +34,14 @@ class PrepareBranchParams(Params, frozen=True):
 class PrepareBranchResult(Wire, frozen=True):
     """The entries between the old leaf and the common ancestor, and the place where a person would resume."""
 
-    target_id: str | None
-    old_leaf_id: str | None
+    entry_id: str | None
+    previous_leaf_id: str | None
     common_ancestor_id: str | None
-    entries_to_summarize: list[str]
+    entry_ids_to_summarize: list[str]
     file_operations: FileOperations
     tokens: int  # estimated tokens of the entries in `prompt`
     prompt: str | None  # the complete input of a summarizer; null if nothing is left behind
-    resume_at: str | None  # `targetId`; for a user message, its parent, so that the message can be edited
+    resume_at_id: str | None  # `entryId`; for a user message, its parent, so that the message can be edited
     editor_text: str | None  # the text of that user message
 
 
@@ -54,11 +54,11 @@ class BranchParams(Params, frozen=True):
     """
 
     session_id: SessionId  # the full id of the session
-    target_id: EntryId | None  # the new leaf; null means before the first entry
+    entry_id: EntryId | None  # the new leaf; null means before the first entry
     summary: str | None = None  # a summary of the branch that the leaf leaves
     details: Json | UnsetType = UNSET  # any JSON value to store beside the summary
     from_extension: bool | None = None  # whether an extension wrote the summary
-    expected_leaf: EntryId | UnsetType | None = UNSET  # fail with `leafConflict` if the leaf is another
+    expected_leaf_id: EntryId | UnsetType | None = UNSET  # fail with `leafConflict` if the leaf is another
     summarize: bool = False  # have a summary of the branch written
     instructions: str | None = None  # instructions for the summary
     work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
@@ -66,12 +66,12 @@ class BranchParams(Params, frozen=True):
 
 
 class BranchResult(Wire, frozen=True):
-    """The leaf after the move. `entryId` is the branch summary, if one was written."""
+    """The leaf after the move, and the line that recorded it: a branch summary, or a line that only moves the leaf."""
 
+    record_id: str  # the id of the line that recorded the move
     leaf_id: str | None
     log_id: str
     seq: int
-    entry_id: str | None
     previous_leaf_id: str | None
     summary: str | None
     summarized_by: Annotated[str, opened("SummarizedBy")] | None

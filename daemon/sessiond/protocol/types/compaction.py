@@ -48,10 +48,10 @@ class ConfigureParams(Params, frozen=True):
 
 
 class ConfigureResult(Wire, frozen=True):
-    """The settings in force. `entryId` is the line that recorded a change."""
+    """The settings in force. `recordId` is the line that recorded a change."""
 
     auto_compact: CompactionSettings
-    entry_id: str | None
+    record_id: str | None
     log_id: str
     seq: int  # the seq of that line; of the last line if nothing was changed
     duplicate: bool = False  # an earlier request with this `commandId` took effect
@@ -67,7 +67,7 @@ class FileOperations(Wire, frozen=True):
 class PrepareCompactionParams(Params, frozen=True):
     """Find a safe cut of a session and the entries to summarize. Nothing is changed.
 
-    The result is also the preview of a compaction: `entriesToSummarize` would leave the context, and `tokensBefore`
+    The result is also the preview of a compaction: `entryIdsToSummarize` would leave the context, and `tokensBefore`
     would become `tokensAfter`. If `reason` is not null, there is no cut: nothing can be compacted, or not yet.
     """
 
@@ -84,8 +84,8 @@ class PrepareCompactionResult(Wire, frozen=True):
     needed: bool  # `tokensBefore` is above `contextWindow` less `reserveTokens`
     reason: Annotated[str, opened("NoCutReason")] | None
     first_kept_entry_id: str | None
-    entries_to_summarize: list[str]  # in order; the beginning of a turn that is cut comes last
-    turn_prefix: list[str]  # those of them that begin the turn whose rest stays
+    entry_ids_to_summarize: list[str]  # in order; the beginning of a turn that is cut comes last
+    turn_prefix_ids: list[str]  # those of them that begin the turn whose rest stays
     split_turn: bool
     previous_summary: str | None  # the summary of the previous compaction
     file_operations: FileOperations
@@ -115,7 +115,7 @@ class CompactParams(Params, frozen=True):
     tokens_before: Tokens | None = None  # tokens of the context; default: an estimate
     settings: CompactionChoice | None = None  # settings for this request, instead of those in force
     instructions: str | None = None  # instructions for the summary
-    expected_leaf: EntryId | UnsetType | None = UNSET  # fail with `leafConflict` if the leaf is another
+    expected_leaf_id: EntryId | UnsetType | None = UNSET  # fail with `leafConflict` if the leaf is another
     work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
     command_id: CommandId | None = None  # requests with the same id take effect once
 
@@ -123,7 +123,7 @@ class CompactParams(Params, frozen=True):
 class CompactResult(Wire, frozen=True):
     """The compaction that was written, and the leaf before it."""
 
-    entry_id: str
+    record_id: str  # the id of the compaction
     log_id: str
     seq: int
     leaf_id: str | None

@@ -29,7 +29,7 @@ class ContextParams(Params, frozen=True):
 class Explained(Wire, frozen=True):
     """The fate of one entry of the path, and the reason.
 
-    `message` is the index in `messages` of its text. It is null if the entry is out, or in `system`.
+    `messageIndex` is the index in `messages` of its text. It is null if the entry is out, or in `system`.
     """
 
     entry_id: str
@@ -37,9 +37,9 @@ class Explained(Wire, frozen=True):
     role: str | None
     fate: Annotated[str, opened("Fate")]
     reason: Annotated[str, opened("ContextReason")]  # see "Why an entry is in or out"
-    because: str  # the reason as a sentence
+    message: str  # the reason as a sentence
     tokens: int  # estimated tokens in the context; 0 if the entry is out
-    message: int | None
+    message_index: int | None
 
 
 class ContextResult(Wire, frozen=True):

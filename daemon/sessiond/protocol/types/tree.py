@@ -24,9 +24,9 @@ class AppendParams(Params, frozen=True):
     """Add entries to a session: either all of them or none.
 
     If `parentId` is absent, the first entry is placed below the session's leaf. Each further entry is placed below the
-    one before it. An entry's own `parentId` takes precedence. With `expectedLeaf`, the append fails with
+    one before it. An entry's own `parentId` takes precedence. With `expectedLeafId`, the append fails with
     `leafConflict` if the leaf is another; with `onConflict` `branch`, the entries become a sibling branch below
-    `expectedLeaf` instead. If `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a
+    `expectedLeafId` instead. If `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a
     client may then resend it at any time without storing it twice.
 
     With a provider's `format`, an item of `entries` may be a message of that provider, or its complete response, alone
@@ -38,7 +38,7 @@ class AppendParams(Params, frozen=True):
     entries: Annotated[list[Appendable], Meta(min_length=1, max_length=10_000)]  # in log order
     format: Format = "agent"  # the format of the messages in `entries`
     parent_id: EntryId | UnsetType | None = UNSET  # null makes the first entry a root
-    expected_leaf: EntryId | UnsetType | None = UNSET  # the leaf that the client knows
+    expected_leaf_id: EntryId | UnsetType | None = UNSET  # the leaf that the client knows
     on_conflict: OnConflict = "reject"  # `branch` appends in spite of a conflict
     advance: bool = True  # move the session's leaf to the last entry
     durability: Durability = "synced"  # what the response waits for
@@ -57,7 +57,7 @@ class AppendResult(Wire, frozen=True):
 
     leaf_id: str | None
     log_id: str
-    seq: int
+    last_seq: int
     entries: list[Appended]
     branched: bool
 
@@ -71,8 +71,8 @@ class EntriesParams(Params, frozen=True):
 
     session_id: SessionId  # the full id of the session
     after: After | None = None  # the position after which the page begins
-    around: EntryId | None = None  # the entry in the middle of the page
-    ids: list[EntryId] | None = None  # exactly these entries
+    around_id: EntryId | None = None  # the entry in the middle of the page
+    entry_ids: Annotated[list[EntryId], Meta(max_length=10_000)] | None = None  # exactly these entries
     cursor: str | None = None  # from an earlier result; default: the first page
     limit: Limit = 200  # maximum number of entries per page
     resolve_blobs: bool = False  # restore images and cut texts from their blobs
@@ -106,14 +106,14 @@ class TreeParams(Params, frozen=True):
 
     Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows. `query` selects
     rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
-    `around`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
+    `aroundId`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
     """
 
     session_id: SessionId  # the full id of the session
     filter: Filter = "default"  # which rows are visible
     query: str | None = None  # only rows with all of these words
     root_id: EntryId | None = None  # only this entry and its descendants
-    around: EntryId | None = None  # the entry in the middle of the page
+    around_id: EntryId | None = None  # the entry in the middle of the page
     cursor: str | None = None  # from an earlier result; default: the first page
     limit: Limit = 1_000  # maximum number of rows per page
 
@@ -140,17 +140,17 @@ class TreeResult(Wire, frozen=True):
     """A page of rows. `leafId` is the entry below which the next entry is placed.
 
     `bars` is for drawing a page that is not the first: one item for each fork above the first row, uppermost first,
-    true if further branches of that fork follow. Several roots count as one fork. With `around`, `above` lists the
+    true if further branches of that fork follow. Several roots count as one fork. With `aroundId`, `above` lists the
     rows above the first row that are forks or begin a branch.
     """
 
     nodes: list[TreeNode]
     log_id: str
     leaf_id: str | None
-    total: int  # entries in the session, visible or not
+    entry_count: int  # entries in the session, visible or not
     next_cursor: str | None
-    shown: int = 0  # rows of the whole view
-    before: int = 0  # rows of the view before this page
+    visible_count: int = 0  # rows of the whole view
+    preceding_count: int = 0  # rows of the view before this page
     bars: list[bool] = msgspec.field(default_factory=list)
     above: list[TreeNode] = msgspec.field(default_factory=list)
 
@@ -159,7 +159,7 @@ class LabelParams(Params, frozen=True):
     """Label an entry. An absent or empty `label` removes the label."""
 
     session_id: SessionId  # the full id of the session
-    target_id: EntryId  # the id of the entry
+    entry_id: EntryId  # the id of the entry
     label: Annotated[str, Meta(max_length=1_000)] | None = None  # the label; empty or null removes it
     command_id: CommandId | None = None  # requests with the same id take effect once
 
@@ -188,7 +188,7 @@ class TagParams(Params, frozen=True):
 class ChangeResult(Wire, frozen=True):
     """The line that recorded the change, and the session after it."""
 
-    entry_id: str
+    record_id: str  # the id of that line
     log_id: str
     seq: int
     session: SessionInfo

@@ -25,7 +25,7 @@ def prepare(
     _client: Client, live: LiveSession, params: t.PrepareBranchParams
 ) -> Coroutine[Any, Any, t.PrepareBranchResult]:
     leaf = live.row_at(params.leaf_id)
-    target = row_of(live, params.target_id)
+    target = row_of(live, params.entry_id)
     preparing = prepare_branch(
         live.tree, leaf, target, live.read_rows, params.max_tokens, params.instructions
     )
@@ -36,11 +36,11 @@ async def _prepared(live: LiveSession, preparing: Steps[BranchPreparation]) -> t
     prepared = await live.drive(preparing)
     refuse_too_large(prepared.prompt)
     return t.PrepareBranchResult(
-        target_id=prepared.target_id, old_leaf_id=prepared.old_leaf_id,
+        entry_id=prepared.target_id, previous_leaf_id=prepared.previous_leaf_id,
         common_ancestor_id=prepared.common_ancestor_id,
-        entries_to_summarize=list(prepared.entries_to_summarize),
+        entry_ids_to_summarize=list(prepared.entry_ids_to_summarize),
         file_operations=files(prepared.file_operations), tokens=prepared.tokens, prompt=prepared.prompt,
-        resume_at=prepared.resume_at, editor_text=prepared.editor_text,
+        resume_at_id=prepared.resume_at_id, editor_text=prepared.editor_text,
     )  # fmt: skip
 
 
@@ -63,16 +63,16 @@ def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending
             )
         )
     if params.summary is None:
-        draft = leaf_move(params.target_id)
+        draft = leaf_move(params.entry_id)
     else:
-        draft = branch_summary(params.target_id, params.summary)
+        draft = branch_summary(params.entry_id, params.summary)
         if params.details is not UNSET:
             draft["details"] = params.details
         if params.from_extension is not None:
             draft["fromExtension"] = params.from_extension
 
     def result(outcome: Outcome) -> t.BranchResult:
-        return moved(outcome, params.target_id, params.summary, None if params.summary is None else "given")
+        return moved(outcome, params.entry_id, params.summary, None if params.summary is None else "given")
 
-    placement = Placement(params.target_id, params.expected_leaf, command=command)
+    placement = Placement(params.entry_id, params.expected_leaf_id, command=command)
     return write(client, live, draft, result, placement)

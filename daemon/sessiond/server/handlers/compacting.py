@@ -38,7 +38,7 @@ async def _prepared(
     return t.PrepareCompactionResult(
         leaf_id=prepared.leaf_id, needed=prepared.needed, reason=prepared.reason,
         first_kept_entry_id=prepared.first_kept_entry_id,
-        entries_to_summarize=list(prepared.entries_to_summarize), turn_prefix=list(prepared.turn_prefix),
+        entry_ids_to_summarize=list(prepared.entry_ids_to_summarize), turn_prefix_ids=list(prepared.turn_prefix_ids),
         split_turn=prepared.split_turn, previous_summary=prepared.previous_summary,
         file_operations=files(prepared.file_operations), tokens_before=prepared.tokens_before,
         tokens_after=prepared.tokens_after, prompt=prepared.prompt, settings=settings,
@@ -61,7 +61,7 @@ async def configure(
     if params.auto_compact is UNSET:
         settings = limits.in_force(configured, live.tree)
         return t.ConfigureResult(
-            auto_compact=settings, entry_id=None, log_id=live.log.log_id, seq=live.tree.seq
+            auto_compact=settings, record_id=None, log_id=live.log.log_id, seq=live.tree.seq
         )
     # One at a time: each change starts from the result of the one before it.
     await live.settings_lock.acquire()
@@ -74,7 +74,7 @@ async def configure(
         def result(outcome: Outcome) -> t.ConfigureResult:
             settings = limits.in_force(configured, live.tree)
             return t.ConfigureResult(
-                auto_compact=settings, entry_id=outcome.prepared.ids[0], log_id=outcome.log_id,
+                auto_compact=settings, record_id=outcome.prepared.ids[0], log_id=outcome.log_id,
                 seq=outcome.seqs[0], duplicate=outcome.prepared.duplicate,
             )  # fmt: skip
 

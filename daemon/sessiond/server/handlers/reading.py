@@ -25,12 +25,12 @@ _Answer: TypeAlias = t.EntriesResult | Coroutine[Any, Any, t.EntriesResult]
 
 
 def entries_(_client: Client, live: LiveSession, params: t.EntriesParams) -> _Answer:
-    if params.ids is not None:
-        return _listed(live, params.ids, params)
+    if params.entry_ids is not None:
+        return _listed(live, params.entry_ids, params)
     if params.cursor is not None:
         first = _number(params.cursor)
-    elif params.around is not None:
-        first = max(1, live.row(params.around) - params.limit // 2)
+    elif params.around_id is not None:
+        first = max(1, live.row(params.around_id) - params.limit // 2)
     else:
         first = _behind(live, params.after)
     seqs, _ = live.page_rows(first, PAGE_BYTES, params.limit)
@@ -80,7 +80,7 @@ async def _path(live: LiveSession, start: int, tip: int, params: t.PathParams) -
 
 async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.TreeResult:
     root = NONE if params.root_id is None else live.row(params.root_id)
-    around = NONE if params.around is None else live.row(params.around)
+    around = NONE if params.around_id is None else live.row(params.around_id)
     after = NONE if params.cursor is None or around != NONE else _row(live, params.cursor)
     page = await live.drive(
         tree_view.tree_rows(
@@ -93,10 +93,10 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
         nodes=await live.drive(converted(page.nodes, t.TreeNode)),
         log_id=log_id,
         leaf_id=leaf_id,
-        total=page.total,
+        entry_count=page.total,
         next_cursor=None if page.resume == NONE else str(page.resume),
-        shown=page.shown,
-        before=page.before,
+        visible_count=page.shown,
+        preceding_count=page.before,
         bars=list(page.bars),
         above=await live.drive(converted(page.above, t.TreeNode)),
     )

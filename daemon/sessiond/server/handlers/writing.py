@@ -59,11 +59,11 @@ def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: 
         if not live.ephemeral and live.tree.header is not None:
             client.hub.history.remember(outcome.prepared.rows, live.tree.header.cwd)
 
-    if params.parent_id is UNSET and params.expected_leaf is UNSET and params.advance:
+    if params.parent_id is UNSET and params.expected_leaf_id is UNSET and params.advance:
         placement = AT_THE_LEAF
     else:
         branch_on_conflict = params.on_conflict == "branch"
-        placement = Placement(params.parent_id, params.expected_leaf, branch_on_conflict, params.advance)
+        placement = Placement(params.parent_id, params.expected_leaf_id, branch_on_conflict, params.advance)
     live.append(params.entries, placement, params.durability, client.origin, done)
     if live.unwritten_bytes > THROTTLE_UNWRITTEN_BYTES:
         client.hold()
@@ -74,7 +74,7 @@ def _appended(outcome: Outcome) -> t.AppendResult:
     return t.AppendResult(
         leaf_id=outcome.leaf_id,
         log_id=outcome.log_id,
-        seq=outcome.seq,
+        last_seq=outcome.seq,
         entries=[
             t.Appended(id=name, seq=seq, status="created" if name in created else "duplicate")
             for name, seq in zip(outcome.prepared.ids, outcome.seqs, strict=True)
@@ -84,7 +84,7 @@ def _appended(outcome: Outcome) -> t.AppendResult:
 
 
 def label(client: Client, live: LiveSession, params: t.LabelParams) -> Pending:
-    draft: dict[str, object] = {"type": "label", "targetId": params.target_id}
+    draft: dict[str, object] = {"type": "label", "targetId": params.entry_id}
     if params.label:
         draft["label"] = params.label
     return _change(client, live, draft, client.hub.commands.of(m.LABEL, params, live.session_id))
@@ -121,7 +121,7 @@ def _change(
 ) -> Pending:
     def result(outcome: Outcome) -> t.ChangeResult:
         return t.ChangeResult(
-            entry_id=outcome.prepared.ids[0], log_id=outcome.log_id, seq=outcome.seqs[0],
+            record_id=outcome.prepared.ids[0], log_id=outcome.log_id, seq=outcome.seqs[0],
             session=client.hub.info(live), duplicate=outcome.prepared.duplicate,
         )  # fmt: skip
 

@@ -89,7 +89,7 @@ class _Commands:
 
     async def _branch(self, about: CommandArguments) -> Any:
         live = await self._session(about)
-        params = t.BranchParams(session_id=live.session_id, target_id=about.entry_id)
+        params = t.BranchParams(session_id=live.session_id, entry_id=about.entry_id)
         branched = await self._editor.ask(m.BRANCH, params)
         self._say(f"The next entry attaches to {about.entry_id or 'the beginning'}.")
         return msgspec.to_builtins(branched)
@@ -119,7 +119,7 @@ class _Commands:
             text = await self._choose(default_label(said) or live.tree.type(row))
             if text is None:
                 return None
-        params = t.LabelParams(session_id=live.session_id, target_id=about.entry_id, label=text)
+        params = t.LabelParams(session_id=live.session_id, entry_id=about.entry_id, label=text)
         return msgspec.to_builtins(await self._editor.ask(m.LABEL, params))
 
     async def _choose(self, text: str) -> str | None:

@@ -18,7 +18,7 @@ MAX_SYMBOLS: Final = 5_000
 """Limit of symbols. A larger outline is not useful, and costs every editor seconds."""
 DEEPEST: Final = 50
 """Limit of nested forks. Deeper ones are placed beside it, because deep nesting overflows the stack of editors."""
-_FILTERS: Final[tuple[Filter, ...]] = ("default", "no-tools", "user-only")
+_FILTERS: Final[tuple[Filter, ...]] = ("default", "noTools", "userOnly")
 """The first filter is used whose rows do not exceed `MAX_SYMBOLS`."""
 _TOGETHER: Final = 500  # symbols built in one step
 

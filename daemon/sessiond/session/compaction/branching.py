@@ -34,12 +34,12 @@ class BranchPreparation:
 
     Attributes:
         target_id: The target of the move; None for the place before the first entry.
-        old_leaf_id: The leaf before the move.
+        previous_leaf_id: The leaf before the move.
         common_ancestor_id: The deepest entry that is on both paths, or None.
-        resume_at: The leaf after the move: the target, or its parent if the target is a message of a user or an
+        resume_at_id: The leaf after the move: the target, or its parent if the target is a message of a user or an
             extension.
         editor_text: The text of such a message, for the user to edit.
-        entries_to_summarize: All entries from below the common ancestor to the old leaf, in order, except `leaf`
+        entry_ids_to_summarize: All entries from below the common ancestor to the old leaf, in order, except `leaf`
             lines.
         file_operations: Files for the `details` of the summary, as `readFiles` and `modifiedFiles`.
         tokens: Estimated tokens of the entries that are in `prompt`.
@@ -48,11 +48,11 @@ class BranchPreparation:
     """
 
     target_id: str | None
-    old_leaf_id: str | None
+    previous_leaf_id: str | None
     common_ancestor_id: str | None
-    resume_at: str | None
+    resume_at_id: str | None
     editor_text: str | None = None
-    entries_to_summarize: tuple[str, ...] = ()
+    entry_ids_to_summarize: tuple[str, ...] = ()
     file_operations: TouchedPaths = field(default_factory=TouchedPaths)
     tokens: int = 0
     prompt: str | None = None
@@ -82,10 +82,10 @@ def prepare_branch(
 
     """
     ancestor, left = yield from left_behind(tree, old_row, target_row)
-    resume_at, editor_text = _resumption(tree, target_row, read)
+    resume_at_id, editor_text = _resumption(tree, target_row, read)
     known = (
         _id(tree, target_row), _id(tree, old_row), _id(tree, above_leaf_lines(tree, ancestor)),
-        resume_at, editor_text,
+        resume_at_id, editor_text,
     )  # fmt: skip
     said, files = yield from said_by(tree, left, read)
     ids = tuple(tree.id(row) or "" for row in left if tree.kind(row) != LEAF)

@@ -51,8 +51,8 @@ class Preparation:
             `tokens_before` if there is no cut.
         reason: Why no compaction can be made; None if it can.
         first_kept_entry_id: The `firstKeptEntryId` of the compaction.
-        entries_to_summarize: The entries whose messages leave the context, in order.
-        turn_prefix: The last of these entries, if their turn continues after the cut.
+        entry_ids_to_summarize: The entries whose messages leave the context, in order.
+        turn_prefix_ids: The last of these entries, if their turn continues after the cut.
         split_turn: Whether the cut is within a turn.
         previous_summary: The summary of the compaction in force, or None.
         file_operations: Files for the `details` of the compaction, as `readFiles` and `modifiedFiles`. The next
@@ -68,8 +68,8 @@ class Preparation:
     tokens_after: int
     reason: Reason | None = None
     first_kept_entry_id: str | None = None
-    entries_to_summarize: tuple[str, ...] = ()
-    turn_prefix: tuple[str, ...] = ()
+    entry_ids_to_summarize: tuple[str, ...] = ()
+    turn_prefix_ids: tuple[str, ...] = ()
     split_turn: bool = False
     previous_summary: str | None = None
     file_operations: TouchedPaths = field(default_factory=TouchedPaths)
@@ -130,8 +130,8 @@ def prepare(
         context.leaf_id, needed, counted.tokens,
         tokens_after=tokens_after,
         first_kept_entry_id=first,
-        entries_to_summarize=left_ids,
-        turn_prefix=turn_ids,
+        entry_ids_to_summarize=left_ids,
+        turn_prefix_ids=turn_ids,
         split_turn=cut.turn is not None,
         previous_summary=previous,
         file_operations=material.files,

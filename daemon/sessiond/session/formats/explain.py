@@ -28,8 +28,8 @@ _SETTINGS: Final = frozenset(
 class ExplainedEntry(msgspec.Struct, frozen=True):
     """The outcome for one entry.
 
-    `reason` is one of `REASONS` and `because` its sentence. `tokens` is an estimate. `message` is the number of the
-    message that contains the entry's text, or None.
+    `reason` is one of `REASONS` and `message` its sentence. `tokens` is an estimate. `message_index` is the number
+    of the message that contains the entry's text, or None.
     """
 
     entry_id: str
@@ -37,9 +37,9 @@ class ExplainedEntry(msgspec.Struct, frozen=True):
     role: str | None
     fate: Fate
     reason: str
-    because: str
+    message: str
     tokens: int
-    message: int | None
+    message_index: int | None
 
 
 class _Head(msgspec.Struct):
@@ -119,17 +119,17 @@ class _Story:
         head = payloads.part(_head, entry) or _Head()
         role = head.message.get("role") if isinstance(head.message, dict) else None
         numbers = self._said.get(entry_id, [])
-        reason, message = self._reason(row, entry_id, role), numbers[-1] if numbers else None
+        reason, index = self._reason(row, entry_id, role), numbers[-1] if numbers else None
         if self._written is not None:
             if numbers:
-                reason, message = _in_format(self._written, numbers[-1], reason)
+                reason, index = _in_format(self._written, numbers[-1], reason)
             elif reason == "systemPrompt":
-                message = self._written.places.get(BESIDE)
-        fate, because = REASONS[reason]
+                index = self._written.places.get(BESIDE)
+        fate, message = REASONS[reason]
         counted = sum(tokens.estimate(self._messages[number]) for number in numbers) if fate != "out" else 0
         return ExplainedEntry(
             entry_id, head.type if isinstance(head.type, str) else "", role if isinstance(role, str) else None,
-            fate, reason, because, counted, message,
+            fate, reason, message, counted, index,
         )  # fmt: skip
 
     def _reason(self, row: int, entry_id: str, role: object) -> str:

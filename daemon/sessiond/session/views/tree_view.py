@@ -16,7 +16,7 @@ from sessiond.session.tree.steps import ROWS_A_STEP, Read, Steps
 from sessiond.session.tree.tree import ASSISTANT, KIND, LEAF, NONE, ROLE, USER, Tree
 from sessiond.session.tree.turns import SilentTurns
 
-Filter: TypeAlias = Literal["default", "no-tools", "user-only", "labeled-only", "all"]
+Filter: TypeAlias = Literal["default", "noTools", "userOnly", "labeledOnly", "all"]
 
 _PREVIEW_CHARACTERS: Final = 120
 _TOOL_RESULT: Final = ROLE["toolResult"]
@@ -220,9 +220,9 @@ def _shown_always(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
 
 _FILTERS: Final[dict[Filter, Callable[[Tree, SilentTurns, int, int], bool]]] = {
     "default": _shown_by_default,
-    "no-tools": _shown_without_tools,
-    "user-only": _shown_of_user,
-    "labeled-only": _shown_labeled,
+    "noTools": _shown_without_tools,
+    "userOnly": _shown_of_user,
+    "labeledOnly": _shown_labeled,
     "all": _shown_always,
 }
 

@@ -91,9 +91,9 @@ end
 ---@param entry string
 ---@param summarize boolean?
 local function move_leaf(id, entry, summarize)
-  ask('session/branch', { sessionId = id, targetId = entry, summarize = summarize }, function(result)
+  ask('session/branch', { sessionId = id, entryId = entry, summarize = summarize }, function(result)
     say(
-      result.entryId and ('The leaf is now %s, with a summary of what was left.'):format(result.leafId)
+      result.summary and ('The leaf is now %s, with a summary of what was left.'):format(result.leafId)
         or ('The leaf is now %s.'):format(result.leafId)
     )
   end)
@@ -131,7 +131,7 @@ end
 function M.label(id, entry, label)
   local function set(chosen)
     if chosen then
-      ask('session/label', { sessionId = id, targetId = entry, label = vim.trim(chosen) }, function()
+      ask('session/label', { sessionId = id, entryId = entry, label = vim.trim(chosen) }, function()
         say(
           vim.trim(chosen) == '' and ('%s has no label now.'):format(entry)
             or ('%s is labeled [%s].'):format(entry, vim.trim(chosen))

@@ -180,7 +180,7 @@ local function read_context(buffer, id, entry)
           out[#out + 1] = ('- %s %s: %s'):format(
             text.one_line(row.entryId),
             text.one_line(row.role or row.type),
-            text.one_line(row.because)
+            text.one_line(row.message)
           )
         end
       end

@@ -22,10 +22,10 @@ local M = {}
 ---@field log_level integer of `vim.log.levels`
 ---@field tree sessiond.TreeConfig
 
----@alias sessiond.Filter 'default'|'no-tools'|'user-only'|'labeled-only'|'all'
+---@alias sessiond.Filter 'default'|'noTools'|'userOnly'|'labeledOnly'|'all'
 
 ---@type sessiond.Filter[]
-M.FILTERS = { 'default', 'no-tools', 'user-only', 'labeled-only', 'all' }
+M.FILTERS = { 'default', 'noTools', 'userOnly', 'labeledOnly', 'all' }
 M.PICKERS = { 'auto', 'select', 'telescope', 'snacks', 'fzf-lua' }
 
 ---@type sessiond.Config

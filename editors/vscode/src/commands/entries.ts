@@ -54,7 +54,7 @@ async function revealEntry(views: Views, target: NamedEntry): Promise<void> {
 }
 
 async function seqOf({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<number> {
-  const { seqs } = await daemon.request("session/entries", { sessionId, ids: [entryId] });
+  const { seqs } = await daemon.request("session/entries", { sessionId, entryIds: [entryId] });
   return seqs[0] ?? 0;
 }
 
@@ -69,13 +69,13 @@ export async function showInTree(views: Views, target: NamedEntry): Promise<void
 }
 
 async function branchHere({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<void> {
-  const { leafId, previousLeafId } = await daemon.request("session/branch", { sessionId, targetId: entryId });
+  const { leafId, previousLeafId } = await daemon.request("session/branch", { sessionId, entryId });
   if (leafId === previousLeafId) {
     murmur("The leaf is there already.");
     return;
   }
   say(`The leaf is now ${leafId}.`, {
-    Undo: () => daemon.request("session/branch", { sessionId, targetId: previousLeafId, expectedLeaf: leafId }),
+    Undo: () => daemon.request("session/branch", { sessionId, entryId: previousLeafId, expectedLeafId: leafId }),
   });
 }
 
@@ -106,7 +106,7 @@ async function setLabel(views: Views, target: NamedEntry): Promise<void> {
 }
 
 async function label({ daemon }: Views, { sessionId, entryId }: NamedEntry, text: string): Promise<void> {
-  await daemon.request("session/label", { sessionId, targetId: entryId, label: text });
+  await daemon.request("session/label", { sessionId, entryId, label: text });
   murmur(text === "" ? `${entryId} has no label now.` : `${entryId} is labeled [${text}].`);
 }
 
@@ -116,7 +116,7 @@ async function copy(text: string, told: string): Promise<void> {
 }
 
 async function copyText({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<void> {
-  const { entries } = await daemon.request("session/entries", { sessionId, ids: [entryId], resolveBlobs: true });
+  const { entries } = await daemon.request("session/entries", { sessionId, entryIds: [entryId], resolveBlobs: true });
   const text = wordsOf((entries[0] ?? {}) as Readonly<Record<string, unknown>>);
   await copy(text, `Copied ${Array.from(text).length} characters.`);
 }

@@ -13,14 +13,14 @@ interface Way extends vscode.QuickPickItem {
 
 export async function branchWithSummary(views: Views, target: NamedEntry): Promise<void> {
   const { sessionId, entryId } = target;
-  const plan = await views.daemon.request("session/prepareBranch", { sessionId, targetId: entryId });
+  const plan = await views.daemon.request("session/prepareBranch", { sessionId, entryId });
   const branch = (summary: Partial<BranchParams>): BranchParams => ({
     sessionId,
-    targetId: entryId,
-    ...(plan.oldLeafId === null ? {} : { expectedLeaf: plan.oldLeafId }),
+    entryId,
+    ...(plan.previousLeafId === null ? {} : { expectedLeafId: plan.previousLeafId }),
     ...summary,
   });
-  if (plan.entriesToSummarize.length === 0) {
+  if (plan.entryIdsToSummarize.length === 0) {
     await views.daemon.request("session/branch", branch({}));
     murmur("The leaf is here now. Nothing was left behind, so there is nothing to sum up.");
     return;
@@ -42,7 +42,7 @@ export async function branchWithSummary(views: Views, target: NamedEntry): Promi
   ];
   const chosen = await vscode.window.showQuickPick(ways, {
     title: "Branch Here with Summary",
-    placeHolder: `${count(plan.entriesToSummarize.length, "entry is", "entries are")} left behind, about ${count(plan.tokens, "token")}.`,
+    placeHolder: `${count(plan.entryIdsToSummarize.length, "entry is", "entries are")} left behind, about ${count(plan.tokens, "token")}.`,
   });
   await chosen?.run();
 }

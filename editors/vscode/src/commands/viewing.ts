@@ -8,9 +8,9 @@ import type { Command, Views } from "./target.ts";
 
 const FILTER_WORDS: Readonly<Record<Filter, string>> = {
   default: "without housekeeping: settings, labels, turns without words",
-  "no-tools": "the same without results of tools",
-  "user-only": "messages of the user",
-  "labeled-only": "entries with a label",
+  noTools: "the same without results of tools",
+  userOnly: "messages of the user",
+  labeledOnly: "entries with a label",
   all: "everything",
 };
 

@@ -22,13 +22,13 @@ export function contextDocument(context: ContextResult): string {
     lines.push(
       `## ${told(message["role"])} · ${told(entryId)}`,
       "",
-      ...(changed?.fate === "changed" ? [told(changed.because), ""] : []),
+      ...(changed?.fate === "changed" ? [told(changed.message), ""] : []),
       fenced(saidIn(message)),
       "",
     );
   });
   if (out.length > 0) {
-    lines.push("## Left out", "", ...out.map((each) => `- ${told(each.entryId)}: ${told(each.because)}`), "");
+    lines.push("## Left out", "", ...out.map((each) => `- ${told(each.entryId)}: ${told(each.message)}`), "");
   }
   return lines.join("\n");
 }

@@ -44,13 +44,13 @@ export class Rows {
   more: boolean;
 
   static empty(): Rows {
-    return new Rows({ nodes: [], above: [], bars: [], before: 0, nextCursor: null });
+    return new Rows({ nodes: [], above: [], bars: [], precedingCount: 0, nextCursor: null });
   }
 
-  constructor(page: Pick<TreeResult, "nodes" | "above" | "bars" | "before" | "nextCursor">) {
+  constructor(page: Pick<TreeResult, "nodes" | "above" | "bars" | "precedingCount" | "nextCursor">) {
     this.#list = page.nodes.map(rowOf);
-    this.#above = (page.above).map(rowOf);
-    this.before = page.before;
+    this.#above = page.above.map(rowOf);
+    this.before = page.precedingCount;
     this.more = page.nextCursor !== null;
     const first = page.nodes[0];
     const forksAbove = this.#above.filter((row) => row.childCount > 1).length;
@@ -233,7 +233,7 @@ export class Rows {
   }
 
   /** What comes before the first row, of a page around it. Answers how many rows came. */
-  prepend(page: Pick<TreeResult, "nodes" | "above" | "bars" | "before" | "nextCursor">): number {
+  prepend(page: Pick<TreeResult, "nodes" | "above" | "bars" | "precedingCount" | "nextCursor">): number {
     const place = page.nodes.findIndex((node) => node.id === this.first?.id);
     if (place < 0) {
       return 0;

@@ -27,7 +27,7 @@ const MEASURES: Measures = { page: 600, gathering: 30 };
 export type Filter = NonNullable<TreeParams["filter"]>;
 
 /** From what hides little to what hides much, and all. */
-export const FILTERS: readonly Filter[] = ["default", "no-tools", "user-only", "labeled-only", "all"];
+export const FILTERS: readonly Filter[] = ["default", "noTools", "userOnly", "labeledOnly", "all"];
 
 export type Ask = (params: TreeParams) => Promise<TreeResult>;
 
@@ -110,7 +110,7 @@ export class TreeModel {
       this.#tell();
     }
     try {
-      const page = await this.#ask(this.#question({ ...(around === null ? {} : { around }), limit: this.#measures.page }));
+      const page = await this.#ask(this.#question({ ...(around === null ? {} : { aroundId: around }), limit: this.#measures.page }));
       if (this.#load !== load) {
         return;
       }
@@ -157,7 +157,7 @@ export class TreeModel {
     if (first === undefined || this.rows.before === 0) {
       return;
     }
-    const page = await this.#ask(this.#question({ around: first.id, limit: 4 * this.#measures.page }));
+    const page = await this.#ask(this.#question({ aroundId: first.id, limit: 4 * this.#measures.page }));
     if (this.#load !== load || this.rows.first?.id !== first.id) {
       return;
     }
@@ -181,8 +181,8 @@ export class TreeModel {
   }
 
   #take(page: TreeResult): void {
-    this.total = page.total;
-    this.shown = page.shown ?? this.rows.size;
+    this.total = page.entryCount;
+    this.shown = page.visibleCount;
     if (!this.#changedMeanwhile()) {
       this.leafId = page.leafId;
     }
@@ -264,7 +264,7 @@ export class TreeModel {
   }
 
   #labeled(entry: { targetId?: unknown; label?: unknown }): void {
-    if (this.filter === "labeled-only" || this.query !== "") {
+    if (this.filter === "labeledOnly" || this.query !== "") {
       this.#allStale = true;
     } else if (typeof entry.targetId === "string") {
       const label = typeof entry.label === "string" && entry.label !== "" ? entry.label : null;
@@ -274,7 +274,7 @@ export class TreeModel {
 
   #mayHide(row: Row): boolean {
     return (
-      (this.filter === "default" || this.filter === "no-tools") &&
+      (this.filter === "default" || this.filter === "noTools") &&
       row.role === "assistant" &&
       (row.preview === "" || row.preview.startsWith("["))
     );
@@ -356,7 +356,7 @@ export class TreeModel {
       this.rows.graft(rootId, nodes, anchor);
       this.shown += this.rows.size - size;
     }
-    this.total = part.total;
+    this.total = part.entryCount;
   }
 
   /** The row that a part hangs on, null for none, undefined when that cannot be known from here. */

@@ -7,7 +7,7 @@ import { rowWords, textOf } from "../model/words.ts";
 import type { TreeNode } from "../protocol.ts";
 import type { EntryElement } from "./elements.ts";
 
-/** More labels than these are not listed: the Tree with the filter labeled-only has pages. */
+/** More labels than these are not listed: the Tree with the filter labeledOnly has pages. */
 const PAGE_SIZE = 1000;
 /** Milliseconds in which changes are gathered. */
 const GATHERING = 50;
@@ -88,7 +88,7 @@ export class LabelsView implements vscode.TreeDataProvider<EntryElement>, vscode
     let nodes: TreeNode[] = [];
     if (sessionId !== undefined) {
       try {
-        const page = await this.#daemon.request("session/tree", { sessionId, filter: "labeled-only", limit: PAGE_SIZE });
+        const page = await this.#daemon.request("session/tree", { sessionId, filter: "labeledOnly", limit: PAGE_SIZE });
         nodes = page.nodes;
       } catch {
         return; // whoever shows the tree says why; when the daemon is back, this is read again

@@ -133,13 +133,13 @@ test("requests that a daemon had not read when it was killed are carried out by 
   const { request, entries, home, loop } = await aDesk(t);
   home.signal("SIGSTOP");
   const asked = [
-    request("session/label", { sessionId: SESSION, targetId: "why", label: "first" }),
-    request("session/label", { sessionId: SESSION, targetId: "why", label: "last" }),
+    request("session/label", { sessionId: SESSION, entryId: "why", label: "first" }),
+    request("session/label", { sessionId: SESSION, entryId: "why", label: "last" }),
     request("session/rename", { sessionId: SESSION, title: "Renamed" }),
   ];
   await (loop.attachment as Greeted).sent();
   home.signal("SIGKILL");
-  const lines = (await Promise.all(asked)).map(({ entryId }) => entryId);
+  const lines = (await Promise.all(asked)).map(({ recordId }) => recordId);
   const stored = await entries();
   assert.deepEqual(
     stored.slice(2).map(({ id }) => id),
@@ -158,7 +158,7 @@ test("what reads fails when the connection ends before the answer", async (t) =>
 test("a refusal by the second daemon is that of the request", async (t) => {
   const { request, home, loop } = await aDesk(t);
   home.signal("SIGSTOP");
-  const asked = request("session/label", { sessionId: SESSION, targetId: "nothing", label: "here" });
+  const asked = request("session/label", { sessionId: SESSION, entryId: "nothing", label: "here" });
   await (loop.attachment as Greeted).sent();
   home.signal("SIGKILL");
   await assert.rejects(asked, { kind: "entryNotFound" });

@@ -118,7 +118,7 @@ test("an answer that comes after another session or filter was asked for is drop
   );
   const first = model.load();
   await new Promise(setImmediate);
-  const second = model.show("user-only", "");
+  const second = model.show("userOnly", "");
   await new Promise(setImmediate);
   waiting[1]!();
   await second;
@@ -243,7 +243,7 @@ function happening(tree: FakeTree, chance: (most: number) => number, number: num
   }
 }
 
-for (const filter of ["default", "no-tools", "user-only", "labeled-only", "all"] as const) {
+for (const filter of ["default", "noTools", "userOnly", "labeledOnly", "all"] as const) {
   test(`a tree that changed is drawn as one that is read again: ${filter}`, async () => {
     for (let seed = 1; seed <= 40; seed++) {
       const chance = chances(seed);

@@ -44,7 +44,7 @@ function node(id: string, parentId: string | null, more: Partial<TreeNode> = {})
 
 test("only what looks different is drawn anew", () => {
   const nodes = [node("a", null, { childCount: 2 }), node("b", "a", { childCount: 1, lastSibling: false }), node("c", "b"), node("d", "a")];
-  const rows = new Rows({ nodes, above: [], bars: [], before: 0, nextCursor: null });
+  const rows = new Rows({ nodes, above: [], bars: [], precedingCount: 0, nextCursor: null });
   const before = snapshot(rows);
   const top = rows.children(null);
   assert.deepEqual(difference(before, rows, top), []);
@@ -57,7 +57,7 @@ test("only what looks different is drawn anew", () => {
 });
 
 test("a row that is drawn elsewhere makes everything new, for VS Code may not meet it twice", () => {
-  const rows = new Rows({ nodes: [node("a", null, { childCount: 1 }), node("b", "a", { childCount: 1 }), node("c", "b")], above: [], bars: [], before: 0, nextCursor: null });
+  const rows = new Rows({ nodes: [node("a", null, { childCount: 1 }), node("b", "a", { childCount: 1 }), node("c", "b")], above: [], bars: [], precedingCount: 0, nextCursor: null });
   const before = snapshot(rows);
   const top = rows.children(null);
   rows.graft("d", [node("d", null)], "a");

@@ -156,7 +156,7 @@ M.ACTIONS = {
   copy_text = { says = 'Copy the text', run = act('copy_text') },
   diff = { says = 'Compare with the leaf', run = act('diff') },
   filter = {
-    says = 'Next filter: ' .. 'default, no-tools, user-only, labeled-only, all',
+    says = 'Next filter: ' .. 'default, noTools, userOnly, labeledOnly, all',
     run = function(view)
       local filters = require('sessiond.config').FILTERS
       for index, name in ipairs(filters) do

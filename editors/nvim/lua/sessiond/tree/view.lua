@@ -353,7 +353,7 @@ function Tree:load()
       end
       local first = #fresh.list + 1
       fresh:add(result.nodes)
-      self.total, self.leaf_id = result.total, result.leafId
+      self.total, self.leaf_id = result.entryCount, result.leafId
       if as_they_come then
         self:show_page(first)
       end
@@ -473,7 +473,7 @@ end
 ---@param row sessiond.Row
 ---@return boolean
 function Tree:may_hide(row)
-  return (self.filter == 'default' or self.filter == 'no-tools')
+  return (self.filter == 'default' or self.filter == 'noTools')
     and row.role == 'assistant'
     and (row.preview == '' or vim.startswith(row.preview, '['))
 end
@@ -518,7 +518,7 @@ end
 ---@private
 ---@param entry table
 function Tree:labeled(entry)
-  if self.filter == 'labeled-only' or self.query then
+  if self.filter == 'labeledOnly' or self.query then
     self:refresh()
     return
   end
@@ -549,7 +549,7 @@ function Tree:load_below(id)
       self:refresh()
       return
     end
-    self.total = result.total
+    self.total = result.entryCount
     if not result.nodes[1] or result.nodes[1].id ~= id then
       -- The row itself is hidden now (a turn without words is shown only while it is the leaf).
       if row.parentId then

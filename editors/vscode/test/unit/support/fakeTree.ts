@@ -55,10 +55,10 @@ export class FakeTree {
     if (filter === "all") {
       return true;
     }
-    if (filter === "labeled-only") {
+    if (filter === "labeledOnly") {
       return this.#label(entry.id) !== null;
     }
-    if (filter === "user-only") {
+    if (filter === "userOnly") {
       return entry.role === "user";
     }
     const silent = entry.role === "assistant" && !entry.text && entry.id !== this.leafId;
@@ -114,8 +114,8 @@ export class FakeTree {
   #page(nodes: TreeNode[], params: TreeParams): TreeResult {
     const limit = params.limit ?? 1000;
     let start = params.cursor ? Number(params.cursor) : 0;
-    if (params.around) {
-      let id: string | null = params.around;
+    if (params.aroundId) {
+      let id: string | null = params.aroundId;
       while (id !== null && !nodes.some((node) => node.id === id)) {
         id = this.entries.find((entry) => entry.id === id)?.parentId ?? null;
       }
@@ -136,7 +136,7 @@ export class FakeTree {
         bars.unshift(!node.lastSibling);
       }
       const parent = find(node.parentId);
-      if (params.around && parent !== undefined && (parent.childCount > 1 || forks(parent))) {
+      if (params.aroundId && parent !== undefined && (parent.childCount > 1 || forks(parent))) {
         above.unshift(parent);
       }
     }
@@ -144,10 +144,10 @@ export class FakeTree {
       nodes: nodes.slice(start, end),
       logId: "log-1",
       leafId: this.leafId,
-      total: this.entries.length,
+      entryCount: this.entries.length,
       nextCursor: end < nodes.length ? String(end) : null,
-      shown: nodes.length,
-      before: start,
+      visibleCount: nodes.length,
+      precedingCount: start,
       bars,
       above,
     };
