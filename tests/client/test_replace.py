@@ -194,5 +194,7 @@ def test_a_write_that_a_leaving_daemon_refuses_is_done_by_the_next_one() -> None
             # While this request waits for room, the daemon takes no writes but has not ended.
             another.call("server/drain", {"timeoutMs": 300})
             entry = {"type": "custom", "customType": "n", "data": 1}
-            assert daemon.call("session/append", {"sessionId": "atlas-one", "entries": [entry]})["lastSeq"] == 1
+            assert (
+                daemon.call("session/append", {"sessionId": "atlas-one", "entries": [entry]})["lastSeq"] == 1
+            )
         assert daemon.call("server/status")["draining"] is False

@@ -58,7 +58,9 @@ async def test_the_summary_stands_where_the_leaf_goes(daemon: Running, cwd: str)
     assert (params["purpose"], params["entryIds"]) == ("branch", ["q8", "a8", "q9", "a9"])
     writer.answer("Tried eight and nine.", details={"n": 1})
     done = await asked
-    [entry] = (await peer.call("session/entries", sessionId=session_id, entryIds=[done["recordId"]]))["entries"]
+    [entry] = (await peer.call("session/entries", sessionId=session_id, entryIds=[done["recordId"]]))[
+        "entries"
+    ]
     stored = {name: entry[name] for name in ("type", "parentId", "fromId", "summary", "details")}
     assert stored == {
         "type": "branch_summary", "parentId": "a7", "fromId": "a7", "summary": "Tried eight and nine.",
@@ -80,7 +82,9 @@ async def test_before_the_first_entry_the_branch_is_from_the_root(daemon: Runnin
     await writer.asked()
     writer.answer()
     done = await asked
-    [entry] = (await peer.call("session/entries", sessionId=session_id, entryIds=[done["recordId"]]))["entries"]
+    [entry] = (await peer.call("session/entries", sessionId=session_id, entryIds=[done["recordId"]]))[
+        "entries"
+    ]
     assert (entry["parentId"], entry["fromId"]) == (None, "root")
 
 
@@ -92,7 +96,9 @@ async def test_the_files_that_were_touched_are_noted(memory: Running, cwd: str) 
     await writer.asked()
     writer.answer()
     done = await asked
-    [entry] = (await peer.call("session/entries", sessionId=session_id, entryIds=[done["recordId"]]))["entries"]
+    [entry] = (await peer.call("session/entries", sessionId=session_id, entryIds=[done["recordId"]]))[
+        "entries"
+    ]
     assert (entry["details"], entry["fromExtension"]) == (
         {"readFiles": ["notes.md"], "modifiedFiles": []}, True,
     )  # fmt: skip

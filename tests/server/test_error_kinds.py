@@ -231,9 +231,7 @@ async def test_a_write_that_is_cancelled_is_finished_and_answered(memory: Runnin
     assert (await and_cancel(peer.append(session_id, user("1", id="a"))))["lastSeq"] == 1
     assert (await and_cancel(peer.call("session/rename", sessionId=session_id, title="T")))["seq"] == 2
     assert (await and_cancel(peer.call("session/tag", sessionId=session_id, add=["t"])))["seq"] == 3
-    assert (await and_cancel(peer.call("session/branch", sessionId=session_id, entryId="a")))[
-        "leafId"
-    ] == "a"
+    assert (await and_cancel(peer.call("session/branch", sessionId=session_id, entryId="a")))["leafId"] == "a"
     made = await and_cancel(peer.call("session/create", cwd=cwd))
     assert (await and_cancel(peer.call("session/close", sessionId=made["session"]["sessionId"])))["trashId"]
 

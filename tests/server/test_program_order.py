@@ -97,7 +97,9 @@ async def test_a_session_is_created_and_written_to_without_waiting(daemon: Runni
         calls.append(peer.send("session/append", sessionId=session_id, entries=[user("first")]))
         calls.append(peer.send("session/open", sessionId=session_id))
     results = await asyncio.gather(*calls)
-    assert [answer["lastSeq"] if "lastSeq" in answer else answer["session"]["seq"] for answer in results] == [1] * 100
+    assert [answer["lastSeq"] if "lastSeq" in answer else answer["session"]["seq"] for answer in results] == [
+        1
+    ] * 100
 
 
 async def test_a_session_is_one_whether_it_is_named_by_its_id_or_its_path(memory: Running, cwd: str) -> None:

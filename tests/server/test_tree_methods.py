@@ -291,7 +291,9 @@ async def test_a_whole_fork_has_its_blobs_also_in_memory(memory: Running, cwd: s
     peer, session_id = await started(memory, cwd, ephemeral=True)
     await peer.append(session_id, user("x" * 600_000, id="big"), assistant("ok"))
     forked = (await peer.call("session/fork", sessionId=session_id, whole=True))["session"]
-    page = await peer.call("session/entries", sessionId=forked["sessionId"], entryIds=["big"], resolveBlobs=True)
+    page = await peer.call(
+        "session/entries", sessionId=forked["sessionId"], entryIds=["big"], resolveBlobs=True
+    )
     assert page["entries"][0]["message"]["content"] == "x" * 600_000
     assert page.get("missingBlobs", []) == []
 

@@ -128,9 +128,7 @@ async def test_the_screen_shows_what_the_daemon_says_whatever_happens() -> None:
         for number in range(12):
             parent = ("q1", "a1", "q2", "a3")[number % 4]
             await desk.append(said(f"n{number}", 10 + number, user(f"number {number}")), parentId=parent)
-            await desk.peer.call(
-                "session/label", sessionId=SESSION, entryId=f"n{number}", label=f"l{number}"
-            )
+            await desk.peer.call("session/label", sessionId=SESSION, entryId=f"n{number}", label=f"l{number}")
             if number % 3 == 0:
                 await desk.peer.call("session/branch", sessionId=SESSION, entryId="a2")
         tree = await desk.peer.call("session/tree", sessionId=SESSION, filter="all")

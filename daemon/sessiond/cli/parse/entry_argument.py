@@ -28,7 +28,17 @@ LEAF = "@"
 SHORTEST = 3
 """Minimum characters of an abbreviated id."""
 
-_FIELDS = ("leafId", "leftId", "rightId", "entryId", "parentId", "expectedLeafId", "rootId", "aroundId", "entryIds")
+_FIELDS = (
+    "leafId",
+    "leftId",
+    "rightId",
+    "entryId",
+    "parentId",
+    "expectedLeafId",
+    "rootId",
+    "aroundId",
+    "entryIds",
+)
 """Params that name entries."""
 _LONGEST = 64  # maximum characters of an id; a label may have more
 _PAGE = 5_000

@@ -337,9 +337,9 @@
 ---Add entries to a session: either all of them or none.
 ---
 ---If `parentId` is absent, the first entry is placed below the session's leaf. Each further entry is placed below the
----one before it. An entry's own `parentId` takes precedence. With `expectedLeaf`, the append fails with
+---one before it. An entry's own `parentId` takes precedence. With `expectedLeafId`, the append fails with
 ---`leafConflict` if the leaf is another; with `onConflict` `branch`, the entries become a sibling branch below
----`expectedLeaf` instead. If `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a
+---`expectedLeafId` instead. If `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a
 ---client may then resend it at any time without storing it twice.
 ---
 ---With a provider's `format`, an item of `entries` may be a message of that provider, or its complete response, alone
@@ -350,7 +350,7 @@
 ---@field entries (sessiond.Draft|table<string, any>)[] In log order. 1 to 10000 items.
 ---@field format? sessiond.Format The format of the messages in `entries`. Default `"agent"`.
 ---@field parentId? string|vim.NIL Null makes the first entry a root. 1 to 64 characters.
----@field expectedLeaf? string|vim.NIL The leaf that the client knows. 1 to 64 characters.
+---@field expectedLeafId? string|vim.NIL The leaf that the client knows. 1 to 64 characters.
 ---@field onConflict? sessiond.OnConflict `branch` appends in spite of a conflict. Default `"reject"`.
 ---@field advance? boolean Move the session's leaf to the last entry. Default `true`.
 ---@field durability? sessiond.Durability What the response waits for. Default `"synced"`.
@@ -359,7 +359,7 @@
 ---@class (exact) sessiond.AppendResult
 ---@field leafId? string
 ---@field logId string
----@field seq integer
+---@field lastSeq integer
 ---@field entries sessiond.Appended[]
 ---@field branched boolean
 
@@ -376,8 +376,8 @@
 ---@class (exact) sessiond.EntriesParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field after? sessiond.After The position after which the page begins.
----@field around? string The entry in the middle of the page. 1 to 64 characters.
----@field ids? string[] Exactly these entries.
+---@field aroundId? string The entry in the middle of the page. 1 to 64 characters.
+---@field entryIds? string[] Exactly these entries. At most 10000 items.
 ---@field cursor? string From an earlier result; default: the first page.
 ---@field limit? integer Maximum number of entries per page. 1 to 10000. Default `200`.
 ---@field resolveBlobs? boolean Restore images and cut texts from their blobs. Default `false`.
@@ -409,29 +409,29 @@
 ---
 ---Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows. `query` selects
 ---rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
----`around`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
+---`aroundId`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
 ---@class (exact) sessiond.TreeParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field filter? sessiond.Filter Which rows are visible. Default `"default"`.
 ---@field query? string Only rows with all of these words.
 ---@field rootId? string Only this entry and its descendants. 1 to 64 characters.
----@field around? string The entry in the middle of the page. 1 to 64 characters.
+---@field aroundId? string The entry in the middle of the page. 1 to 64 characters.
 ---@field cursor? string From an earlier result; default: the first page.
 ---@field limit? integer Maximum number of rows per page. 1 to 10000. Default `1000`.
 
 ---A page of rows. `leafId` is the entry below which the next entry is placed.
 ---
 ---`bars` is for drawing a page that is not the first: one item for each fork above the first row, uppermost first,
----true if further branches of that fork follow. Several roots count as one fork. With `around`, `above` lists the
+---true if further branches of that fork follow. Several roots count as one fork. With `aroundId`, `above` lists the
 ---rows above the first row that are forks or begin a branch.
 ---@class (exact) sessiond.TreeResult
 ---@field nodes sessiond.TreeNode[]
 ---@field logId string
 ---@field leafId? string
----@field total integer Entries in the session, visible or not.
+---@field entryCount integer Entries in the session, visible or not.
 ---@field nextCursor? string
----@field shown integer Rows of the whole view.
----@field before integer Rows of the view before this page.
+---@field visibleCount integer Rows of the whole view.
+---@field precedingCount integer Rows of the view before this page.
 ---@field bars boolean[]
 ---@field above sessiond.TreeNode[]
 
@@ -489,20 +489,20 @@
 
 ---The fate of one entry of the path, and the reason.
 ---
----`message` is the index in `messages` of its text. It is null if the entry is out, or in `system`.
+---`messageIndex` is the index in `messages` of its text. It is null if the entry is out, or in `system`.
 ---@class (exact) sessiond.Explained
 ---@field entryId string
 ---@field type string
 ---@field role? string
 ---@field fate sessiond.Fate|string
 ---@field reason sessiond.ContextReason|string See "Why an entry is in or out".
----@field because string The reason as a sentence.
+---@field message string The reason as a sentence.
 ---@field tokens integer Estimated tokens in the context; 0 if the entry is out.
----@field message? integer
+---@field messageIndex? integer
 
 ---Find a safe cut of a session and the entries to summarize. Nothing is changed.
 ---
----The result is also the preview of a compaction: `entriesToSummarize` would leave the context, and `tokensBefore`
+---The result is also the preview of a compaction: `entryIdsToSummarize` would leave the context, and `tokensBefore`
 ---would become `tokensAfter`. If `reason` is not null, there is no cut: nothing can be compacted, or not yet.
 ---@class (exact) sessiond.PrepareCompactionParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
@@ -523,8 +523,8 @@
 ---@field needed boolean `tokensBefore` is above `contextWindow` less `reserveTokens`.
 ---@field reason? sessiond.NoCutReason|string
 ---@field firstKeptEntryId? string
----@field entriesToSummarize string[] In order; the beginning of a turn that is cut comes last.
----@field turnPrefix string[] Those of them that begin the turn whose rest stays.
+---@field entryIdsToSummarize string[] In order; the beginning of a turn that is cut comes last.
+---@field turnPrefixIds string[] Those of them that begin the turn whose rest stays.
 ---@field splitTurn boolean
 ---@field previousSummary? string The summary of the previous compaction.
 ---@field fileOperations sessiond.FileOperations
@@ -563,13 +563,13 @@
 ---@field tokensBefore? integer Tokens of the context; default: an estimate. 0 to 1000000000.
 ---@field settings? sessiond.CompactionChoice Settings for this request, instead of those in force.
 ---@field instructions? string Instructions for the summary.
----@field expectedLeaf? string|vim.NIL Fail with `leafConflict` if the leaf is another. 1 to 64 characters.
+---@field expectedLeafId? string|vim.NIL Fail with `leafConflict` if the leaf is another. 1 to 64 characters.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The compaction that was written, and the leaf before it.
 ---@class (exact) sessiond.CompactResult
----@field entryId string
+---@field recordId string The id of the compaction.
 ---@field logId string
 ---@field seq integer
 ---@field leafId? string
@@ -589,34 +589,34 @@
 ---@field autoCompact? sessiond.CompactionChoice|vim.NIL Null removes the choice.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
----The settings in force. `entryId` is the line that recorded a change.
+---The settings in force. `recordId` is the line that recorded a change.
 ---@class (exact) sessiond.ConfigureResult
 ---@field autoCompact sessiond.CompactionSettings
----@field entryId? string
+---@field recordId? string
 ---@field logId string
 ---@field seq integer The seq of that line; of the last line if nothing was changed.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
----Return what moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
+---Return what moving the leaf from `leafId` (default: the session's leaf) to `entryId` would leave behind.
 ---
----Nothing is changed. A null `targetId` means before the first entry.
+---Nothing is changed. A null `entryId` means before the first entry.
 ---@class (exact) sessiond.PrepareBranchParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
----@field targetId string|vim.NIL The new leaf; null means before the first entry. 1 to 64 characters.
+---@field entryId string|vim.NIL The new leaf; null means before the first entry. 1 to 64 characters.
 ---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
 ---@field maxTokens? integer Limit for the entries in `prompt`, newest first; default: no limit. 0 to 1000000000.
 ---@field instructions? string Instructions for the summary.
 
 ---The entries between the old leaf and the common ancestor, and the place where a person would resume.
 ---@class (exact) sessiond.PrepareBranchResult
----@field targetId? string
----@field oldLeafId? string
+---@field entryId? string
+---@field previousLeafId? string
 ---@field commonAncestorId? string
----@field entriesToSummarize string[]
+---@field entryIdsToSummarize string[]
 ---@field fileOperations sessiond.FileOperations
 ---@field tokens integer Estimated tokens of the entries in `prompt`.
 ---@field prompt? string The complete input of a summarizer; null if nothing is left behind.
----@field resumeAt? string `targetId`; for a user message, its parent, so that the message can be edited.
+---@field resumeAtId? string `entryId`; for a user message, its parent, so that the message can be edited.
 ---@field editorText? string The text of that user message.
 
 ---Move the leaf to an entry, or with null before the first. `summary` describes the branch that the leaf leaves.
@@ -626,22 +626,22 @@
 ---or the leaf moves meanwhile (`leafConflict`), the leaf is unchanged.
 ---@class (exact) sessiond.BranchParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
----@field targetId string|vim.NIL The new leaf; null means before the first entry. 1 to 64 characters.
+---@field entryId string|vim.NIL The new leaf; null means before the first entry. 1 to 64 characters.
 ---@field summary? string A summary of the branch that the leaf leaves.
 ---@field details? any Any JSON value to store beside the summary.
 ---@field fromExtension? boolean Whether an extension wrote the summary.
----@field expectedLeaf? string|vim.NIL Fail with `leafConflict` if the leaf is another. 1 to 64 characters.
+---@field expectedLeafId? string|vim.NIL Fail with `leafConflict` if the leaf is another. 1 to 64 characters.
 ---@field summarize? boolean Have a summary of the branch written. Default `false`.
 ---@field instructions? string Instructions for the summary.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
----The leaf after the move. `entryId` is the branch summary, if one was written.
+---The leaf after the move, and the line that recorded it: a branch summary, or a line that only moves the leaf.
 ---@class (exact) sessiond.BranchResult
+---@field recordId string The id of the line that recorded the move.
 ---@field leafId? string
 ---@field logId string
 ---@field seq integer
----@field entryId? string
 ---@field previousLeafId? string
 ---@field summary? string
 ---@field summarizedBy? sessiond.SummarizedBy|string
@@ -753,13 +753,13 @@
 ---Label an entry. An absent or empty `label` removes the label.
 ---@class (exact) sessiond.LabelParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
----@field targetId string The id of the entry. 1 to 64 characters.
+---@field entryId string The id of the entry. 1 to 64 characters.
 ---@field label? string The label; empty or null removes it. At most 1000 characters.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The line that recorded the change, and the session after it.
 ---@class (exact) sessiond.ChangeResult
----@field entryId string
+---@field recordId string The id of that line.
 ---@field logId string
 ---@field seq integer
 ---@field session sessiond.SessionInfo
@@ -1787,9 +1787,9 @@
 ---Which entries of a tree are visible.
 ---@alias sessiond.Filter
 ---| "default" # all but settings and other entries that are not part of the conversation.
----| "no-tools" # as `default`, without tool results.
----| "user-only" # only the user's messages.
----| "labeled-only" # only entries with a label.
+---| "noTools" # as `default`, without tool results.
+---| "userOnly" # only the user's messages.
+---| "labeledOnly" # only entries with a label.
 ---| "all" # every entry.
 
 ---Why a session accepts no writes at present.
@@ -1955,7 +1955,7 @@
 ---| "sessionTrashed" # The session was moved to the trash; `trashId` is its id there. Nothing was written.
 ---| "entryNotFound" # The session has no entry with this id.
 ---| "blobNotFound" # No blob has this hash.
----| "leafConflict" # The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written.
+---| "leafConflict" # The leaf is not `expectedLeafId`: somebody appended or branched in between. Nothing was written.
 ---| "idReused" # The session already has an entry with this id and other content, or the `commandId` belongs to another request. Nothing was written.
 ---| "alreadyExists" # There already is a session with this id, or another file of the same session is open.
 ---| "cursorExpired" # The cursor belongs to another query or to a state that is gone.
@@ -2223,7 +2223,7 @@ M.error_codes = {
   sessionNotFound = 1404, -- No session has this id or path.
   entryNotFound = 1404, -- The session has no entry with this id.
   blobNotFound = 1404, -- No blob has this hash.
-  leafConflict = 1409, -- The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written.
+  leafConflict = 1409, -- The leaf is not `expectedLeafId`: somebody appended or branched in between. Nothing was written.
   idReused = 1409, -- The session already has an entry with this id and other content, or the `commandId` belongs to another request. Nothing was written.
   alreadyExists = 1409, -- There already is a session with this id, or another file of the same session is open.
   cursorExpired = 1410, -- The cursor belongs to another query or to a state that is gone.
