@@ -15,6 +15,7 @@ from sessiond.error_text import TemplatedError
 from sessiond.protocol import errors, methods, types
 from sessiond.protocol.advice import ADVICE, GENERAL
 from sessiond.protocol.comments import field_comments
+from sessiond.protocol.common_fields import COMMON_FIELDS
 from sessiond.protocol.enum_schema import definitions_of_enumerations, name_enumerations
 from sessiond.protocol.envelopes import envelopes
 from sessiond.session.tree import entries
@@ -102,9 +103,23 @@ def definitions(wire: Iterable[type]) -> JsonSchema:
         if definition.get("type") == "object" and definition.get("additionalProperties") is not True:
             definition["patternProperties"] = {"^(_meta$|x-)": {}}
         definition["description"] = inspect.cleandoc(definition["description"])
-        for field, comment in comments.get(name, {}).items():
-            definition["properties"][field]["description"] = comment
+        is_line = definition.get("additionalProperties") is True
+        for field, it in definition.get("properties", {}).items():
+            if comment := comments.get(name, {}).get(field):
+                it["description"] = comment
+            elif not is_line and (common := COMMON_FIELDS.get(field) or _enumeration_of(it, enumerations)):
+                it.setdefault("description", common)
+            if field.endswith("At") and not is_line:
+                _add_format(it, "date-time")
     return found
+
+
+def _enumeration_of(field: JsonSchema, enumerations: JsonSchema) -> str:
+    """Return the description of the enumeration whose values a field has; empty if it has none."""
+    for option in (field, *field.get("anyOf", ())):
+        if found := enumerations.get(option.get("$ref", "").rpartition("/")[2]):
+            return str(found["description"]).rstrip(".")
+    return ""
 
 
 def _method(method: methods.Method[Any, Any]) -> JsonSchema:
@@ -219,4 +234,14 @@ def _comments(*modules: ModuleType) -> dict[str, dict[str, str]]:
                 field.name: field.encode_name for field in msgspec.structs.fields(getattr(module, name))
             }
             found[name] = {wire_names[field]: comment for field, comment in by_field.items()}
+    for kind in (it for module in modules for it in vars(module).values() if isinstance(it, type)):
+        for base in kind.__mro__[1:]:
+            found[kind.__name__] = found.get(base.__name__, {}) | found.get(kind.__name__, {})
     return found
+
+
+def _add_format(field: JsonSchema, name: str) -> None:
+    """Add a format to the strings of a field."""
+    for option in field.get("anyOf", [field]):
+        if option.get("type") == "string":
+            option["format"] = name
