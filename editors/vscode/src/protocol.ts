@@ -42,6 +42,7 @@ export interface Terminal {
   id: string;
   /** Default `"tty"`. */
   kind?: string;
+  /** The folder of the session. */
   cwd?: string | null;
   /** While it runs, no other terminal is given the session. At least 1. */
   pid?: number | null;
@@ -53,7 +54,9 @@ export interface Terminal {
 
 /** A session, and the problems of its file. */
 export interface SessionResult {
+  /** The session. */
   session: SessionInfo;
+  /** The problems of the file. */
   problems: Problem[];
   /** An earlier request with this `commandId` took effect. */
   duplicate: boolean;
@@ -65,11 +68,15 @@ export interface SessionResult {
 
 /** The summary of a session that a picker shows. */
 export interface SessionInfo {
+  /** The id of the session. */
   sessionId: string;
   /** Null for an ephemeral session. */
   path: string | null;
+  /** The folder of the session. */
   cwd: string;
+  /** The title; null without one. */
   title: string | null;
+  /** The tags of the session. */
   tags: string[];
   /** ISO 8601, UTC. */
   createdAt: string;
@@ -80,9 +87,11 @@ export interface SessionInfo {
   entryCount: number;
   /** One line of at most 200 characters. */
   firstPrompt: string | null;
+  /** The leaf; null before the first entry. */
   leafId: string | null;
   /** The seq of the last line; the header is 0. */
   seq: number;
+  /** The size, in bytes. */
   sizeBytes: number;
   parentSession: string | null;
   /** True for a draft session: no assistant message yet, not listed by default. */
@@ -107,7 +116,9 @@ export interface SessionInfo {
  * write at any time.
  */
 export interface WriteBlock {
+  /** Why a session accepts no writes at present. */
   reason: WriteBlockReason | (string & {});
+  /** A sentence for people. */
   message: string;
   /** ISO 8601, UTC. */
   sinceAt: string;
@@ -125,6 +136,7 @@ export interface Problem {
   byteOffset: number;
   /** A sentence about this line. */
   reason: string;
+  /** The severity. */
   severity: ProblemSeverity | (string & {});
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -195,9 +207,11 @@ export interface ContinueParams {
 
 /** The chosen session and the reason. */
 export interface ContinueResult {
+  /** The session. */
   session: SessionInfo;
   because: Because;
   created: boolean;
+  /** The problems of the file. */
   problems: Problem[];
   former: FormerFolder[];
   /** An earlier request with this `commandId` took effect. */
@@ -208,7 +222,9 @@ export interface ContinueResult {
 
 /** The rule by which `session/continue` chose this session. */
 export interface Because {
+  /** The rule by which `session/continue` chose the session. */
   rule: ContinueReason | (string & {});
+  /** A sentence for people. */
   message: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -216,6 +232,7 @@ export interface Because {
 
 /** A folder that no longer exists and to which sessions belong. `session/move` assigns them to another folder. */
 export interface FormerFolder {
+  /** The folder of the session. */
   cwd: string;
   /** The most recently updated first. */
   sessionIds: string[];
@@ -262,8 +279,11 @@ export interface ListParams {
 export interface ListResult {
   sessions: ListedSession[];
   total: number;
+  /** The cursor of the next page; null on the last page. */
   nextCursor: string | null;
+  /** The cursor of the previous page; null on the first page. */
   previousCursor: string | null;
+  /** The problems of the file. */
   problems: ListProblem[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -278,27 +298,46 @@ export interface ListResult {
  * for the next turn, as `provider/id`.
  */
 export interface ListedSession {
+  /** The id of the session. */
   sessionId: string;
+  /** Null for an ephemeral session. */
   path: string | null;
+  /** The folder of the session. */
   cwd: string;
+  /** The title; null without one. */
   title: string | null;
+  /** The tags of the session. */
   tags: string[];
+  /** ISO 8601, UTC. */
   createdAt: string;
+  /** The time of the last write of an entry of any type, or `createdAt` if that is later. */
   updatedAt: string;
+  /** User and assistant messages on all branches. */
   messageCount: number;
   entryCount: number;
+  /** One line of at most 200 characters. */
   firstPrompt: string | null;
+  /** The leaf; null before the first entry. */
   leafId: string | null;
+  /** The seq of the last line; the header is 0. */
   seq: number;
+  /** The size, in bytes. */
   sizeBytes: number;
   parentSession: string | null;
+  /** True for a draft session: no assistant message yet, not listed by default. */
   draft: boolean;
   readOnly: boolean;
+  /** True for a session that is kept in memory only. */
   ephemeral: boolean;
+  /** The number of problems in the file. */
   problems: number;
+  /** Only for an open session. */
   writeBlock: WriteBlock | null;
+  /** The log of `seq`, see "Positions"; absent in lists. */
   logId: string | null;
+  /** The state of the last turn of a session. */
   lifecycle: Lifecycle | (string & {});
+  /** `provider/model`; null if unknown. */
   model: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -306,7 +345,9 @@ export interface ListedSession {
 
 /** A session file that could not be read for the list or the search. */
 export interface ListProblem {
+  /** The path of the session file; null for an ephemeral session. */
   path: string;
+  /** A sentence for people. */
   message: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -383,6 +424,7 @@ export interface SearchParams {
  */
 export interface SearchResult {
   hits: Hit[];
+  /** The cursor of the next page; null on the last page. */
   nextCursor: string | null;
   unsearchedCount: number;
   _meta?: unknown;
@@ -391,16 +433,22 @@ export interface SearchResult {
 
 /** An entry that matches a search. */
 export interface Hit {
+  /** The id of the session. */
   sessionId: string;
+  /** The path of the session file; null for an ephemeral session. */
   path: string;
+  /** The title; null without one. */
   title: string | null;
+  /** The folder of the session. */
   cwd: string;
   /** Null if the title in the header matches. 1 to 64 characters. */
   entryId: string | null;
+  /** The seq of the line. */
   seq: number;
   type: string;
   /** Only for a message. */
   role: string | null;
+  /** The time of the entry, as it is stored; null without one. */
   timestamp: string | null;
   /** One line of about 160 characters. */
   snippet: string;
@@ -616,8 +664,11 @@ export interface AppendParams {
 
 /** The leaf and the last line after the append. */
 export interface AppendResult {
+  /** The leaf; null before the first entry. */
   leafId: string | null;
+  /** The log that the seqs are in, see "Positions". */
   logId: string;
+  /** The seq of the last line of the log. */
   lastSeq: number;
   entries: Appended[];
   branched: boolean;
@@ -628,7 +679,9 @@ export interface AppendResult {
 /** One entry of an append: `created` now, or a `duplicate` of an entry that is stored already. */
 export interface Appended {
   id: string;
+  /** The seq of the line. */
   seq: number;
+  /** What became of one entry of an append. */
   status: AppendStatus | (string & {});
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -661,9 +714,9 @@ export interface EntriesParams {
 
 /** A position in a log. The client knows every line up to and including `seq` of the log `logId`. */
 export interface After {
-  /** 1 to 128 characters. */
+  /** The log that the seqs are in, see "Positions". 1 to 128 characters. */
   logId: string;
-  /** At least 0. */
+  /** The seq of the line. At least 0. */
   seq: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -675,10 +728,13 @@ export interface After {
  * `missingBlobs` lists the hashes of blobs that could not be restored. Their references stay in the entries.
  */
 export interface EntriesResult {
+  /** The log that the seqs are in, see "Positions". */
   logId: string;
   entries: Entry[];
   seqs: number[];
+  /** The cursor of the next page; null on the last page. */
   nextCursor: string | null;
+  /** The hashes of blobs that could not be restored. */
   missingBlobs: string[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -735,10 +791,13 @@ export interface TreeParams {
  */
 export interface TreeResult {
   nodes: TreeNode[];
+  /** The log that the seqs are in, see "Positions". */
   logId: string;
+  /** The leaf; null before the first entry. */
   leafId: string | null;
   /** Entries in the session, visible or not. */
   entryCount: number;
+  /** The cursor of the next page; null on the last page. */
   nextCursor: string | null;
   /** Rows of the whole view. */
   visibleCount: number;
@@ -759,16 +818,20 @@ export interface TreeNode {
   depth: number;
   /** Number of visible forks above: the indentation for display, so that chains stay flat. */
   indent: number;
+  /** The seq of the line. */
   seq: number;
   type: string;
+  /** The time of the entry, as it is stored; null without one. */
   timestamp: string | null;
   /** Visible children. */
   childCount: number;
   /** Whether it lies on the path to the session's leaf. */
   onPath: boolean;
+  /** The role of the message; null for an entry of another type. */
   role: string | null;
   /** One line of at most 120 characters. */
   preview: string;
+  /** The label; null without one. */
   label: string | null;
   lastSibling: boolean;
   _meta?: unknown;
@@ -814,12 +877,14 @@ export interface ContextResult {
   thinkingLevel: string;
   mode: string;
   injectedTtsrRules: string[];
+  /** The leaf; null before the first entry. */
   leafId: string | null;
   /** Null without one. */
   modeData: unknown;
   configuredThinkingLevel: string | null;
   /** Null without one. */
   serviceTier: unknown;
+  /** The format of messages. */
   format: Format | (string & {});
   /** What the provider takes beside the messages (`system`, `systemInstruction`), or null. */
   system: unknown;
@@ -828,6 +893,7 @@ export interface ContextResult {
   /** True if no provider count is valid: all of `tokens` is an estimate. */
   tokensEstimated: boolean;
   explanation: Explained[] | null;
+  /** The hashes of blobs that could not be restored. */
   missingBlobs: string[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -839,9 +905,12 @@ export interface ContextResult {
  * `messageIndex` is the index in `messages` of its text. It is null if the entry is out, or in `system`.
  */
 export interface Explained {
+  /** The id of the entry. */
   entryId: string;
   type: string;
+  /** The role of the message; null for an entry of another type. */
   role: string | null;
+  /** Whether an entry of the path is in the context. */
   fate: Fate | (string & {});
   /** See "Why an entry is in or out". */
   reason: ContextReason | (string & {});
@@ -888,6 +957,7 @@ export interface CompactionChoice {
 
 /** A safe cut: it separates no tool call from its result. Tokens are counted as in `session/context`. */
 export interface PrepareCompactionResult {
+  /** The leaf; null before the first entry. */
   leafId: string | null;
   /** `tokensBefore` is above `contextWindow` less `reserveTokens`. */
   needed: boolean;
@@ -977,12 +1047,18 @@ export interface CompactParams {
 export interface CompactResult {
   /** The id of the compaction. */
   recordId: string;
+  /** The log that the seqs are in, see "Positions". */
   logId: string;
+  /** The seq of the line. */
   seq: number;
+  /** The leaf; null before the first entry. */
   leafId: string | null;
+  /** The leaf before the request; null before the first entry. */
   previousLeafId: string | null;
   firstKeptEntryId: string;
+  /** The text of the summary; null without one. */
   summary: string;
+  /** The origin of a summary. */
   summarizedBy: SummarizedBy | (string & {});
   tokensBefore: number;
   /** An estimate, including the summary. */
@@ -1013,6 +1089,7 @@ export interface ConfigureParams {
 export interface ConfigureResult {
   autoCompact: CompactionSettings;
   recordId: string | null;
+  /** The log that the seqs are in, see "Positions". */
   logId: string;
   /** The seq of that line; of the last line if nothing was changed. */
   seq: number;
@@ -1044,7 +1121,9 @@ export interface PrepareBranchParams {
 
 /** The entries between the old leaf and the common ancestor, and the place where a person would resume. */
 export interface PrepareBranchResult {
+  /** The id of the entry. */
   entryId: string | null;
+  /** The leaf before the request; null before the first entry. */
   previousLeafId: string | null;
   commonAncestorId: string | null;
   entryIdsToSummarize: string[];
@@ -1097,10 +1176,15 @@ export interface BranchParams {
 export interface BranchResult {
   /** The id of the line that recorded the move. */
   recordId: string;
+  /** The leaf; null before the first entry. */
   leafId: string | null;
+  /** The log that the seqs are in, see "Positions". */
   logId: string;
+  /** The seq of the line. */
   seq: number;
+  /** The leaf before the request; null before the first entry. */
   previousLeafId: string | null;
+  /** The text of the summary; null without one. */
   summary: string | null;
   summarizedBy: SummarizedBy | (string & {}) | null;
   /** An earlier request with this `commandId` took effect. */
@@ -1321,8 +1405,11 @@ export interface LabelParams {
 export interface ChangeResult {
   /** The id of that line. */
   recordId: string;
+  /** The log that the seqs are in, see "Positions". */
   logId: string;
+  /** The seq of the line. */
   seq: number;
+  /** The session. */
   session: SessionInfo;
   /** An earlier request with this `commandId` took effect. */
   duplicate: boolean;
@@ -1380,10 +1467,13 @@ export interface SubscribeParams {
 
 /** How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`, of `logId`. */
 export interface SubscribeResult {
+  /** How a subscription closes the gap since the position that the client knows. */
   mode: ResumeMode | (string & {});
+  /** The log that the seqs are in, see "Positions". */
   logId: string;
   fromSeq: number;
   toSeq: number;
+  /** The session. */
   session: SessionInfo;
   reason: string | null;
   _meta?: unknown;
@@ -1670,6 +1760,7 @@ export interface StateGetParams {
 /** The state, and whether NOVA's rule would prune it. */
 export interface StateGetResult {
   state: WorkingState;
+  /** The leaf; null before the first entry. */
   leafId: string | null;
   shouldPrune: boolean;
   _meta?: unknown;
@@ -1678,6 +1769,7 @@ export interface StateGetResult {
 
 /** The essentials of a session at one point of its tree: references, not content. */
 export interface WorkingState {
+  /** The id of the session. */
   sessionId: string;
   plan: string | null;
   /** The last ten. */
@@ -1697,7 +1789,9 @@ export interface WorkingState {
   forkCount: number;
   pruned: boolean;
   lastPrunedAt: string | null;
+  /** The time of the creation. */
   createdAt: string;
+  /** The time of the last change. */
   updatedAt: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1767,7 +1861,7 @@ export interface NewDecision {
   decision: string;
   /** Default `""`. */
   rationale?: string;
-  /** 1 to 64 characters. */
+  /** The time of the entry, as it is stored; null without one. 1 to 64 characters. */
   timestamp?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1777,7 +1871,7 @@ export interface NewDecision {
 export interface Artifact {
   /** 1 to 1000 characters. */
   name: string;
-  /** 1 to 10000 characters. */
+  /** The path of the session file; null for an ephemeral session. 1 to 10000 characters. */
   path: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1796,8 +1890,11 @@ export interface PruneLimits {
 /** The state directly after this change, and the line that recorded it. */
 export interface StateUpdateResult {
   state: WorkingState;
+  /** The id of the entry. */
   entryId: string;
+  /** The log that the seqs are in, see "Positions". */
   logId: string;
+  /** The seq of the line. */
   seq: number;
   shouldPrune: boolean;
   /** An earlier request with this `commandId` took effect. */
@@ -1828,13 +1925,18 @@ export interface StateBeginTaskParams {
 
 /** The data with which an agent begins a task. `context` is a few lines for its system prompt. */
 export interface StateBeginTaskResult {
+  /** The id of the session. */
   sessionId: string;
   resumeFromSession: string;
   context: string;
   state: WorkingState;
+  /** `provider/model`; null if unknown. */
   model: string | null;
+  /** The id of the entry. */
   entryId: string;
+  /** The log that the seqs are in, see "Positions". */
   logId: string;
+  /** The seq of the line. */
   seq: number;
   /** By this task. */
   pruned: boolean;
@@ -1865,6 +1967,7 @@ export interface ViewPageParams {
 
 /** Rows in log order, and the earlier rows whose label has changed. */
 export interface ViewPageResult {
+  /** The session. */
   session: PageSession;
   rows: PageRow[];
   marks: PageMark[];
@@ -1880,13 +1983,19 @@ export interface ViewPageResult {
 
 /** The session data in the head of a page. */
 export interface PageSession {
+  /** The id of the session. */
   sessionId: string;
+  /** The folder of the session. */
   cwd: string;
+  /** The time of the creation. */
   createdAt: string;
   figures: PageFigures;
+  /** The title; null without one. */
   title: string | null;
+  /** The tags of the session. */
   tags: string[];
   parentSession: string | null;
+  /** The leaf; null before the first entry. */
   leafId: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1897,6 +2006,7 @@ export interface PageFigures {
   /** User and assistant messages, as in lists. */
   messages: number;
   toolCalls: number;
+  /** The number of tokens. */
   tokens: number;
   cost: number;
   models: string[];
@@ -1912,13 +2022,18 @@ export interface PageFigures {
  */
 export interface PageRow {
   id: string;
+  /** The id of the parent; null for a root. */
   parentId: string | null;
   type: string;
+  /** The beginning of the text, in one line. */
   preview: string;
   filterMask: number;
   heading: string;
+  /** The role of the message; null for an entry of another type. */
   role: string | null;
+  /** The time of the entry, as it is stored; null without one. */
   timestamp: string | null;
+  /** The label; null without one. */
   label: string | null;
   /** Model, tokens, cost, stop reason. */
   facts: string[];
@@ -1930,6 +2045,7 @@ export interface PageRow {
 /** A change of an earlier row: its label now, null for none, and the filters that show it. */
 export interface PageMark {
   id: string;
+  /** The label; null without one. */
   label: string | null;
   filterMask: number;
   _meta?: unknown;
@@ -2024,6 +2140,7 @@ export interface HistoryRecentParams {
 /** A page of prompts. `nextCursor` is null on the last page. */
 export interface HistoryResult {
   prompts: Prompt[];
+  /** The cursor of the next page; null on the last page. */
   nextCursor: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2032,7 +2149,9 @@ export interface HistoryResult {
 /** A prompt that a person typed. */
 export interface Prompt {
   prompt: string;
+  /** The time of the creation. */
   createdAt: string;
+  /** The folder of the session. */
   cwd: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2180,6 +2299,7 @@ export interface StatusParams {
 /** The state of the daemon. Sizes are in bytes, times in seconds or ISO 8601. */
 export interface StatusResult {
   version: string;
+  /** The process id of the daemon. */
   pid: number;
   /** Changes at each start of the daemon. */
   epoch: string;
@@ -2215,7 +2335,9 @@ export interface StatusResult {
 
 /** An open session that accepts no writes. */
 export interface BlockedSession {
+  /** The id of the session. */
   sessionId: string;
+  /** The path of the session file; null for an ephemeral session. */
   path: string | null;
   writeBlock: WriteBlock;
   _meta?: unknown;
@@ -2237,14 +2359,17 @@ export interface ClientsResult {
 
 /** One attached connection. */
 export interface ClientInfo {
+  /** The id of the client. */
   clientId: string;
   name: string | null;
   version: string | null;
   connectedAt: string;
+  /** How messages are delimited on a connection. */
   framing: Framing | (string & {});
   sessionIds: string[];
   subscribedSessionIds: string[];
   queuedBytes: number;
+  /** The terminal of the client; null without one. */
   terminal: Terminal | null;
   /** Answers `client/summarize`. */
   summarizes: boolean;
@@ -2344,6 +2469,7 @@ export interface StopParams {
 
 /** The process that is about to end. */
 export interface StopResult {
+  /** The process id of the daemon. */
   pid: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2366,7 +2492,9 @@ export interface DrainParams {
 
 /** The process that ends, and its epoch. */
 export interface DrainResult {
+  /** The process id of the daemon. */
   pid: number;
+  /** The id of this start of the daemon. */
   epoch: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2393,7 +2521,9 @@ export interface AuthenticateResult {
  * forwards it to the waiting clients. The server sends `$/cancelRequest` if no client waits any more.
  */
 export interface SummarizeParams {
+  /** The id of the session. */
   sessionId: string;
+  /** What a summary is for. */
   purpose: SummaryPurpose | (string & {});
   prompt: string;
   /** The entries to summarize. */
@@ -2409,6 +2539,7 @@ export interface SummarizeParams {
 
 /** The summary. The other fields are stored with it. */
 export interface SummarizeResult {
+  /** The text of the summary; null without one. */
   summary: string;
   shortSummary?: string | null;
   details?: unknown;
@@ -2419,7 +2550,9 @@ export interface SummarizeResult {
 
 /** A session was created, or a draft became a session. Sent to every client. */
 export interface CreatedNote {
+  /** The session. */
   session: SessionInfo;
+  /** The cause of the change. */
   origin: Origin;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2427,7 +2560,9 @@ export interface CreatedNote {
 
 /** The cause of a change: a client, another program that wrote to the file (`foreign`), or the daemon. */
 export interface Origin {
+  /** The cause of a change. */
   kind: OriginKind | (string & {});
+  /** The id of the client. */
   clientId: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2435,13 +2570,17 @@ export interface Origin {
 
 /** Lines were added. `replay` is true for lines that close a gap. */
 export interface AppendedNote {
+  /** The id of the session. */
   sessionId: string;
+  /** The log that the seqs are in, see "Positions". */
   logId: string;
   entries: Entry[];
   seqs: number[];
   /** Of the last line. */
   seq: number;
+  /** The leaf; null before the first entry. */
   leafId: string | null;
+  /** The cause of the change. */
   origin: Origin | null;
   replay: boolean;
   _meta?: unknown;
@@ -2454,11 +2593,17 @@ export interface AppendedNote {
  * When the leaf moves to any other new entry, only `session/appended` reports it.
  */
 export interface LeafMovedNote {
+  /** The id of the session. */
   sessionId: string;
+  /** The leaf; null before the first entry. */
   leafId: string | null;
+  /** The leaf before the request; null before the first entry. */
   previousLeafId: string | null;
+  /** The log that the seqs are in, see "Positions". */
   logId: string;
+  /** The seq of the line. */
   seq: number;
+  /** The cause of the change. */
   origin: Origin;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2466,8 +2611,10 @@ export interface LeafMovedNote {
 
 /** The title, tags, labels, path, folder or write block (`writeBlock`) of a session changed. */
 export interface ChangedNote {
+  /** The session. */
   session: SessionInfo;
   changed: (SessionChange | (string & {}))[];
+  /** The cause of the change. */
   origin: Origin;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2501,8 +2648,11 @@ export interface RestoredNote {
 
 /** The client read too slowly, and its subscription was canceled. It subscribes again after `lastSeq` of `logId`. */
 export interface LaggedNote {
+  /** The id of the session. */
   sessionId: string;
+  /** The log that the seqs are in, see "Positions". */
   logId: string;
+  /** The seq of the last line of the log. */
   lastSeq: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2515,8 +2665,11 @@ export interface LaggedNote {
  * the server compacts the session automatically. If it is null, a client has to do so.
  */
 export interface ContextFilledNote {
+  /** The id of the session. */
   sessionId: string;
+  /** The leaf; null before the first entry. */
   leafId: string;
+  /** The number of tokens. */
   tokens: number;
   contextWindow: number;
   reserveTokens: number;
@@ -2554,8 +2707,9 @@ export interface Progress {
 /** `initializationOptions.sessiond` of the LSP `initialize`: the identity and the options of the client. */
 export interface InitializeOptions {
   protocolVersions?: number[];
-  /** 1 to 128 characters. */
+  /** The id of the client. 1 to 128 characters. */
   clientId?: string | null;
+  /** The terminal of the client; null without one. */
   terminal?: Terminal | null;
   /** Names of notifications that the client does not want; unknown names have no effect. At most 100 items. Default `[]`. */
   optOutNotifications?: string[];
@@ -2598,7 +2752,9 @@ export interface LspOptions {
 export interface Handshake {
   /** The newest version that both sides support. */
   protocolVersion: number;
+  /** The id of this start of the daemon. */
   epoch: string;
+  /** The id of the client. */
   clientId: string;
   methods: string[];
   limits: Limits;
@@ -2638,6 +2794,7 @@ export interface ErrorData {
   currentLeaf?: string | null;
   /** Of `leafConflict`: the seq of the last line; of `idReused`: of the stored entry. */
   seq?: number | null;
+  /** The log that the seqs are in, see "Positions". */
   logId?: string | null;
   /** Of `leafConflict`: number of lines after that of the expected leaf. */
   missing?: number | null;

@@ -23,32 +23,32 @@
 ---@class (exact) sessiond.Terminal
 ---@field id string 1 to 128 characters matching `^[A-Za-z0-9._%@+:-]+$`.
 ---@field kind? string Default `"tty"`.
----@field cwd? string
+---@field cwd? string The folder of the session.
 ---@field pid? integer While it runs, no other terminal is given the session. At least 1.
 ---@field startTime? integer Clock ticks since boot; identifies a reused `pid`. At least 0.
 
 ---A session, and the problems of its file.
 ---@class (exact) sessiond.SessionResult
----@field session sessiond.SessionInfo
----@field problems sessiond.Problem[]
+---@field session sessiond.SessionInfo The session.
+---@field problems sessiond.Problem[] The problems of the file.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 ---@field missingBlobs string[] Of a fork: references without a blob.
 
 ---The summary of a session that a picker shows.
 ---@class (exact) sessiond.SessionInfo
----@field sessionId string
+---@field sessionId string The id of the session.
 ---@field path? string Null for an ephemeral session.
----@field cwd string
----@field title? string
----@field tags string[]
+---@field cwd string The folder of the session.
+---@field title? string The title; null without one.
+---@field tags string[] The tags of the session.
 ---@field createdAt string ISO 8601, UTC.
 ---@field updatedAt string The time of the last write of an entry of any type, or `createdAt` if that is later.
 ---@field messageCount integer User and assistant messages on all branches.
 ---@field entryCount integer
 ---@field firstPrompt? string One line of at most 200 characters.
----@field leafId? string
+---@field leafId? string The leaf; null before the first entry.
 ---@field seq integer The seq of the last line; the header is 0.
----@field sizeBytes integer
+---@field sizeBytes integer The size, in bytes.
 ---@field parentSession? string
 ---@field draft boolean True for a draft session: no assistant message yet, not listed by default.
 ---@field readOnly boolean
@@ -62,8 +62,8 @@
 ---All reasons except `damaged` and `newerVersion` end without a restart when their cause is gone. A client may try a
 ---write at any time.
 ---@class (exact) sessiond.WriteBlock
----@field reason sessiond.WriteBlockReason|string
----@field message string
+---@field reason sessiond.WriteBlockReason|string Why a session accepts no writes at present.
+---@field message string A sentence for people.
 ---@field sinceAt string ISO 8601, UTC.
 
 ---A part of a session file that could not be read as it is. The bytes of the file are unchanged.
@@ -72,7 +72,7 @@
 ---@field line integer Physical line, 1-based.
 ---@field byteOffset integer Offset of the line's first byte.
 ---@field reason string A sentence about this line.
----@field severity sessiond.ProblemSeverity|string
+---@field severity sessiond.ProblemSeverity|string The severity.
 
 ---Open a session by id or by path, and subscribe to it.
 ---
@@ -111,21 +111,21 @@
 
 ---The chosen session and the reason.
 ---@class (exact) sessiond.ContinueResult
----@field session sessiond.SessionInfo
+---@field session sessiond.SessionInfo The session.
 ---@field because sessiond.Because
 ---@field created boolean
----@field problems sessiond.Problem[]
+---@field problems sessiond.Problem[] The problems of the file.
 ---@field former sessiond.FormerFolder[]
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---The rule by which `session/continue` chose this session.
 ---@class (exact) sessiond.Because
----@field rule sessiond.ContinueReason|string
----@field message string
+---@field rule sessiond.ContinueReason|string The rule by which `session/continue` chose the session.
+---@field message string A sentence for people.
 
 ---A folder that no longer exists and to which sessions belong. `session/move` assigns them to another folder.
 ---@class (exact) sessiond.FormerFolder
----@field cwd string
+---@field cwd string The folder of the session.
 ---@field sessionIds string[] The most recently updated first.
 ---@field message string Why this folder is listed.
 
@@ -151,9 +151,9 @@
 ---@class (exact) sessiond.ListResult
 ---@field sessions sessiond.ListedSession[]
 ---@field total integer
----@field nextCursor? string
----@field previousCursor? string
----@field problems sessiond.ListProblem[]
+---@field nextCursor? string The cursor of the next page; null on the last page.
+---@field previousCursor? string The cursor of the previous page; null on the first page.
+---@field problems sessiond.ListProblem[] The problems of the file.
 
 ---The summary of a session that a picker shows, and its state at the leaf.
 ---
@@ -162,33 +162,33 @@
 ---aborted the turn, `error` if the turn ended in an error, and `empty` if there is no message. `model` is the model
 ---for the next turn, as `provider/id`.
 ---@class (exact) sessiond.ListedSession
----@field sessionId string
----@field path? string
----@field cwd string
----@field title? string
----@field tags string[]
----@field createdAt string
----@field updatedAt string
----@field messageCount integer
+---@field sessionId string The id of the session.
+---@field path? string Null for an ephemeral session.
+---@field cwd string The folder of the session.
+---@field title? string The title; null without one.
+---@field tags string[] The tags of the session.
+---@field createdAt string ISO 8601, UTC.
+---@field updatedAt string The time of the last write of an entry of any type, or `createdAt` if that is later.
+---@field messageCount integer User and assistant messages on all branches.
 ---@field entryCount integer
----@field firstPrompt? string
----@field leafId? string
----@field seq integer
----@field sizeBytes integer
+---@field firstPrompt? string One line of at most 200 characters.
+---@field leafId? string The leaf; null before the first entry.
+---@field seq integer The seq of the last line; the header is 0.
+---@field sizeBytes integer The size, in bytes.
 ---@field parentSession? string
----@field draft boolean
+---@field draft boolean True for a draft session: no assistant message yet, not listed by default.
 ---@field readOnly boolean
----@field ephemeral boolean
----@field problems integer
----@field writeBlock? sessiond.WriteBlock
----@field logId? string
----@field lifecycle sessiond.Lifecycle|string
----@field model? string
+---@field ephemeral boolean True for a session that is kept in memory only.
+---@field problems integer The number of problems in the file.
+---@field writeBlock? sessiond.WriteBlock Only for an open session.
+---@field logId? string The log of `seq`, see "Positions"; absent in lists.
+---@field lifecycle sessiond.Lifecycle|string The state of the last turn of a session.
+---@field model? string `provider/model`; null if unknown.
 
 ---A session file that could not be read for the list or the search.
 ---@class (exact) sessiond.ListProblem
----@field path string
----@field message string
+---@field path string The path of the session file; null for an ephemeral session.
+---@field message string A sentence for people.
 
 ---Find the sessions whose id is, or begins with, a text that a person typed.
 ---
@@ -232,20 +232,20 @@
 ---`unsearchedCount` counts the sessions that the index has not read completely. If it is 0, the result is complete.
 ---@class (exact) sessiond.SearchResult
 ---@field hits sessiond.Hit[]
----@field nextCursor? string
+---@field nextCursor? string The cursor of the next page; null on the last page.
 ---@field unsearchedCount integer
 
 ---An entry that matches a search.
 ---@class (exact) sessiond.Hit
----@field sessionId string
----@field path string
----@field title? string
----@field cwd string
+---@field sessionId string The id of the session.
+---@field path string The path of the session file; null for an ephemeral session.
+---@field title? string The title; null without one.
+---@field cwd string The folder of the session.
 ---@field entryId? string Null if the title in the header matches. 1 to 64 characters.
----@field seq integer
+---@field seq integer The seq of the line.
 ---@field type string
 ---@field role? string Only for a message.
----@field timestamp? string
+---@field timestamp? string The time of the entry, as it is stored; null without one.
 ---@field snippet string One line of about 160 characters.
 ---@field ranges any[][] Matches in `snippet`: [start, end) in Unicode code points.
 ---@field onPath boolean Whether it lies on the path to the session's leaf.
@@ -357,17 +357,17 @@
 
 ---The leaf and the last line after the append.
 ---@class (exact) sessiond.AppendResult
----@field leafId? string
----@field logId string
----@field lastSeq integer
+---@field leafId? string The leaf; null before the first entry.
+---@field logId string The log that the seqs are in, see "Positions".
+---@field lastSeq integer The seq of the last line of the log.
 ---@field entries sessiond.Appended[]
 ---@field branched boolean
 
 ---One entry of an append: `created` now, or a `duplicate` of an entry that is stored already.
 ---@class (exact) sessiond.Appended
 ---@field id string
----@field seq integer
----@field status sessiond.AppendStatus|string
+---@field seq integer The seq of the line.
+---@field status sessiond.AppendStatus|string What became of one entry of an append.
 
 ---Read entries in log order: after a position, around an entry, or exactly the given ids.
 ---
@@ -384,18 +384,18 @@
 
 ---A position in a log. The client knows every line up to and including `seq` of the log `logId`.
 ---@class (exact) sessiond.After
----@field logId string 1 to 128 characters.
----@field seq integer At least 0.
+---@field logId string The log that the seqs are in, see "Positions". 1 to 128 characters.
+---@field seq integer The seq of the line. At least 0.
 
 ---Entries as stored, with the seq of each. `nextCursor` is null on the last page.
 ---
 ---`missingBlobs` lists the hashes of blobs that could not be restored. Their references stay in the entries.
 ---@class (exact) sessiond.EntriesResult
----@field logId string
+---@field logId string The log that the seqs are in, see "Positions".
 ---@field entries sessiond.Entry[]
 ---@field seqs integer[]
----@field nextCursor? string
----@field missingBlobs string[]
+---@field nextCursor? string The cursor of the next page; null on the last page.
+---@field missingBlobs string[] The hashes of blobs that could not be restored.
 
 ---Read the entries from the root to `leafId` (default: the session's leaf), root first.
 ---@class (exact) sessiond.PathParams
@@ -426,10 +426,10 @@
 ---rows above the first row that are forks or begin a branch.
 ---@class (exact) sessiond.TreeResult
 ---@field nodes sessiond.TreeNode[]
----@field logId string
----@field leafId? string
+---@field logId string The log that the seqs are in, see "Positions".
+---@field leafId? string The leaf; null before the first entry.
 ---@field entryCount integer Entries in the session, visible or not.
----@field nextCursor? string
+---@field nextCursor? string The cursor of the next page; null on the last page.
 ---@field visibleCount integer Rows of the whole view.
 ---@field precedingCount integer Rows of the view before this page.
 ---@field bars boolean[]
@@ -441,14 +441,14 @@
 ---@field parentId? string The nearest visible ancestor.
 ---@field depth integer Number of visible ancestors.
 ---@field indent integer Number of visible forks above: the indentation for display, so that chains stay flat.
----@field seq integer
+---@field seq integer The seq of the line.
 ---@field type string
----@field timestamp? string
+---@field timestamp? string The time of the entry, as it is stored; null without one.
 ---@field childCount integer Visible children.
 ---@field onPath boolean Whether it lies on the path to the session's leaf.
----@field role? string
+---@field role? string The role of the message; null for an entry of another type.
 ---@field preview string One line of at most 120 characters.
----@field label? string
+---@field label? string The label; null without one.
 ---@field lastSibling boolean
 
 ---Return the messages that a model receives at `leafId` (default: the session's leaf).
@@ -476,25 +476,25 @@
 ---@field thinkingLevel string
 ---@field mode string
 ---@field injectedTtsrRules string[]
----@field leafId? string
+---@field leafId? string The leaf; null before the first entry.
 ---@field modeData any Null without one.
 ---@field configuredThinkingLevel? string
 ---@field serviceTier any Null without one.
----@field format sessiond.Format|string
+---@field format sessiond.Format|string The format of messages.
 ---@field system any What the provider takes beside the messages (`system`, `systemInstruction`), or null.
 ---@field tokens integer The provider's count for the last answer, plus an estimate of what came after.
 ---@field tokensEstimated boolean True if no provider count is valid: all of `tokens` is an estimate.
 ---@field explanation? sessiond.Explained[]
----@field missingBlobs string[]
+---@field missingBlobs string[] The hashes of blobs that could not be restored.
 
 ---The fate of one entry of the path, and the reason.
 ---
 ---`messageIndex` is the index in `messages` of its text. It is null if the entry is out, or in `system`.
 ---@class (exact) sessiond.Explained
----@field entryId string
+---@field entryId string The id of the entry.
 ---@field type string
----@field role? string
----@field fate sessiond.Fate|string
+---@field role? string The role of the message; null for an entry of another type.
+---@field fate sessiond.Fate|string Whether an entry of the path is in the context.
 ---@field reason sessiond.ContextReason|string See "Why an entry is in or out".
 ---@field message string The reason as a sentence.
 ---@field tokens integer Estimated tokens in the context; 0 if the entry is out.
@@ -519,7 +519,7 @@
 
 ---A safe cut: it separates no tool call from its result. Tokens are counted as in `session/context`.
 ---@class (exact) sessiond.PrepareCompactionResult
----@field leafId? string
+---@field leafId? string The leaf; null before the first entry.
 ---@field needed boolean `tokensBefore` is above `contextWindow` less `reserveTokens`.
 ---@field reason? sessiond.NoCutReason|string
 ---@field firstKeptEntryId? string
@@ -570,13 +570,13 @@
 ---The compaction that was written, and the leaf before it.
 ---@class (exact) sessiond.CompactResult
 ---@field recordId string The id of the compaction.
----@field logId string
----@field seq integer
----@field leafId? string
----@field previousLeafId? string
+---@field logId string The log that the seqs are in, see "Positions".
+---@field seq integer The seq of the line.
+---@field leafId? string The leaf; null before the first entry.
+---@field previousLeafId? string The leaf before the request; null before the first entry.
 ---@field firstKeptEntryId string
----@field summary string
----@field summarizedBy sessiond.SummarizedBy|string
+---@field summary string The text of the summary; null without one.
+---@field summarizedBy sessiond.SummarizedBy|string The origin of a summary.
 ---@field tokensBefore integer
 ---@field tokensAfter integer An estimate, including the summary.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
@@ -593,7 +593,7 @@
 ---@class (exact) sessiond.ConfigureResult
 ---@field autoCompact sessiond.CompactionSettings
 ---@field recordId? string
----@field logId string
+---@field logId string The log that the seqs are in, see "Positions".
 ---@field seq integer The seq of that line; of the last line if nothing was changed.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
@@ -609,8 +609,8 @@
 
 ---The entries between the old leaf and the common ancestor, and the place where a person would resume.
 ---@class (exact) sessiond.PrepareBranchResult
----@field entryId? string
----@field previousLeafId? string
+---@field entryId? string The id of the entry.
+---@field previousLeafId? string The leaf before the request; null before the first entry.
 ---@field commonAncestorId? string
 ---@field entryIdsToSummarize string[]
 ---@field fileOperations sessiond.FileOperations
@@ -639,11 +639,11 @@
 ---The leaf after the move, and the line that recorded it: a branch summary, or a line that only moves the leaf.
 ---@class (exact) sessiond.BranchResult
 ---@field recordId string The id of the line that recorded the move.
----@field leafId? string
----@field logId string
----@field seq integer
----@field previousLeafId? string
----@field summary? string
+---@field leafId? string The leaf; null before the first entry.
+---@field logId string The log that the seqs are in, see "Positions".
+---@field seq integer The seq of the line.
+---@field previousLeafId? string The leaf before the request; null before the first entry.
+---@field summary? string The text of the summary; null without one.
 ---@field summarizedBy? sessiond.SummarizedBy|string
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
@@ -760,9 +760,9 @@
 ---The line that recorded the change, and the session after it.
 ---@class (exact) sessiond.ChangeResult
 ---@field recordId string The id of that line.
----@field logId string
----@field seq integer
----@field session sessiond.SessionInfo
+---@field logId string The log that the seqs are in, see "Positions".
+---@field seq integer The seq of the line.
+---@field session sessiond.SessionInfo The session.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Set the title of a session. An empty title removes it. The title is a line of the log.
@@ -792,11 +792,11 @@
 
 ---How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`, of `logId`.
 ---@class (exact) sessiond.SubscribeResult
----@field mode sessiond.ResumeMode|string
----@field logId string
+---@field mode sessiond.ResumeMode|string How a subscription closes the gap since the position that the client knows.
+---@field logId string The log that the seqs are in, see "Positions".
 ---@field fromSeq integer
 ---@field toSeq integer
----@field session sessiond.SessionInfo
+---@field session sessiond.SessionInfo The session.
 ---@field reason? string
 
 ---Cancel the subscription to a session. The session stays open for this client.
@@ -946,12 +946,12 @@
 ---The state, and whether NOVA's rule would prune it.
 ---@class (exact) sessiond.StateGetResult
 ---@field state sessiond.WorkingState
----@field leafId? string
+---@field leafId? string The leaf; null before the first entry.
 ---@field shouldPrune boolean
 
 ---The essentials of a session at one point of its tree: references, not content.
 ---@class (exact) sessiond.WorkingState
----@field sessionId string
+---@field sessionId string The id of the session.
 ---@field plan? string
 ---@field keyDecisions sessiond.Decision[] The last ten.
 ---@field latestArtifacts table<string, string> Name -> path.
@@ -965,8 +965,8 @@
 ---@field forkCount integer Sessions that name this one as their parent.
 ---@field pruned boolean
 ---@field lastPrunedAt? string
----@field createdAt string
----@field updatedAt string
+---@field createdAt string The time of the creation.
+---@field updatedAt string The time of the last change.
 
 ---One decision and its rationale.
 ---@class (exact) sessiond.Decision
@@ -1003,12 +1003,12 @@
 ---@class (exact) sessiond.NewDecision
 ---@field decision string At least 1 characters.
 ---@field rationale? string Default `""`.
----@field timestamp? string 1 to 64 characters.
+---@field timestamp? string The time of the entry, as it is stored; null without one. 1 to 64 characters.
 
 ---The path of an artifact. The content is not stored.
 ---@class (exact) sessiond.Artifact
 ---@field name string 1 to 1000 characters.
----@field path string 1 to 10000 characters.
+---@field path string The path of the session file; null for an ephemeral session. 1 to 10000 characters.
 
 ---Limits above which the state is pruned. Omitted limits are those of the configuration.
 ---@class (exact) sessiond.PruneLimits
@@ -1018,9 +1018,9 @@
 ---The state directly after this change, and the line that recorded it.
 ---@class (exact) sessiond.StateUpdateResult
 ---@field state sessiond.WorkingState
----@field entryId string
----@field logId string
----@field seq integer
+---@field entryId string The id of the entry.
+---@field logId string The log that the seqs are in, see "Positions".
+---@field seq integer The seq of the line.
 ---@field shouldPrune boolean
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
@@ -1036,14 +1036,14 @@
 
 ---The data with which an agent begins a task. `context` is a few lines for its system prompt.
 ---@class (exact) sessiond.StateBeginTaskResult
----@field sessionId string
+---@field sessionId string The id of the session.
 ---@field resumeFromSession string
 ---@field context string
 ---@field state sessiond.WorkingState
----@field model? string
----@field entryId string
----@field logId string
----@field seq integer
+---@field model? string `provider/model`; null if unknown.
+---@field entryId string The id of the entry.
+---@field logId string The log that the seqs are in, see "Positions".
+---@field seq integer The seq of the line.
 ---@field pruned boolean By this task.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
@@ -1060,7 +1060,7 @@
 
 ---Rows in log order, and the earlier rows whose label has changed.
 ---@class (exact) sessiond.ViewPageResult
----@field session sessiond.PageSession
+---@field session sessiond.PageSession The session.
 ---@field rows sessiond.PageRow[]
 ---@field marks sessiond.PageMark[]
 ---@field logId string The log of the seqs. 1 to 128 characters.
@@ -1069,20 +1069,20 @@
 
 ---The session data in the head of a page.
 ---@class (exact) sessiond.PageSession
----@field sessionId string
----@field cwd string
----@field createdAt string
+---@field sessionId string The id of the session.
+---@field cwd string The folder of the session.
+---@field createdAt string The time of the creation.
 ---@field figures sessiond.PageFigures
----@field title? string
----@field tags string[]
+---@field title? string The title; null without one.
+---@field tags string[] The tags of the session.
 ---@field parentSession? string
----@field leafId? string
+---@field leafId? string The leaf; null before the first entry.
 
 ---Totals of the whole tree. `cost` is in the currency of the program that recorded it.
 ---@class (exact) sessiond.PageFigures
 ---@field messages integer User and assistant messages, as in lists.
 ---@field toolCalls integer
----@field tokens integer
+---@field tokens integer The number of tokens.
 ---@field cost number
 ---@field models string[]
 
@@ -1092,21 +1092,21 @@
 ---lowest bit is `default`.
 ---@class (exact) sessiond.PageRow
 ---@field id string
----@field parentId? string
+---@field parentId? string The id of the parent; null for a root.
 ---@field type string
----@field preview string
+---@field preview string The beginning of the text, in one line.
 ---@field filterMask integer
 ---@field heading string
----@field role? string
----@field timestamp? string
----@field label? string
+---@field role? string The role of the message; null for an entry of another type.
+---@field timestamp? string The time of the entry, as it is stored; null without one.
+---@field label? string The label; null without one.
 ---@field facts string[] Model, tokens, cost, stop reason.
 ---@field body? string
 
 ---A change of an earlier row: its label now, null for none, and the filters that show it.
 ---@class (exact) sessiond.PageMark
 ---@field id string
----@field label? string
+---@field label? string The label; null without one.
 ---@field filterMask integer
 
 ---Return the document in which an editor's webview shows the rows of `view/page`.
@@ -1159,13 +1159,13 @@
 ---A page of prompts. `nextCursor` is null on the last page.
 ---@class (exact) sessiond.HistoryResult
 ---@field prompts sessiond.Prompt[]
----@field nextCursor? string
+---@field nextCursor? string The cursor of the next page; null on the last page.
 
 ---A prompt that a person typed.
 ---@class (exact) sessiond.Prompt
 ---@field prompt string
----@field createdAt string
----@field cwd? string
+---@field createdAt string The time of the creation.
+---@field cwd? string The folder of the session.
 
 ---Find prompts, newest first.
 ---
@@ -1240,7 +1240,7 @@
 ---The state of the daemon. Sizes are in bytes, times in seconds or ISO 8601.
 ---@class (exact) sessiond.StatusResult
 ---@field version string
----@field pid integer
+---@field pid integer The process id of the daemon.
 ---@field epoch string Changes at each start of the daemon.
 ---@field home string
 ---@field socket? string
@@ -1263,8 +1263,8 @@
 
 ---An open session that accepts no writes.
 ---@class (exact) sessiond.BlockedSession
----@field sessionId string
----@field path? string
+---@field sessionId string The id of the session.
+---@field path? string The path of the session file; null for an ephemeral session.
 ---@field writeBlock sessiond.WriteBlock
 
 ---List the attached clients.
@@ -1276,15 +1276,15 @@
 
 ---One attached connection.
 ---@class (exact) sessiond.ClientInfo
----@field clientId string
+---@field clientId string The id of the client.
 ---@field name? string
 ---@field version? string
 ---@field connectedAt string
----@field framing sessiond.Framing|string
+---@field framing sessiond.Framing|string How messages are delimited on a connection.
 ---@field sessionIds string[]
 ---@field subscribedSessionIds string[]
 ---@field queuedBytes integer
----@field terminal? sessiond.Terminal
+---@field terminal? sessiond.Terminal The terminal of the client; null without one.
 ---@field summarizes boolean Answers `client/summarize`.
 
 ---Examine sessions, blobs, databases, folders and the machine, and return each problem with advice.
@@ -1335,7 +1335,7 @@
 
 ---The process that is about to end.
 ---@class (exact) sessiond.StopResult
----@field pid integer
+---@field pid integer The process id of the daemon.
 
 ---Stop the daemon in favor of another one, for example of a newer version.
 ---
@@ -1347,8 +1347,8 @@
 
 ---The process that ends, and its epoch.
 ---@class (exact) sessiond.DrainResult
----@field pid integer
----@field epoch string
+---@field pid integer The process id of the daemon.
+---@field epoch string The id of this start of the daemon.
 
 ---Authenticate a client on TCP with the token, in the first message. On the unix socket it has no effect.
 ---@class (exact) sessiond.AuthenticateParams
@@ -1362,8 +1362,8 @@
 ---`prompt` is the complete input for a model. The client may send `$/progress` with `workDoneToken`; the server
 ---forwards it to the waiting clients. The server sends `$/cancelRequest` if no client waits any more.
 ---@class (exact) sessiond.SummarizeParams
----@field sessionId string
----@field purpose sessiond.SummaryPurpose|string
+---@field sessionId string The id of the session.
+---@field purpose sessiond.SummaryPurpose|string What a summary is for.
 ---@field prompt string
 ---@field entryIds string[] The entries to summarize.
 ---@field models table<string, string> Role -> "provider/model" in force there.
@@ -1372,48 +1372,48 @@
 
 ---The summary. The other fields are stored with it.
 ---@class (exact) sessiond.SummarizeResult
----@field summary string
+---@field summary string The text of the summary; null without one.
 ---@field shortSummary? string
 ---@field details? any
 ---@field preserveData? any
 
 ---A session was created, or a draft became a session. Sent to every client.
 ---@class (exact) sessiond.CreatedNote
----@field session sessiond.SessionInfo
----@field origin sessiond.Origin
+---@field session sessiond.SessionInfo The session.
+---@field origin sessiond.Origin The cause of the change.
 
 ---The cause of a change: a client, another program that wrote to the file (`foreign`), or the daemon.
 ---@class (exact) sessiond.Origin
----@field kind sessiond.OriginKind|string
----@field clientId? string
+---@field kind sessiond.OriginKind|string The cause of a change.
+---@field clientId? string The id of the client.
 
 ---Lines were added. `replay` is true for lines that close a gap.
 ---@class (exact) sessiond.AppendedNote
----@field sessionId string
----@field logId string
+---@field sessionId string The id of the session.
+---@field logId string The log that the seqs are in, see "Positions".
 ---@field entries sessiond.Entry[]
 ---@field seqs integer[]
 ---@field seq integer Of the last line.
----@field leafId? string
----@field origin? sessiond.Origin
+---@field leafId? string The leaf; null before the first entry.
+---@field origin? sessiond.Origin The cause of the change.
 ---@field replay boolean
 
 ---The leaf moved to an earlier entry, to before the first entry, or to a new branch summary.
 ---
 ---When the leaf moves to any other new entry, only `session/appended` reports it.
 ---@class (exact) sessiond.LeafMovedNote
----@field sessionId string
----@field leafId? string
----@field previousLeafId? string
----@field logId string
----@field seq integer
----@field origin sessiond.Origin
+---@field sessionId string The id of the session.
+---@field leafId? string The leaf; null before the first entry.
+---@field previousLeafId? string The leaf before the request; null before the first entry.
+---@field logId string The log that the seqs are in, see "Positions".
+---@field seq integer The seq of the line.
+---@field origin sessiond.Origin The cause of the change.
 
 ---The title, tags, labels, path, folder or write block (`writeBlock`) of a session changed.
 ---@class (exact) sessiond.ChangedNote
----@field session sessiond.SessionInfo
+---@field session sessiond.SessionInfo The session.
 ---@field changed (sessiond.SessionChange|string)[]
----@field origin sessiond.Origin
+---@field origin sessiond.Origin The cause of the change.
 
 ---A session moved to the trash: a client deleted it, or its draft was closed. It is closed for every client.
 ---@class (exact) sessiond.DeletedNote
@@ -1430,18 +1430,18 @@
 
 ---The client read too slowly, and its subscription was canceled. It subscribes again after `lastSeq` of `logId`.
 ---@class (exact) sessiond.LaggedNote
----@field sessionId string
----@field logId string
----@field lastSeq integer
+---@field sessionId string The id of the session.
+---@field logId string The log that the seqs are in, see "Positions".
+---@field lastSeq integer The seq of the last line of the log.
 
 ---A session is larger than its settings allow in the context window.
 ---
 ---Sent to subscribers, once until the session is compacted or the leaf moves elsewhere. If there is a `summarizer`,
 ---the server compacts the session automatically. If it is null, a client has to do so.
 ---@class (exact) sessiond.ContextFilledNote
----@field sessionId string
----@field leafId string
----@field tokens integer
+---@field sessionId string The id of the session.
+---@field leafId string The leaf; null before the first entry.
+---@field tokens integer The number of tokens.
 ---@field contextWindow integer
 ---@field reserveTokens integer
 ---@field summarizer? sessiond.Summarizer|string
@@ -1462,8 +1462,8 @@
 ---`initializationOptions.sessiond` of the LSP `initialize`: the identity and the options of the client.
 ---@class (exact) sessiond.InitializeOptions
 ---@field protocolVersions? integer[]
----@field clientId? string 1 to 128 characters.
----@field terminal? sessiond.Terminal
+---@field clientId? string The id of the client. 1 to 128 characters.
+---@field terminal? sessiond.Terminal The terminal of the client; null without one.
 ---@field optOutNotifications? string[] Names of notifications that the client does not want; unknown names have no effect. At most 100 items. Default `[]`.
 ---@field capabilities? sessiond.ClientCapabilities Default `{}`.
 ---@field token? string The token for the TCP listener.
@@ -1485,8 +1485,8 @@
 ---`capabilities.experimental.sessiond` of the response to `initialize`.
 ---@class (exact) sessiond.Handshake
 ---@field protocolVersion integer The newest version that both sides support.
----@field epoch string
----@field clientId string
+---@field epoch string The id of this start of the daemon.
+---@field clientId string The id of the client.
 ---@field methods string[]
 ---@field limits sessiond.Limits
 
@@ -1510,7 +1510,7 @@
 ---@field didYouMean? string[] Similar ids or names.
 ---@field currentLeaf? string Of `leafConflict`.
 ---@field seq? integer Of `leafConflict`: the seq of the last line; of `idReused`: of the stored entry.
----@field logId? string
+---@field logId? string The log that the seqs are in, see "Positions".
 ---@field missing? integer Of `leafConflict`: number of lines after that of the expected leaf.
 ---@field trashId? string Of `sessionTrashed`: the id of the session in the trash.
 ---@field trashPath? string Of `sessionTrashed`: the file in the trash.
