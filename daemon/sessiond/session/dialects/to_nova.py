@@ -1,9 +1,12 @@
 """Writes NOVA's format: the working state as in `SessionState.to_dict`, without the conversation."""
 
-from typing import Any
+from typing import Any, Final
 
 from sessiond.session.content import fields
 from sessiond.session.dialects.exported import ConversionLosses, Whole
+
+_NAMES: Final = {"updated_at": "last_updated", "parent_session_id": "fork_parent_id"}
+"""The names of NOVA for fields of the working state that have other names here."""
 
 
 def to_nova(whole: Whole, state: dict[str, Any], losses: ConversionLosses) -> bytes:
@@ -11,4 +14,7 @@ def to_nova(whole: Whole, state: dict[str, Any], losses: ConversionLosses) -> by
     for entry in whole.entries:
         if entry.get("customType") not in ("sessiond.state", "sessiond.tags"):
             losses.lose(f"{fields.type_of(entry) or 'unnamed'} entry")
-    return fields.dumps({name: value for name, value in state.items() if value is not None}) + b"\n"
+    return (
+        fields.dumps({_NAMES.get(name, name): value for name, value in state.items() if value is not None})
+        + b"\n"
+    )
