@@ -77,6 +77,20 @@ def test_fix_starts_a_daemon_mends_and_has_nothing_to_do_again(shell: Shell) -> 
     assert "fixed" not in shell.run("doctor", "--fix").out
 
 
+def test_findings_of_one_kind_are_printed_up_to_five_and_counted(shell: Shell) -> None:
+    folder = a_session(shell).parent
+    for number in range(8):
+        (folder / f"strange-{number}").write_bytes(b"")
+        (folder / f"strange-{number}").chmod(0o600)
+    for _ in range(2):  # with a daemon, and without
+        ran = shell.run("doctor")
+        assert ran.out.count("ls -ld") == 5
+        assert "and 3 more of the kind strangeFile" in ran.out
+        [row] = [it for it in shell.run("doctor", "--json").json["counts"] if it["kind"] == "strangeFile"]
+        assert row["count"] == 8
+        shell("stop")
+
+
 def test_an_id_or_a_file_or_a_folder_may_be_named(shell: Shell) -> None:
     path = a_session(shell)
     session = shell("show", "--json").json["session"]["sessionId"]

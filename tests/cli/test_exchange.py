@@ -73,6 +73,19 @@ def test_an_import_of_a_folder_names_the_sessions_that_are_drafts(shell: Shell, 
     assert "draft" not in shell("import", str(folder)).err  # nothing has changed since
 
 
+def test_an_import_of_more_files_than_one_request_reads_imports_all(shell: Shell, tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(1_000):
+        (folder / f"a-{number}.jsonl").write_bytes(b"no session")
+    Path(source(folder)).rename(folder / "b.jsonl")
+    ran = shell("import", str(folder))
+    assert ran.lines == ["11111111-2222-4333-8444-555555555555"]
+    assert "1 created, 1000 skipped" in ran.err
+    result = shell("import", str(folder), "--json").json
+    assert (len(result["sessions"]), len(result["skipped"]), result["nextCursor"]) == (1, 1_000, None)
+
+
 def test_json_is_the_report_as_the_daemon_sent_it(shell: Shell, tmp_path: Path) -> None:
     result = shell("import", source(tmp_path), "--json").json
     assert result["sessions"][0]["status"] == "created"

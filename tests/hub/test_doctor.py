@@ -11,16 +11,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from sessiond.config import Config
 from sessiond.hub.doctor import logs as doctor_logs
-from sessiond.hub.doctor.examination import examine
+from sessiond.hub.doctor.examination import examine, result_of
 from sessiond.hub.doctor.fixing import _FIXES
 from sessiond.hub.doctor.scope import Scope
 from sessiond.hub.prompt_history.history import PromptHistory
 from sessiond.paths import places
-from sessiond.protocol.findings import KINDS
+from sessiond.protocol.findings import KINDS, finding
 from sessiond.session.tree.problems import PROBLEMS
 from support import logs
 from support.daemons import Running, assistant, refusal, running, user
@@ -401,6 +402,40 @@ async def test_a_log_in_the_trash_without_a_note_is_told(home: Path) -> None:
 
     found, _ = await found_after(home, lose_the_note)
     assert kinds(found) == {"noNote"}
+
+
+async def test_many_findings_of_a_kind_are_counted_and_only_some_are_listed(home: Path) -> None:
+    async with running(home) as daemon:
+        folder = (await patient(daemon)).parent
+        for number in range(130):
+            folder.with_name(f"strange-{number}").write_bytes(b"")
+        peer = await daemon.attach()
+        for params, listed in (({}, 100), ({"findingsPerKind": 1_000}, 130), ({"findingsPerKind": 1}, 1)):
+            told = await peer.call("server/doctor", **params)
+            assert len(_of(told["findings"], "strangeFile")) == listed
+            assert _of(told["counts"], "strangeFile") == [
+                {"kind": "strangeFile", "severity": "note", "count": 130, "fixedCount": 0}
+            ]
+
+
+def test_findings_that_were_not_fixed_are_listed_first_and_unlisted_ones_count(home: Path) -> None:
+    scope = Scope(places(), Config())
+    scope.unlisted["tornTail", "error"] = 5
+    found = finding("tornTail", "torn", "/log")
+    findings = [msgspec.structs.replace(found, fixed=number != 7) for number in range(10)]
+    told = result_of(scope, findings, 2)
+    assert [it.fixed for it in told.findings] == [False, True]
+    assert [(it.count, it.fixed_count) for it in told.counts] == [(15, 9)]
+    assert not told.healthy
+
+
+def test_a_store_with_repaired_findings_and_notes_is_healthy(home: Path) -> None:
+    scope = Scope(places(), Config())
+    fixed = msgspec.structs.replace(finding("tornTail", "torn", "/log"), fixed=True)
+    note = finding("strangeFile", "strange", "/file")
+    assert result_of(scope, [fixed, note], 100).healthy
+    scope.unlisted["tornTail", "error"] = 1
+    assert not result_of(scope, [fixed, note], 100).healthy
 
 
 async def test_only_what_is_named_is_looked_at_and_fixed(home: Path, tmp_path: Path) -> None:

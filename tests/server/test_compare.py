@@ -1,7 +1,9 @@
 """session/compare: where two branches part, and what each has of its own."""
 
+from pathlib import Path
 from typing import Any
 
+from support import logs
 from support.daemons import Peer, Running, assistant, refusal, user
 from support.shared import started
 
@@ -81,3 +83,28 @@ async def test_an_entry_that_is_not_there_is_named(memory: Running, cwd: str) ->
     peer, session, [question, *_] = await parted(memory, cwd)
     asked = peer.call("session/compare", sessionId=session, leftId=question, rightId="nobody")
     assert (await refusal(asked)).kind == "entryNotFound"
+
+
+async def test_a_side_with_many_entries_and_files_lists_the_first_and_counts_all(
+    memory: Running, tmp_path: Path
+) -> None:
+    edits = [
+        logs.tool_call("write", {"path": f"{number:04}.py", "content": ""}, call=f"c{number}")
+        for number in range(1_100)
+    ]
+    results = [logs.tool_result("ok", call=f"c{number}", name="write") for number in range(1_100)]
+    path = tmp_path / "long.jsonl"
+    path.write_bytes(
+        logs.log(
+            logs.header(cwd="/work"), logs.user("Why?"), logs.assistant(edits), *results,
+            *(logs.user("again") for _ in range(9_000)),
+        )
+    )  # fmt: skip
+    peer = await memory.attach()
+    session = (await peer.call("session/open", path=str(path)))["session"]
+    found = await peer.call("session/compare", sessionId=session["sessionId"], leftId="e1")
+    side = found["right"]
+    assert side["entryIds"] == [f"e{number}" for number in range(2, 10_002)]
+    assert side["stats"]["entryCount"] == 10_101
+    assert (len(side["modifiedFiles"]), side["modifiedFileCount"]) == (1_000, 1_100)
+    assert side["modifiedFiles"][0] == "0000.py"

@@ -232,3 +232,19 @@ async def test_progress_is_told_and_ends_before_the_answer(memory: Running, cwd:
     assert peer.order.index("reply", peer.order.index("$/progress")) > max(
         at for at, it in enumerate(peer.order) if it == "$/progress"
     )
+
+
+async def test_many_losses_and_secrets_are_counted_and_the_first_are_listed(
+    memory: Running, cwd: str
+) -> None:
+    peer, session = await started(memory, cwd)
+    odd = user("Why?")
+    odd["message"] |= {f"field{number:04}": 1 for number in range(1_200)} | {"field0600": 1}
+    secrets = [user("AKIA" + "QWERTYUIOPASDFGH") for _ in range(1_050)]
+    await peer.append(session, odd, *secrets)
+    result = await peer.call("session/export", sessionId=session, format="go")
+    assert len(result["lost"]) == 1_000
+    assert result["lostCount"] > sum(it["count"] for it in result["lost"])
+    assert len(result["redacted"]) == 1_000
+    assert result["redactedCounts"] == {"AWS Access Key": 1_050}
+    assert result["entryCount"] == 1_051

@@ -13,8 +13,9 @@ USAGE = {
     "cost": {"input": 0.1, "output": 0.2, "cacheRead": 0, "cacheWrite": 0, "total": 0.3},
 }  # fmt: skip
 NOTHING: dict[str, Any] = {
-    "entryCount": 0, "messageCounts": {}, "toolCallCount": 0, "toolErrorCount": 0, "toolCallCounts": {},
-    "compactionCount": 0, "branchSummaryCount": 0, "models": [], "firstEntryAt": None, "lastEntryAt": None,
+    "entryCount": 0, "messageCount": 0, "messageCounts": {}, "toolCallCount": 0, "toolErrorCount": 0,
+    "toolCallCounts": {}, "compactionCount": 0, "branchSummaryCount": 0, "models": [],
+    "firstEntryAt": None, "lastEntryAt": None,
     "tokens": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0},
     "cost": {"input": 0.0, "output": 0.0, "cacheRead": 0.0, "cacheWrite": 0.0, "total": 0.0},
 }  # fmt: skip
@@ -173,3 +174,18 @@ async def test_a_long_session_is_tallied_while_others_are_answered(tmp_path: Pat
     assert found[0] == found[1] == found[2]
     assert (found[0]["treeStats"]["tokens"]["input"], found[0]["pathStats"]["entryCount"]) == (1_000_000, 3)
     assert answered > 3
+
+
+async def test_of_very_many_tools_the_most_called_are_listed(memory: Running, cwd: str) -> None:
+    peer, session = await started(memory, cwd)
+    calls = [
+        {"type": "toolCall", "id": f"c{number}", "name": f"tool-{number % 1_100}", "arguments": {}}
+        for number in range(1_101)
+    ]
+    await peer.append(
+        session, user("Why?"), {"type": "message", "message": {"role": "assistant", "content": calls}}
+    )
+    found = (await stats(peer, session))["treeStats"]
+    assert (len(found["toolCallCounts"]), found["toolCallCount"]) == (1_000, 1_101)
+    assert found["toolCallCounts"]["tool-0"] == 2
+    assert (found["messageCount"], found["messageCounts"]) == (2, {"user": 1, "assistant": 1})

@@ -91,7 +91,10 @@ STATS: Final = Method("session/stats", t.StatsParams, t.StatsResult, (*_READ, "e
 COMPARE: Final = Method("session/compare", t.CompareParams, t.CompareResult, (*_READ, "entryNotFound"))
 FORK: Final = Method("session/fork", t.ForkParams, t.SessionResult, (*_COMMAND, "entryNotFound"))
 IMPORT: Final = Method(
-    "session/import", t.ImportParams, t.ImportResult, ("storageFull", "storageFailed", "draining")
+    "session/import",
+    t.ImportParams,
+    t.ImportResult,
+    ("cursorExpired", "storageFull", "storageFailed", "draining"),
 )
 EXPORT: Final = Method(
     "session/export", t.ExportParams, t.ExportResult, (*_READ, "entryNotFound", "tooLarge", "storageFull")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 12
 """Entries of each side: the first ones, and always the last one, which shows the result of the branch."""
+_MOST = 10_000
+"""Entries of each side with --all: as many as a comparison lists."""
 _FILES = 20
 
 
@@ -38,7 +40,7 @@ def diff(given: Given) -> int:
             print(daemon.call_text("session/compare", params))
             return 0
         found = daemon.call("session/compare", params)
-        shown = 1_000_000 if given.flag("all") else 0 if given.flag("stat") else _SHOWN
+        shown = _MOST if given.flag("all") else 0 if given.flag("stat") else _SHOWN
         said = _said(daemon, params["sessionId"], [*_ends(found, shown), found["ancestorId"]])
     for line in _drawn(found, said, shown, style_for(sys.stdout)):
         print(line)
@@ -47,12 +49,15 @@ def diff(given: Given) -> int:
 
 def _ends(found: dict[str, Any], shown: int) -> Iterator[str]:
     for side in ("left", "right"):
-        yield from _some(found[side]["entryIds"], shown)
+        yield from _some(found[side], shown)
 
 
-def _some(ids: list[str], shown: int) -> list[str]:
-    """Return the first ids and the last one, `shown` in all."""
-    return ids if len(ids) <= shown else [*ids[: shown - 1], ids[-1]] if shown else []
+def _some(side: dict[str, Any], shown: int) -> list[str]:
+    """Return the first ids of a side and the last one, `shown` in all."""
+    ids, count = side["entryIds"], side["stats"]["entryCount"]
+    if count <= shown:
+        return list(ids)
+    return [*ids[: shown - 1], side["leafId"]] if shown else []
 
 
 def _said(daemon: BlockingDaemon, session: str, ids: list[str | None]) -> dict[str, dict[str, Any]]:
@@ -77,15 +82,15 @@ def _drawn(found: dict[str, Any], said: dict[str, Any], shown: int, style: Style
     for side, color, sign in ((left, "red", "-"), (right, "green", "+")):
         yield ""
         yield style(f"{sign} {one_line(side['leafId'] or 'nothing')}  {_summary(side)}", color, "bold")
-        yield from _entries(side["entryIds"], said, shown, color, sign, style)
-        for name, what in (("modified", "modifiedFiles"), ("read", "readFiles")):
-            yield from _files(name, side[what], style)
+        yield from _entries(side, said, shown, color, sign, style)
+        yield from _files("modified", side["modifiedFiles"], side["modifiedFileCount"], style)
+        yield from _files("read", side["readFiles"], side["readFileCount"], style)
 
 
 def _summary(side: dict[str, Any]) -> str:
     stats = side["stats"]
     parts = [
-        human.count(len(side["entryIds"]), "entry", "entries"),
+        human.count(stats["entryCount"], "entry", "entries"),
         f"about {human.amount(side['tokens'])} tokens",
     ]
     if spent := stats["tokens"]["total"]:
@@ -96,14 +101,15 @@ def _summary(side: dict[str, Any]) -> str:
 
 
 def _entries(
-    ids: list[str], said: dict[str, Any], shown: int, color: str, sign: str, style: Style
+    side: dict[str, Any], said: dict[str, Any], shown: int, color: str, sign: str, style: Style
 ) -> Iterator[str]:
-    some = _some(ids, shown)
-    left_out = len(ids) - len(some)
+    some = _some(side, shown)
+    left_out = side["stats"]["entryCount"] - len(some)
+    advice = " (--all shows them)" if shown < _MOST else ""
     rows = [[one_line(it), *_words(said.get(it))] for it in some]
     for number, line in enumerate(behind([style(sign, color)] * len(some), 1, rows, style, (color,))):
         if left_out and number == len(some) - 1:
-            yield style(f"  {human.count(left_out, 'entry', 'entries')} more (--all shows them)", "dim")
+            yield style(f"  {human.count(left_out, 'entry', 'entries')} more{advice}", "dim")
         yield line
 
 
@@ -111,8 +117,8 @@ def _words(entry: dict[str, Any] | None) -> list[str]:
     return ["?", ""] if entry is None else [speaker(entry), in_short(entry)]
 
 
-def _files(name: str, files: list[str], style: Style) -> Iterator[str]:
+def _files(name: str, files: list[str], count: int, style: Style) -> Iterator[str]:
     for file in files[:_FILES]:
         yield f"    {style(name, 'dim')}  {one_line(file)}"
-    if len(files) > _FILES:
-        yield style(f"    and {len(files) - _FILES} more {name}", "dim")
+    if count > _FILES:
+        yield style(f"    and {count - _FILES} more {name}", "dim")

@@ -19,7 +19,7 @@ from sessiond.cli.exit_codes import DONE, REFUSED
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.render import progress
 from sessiond.cli.render.style import Style, style_for
-from sessiond.client.blocking import BlockingDaemon, connect
+from sessiond.client.blocking import connect
 from sessiond.client.daemon_socket import CannotConnect
 from sessiond.client.wire import DaemonHung, Disconnected, RpcError
 from sessiond.paths import UnsafeFolder, places
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _FEW: Final = 5
 """Maximum findings of one kind that are printed."""
+_MOST: Final = 1_000
+"""Maximum findings of one kind in the output of --json: the maximum of the protocol."""
 _SIGNS: Final = {"error": ("red", "bold"), "warning": ("yellow",), "note": ("dim",)}
 _CALLS_BACK: Final = ("unreachable", "damagedEndpoint")
 
@@ -45,14 +47,15 @@ def doctor(given: Given) -> int:
         around, paths = look_around(where, os.environ), []
         if fix:
             _call_back(around)
-    told = _through_a_daemon(around, paths, fix=fix) or _here(around, paths, fix=fix)
-    findings = [*msgspec.to_builtins(around.findings), *told["findings"]]
-    healthy = all(it["severity"] == "note" or it["fixed"] for it in findings)
+    per_kind = _MOST if given.flag("json") else _FEW
+    params = {"paths": paths, "fix": fix, "findingsPerKind": per_kind}
+    result = _from_daemon(around, params) or _from_files(around, params)
+    result = _with_environment(result, around.findings)
     if given.flag("json"):
-        print(json.dumps({**told, "findings": findings, "healthy": healthy}, ensure_ascii=False))
+        print(json.dumps(result, ensure_ascii=False))
     else:
-        _show(findings, told["examined"], fix=fix)
-    return DONE if healthy else REFUSED
+        _show(result, fix=fix)
+    return DONE if result["healthy"] else REFUSED
 
 
 def _path(word: str) -> str:
@@ -75,19 +78,21 @@ def _call_back(around: EnvironmentReport) -> None:
     back = call_back(around)
     for number, found in enumerate(around.findings):
         if found.kind in _CALLS_BACK:
-            fixError = None if back else "it cannot be asked"
-            around.findings[number] = msgspec.structs.replace(found, fixed=back, fix_error=fixError)
+            fix_error = None if back else "it cannot be asked"
+            around.findings[number] = msgspec.structs.replace(found, fixed=back, fix_error=fix_error)
     if back:
         around.daemon = "answers"
 
 
-def _through_a_daemon(around: EnvironmentReport, paths: list[str], *, fix: bool) -> dict[str, Any] | None:
-    """Return the findings of the daemon; None when there is none. A daemon is started only for --fix."""
+def _from_daemon(around: EnvironmentReport, params: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the result of a daemon, or None if there is none. A daemon is started only for --fix."""
+    paths, fix = params["paths"], params["fix"]
     if around.daemon == "silent" or (around.daemon == "none" and not (fix and around.may_start)):
         return None
     try:
         with connect(autostart=fix) as daemon:
-            return _asked(daemon, {"paths": paths, "fix": fix})
+            result: dict[str, Any] = progress.call(daemon, "server/doctor", params)
+            return result
     except (CannotConnect, UnsafeFolder, DaemonHung, Disconnected) as error:
         if not paths or fix:
             around.add("notRunning" if around.daemon == "none" else "hung", str(error), severity="error")
@@ -98,57 +103,75 @@ def _through_a_daemon(around: EnvironmentReport, paths: list[str], *, fix: bool)
         return None
 
 
-def _asked(daemon: BlockingDaemon, params: dict[str, Any]) -> dict[str, Any]:
-    told: dict[str, Any] = progress.call(daemon, "server/doctor", params)
-    return told
-
-
-def _here(around: EnvironmentReport, paths: list[str], *, fix: bool) -> dict[str, Any]:
-    """Return the findings of this process."""
-    from sessiond.hub.doctor.examination import examine, examined
+def _from_files(around: EnvironmentReport, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of an examination in this process."""
+    from sessiond.hub.doctor.examination import examine, result_of
     from sessiond.hub.doctor.scope import Scope
 
-    scope = Scope(around.where, around.chosen, only=[os.path.realpath(path) for path in paths])
+    scope = Scope(around.where, around.chosen, only=[os.path.realpath(path) for path in params["paths"]])
     for _ in examine(scope):
         pass
     findings = [it.finding for it in scope.found]
-    if fix:
-        fixError = "no daemon answers that could do it"
+    if params["fix"]:
+        fix_error = "no daemon answers that could do it"
         findings = [
-            msgspec.structs.replace(it, fixed=False, fix_error=fixError) if it.fixable else it
+            msgspec.structs.replace(it, fixed=False, fix_error=fix_error) if it.fixable else it
             for it in findings
         ]
-    built: dict[str, Any] = msgspec.to_builtins(
-        t.DoctorResult(findings=findings, examined=examined(scope), healthy=False)
-    )
-    return built
+    result: dict[str, Any] = msgspec.to_builtins(result_of(scope, findings, params["findingsPerKind"]))
+    return result
 
 
-def _show(findings: list[dict[str, Any]], examined: dict[str, Any], *, fix: bool) -> None:
+def _with_environment(result: dict[str, Any], findings: list[t.Finding]) -> dict[str, Any]:
+    """Return a result with the findings about the environment before its own."""
+    counts: dict[tuple[str, str], dict[str, Any]] = {}
+    own = [
+        {"kind": it.kind, "severity": it.severity, "count": 1, "fixedCount": int(it.fixed is True)}
+        for it in findings
+    ]
+    for row in (*own, *result["counts"]):
+        group = counts.setdefault((row["kind"], row["severity"]), {**row, "count": 0, "fixedCount": 0})
+        group["count"] += row["count"]
+        group["fixedCount"] += row["fixedCount"]
+    return {
+        **result,
+        "findings": [*msgspec.to_builtins(findings), *result["findings"]],
+        "counts": list(counts.values()),
+        "healthy": all(
+            row["severity"] == "note" or row["fixedCount"] == row["count"] for row in counts.values()
+        ),
+    }
+
+
+def _show(result: dict[str, Any], *, fix: bool) -> None:
+    """Print the findings by severity, then how many are left and what was examined."""
     style = style_for(sys.stdout)
-    counts: dict[str, int] = {}
-    shown: dict[str, int] = {}
+    listed: dict[tuple[str, str], int] = {}
+    left: dict[str, int] = {}
     for severity in _SIGNS:
-        for found in findings:
-            if found["severity"] != severity:
-                continue
-            kind = found["kind"]
-            shown[kind] = shown.get(kind, 0) + 1
-            if not found["fixed"]:
-                counts[severity] = counts.get(severity, 0) + 1
-            if shown[kind] <= _FEW:
+        for found in result["findings"]:
+            if found["severity"] == severity:
+                group = found["kind"], severity
+                listed[group] = listed.get(group, 0) + 1
                 _show_one(found, style, fix=fix)
-    for kind, count in shown.items():
-        if count > _FEW:
-            print(f"and {count - _FEW:,} more of the kind {kind}: --json lists them")
+    for row in result["counts"]:
+        unlisted = row["count"] - listed.get((row["kind"], row["severity"]), 0)
+        if unlisted > 0:
+            fixed = f", {row['fixedCount']:,} fixed in all" if row["fixedCount"] else ""
+            print(
+                f"and {unlisted:,} more of the kind {row['kind']}{fixed}: --json lists up to {_MOST:,} of a kind"
+            )
+        if row["count"] > row["fixedCount"]:
+            left[row["severity"]] = left.get(row["severity"], 0) + row["count"] - row["fixedCount"]
+    examined = result["examined"]
     looked_at = (
         f"{human.count(examined['sessionCount'], 'session')} ({human.size(examined['sessionBytes'])})"
         f" and {human.count(examined['blobCount'], 'blob')} looked at"
     )
-    left = ", ".join(human.count(counts[it], it) for it in _SIGNS if it in counts)
-    if counts.keys() <= {"note"}:
-        left = f"Nothing is wrong{', ' + left if left else ''}"
-    print(f"{left}: {looked_at}.")
+    remaining = ", ".join(human.count(left[it], it) for it in _SIGNS if it in left)
+    if left.keys() <= {"note"}:
+        remaining = f"Nothing is wrong{', ' + remaining if remaining else ''}"
+    print(f"{remaining}: {looked_at}.")
 
 
 def _show_one(found: dict[str, Any], style: Style, *, fix: bool) -> None:

@@ -21,9 +21,11 @@ from sessiond.text import lines, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from sessiond.cli.parse.arguments import Given
+    from sessiond.client.blocking import BlockingDaemon
 
 _FEW = 5
 
@@ -35,24 +37,42 @@ def import_(given: Given) -> int:
         params["format"] = dialect
     if (cwd := given.text("cwd")) is not None:
         params["cwd"] = os.path.abspath(cwd)
+    whole: dict[str, Any] = {"sessions": [], "skipped": [], "nextCursor": None}
     with connect() as daemon:
-        if given.flag("json"):
-            text = daemon.call_text("session/import", params)
-            print(text)
-            return DONE if json.loads(text)["sessions"] else REFUSED
         try:
-            result = progress.call(daemon, "session/import", params)
+            for result in _pages(daemon, params):
+                whole["sessions"] += result["sessions"]
+                whole["skipped"] += result["skipped"]
+                if not given.flag("json"):
+                    _print_ids(result["sessions"])
         except KeyboardInterrupt:
             print(
                 "What was imported until then stays; the same command goes on with the rest.", file=sys.stderr
             )
             raise
-    sessions = result["sessions"]
+    if given.flag("json"):
+        print(json.dumps(whole, ensure_ascii=False))
+    else:
+        _explain_import(whole["sessions"], whole["skipped"])
+    return DONE if whole["sessions"] else REFUSED
+
+
+def _pages(daemon: BlockingDaemon, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Send requests until all files are imported, and yield each result."""
+    cursor: str | None = None
+    while True:
+        page = params if cursor is None else {**params, "cursor": cursor}
+        result = progress.call(daemon, "session/import", page)
+        yield result
+        if (cursor := result["nextCursor"]) is None:
+            return
+
+
+def _print_ids(sessions: list[dict[str, Any]]) -> None:
+    """Print the ids of the sessions that were created or have grown."""
     for session in sessions:
         if session["status"] != "unchanged":
             print(one_line(session["sessionId"]))
-    _say(sessions, result["skipped"], result["skippedCount"])
-    return DONE if sessions else REFUSED
 
 
 def export(given: Given) -> int:
@@ -82,7 +102,7 @@ def export(given: Given) -> int:
         print(f"{human.size(result['sizeBytes'])} in {one_line(result['path'])}", file=sys.stderr)
         if pictures := result["picturePaths"]:
             folder = one_line(os.path.dirname(pictures[0]))  # noqa: PTH120 - see above
-            print(f"{human.count(len(pictures), 'picture')} in {folder}", file=sys.stderr)
+            print(f"{human.count(result['pictureCount'], 'picture')} in {folder}", file=sys.stderr)
     _explain_export(result)
     return 0
 
@@ -92,29 +112,28 @@ def _explain_export(result: dict[str, Any]) -> None:
     for heading, name in (("cannot be held there", "lost"), ("carried as custom entries", "carried")):
         if counts := result[name]:
             named = ", ".join(f"{it['count']} {one_line(it['name'])}" for it in counts)
-            print(f"{heading}: {named}", file=sys.stderr)
-    if redacted := result["redacted"]:
-        kinds: dict[str, int] = {}
-        for it in redacted:
-            kinds[it["kind"]] = kinds.get(it["kind"], 0) + it["count"]
-        named = ", ".join(f"{count} {one_line(kind)}" for kind, count in sorted(kinds.items()))
+            unlisted = result[f"{name}Count"] - sum(it["count"] for it in counts)
+            others = f", {unlisted} others" if unlisted else ""
+            print(f"{heading}: {named}{others}", file=sys.stderr)
+    if redacted := result["redactedCounts"]:
+        named = ", ".join(f"{count} {one_line(kind)}" for kind, count in sorted(redacted.items()))
         print(f"redacted: {named} (--no-redact writes them out)", file=sys.stderr)
     if result.get("redactionIncomplete"):
         print(
             "only common kinds of keys were looked for: install kingfisher-secret-scanner beside sessiond",
             file=sys.stderr,
         )
-    if missing := result["missingBlobs"]:
-        print(f"{human.count(len(missing), 'blob')} could not be found: see --json", file=sys.stderr)
+    if missing := result["missingBlobCount"]:
+        print(f"{human.count(missing, 'blob')} could not be found: see --json", file=sys.stderr)
 
 
-def _say(sessions: list[dict[str, Any]], skipped: list[dict[str, Any]], skipped_count: int) -> None:
+def _explain_import(sessions: list[dict[str, Any]], skipped: list[dict[str, Any]]) -> None:
     """Print a short report about the imported files."""
     counts = dict.fromkeys(("created", "grown", "unchanged"), 0)
     for session in sessions:
         counts[session["status"]] += 1
     parts = [f"{count} {status}" for status, count in counts.items() if count]
-    parts += [f"{skipped_count} skipped"] if skipped_count else []
+    parts += [f"{len(skipped)} skipped"] if skipped else []
     print(", ".join(parts) or "There was nothing to import.", file=sys.stderr)
     if len(sessions) == 1:
         _explain(sessions[0])
@@ -122,8 +141,8 @@ def _say(sessions: list[dict[str, Any]], skipped: list[dict[str, Any]], skipped_
         _name_drafts([it for it in sessions if it["isDraft"] and it["status"] != "unchanged"])
     for file in skipped[:_FEW]:
         print(f"skipped {one_line(file['path'])}: {one_line(file['message'])}", file=sys.stderr)
-    if skipped_count > _FEW:
-        print(f"and {skipped_count - _FEW} more: --json lists them", file=sys.stderr)
+    if len(skipped) > _FEW:
+        print(f"and {len(skipped) - _FEW} more: --json lists them", file=sys.stderr)
 
 
 def _name_drafts(drafts: list[dict[str, Any]]) -> None:

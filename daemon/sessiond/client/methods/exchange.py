@@ -21,6 +21,8 @@ class ExchangeMethods(Methods):
         *,
         format: t.Dialect | None = None,
         cwd: str | None = None,
+        cursor: str | None = None,
+        limit: int = 1_000,
         progress: OnProgress | None = None,
     ) -> t.ImportResult:
         """Import session files of other programs: files, or folders with everything below them.
@@ -30,21 +32,26 @@ class ExchangeMethods(Methods):
         not stop the others. A cancellation takes effect between two files: imported sessions stay, and the
         next import continues there. With `progress`, the client receives progress.
 
+        One request imports at most `limit` files. If there are more, the result has `next_cursor`, and a
+        request with the same params and this `cursor` continues. A repeated request imports nothing twice.
+
         Method `session/import`.
 
         Args:
-            paths: Absolute paths of files and folders.
+            paths: Absolute paths of files and folders. At most 10000 items.
             format: The format; default: detected for each file.
             cwd: The folder that the sessions belong to; default: the folder that they name. 1 to 4096
                 characters.
+            cursor: From an earlier result; default: the first file.
+            limit: The most files to read. 1 to 1000.
             progress: Called with each step of the work.
 
         Returns:
-            The outcome for all files. At most 1,000 skipped files are listed.
+            The outcome for each file that was read: at most `limit` in both lists together.
 
         Raises:
-            RpcError: The daemon refused the request. `kind` is `storageFull`, `storageFailed`, `draining`, or
-                one that every request may have.
+            RpcError: The daemon refused the request. `kind` is `cursorExpired`, `storageFull`,
+                `storageFailed`, `draining`, or one that every request may have.
             Disconnected: The connection was lost before the response, so the outcome is unknown.
         """
         with self._link.watching(progress) as token:
@@ -52,6 +59,8 @@ class ExchangeMethods(Methods):
                 paths=list(paths),
                 format=format,
                 cwd=cwd,
+                cursor=cursor,
+                limit=limit,
                 work_done_token=token,
             )
             return await self.call(m.IMPORT, params)

@@ -45,6 +45,7 @@ class ProcessMethods(Methods):
         self,
         *paths: str,
         fix: bool = False,
+        findings_per_kind: int = 100,
         progress: OnProgress | None = None,
     ) -> t.DoctorResult:
         """Examine sessions, blobs, databases, folders and the machine, and return each problem with advice.
@@ -53,11 +54,15 @@ class ProcessMethods(Methods):
         can be repaired safely. It does not delete what a repair removes; `kept_path` names its new place.
         Files without problems, and those that cannot be repaired, are unchanged.
 
+        The result lists at most `findings_per_kind` findings of each kind and severity, and counts all of
+        them. With `fix`, findings that were not repaired are listed first.
+
         Method `server/doctor`.
 
         Args:
             paths: Absolute paths. At most 10000 items.
             fix: Repair what can be repaired safely.
+            findings_per_kind: The most findings of one kind and severity that are listed. 1 to 1000.
             progress: Called with each step of the work.
 
         Returns:
@@ -72,6 +77,7 @@ class ProcessMethods(Methods):
             params = t.DoctorParams(
                 fix=fix,
                 paths=list(paths),
+                findings_per_kind=findings_per_kind,
                 work_done_token=token,
             )
             return await self.call(m.DOCTOR, params)

@@ -3,7 +3,7 @@
 It only reads, needs no hub, and blocks. In the daemon it runs in a thread, in a command on the main thread.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from sessiond.hub.doctor.blobs import look_at_blobs
 from sessiond.hub.doctor.daemon_log import look_at_daemon_log
@@ -28,16 +28,38 @@ def examine(scope: Scope) -> Iterator[None]:
     yield from look_at_writers(scope, set(logs.named))
 
 
-def examined(scope: Scope) -> t.Examined:
-    """Return how much was examined."""
-    return t.Examined(
-        session_count=scope.sessions,
-        session_bytes=scope.session_bytes,
-        blob_count=scope.blobs,
+def result_of(scope: Scope, findings: Sequence[t.Finding], per_kind: int) -> t.DoctorResult:
+    """Return the result of an examination.
+
+    Args:
+        scope: The scope after the examination.
+        findings: The findings of the scope, with the outcome of their fixes, and others.
+        per_kind: The most findings of one kind and severity to list. Those that were not fixed come first.
+    """
+    groups: dict[tuple[str, str], list[t.Finding]] = {}
+    for it in findings:
+        groups.setdefault((it.kind, it.severity), []).append(it)
+    counts = [
+        t.FindingCount(
+            kind=kind, severity=severity, count=len(group) + scope.unlisted[kind, severity],
+            fixed_count=sum(it.fixed is True for it in group),
+        )
+        for (kind, severity), group in groups.items()
+    ]  # fmt: skip
+    examined = t.Examined(
+        session_count=scope.sessions, session_bytes=scope.session_bytes, blob_count=scope.blobs,
         blob_bytes=scope.blob_bytes,
-    )
+    )  # fmt: skip
+    return t.DoctorResult(
+        findings=[it for group in groups.values() for it in sorted(group, key=_is_fixed)[:per_kind]],
+        counts=counts, examined=examined, healthy=is_healthy(counts),
+    )  # fmt: skip
 
 
-def is_healthy(findings: list[t.Finding]) -> bool:
+def is_healthy(counts: Iterable[t.FindingCount]) -> bool:
     """Return whether all findings are notes or were fixed."""
-    return all(it.severity == "note" or it.fixed for it in findings)
+    return all(it.severity == "note" or it.fixed_count == it.count for it in counts)
+
+
+def _is_fixed(finding: t.Finding) -> bool:
+    return finding.fixed is True

@@ -16,7 +16,7 @@ from sessiond.config import Config
 from sessiond.hub import clock
 from sessiond.hub.doctor.blobs import digest_of, sound_copy
 from sessiond.hub.doctor.databases import INDEX_FILES, damage_of
-from sessiond.hub.doctor.examination import examine, examined, is_healthy
+from sessiond.hub.doctor.examination import examine, result_of
 from sessiond.hub.doctor.rights import close_to_others
 from sessiond.hub.doctor.scope import LocatedFinding, Scope
 from sessiond.hub.errors import HubError, IncompatibleParams
@@ -92,7 +92,7 @@ async def look_through(
                 findings[number] = await asyncio.shield(fixing.fixed(found))
     if not scope.only:
         findings += _refusing(hub)
-    return t.DoctorResult(findings=findings, examined=examined(scope), healthy=is_healthy(findings))
+    return await asyncio.to_thread(result_of, scope, findings, params.findings_per_kind)
 
 
 def _refusing(hub: RepairableHub) -> list[t.Finding]:

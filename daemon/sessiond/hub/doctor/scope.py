@@ -1,6 +1,7 @@
 """The scope of an examination, and the findings that it has collected."""
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,10 +10,10 @@ from typing import Final
 from sessiond.config import Config
 from sessiond.paths import Locations
 from sessiond.protocol import types as t
-from sessiond.protocol.findings import finding
+from sessiond.protocol.findings import KINDS, finding
 
 MAX_FINDINGS_PER_KIND: Final = 10_000
-"""Limit of findings of one kind. The same finding for every file of a large store is of no use."""
+"""Limit of findings of one kind and severity that are kept, and can be fixed. More are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Scope:
         only: The real paths of the files and folders to examine. Empty: everything is examined.
         doing: The progress: a message and a percentage.
         found: The findings.
+        unlisted: The number of findings that are not in `found`, by kind and severity.
         sessions: The number of session files that were read, with `session_bytes` in total.
         blobs: The number of blobs that were read, with `blob_bytes` in total.
     """
@@ -46,7 +48,8 @@ class Scope:
     session_bytes: int = 0
     blobs: int = 0
     blob_bytes: int = 0
-    _counts: dict[str, int] = field(default_factory=dict)
+    unlisted: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @property
     def data(self) -> Path:
@@ -72,7 +75,7 @@ class Scope:
     def add(
         self,
         kind: str,
-        what: str,
+        message: str,
         path: str,
         *,
         severity: t.FindingSeverity | None = None,
@@ -83,10 +86,13 @@ class Scope:
         fixable: bool | None = None,
     ) -> None:
         """Add a finding about the file or folder at `path`; see `protocol.findings.finding`."""
-        self._counts[kind] = self._counts.get(kind, 0) + 1
-        if self._counts[kind] <= MAX_FINDINGS_PER_KIND:
-            told = finding(
-                kind, what, path, severity=severity, session_id=session_id, line=line,
-                byte_offset=byte_offset, blob=blob, fixable=fixable,
-            )  # fmt: skip
-            self.found.append(LocatedFinding(told, path))
+        group = kind, severity or KINDS[kind].severity
+        self._counts[group] += 1
+        if self._counts[group] > MAX_FINDINGS_PER_KIND:
+            self.unlisted[group] += 1
+            return
+        found = finding(
+            kind, message, path, severity=severity, session_id=session_id, line=line,
+            byte_offset=byte_offset, blob=blob, fixable=fixable,
+        )  # fmt: skip
+        self.found.append(LocatedFinding(found, path))

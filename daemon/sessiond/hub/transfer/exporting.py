@@ -9,8 +9,11 @@ import errno
 import logging
 import os
 import secrets
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from heapq import nlargest
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -42,9 +45,15 @@ MAX_INLINE: Final = 16 * 1024 * 1024
 """Limit of an export that is returned as text, in bytes. A larger one requires a path."""
 SMALL_BYTES: Final = 512 * 1024
 """Limit of entries, in bytes, up to which an export is converted in a thread. For more, a child process is started."""
+MAX_LISTED: Final = 1_000
+"""Limit of each list of a result."""
 _ROWS_A_STEP: Final = 64
 _READ: Final = 50
 """Progress in percent when everything is read."""
+_NOVA_NAMES: Final = {
+    "plan": "current_plan", "updatedAt": "last_updated", "parentSessionId": "fork_parent_id",
+}  # fmt: skip
+"""NOVA's names of the fields of a working state that differ in more than the spelling."""
 
 Tell = Callable[[str, int], None]
 """Reports progress: a message and a percentage."""
@@ -189,14 +198,17 @@ def _written(
         text = lines.sound(data.decode("utf-8", "replace"))
     return t.ExportResult(
         format=params.format, text=text, path=None if target is None else lines.sound(str(target)),
-        size_bytes=len(data), entry_count=converted.entries, lost=_counted(converted.lost),
-        carried=_counted(converted.carried),
+        size_bytes=len(data), entry_count=converted.entries, lost=_most_frequent(converted.lost),
+        lost_count=sum(converted.lost.values()), carried=_most_frequent(converted.carried),
+        carried_count=sum(converted.carried.values()),
         redacted=[
             t.Redaction(kind=kind, entry_id=None if entry is None else lines.sound(entry), count=count)
-            for (entry, kind), count in converted.redacted.items()
+            for (entry, kind), count in islice(converted.redacted.items(), MAX_LISTED)
         ],
+        redacted_counts=_by_kind(converted.redacted),
         redaction_incomplete=params.redact and converted.lacks_keys,
-        missing_blobs=missing, picture_paths=[lines.sound(str(path)) for path in beside],
+        missing_blobs=missing[:MAX_LISTED], missing_blob_count=len(missing),
+        picture_paths=[lines.sound(str(path)) for path in beside[:MAX_LISTED]], picture_count=len(beside),
     )  # fmt: skip
 
 
@@ -226,22 +238,29 @@ def _refuse_if_there(target: Path, *, overwrite: bool) -> None:
         raise IncompatibleParams(f"{target} is there already; say overwrite, or choose another path")
 
 
-def _counted(counts: dict[str, int]) -> list[t.Loss]:
-    return [t.Loss(name=lines.sound(name), count=count) for name, count in sorted(counts.items())]
+def _most_frequent(counts: dict[str, int]) -> list[t.Loss]:
+    """Return the most frequent losses by name."""
+    listed = nlargest(MAX_LISTED, counts.items(), key=lambda it: it[1])
+    return [t.Loss(name=lines.sound(name), count=count) for name, count in sorted(listed)]
+
+
+def _by_kind(redacted: dict[tuple[str | None, str], int]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for (_, kind), count in redacted.items():
+        counts[kind] += count
+    return dict(sorted(counts.items()))
 
 
 def nova_state(state: t.WorkingState) -> dict[str, Any]:
     """Return a working state with the field names of NOVA's `SessionState.to_dict`."""
-    said = msgspec.to_builtins(state)
-    renamed = {_snake(name): value for name, value in said.items()}
-    renamed["metrics"] = {_snake(name): value for name, value in said.get("metrics", {}).items()}
-    if "plan" in renamed:
-        renamed["current_plan"] = renamed.pop("plan")
-    return renamed
+    values = {_nova_name(name): value for name, value in msgspec.to_builtins(state).items()}
+    values["metrics"] = {_nova_name(name): value for name, value in values["metrics"].items()}
+    return values
 
 
-def _snake(name: str) -> str:
-    return "".join(f"_{it.lower()}" if it.isupper() else it for it in name)
+def _nova_name(name: str) -> str:
+    """Return NOVA's name of a field: in snake case, unless it has another one."""
+    return _NOVA_NAMES.get(name) or "".join(f"_{it.lower()}" if it.isupper() else it for it in name)
 
 
 def _put(data: bytes, target: Path, *, overwrite: bool) -> None:

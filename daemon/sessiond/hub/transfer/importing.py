@@ -6,6 +6,7 @@ does not move.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
@@ -21,7 +22,7 @@ from sessiond.hub.session.blob_resolution import BlobFinder
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.transfer import foreign_files, import_reading
+from sessiond.hub.transfer import foreign_files, import_pages, import_reading
 from sessiond.hub.transfer.foreign_files import NotImported, Titles
 from sessiond.hub.transfer.import_reading import NewSession, Target, new_session
 from sessiond.hub.transfer.reporting import Reporting
@@ -38,8 +39,10 @@ from sessiond.store.errors import LogExists, LogNotFound, LogReplaced, StorageFa
 
 ENTRIES_AT_ONCE: Final = 500
 """Limit of entries in one append."""
-MAX_SKIPPED: Final = 1_000
-"""Limit of skipped files in a result."""
+MAX_KINDS: Final = 100
+"""Limit of types and of kinds of lines that a result lists for a file."""
+MAX_KIND_LENGTH: Final = 100
+"""Limit of the name of a kind, in characters."""
 MAX_PROBLEMS: Final = 20
 """Limit of problems that a result lists for a file."""
 _OF_ONE_FILE: Final = (NotImported, HubError, LogExists, LogReplaced, StorageFailed, ChildFailed)
@@ -87,35 +90,33 @@ class Imports:
         self._files = files
 
     async def run(self, params: t.ImportParams, reporting: Reporting) -> t.ImportResult:
-        """Import all files and folders that the request names.
+        """Import files that the request names, or that lie below the folders that it names: at most `limit`.
 
         Raises:
             IncompatibleParams: The request names nothing, or a path that is not absolute.
+            CursorExpired: The cursor is of a request with other paths, or its file is no longer there.
             Draining: The daemon shuts down.
             StorageFailed: The store cannot be listed, or its disk is full.
         """
         paths = _named(params)
-        found = await asyncio.to_thread(foreign_files.find, paths)
+        page = await asyncio.to_thread(import_pages.page, paths, params.cursor, params.limit)
         refs = {it.session_id: it.ref for it in await self._files.list()}
         run = _Run(params, reporting, refs, set(refs.values()))
         sessions: list[t.ImportedSession] = []
         skipped: list[t.SkippedFile] = []
-        count = 0
-        for number, it in enumerate(found):
+        for number, it in enumerate(page.files, page.start):
             self._sessions.refuse_when_draining()
-            percentage = 100 * number // len(found)
-            message = f"{number + 1:,} of {len(found):,}: {lines.sound(it.path.rpartition('/')[2])}"
+            percentage = 100 * number // page.file_count
+            message = f"{number + 1:,} of {page.file_count:,}: {lines.sound(it.path.rpartition('/')[2])}"
             reporting.told(t.Progress(kind="report", message=message, percentage=percentage))
             try:
                 sessions.append(await self._take(it.path, run))
             except StorageFull:
                 raise  # no other file could be stored either
             except (*_OF_ONE_FILE, OSError) as refusal:
-                count += 1
-                if len(skipped) < MAX_SKIPPED:
-                    reason = lines.sound(_reason(refusal))
-                    skipped.append(t.SkippedFile(path=lines.sound(it.path), message=reason))
-        return t.ImportResult(sessions=sessions, skipped=skipped, skipped_count=count)
+                message = lines.sound(_reason(refusal))
+                skipped.append(t.SkippedFile(path=lines.sound(it.path), message=message))
+        return t.ImportResult(sessions=sessions, skipped=skipped, next_cursor=page.next_cursor)
 
     async def _take(self, path: str, run: _Run) -> t.ImportedSession:
         if path in run.ours and not await asyncio.to_thread(self._is_foreign, path):
@@ -263,14 +264,20 @@ def _account(imported: Imported, path: str) -> dict[str, Any]:
     """Return the import report of a file as fields of `ImportedSession`."""
     report = imported.report
     return {
-        "path": lines.sound(path), "format": imported.dialect, "converted_lines": dict(report.made),
-        "preserved_lines": {lines.sound(kind): count for kind, count in report.kept.items()},
+        "path": lines.sound(path), "format": imported.dialect, "converted_lines": _most_frequent(report.made),
+        "preserved_lines": _most_frequent(report.kept),
         "held_back_count": report.held_back, "problem_count": report.trouble_count,
         "problems": [
             t.ImportProblem(line=it.line, message=lines.sound(it.reason))
             for it in report.troubles[:MAX_PROBLEMS]
         ],
     }  # fmt: skip
+
+
+def _most_frequent(counts: Counter[str]) -> dict[str, int]:
+    """Return the counts of the most frequent kinds, in the order in which they were found."""
+    listed = {kind for kind, _ in counts.most_common(MAX_KINDS)}
+    return {lines.sound(kind[:MAX_KIND_LENGTH]): count for kind, count in counts.items() if kind in listed}
 
 
 def _with_images(entries: Sequence[ImportedEntry], find: Find) -> list[ImportedEntry]:

@@ -56,6 +56,7 @@ from sessiond.protocol.types.doctor import (
     DoctorResult as DoctorResult,
     Examined as Examined,
     Finding as Finding,
+    FindingCount as FindingCount,
     FindingLocation as FindingLocation,
 )
 from sessiond.protocol.types.exchange import (

@@ -15,12 +15,17 @@ class DoctorParams(Params, frozen=True):
     With `paths`, only these session files or folders are examined. With `fix`, the server repairs what can be repaired
     safely. It does not delete what a repair removes; `keptPath` names its new place. Files without problems, and
     those that cannot be repaired, are unchanged.
+
+    The result lists at most `findingsPerKind` findings of each kind and severity, and counts all of them. With `fix`,
+    findings that were not repaired are listed first.
     """
 
     fix: bool = False  # repair what can be repaired safely
     paths: Annotated[list[str], Meta(max_length=10_000)] = msgspec.field(
         default_factory=list
     )  # absolute paths
+    # the most findings of one kind and severity that are listed
+    findings_per_kind: Annotated[int, Meta(ge=1, le=1_000)] = 100
     work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
 
 
@@ -48,6 +53,15 @@ class Finding(Wire, frozen=True):
     fix_error: str | None = None  # the reason why the repair failed this time
 
 
+class FindingCount(Wire, frozen=True):
+    """The number of findings of one kind and severity, listed or not."""
+
+    kind: Annotated[str, opened("FindingKind")]  # the kind
+    severity: Annotated[str, opened("FindingSeverity")]  # the severity
+    count: int  # the number of findings
+    fixed_count: int  # the number of them that were repaired
+
+
 class Examined(Wire, frozen=True):
     """The amount of data that was examined."""
 
@@ -60,6 +74,7 @@ class Examined(Wire, frozen=True):
 class DoctorResult(Wire, frozen=True):
     """The findings, and the amount of data that was examined."""
 
-    findings: list[Finding]  # the findings, in the order of the examination
+    findings: list[Finding]  # the findings, at most `findingsPerKind` of each kind and severity
+    counts: list[FindingCount]  # the number of all findings, one row for each kind and severity
     examined: Examined  # the amount of data that was examined
     healthy: bool  # true if all findings are notes or were repaired

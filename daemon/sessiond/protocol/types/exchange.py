@@ -17,12 +17,18 @@ class ImportParams(Params, frozen=True):
     was not converted is stored in the session unchanged. A file that cannot be read does not stop the others. A
     cancellation takes effect between two files: imported sessions stay, and the next import continues there. With
     `workDoneToken`, the client receives progress.
+
+    One request imports at most `limit` files. If there are more, the result has `nextCursor`, and a request with the
+    same params and this `cursor` continues. A repeated request imports nothing twice.
     """
 
     path: Path | None = None  # an absolute path of a file or a folder; this or `paths`
-    paths: list[Path] | None = None  # absolute paths of files and folders
+    # absolute paths of files and folders
+    paths: Annotated[list[Path], Meta(max_length=10_000)] | None = None
     format: Dialect | None = None  # the format; default: detected for each file
     cwd: Path | None = None  # the folder that the sessions belong to; default: the folder that they name
+    cursor: str | None = None  # from an earlier result; default: the first file
+    limit: Annotated[int, Meta(ge=1, le=1_000)] = 1_000  # the most files to read
     work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
 
 
@@ -43,10 +49,8 @@ class ImportedSession(Wire, frozen=True):
     title: str | None  # the title of the session
     is_draft: bool  # true if it has no answer: it is not listed by default
     added_count: int  # the number of entries that were added
-    converted_lines: dict[
-        str, int
-    ]  # the number of converted lines, by the type of the entry that a line became
-    preserved_lines: dict[str, int]  # the number of lines that are stored unchanged, by their kind
+    converted_lines: dict[str, int]  # converted lines by the type of their entry: the 100 most frequent types
+    preserved_lines: dict[str, int]  # lines that are stored unchanged, by kind: the 100 most frequent kinds
     held_back_count: int  # the number of lines at the end of a growing file that are left for the next import
     problems: list[ImportProblem]  # the first 20
     problem_count: int  # the number of all problems
@@ -60,11 +64,11 @@ class SkippedFile(Wire, frozen=True):
 
 
 class ImportResult(Wire, frozen=True):
-    """The outcome for all files. At most 1,000 skipped files are listed."""
+    """The outcome for each file that was read: at most `limit` in both lists together."""
 
     sessions: list[ImportedSession]  # the imported files
     skipped: list[SkippedFile]  # the files that were not imported
-    skipped_count: int  # the number of all skipped files
+    next_cursor: str | None  # continues with the next file; null if there are no more
 
 
 class ExportParams(Params, frozen=True):
@@ -112,10 +116,20 @@ class ExportResult(Wire, frozen=True):
     path: str | None  # the absolute path of the file that was written
     size_bytes: int  # the size of the output
     entry_count: int  # the number of exported entries
-    lost: list[Loss]  # what the format cannot represent
-    carried: list[Loss]  # entries that are included in a form that the program of the format does not read
-    redacted: list[Redaction]  # the secrets that were removed
-    missing_blobs: list[str]  # hashes of missing blobs; their references are exported unchanged
-    picture_paths: list[str] = field(default_factory=list)  # the files to which the transcript links
+    lost: list[Loss]  # what the format cannot represent: the 1,000 most frequent losses
+    lost_count: int  # how often all losses occur
+    # entries that are included in a form that the program of the format does not read: the 1,000 most frequent types
+    carried: list[Loss]
+    carried_count: int  # the number of all these entries
+    redacted: list[Redaction]  # the removed secrets: the first 1,000 pairs of an entry and a kind
+    redacted_counts: dict[str, int]  # the number of all removed secrets by kind
+    missing_blobs: list[
+        str
+    ]  # the hashes of the first 1,000 missing blobs; their references are exported unchanged
+    missing_blob_count: int  # the number of all missing blobs
+    picture_paths: list[str] = field(
+        default_factory=list
+    )  # the first 1,000 files to which the transcript links
+    picture_count: int = 0  # the number of all these files
     # true if the rules for the keys of most providers are not installed, so that only common kinds are found
     redaction_incomplete: bool = False

@@ -45,15 +45,16 @@ class Stats(Wire, frozen=True):
     """Statistics of a set of entries."""
 
     entry_count: int  # the number of entries
-    message_counts: dict[str, int]  # the number of messages by role
+    message_count: int  # the number of messages
+    message_counts: dict[str, int]  # the number of messages by role: the 1,000 most frequent roles
     tool_call_count: int  # the number of tool calls
     tool_error_count: int  # the number of tool results that are marked as errors
-    tool_call_counts: dict[str, int]  # the number of calls by tool
+    tool_call_counts: dict[str, int]  # the number of calls by tool: the 1,000 most frequent tools
     compaction_count: int  # the number of compactions
     branch_summary_count: int  # the number of branch summaries
     tokens: TokenTotals  # the tokens of all models
     cost: CostTotals  # the cost of all models
-    models: list[ModelStats]  # the share of each model, highest cost first
+    models: list[ModelStats]  # the share of each model, highest cost first: at most 1,000
     first_entry_at: str | None  # the timestamp of the first entry
     last_entry_at: str | None  # the timestamp of the last entry
 
@@ -90,10 +91,12 @@ class ComparedSide(Wire, frozen=True):
     """One side of a comparison: the entries from below the common ancestor on."""
 
     leaf_id: str | None  # the end of the path; null before the first entry
-    entry_ids: list[str]  # the entries, in path order
+    entry_ids: list[str]  # the first 10,000 entries, in path order; `stats.entryCount` is the number of all
     tokens: int  # the estimated tokens that the side adds to a context
-    read_files: list[str]  # the files that its tool calls read
-    modified_files: list[str]  # the files that its tool calls changed
+    read_files: list[str]  # the first 1,000 files that its tool calls read and did not modify
+    read_file_count: int  # the number of all these files
+    modified_files: list[str]  # the first 1,000 files that its tool calls modified
+    modified_file_count: int  # the number of all these files
     stats: Stats  # statistics of the entries
 
 

@@ -1,6 +1,7 @@
 """Handlers of statistics: of a session, and of two branches side by side."""
 
 from collections.abc import Coroutine, Iterable
+from heapq import nlargest
 from typing import Any, Final
 
 from msgspec import UNSET
@@ -15,6 +16,10 @@ from sessiond.session.state.statistics import Cost, Share, Tally, Tokens
 from sessiond.session.tree.tree import NONE, Tree
 from sessiond.session.views import comparing
 
+MAX_ENTRY_IDS: Final = 10_000
+"""Limit of the entry ids of one side of a comparison, as of the ids in a `session/entries` request."""
+MAX_LISTED: Final = 1_000
+"""Limit of the files of one side, and of the roles, tools and models in statistics."""
 _DIGITS: Final = 9
 """Decimal places of a cost. Sums of binary fractions have meaningless last digits."""
 
@@ -53,8 +58,11 @@ async def _compared(live: LiveSession, left: int, right: int) -> t.CompareResult
 
 def _compared_side(live: LiveSession, leaf: int, side: comparing.Side) -> t.ComparedSide:
     return t.ComparedSide(
-        leaf_id=_id(live.tree, leaf), entry_ids=[live.tree.id(row) or "" for row in side.rows], tokens=side.tokens,
-        read_files=list(side.files.read), modified_files=list(side.files.modified), stats=_stats(live, side.tally),
+        leaf_id=_id(live.tree, leaf), tokens=side.tokens,
+        entry_ids=[live.tree.id(row) or "" for row in side.rows[:MAX_ENTRY_IDS]],
+        read_files=list(side.files.read[:MAX_LISTED]), read_file_count=len(side.files.read),
+        modified_files=list(side.files.modified[:MAX_LISTED]), modified_file_count=len(side.files.modified),
+        stats=_stats(live, side.tally),
     )  # fmt: skip
 
 
@@ -65,10 +73,12 @@ def _id(tree: Tree, row: int) -> str | None:
 def _stats(live: LiveSession, tally: Tally) -> t.Stats:
     first_at, last_at = statistics.times(tally, live.read_rows)
     return t.Stats(
-        entry_count=tally.entries, message_counts=tally.messages, tool_call_count=tally.tool_calls,
-        tool_error_count=tally.tool_errors, tool_call_counts=tally.tools, compaction_count=tally.compactions,
-        branch_summary_count=tally.branch_summaries, tokens=_tokens(tally.tokens), cost=_cost(tally.cost),
-        models=_models(tally.models.items()), first_entry_at=first_at, last_entry_at=last_at,
+        entry_count=tally.entries, message_count=sum(tally.messages.values()),
+        message_counts=_most_frequent(tally.messages), tool_call_count=tally.tool_calls,
+        tool_error_count=tally.tool_errors, tool_call_counts=_most_frequent(tally.tools),
+        compaction_count=tally.compactions, branch_summary_count=tally.branch_summaries,
+        tokens=_tokens(tally.tokens), cost=_cost(tally.cost), models=_models(tally.models.items()),
+        first_entry_at=first_at, last_entry_at=last_at,
     )  # fmt: skip
 
 
@@ -81,8 +91,16 @@ def _models(shares: Iterable[tuple[str | None, Share]]) -> list[t.ModelStats]:
         t.ModelStats(
             model=model, message_count=share.messages, tokens=_tokens(share.tokens), cost=_cost(share.cost)
         )
-        for model, share in ordered
+        for model, share in ordered[:MAX_LISTED]
     ]
+
+
+def _most_frequent(counts: dict[str, int]) -> dict[str, int]:
+    """Return the greatest counts, in the order in which they were found."""
+    if len(counts) <= MAX_LISTED:
+        return counts
+    listed = set(nlargest(MAX_LISTED, counts, key=counts.__getitem__))
+    return {name: count for name, count in counts.items() if name in listed}
 
 
 def _tokens(counted: Tokens) -> t.TokenTotals:

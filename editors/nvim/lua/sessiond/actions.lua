@@ -252,8 +252,8 @@ function M.export(id, format, path, overwrite)
     { sessionId = id, format = format, path = absolute, overwrite = overwrite },
     function(result)
       local redacted = 0
-      for _, each in ipairs(result.redacted) do
-        redacted = redacted + each.count
+      for _, count in pairs(result.redactedCounts) do
+        redacted = redacted + count
       end
       local notes = redacted > 0 and (' %d secrets were left out.'):format(redacted) or ''
       if result.path then

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import { showLine } from "../lines.ts";
 import { wordsOf } from "../model/contextDocument.ts";
 import type { Address } from "../model/addresses.ts";
-import { fit, oneLine, spoken } from "../model/text.ts";
+import { fit, oneLine, spoken, summed } from "../model/text.ts";
 import { textOf, titleOf } from "../model/words.ts";
 import { openDocument } from "../preview.ts";
 import { murmur, say } from "../tell.ts";
@@ -123,7 +123,7 @@ async function copyText({ daemon }: Views, { sessionId, entryId }: NamedEntry): 
 
 async function copyPath({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<void> {
   const path = await daemon.request("session/export", { sessionId, leafId: entryId, format: "markdown" });
-  const secrets = path.redacted.reduce((sum, { count }) => sum + count, 0);
+  const secrets = summed(path.redactedCounts);
   const told = secrets === 0 ? "" : ` ${secrets} secrets were left out.`;
   await copy(path.text ?? "", `Copied the path to ${entryId} as Markdown.${told}`);
 }

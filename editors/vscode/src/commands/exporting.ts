@@ -1,7 +1,7 @@
 // A session, or the path to an entry, as a file.
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { count } from "../model/text.ts";
+import { count, summed } from "../model/text.ts";
 import { titleOf, type Shown } from "../model/words.ts";
 import type { ExportParams, ExportResult } from "../protocol.ts";
 import { say } from "../tell.ts";
@@ -59,8 +59,8 @@ async function exported({ daemon }: Views, session: Shown, leafId: string | null
 }
 
 function tell(result: ExportResult, target: vscode.Uri, page: boolean): void {
-  const secrets = result.redacted.reduce((sum, each) => sum + each.count, 0);
-  const lost = result.lost.reduce((sum, each) => sum + each.count, 0);
+  const secrets = summed(result.redactedCounts);
+  const lost = result.lostCount;
   const notes = [
     `Wrote ${target.fsPath}: ${count(result.entryCount, "entry", "entries")}.`,
     secrets > 0 ? `${count(secrets, "secret was", "secrets were")} left out.` : "",

@@ -16,7 +16,7 @@ export function comparedDocument(compared: CompareResult): string {
     `| | ${code(name(left))} | ${code(name(right))} |`,
     "|---|---|---|",
     row("Entries", ({ stats }) => stats.entryCount),
-    row("Messages", ({ stats }) => summed(stats.messageCounts)),
+    row("Messages", ({ stats }) => stats.messageCount),
     row("Tool calls", ({ stats }) => stats.toolCallCount),
     row("Tool errors", ({ stats }) => stats.toolErrorCount),
     row("Tokens in a context (estimated)", ({ tokens }) => tokens),
@@ -40,12 +40,16 @@ function name(side: ComparedSide): string {
   return oneLine(side.leafId) || "?";
 }
 
-function summed(amounts: Readonly<Record<string, number>>): number {
-  return Object.values(amounts).reduce((sum, amount) => sum + amount, 0);
-}
-
 function files(side: ComparedSide): string[] {
-  const list = (verb: string, paths: readonly string[]): string[] =>
-    paths.length === 0 ? [] : [`## ${verb} by ${code(name(side))}`, "", ...paths.map((path) => `- ${code(path)}`), ""];
-  return [...list("Changed", side.modifiedFiles), ...list("Read", side.readFiles)];
+  const list = (verb: string, paths: readonly string[], all: number): string[] => {
+    if (paths.length === 0) {
+      return [];
+    }
+    const more = all > paths.length ? [`- and ${count(all - paths.length, "file")} more`] : [];
+    return [`## ${verb} by ${code(name(side))}`, "", ...paths.map((path) => `- ${code(path)}`), ...more, ""];
+  };
+  return [
+    ...list("Changed", side.modifiedFiles, side.modifiedFileCount),
+    ...list("Read", side.readFiles, side.readFileCount),
+  ];
 }

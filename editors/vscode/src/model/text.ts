@@ -94,3 +94,8 @@ export function ago(timestamp: string | null | undefined, now: number): string {
 export function count(amount: number, one: string, many = `${one}s`): string {
   return `${amount} ${amount === 1 ? one : many}`;
 }
+
+/** The sum of some counts by name. */
+export function summed(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((sum, amount) => sum + amount, 0);
+}

@@ -67,9 +67,9 @@ test("a row that is drawn elsewhere makes everything new, for VS Code may not me
 function branch(leafId: string): ComparedSide {
   const totals = { input: 1, output: 2, cacheRead: 0, cacheWrite: 0, total: 3 };
   return {
-    leafId, entryIds: [leafId], tokens: 7, readFiles: ["r|.md"], modifiedFiles: ["<m>.py"],
+    leafId, entryIds: [leafId], tokens: 7, readFiles: ["r|.md"], readFileCount: 1, modifiedFiles: ["<m>.py"], modifiedFileCount: 1,
     stats: {
-      entryCount: 1, messageCounts: { user: 1 }, toolCallCount: 0, toolErrorCount: 0, toolCallCounts: {},
+      entryCount: 1, messageCount: 1, messageCounts: { user: 1 }, toolCallCount: 0, toolErrorCount: 0, toolCallCounts: {},
       compactionCount: 0, branchSummaryCount: 0, tokens: totals, cost: totals, models: [], firstEntryAt: null, lastEntryAt: null,
     },
   };
