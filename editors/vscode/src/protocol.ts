@@ -498,13 +498,15 @@ export interface StatsResult {
 export interface Stats {
   /** The number of entries. */
   entryCount: number;
-  /** The number of messages by role. */
+  /** The number of messages. */
+  messageCount: number;
+  /** The number of messages by role: the 1,000 most frequent roles. */
   messageCounts: Record<string, number>;
   /** The number of tool calls. */
   toolCallCount: number;
   /** The number of tool results that are marked as errors. */
   toolErrorCount: number;
-  /** The number of calls by tool. */
+  /** The number of calls by tool: the 1,000 most frequent tools. */
   toolCallCounts: Record<string, number>;
   /** The number of compactions. */
   compactionCount: number;
@@ -514,7 +516,7 @@ export interface Stats {
   tokens: TokenTotals;
   /** The cost of all models. */
   cost: CostTotals;
-  /** The share of each model, highest cost first. */
+  /** The share of each model, highest cost first: at most 1,000. */
   models: ModelStats[];
   /** The timestamp of the first entry. */
   firstEntryAt: string | null;
@@ -614,14 +616,18 @@ export interface CompareResult {
 export interface ComparedSide {
   /** The end of the path; null before the first entry. */
   leafId: string | null;
-  /** The entries, in path order. */
+  /** The first 10,000 entries, in path order; `stats.entryCount` is the number of all. */
   entryIds: string[];
   /** The estimated tokens that the side adds to a context. */
   tokens: number;
-  /** The files that its tool calls read. */
+  /** The first 1,000 files that its tool calls read and did not modify. */
   readFiles: string[];
-  /** The files that its tool calls changed. */
+  /** The number of all these files. */
+  readFileCount: number;
+  /** The first 1,000 files that its tool calls modified. */
   modifiedFiles: string[];
+  /** The number of all these files. */
+  modifiedFileCount: number;
   /** Statistics of the entries. */
   stats: Stats;
   _meta?: unknown;
@@ -1228,30 +1234,37 @@ export interface ForkParams {
  * was not converted is stored in the session unchanged. A file that cannot be read does not stop the others. A
  * cancellation takes effect between two files: imported sessions stay, and the next import continues there. With
  * `workDoneToken`, the client receives progress.
+ *
+ * One request imports at most `limit` files. If there are more, the result has `nextCursor`, and a request with the
+ * same params and this `cursor` continues. A repeated request imports nothing twice.
  */
 export interface ImportParams {
   /** An absolute path of a file or a folder; this or `paths`. 1 to 4096 characters. */
   path?: string | null;
-  /** Absolute paths of files and folders. */
+  /** Absolute paths of files and folders. At most 10000 items. */
   paths?: string[] | null;
   /** The format; default: detected for each file. */
   format?: Dialect | null;
   /** The folder that the sessions belong to; default: the folder that they name. 1 to 4096 characters. */
   cwd?: string | null;
+  /** From an earlier result; default: the first file. */
+  cursor?: string | null;
+  /** The most files to read. 1 to 1000. Default `1000`. */
+  limit?: number;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** The outcome for all files. At most 1,000 skipped files are listed. */
+/** The outcome for each file that was read: at most `limit` in both lists together. */
 export interface ImportResult {
   /** The imported files. */
   sessions: ImportedSession[];
   /** The files that were not imported. */
   skipped: SkippedFile[];
-  /** The number of all skipped files. */
-  skippedCount: number;
+  /** Continues with the next file; null if there are no more. */
+  nextCursor: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1272,9 +1285,9 @@ export interface ImportedSession {
   isDraft: boolean;
   /** The number of entries that were added. */
   addedCount: number;
-  /** The number of converted lines, by the type of the entry that a line became. */
+  /** Converted lines by the type of their entry: the 100 most frequent types. */
   convertedLines: Record<string, number>;
-  /** The number of lines that are stored unchanged, by their kind. */
+  /** Lines that are stored unchanged, by kind: the 100 most frequent kinds. */
   preservedLines: Record<string, number>;
   /** The number of lines at the end of a growing file that are left for the next import. */
   heldBackCount: number;
@@ -1349,16 +1362,26 @@ export interface ExportResult {
   sizeBytes: number;
   /** The number of exported entries. */
   entryCount: number;
-  /** What the format cannot represent. */
+  /** What the format cannot represent: the 1,000 most frequent losses. */
   lost: Loss[];
-  /** Entries that are included in a form that the program of the format does not read. */
+  /** How often all losses occur. */
+  lostCount: number;
+  /** Entries that are included in a form that the program of the format does not read: the 1,000 most frequent types. */
   carried: Loss[];
-  /** The secrets that were removed. */
+  /** The number of all these entries. */
+  carriedCount: number;
+  /** The removed secrets: the first 1,000 pairs of an entry and a kind. */
   redacted: Redaction[];
-  /** Hashes of missing blobs; their references are exported unchanged. */
+  /** The number of all removed secrets by kind. */
+  redactedCounts: Record<string, number>;
+  /** The hashes of the first 1,000 missing blobs; their references are exported unchanged. */
   missingBlobs: string[];
-  /** The files to which the transcript links. */
+  /** The number of all missing blobs. */
+  missingBlobCount: number;
+  /** The first 1,000 files to which the transcript links. */
   picturePaths: string[];
+  /** The number of all these files. */
+  pictureCount: number;
   /** True if the rules for the keys of most providers are not installed, so that only common kinds are found. */
   redactionIncomplete: boolean;
   _meta?: unknown;
@@ -2383,12 +2406,17 @@ export interface ClientInfo {
  * With `paths`, only these session files or folders are examined. With `fix`, the server repairs what can be repaired
  * safely. It does not delete what a repair removes; `keptPath` names its new place. Files without problems, and
  * those that cannot be repaired, are unchanged.
+ *
+ * The result lists at most `findingsPerKind` findings of each kind and severity, and counts all of them. With `fix`,
+ * findings that were not repaired are listed first.
  */
 export interface DoctorParams {
   /** Repair what can be repaired safely. Default `false`. */
   fix?: boolean;
   /** Absolute paths. At most 10000 items. Default `[]`. */
   paths?: string[];
+  /** The most findings of one kind and severity that are listed. 1 to 1000. Default `100`. */
+  findingsPerKind?: number;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
@@ -2397,8 +2425,10 @@ export interface DoctorParams {
 
 /** The findings, and the amount of data that was examined. */
 export interface DoctorResult {
-  /** The findings, in the order of the examination. */
+  /** The findings, at most `findingsPerKind` of each kind and severity. */
   findings: Finding[];
+  /** The number of all findings, one row for each kind and severity. */
+  counts: FindingCount[];
   /** The amount of data that was examined. */
   examined: Examined;
   /** True if all findings are notes or were repaired. */
@@ -2443,6 +2473,20 @@ export interface FindingLocation {
   byteOffset: number | null;
   /** The hash of the blob. */
   blob: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The number of findings of one kind and severity, listed or not. */
+export interface FindingCount {
+  /** The kind. */
+  kind: FindingKind | (string & {});
+  /** The severity. */
+  severity: FindingSeverity | (string & {});
+  /** The number of findings. */
+  count: number;
+  /** The number of them that were repaired. */
+  fixedCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -3836,8 +3880,11 @@ export interface Requests {
    * was not converted is stored in the session unchanged. A file that cannot be read does not stop the others. A
    * cancellation takes effect between two files: imported sessions stay, and the next import continues there. With
    * `workDoneToken`, the client receives progress.
+   *
+   * One request imports at most `limit` files. If there are more, the result has `nextCursor`, and a request with the
+   * same params and this `cursor` continues. A repeated request imports nothing twice.
    */
-  "session/import": { params: ImportParams; result: ImportResult; errors: "storageFull" | "storageFailed" | "draining" };
+  "session/import": { params: ImportParams; result: ImportResult; errors: "cursorExpired" | "storageFull" | "storageFailed" | "draining" };
   /**
    * Write a session in the format of another program, as a transcript, or as an HTML page with its whole tree.
    *
@@ -4004,6 +4051,9 @@ export interface Requests {
    * With `paths`, only these session files or folders are examined. With `fix`, the server repairs what can be repaired
    * safely. It does not delete what a repair removes; `keptPath` names its new place. Files without problems, and
    * those that cannot be repaired, are unchanged.
+   *
+   * The result lists at most `findingsPerKind` findings of each kind and severity, and counts all of them. With `fix`,
+   * findings that were not repaired are listed first.
    */
   "server/doctor": { params: DoctorParams; result: DoctorResult; errors: "draining" };
   /** Stop the daemon after all data is on disk. The connections of other clients end; clients may start it again. */

@@ -270,15 +270,16 @@
 ---Statistics of a set of entries.
 ---@class (exact) sessiond.Stats
 ---@field entryCount integer The number of entries.
----@field messageCounts table<string, integer> The number of messages by role.
+---@field messageCount integer The number of messages.
+---@field messageCounts table<string, integer> The number of messages by role: the 1,000 most frequent roles.
 ---@field toolCallCount integer The number of tool calls.
 ---@field toolErrorCount integer The number of tool results that are marked as errors.
----@field toolCallCounts table<string, integer> The number of calls by tool.
+---@field toolCallCounts table<string, integer> The number of calls by tool: the 1,000 most frequent tools.
 ---@field compactionCount integer The number of compactions.
 ---@field branchSummaryCount integer The number of branch summaries.
 ---@field tokens sessiond.TokenTotals The tokens of all models.
 ---@field cost sessiond.CostTotals The cost of all models.
----@field models sessiond.ModelStats[] The share of each model, highest cost first.
+---@field models sessiond.ModelStats[] The share of each model, highest cost first: at most 1,000.
 ---@field firstEntryAt? string The timestamp of the first entry.
 ---@field lastEntryAt? string The timestamp of the last entry.
 
@@ -328,10 +329,12 @@
 ---One side of a comparison: the entries from below the common ancestor on.
 ---@class (exact) sessiond.ComparedSide
 ---@field leafId? string The end of the path; null before the first entry.
----@field entryIds string[] The entries, in path order.
+---@field entryIds string[] The first 10,000 entries, in path order; `stats.entryCount` is the number of all.
 ---@field tokens integer The estimated tokens that the side adds to a context.
----@field readFiles string[] The files that its tool calls read.
----@field modifiedFiles string[] The files that its tool calls changed.
+---@field readFiles string[] The first 1,000 files that its tool calls read and did not modify.
+---@field readFileCount integer The number of all these files.
+---@field modifiedFiles string[] The first 1,000 files that its tool calls modified.
+---@field modifiedFileCount integer The number of all these files.
 ---@field stats sessiond.Stats Statistics of the entries.
 
 ---Add entries to a session: either all of them or none.
@@ -668,18 +671,23 @@
 ---was not converted is stored in the session unchanged. A file that cannot be read does not stop the others. A
 ---cancellation takes effect between two files: imported sessions stay, and the next import continues there. With
 ---`workDoneToken`, the client receives progress.
+---
+---One request imports at most `limit` files. If there are more, the result has `nextCursor`, and a request with the
+---same params and this `cursor` continues. A repeated request imports nothing twice.
 ---@class (exact) sessiond.ImportParams
 ---@field path? string An absolute path of a file or a folder; this or `paths`. 1 to 4096 characters.
----@field paths? string[] Absolute paths of files and folders.
+---@field paths? string[] Absolute paths of files and folders. At most 10000 items.
 ---@field format? sessiond.Dialect The format; default: detected for each file.
 ---@field cwd? string The folder that the sessions belong to; default: the folder that they name. 1 to 4096 characters.
+---@field cursor? string From an earlier result; default: the first file.
+---@field limit? integer The most files to read. 1 to 1000. Default `1000`.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
----The outcome for all files. At most 1,000 skipped files are listed.
+---The outcome for each file that was read: at most `limit` in both lists together.
 ---@class (exact) sessiond.ImportResult
 ---@field sessions sessiond.ImportedSession[] The imported files.
 ---@field skipped sessiond.SkippedFile[] The files that were not imported.
----@field skippedCount integer The number of all skipped files.
+---@field nextCursor? string Continues with the next file; null if there are no more.
 
 ---The outcome for one file.
 ---@class (exact) sessiond.ImportedSession
@@ -690,8 +698,8 @@
 ---@field title? string The title of the session.
 ---@field isDraft boolean True if it has no answer: it is not listed by default.
 ---@field addedCount integer The number of entries that were added.
----@field convertedLines table<string, integer> The number of converted lines, by the type of the entry that a line became.
----@field preservedLines table<string, integer> The number of lines that are stored unchanged, by their kind.
+---@field convertedLines table<string, integer> Converted lines by the type of their entry: the 100 most frequent types.
+---@field preservedLines table<string, integer> Lines that are stored unchanged, by kind: the 100 most frequent kinds.
 ---@field heldBackCount integer The number of lines at the end of a growing file that are left for the next import.
 ---@field problems sessiond.ImportProblem[] The first 20.
 ---@field problemCount integer The number of all problems.
@@ -732,11 +740,16 @@
 ---@field path? string The absolute path of the file that was written.
 ---@field sizeBytes integer The size of the output.
 ---@field entryCount integer The number of exported entries.
----@field lost sessiond.Loss[] What the format cannot represent.
----@field carried sessiond.Loss[] Entries that are included in a form that the program of the format does not read.
----@field redacted sessiond.Redaction[] The secrets that were removed.
----@field missingBlobs string[] Hashes of missing blobs; their references are exported unchanged.
----@field picturePaths string[] The files to which the transcript links.
+---@field lost sessiond.Loss[] What the format cannot represent: the 1,000 most frequent losses.
+---@field lostCount integer How often all losses occur.
+---@field carried sessiond.Loss[] Entries that are included in a form that the program of the format does not read: the 1,000 most frequent types.
+---@field carriedCount integer The number of all these entries.
+---@field redacted sessiond.Redaction[] The removed secrets: the first 1,000 pairs of an entry and a kind.
+---@field redactedCounts table<string, integer> The number of all removed secrets by kind.
+---@field missingBlobs string[] The hashes of the first 1,000 missing blobs; their references are exported unchanged.
+---@field missingBlobCount integer The number of all missing blobs.
+---@field picturePaths string[] The first 1,000 files to which the transcript links.
+---@field pictureCount integer The number of all these files.
 ---@field redactionIncomplete boolean True if the rules for the keys of most providers are not installed, so that only common kinds are found.
 
 ---A field, block or entry that the format cannot represent, and how often it occurs.
@@ -1292,14 +1305,19 @@
 ---With `paths`, only these session files or folders are examined. With `fix`, the server repairs what can be repaired
 ---safely. It does not delete what a repair removes; `keptPath` names its new place. Files without problems, and
 ---those that cannot be repaired, are unchanged.
+---
+---The result lists at most `findingsPerKind` findings of each kind and severity, and counts all of them. With `fix`,
+---findings that were not repaired are listed first.
 ---@class (exact) sessiond.DoctorParams
 ---@field fix? boolean Repair what can be repaired safely. Default `false`.
 ---@field paths? string[] Absolute paths. At most 10000 items. Default `[]`.
+---@field findingsPerKind? integer The most findings of one kind and severity that are listed. 1 to 1000. Default `100`.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
 ---The findings, and the amount of data that was examined.
 ---@class (exact) sessiond.DoctorResult
----@field findings sessiond.Finding[] The findings, in the order of the examination.
+---@field findings sessiond.Finding[] The findings, at most `findingsPerKind` of each kind and severity.
+---@field counts sessiond.FindingCount[] The number of all findings, one row for each kind and severity.
 ---@field examined sessiond.Examined The amount of data that was examined.
 ---@field healthy boolean True if all findings are notes or were repaired.
 
@@ -1322,6 +1340,13 @@
 ---@field line? integer Physical line, 1-based.
 ---@field byteOffset? integer The offset of the line's first byte.
 ---@field blob? string The hash of the blob.
+
+---The number of findings of one kind and severity, listed or not.
+---@class (exact) sessiond.FindingCount
+---@field kind sessiond.FindingKind|string The kind.
+---@field severity sessiond.FindingSeverity|string The severity.
+---@field count integer The number of findings.
+---@field fixedCount integer The number of them that were repaired.
 
 ---The amount of data that was examined.
 ---@class (exact) sessiond.Examined
