@@ -64,12 +64,9 @@ def request(method: str, **params: object) -> bytes:
     return frame({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 
 
-def initialize(token: object) -> bytes:
-    return request(
-        "initialize",
-        capabilities={},
-        initializationOptions={"sessiond": {"protocolVersions": [1], "token": token}},
-    )
+def initialize(**options: object) -> bytes:
+    ours = {"protocolVersions": [1], **options}
+    return request("initialize", capabilities={}, initializationOptions={"sessiond": ours})
 
 
 def token(where: Locations) -> str:
@@ -113,13 +110,26 @@ def test_who_shows_the_token_first_is_a_client_like_any_other(
         assert told[1]["result"]["clients"]
 
 
-def test_an_editor_shows_the_token_in_its_greeting_byte_by_byte(listener: tuple[Locations, str]) -> None:
+def test_the_token_may_come_byte_by_byte_and_the_greeting_after_it(listener: tuple[Locations, str]) -> None:
     where, address = listener
     with knock(address) as knocking:
-        for byte in initialize(token(where)):
+        for byte in request("server/authenticate", token=token(where)):
             knocking.sendall(bytes([byte]))
-        told = json.loads(MessageReader(knocking).read())
+        reader = MessageReader(knocking)
+        assert json.loads(reader.read())["result"] == {}
+        knocking.sendall(initialize())
+        told = json.loads(reader.read())
         assert told["result"]["capabilities"]["experimental"]["sessiond"]["protocolVersion"] == 1
+
+
+def test_a_token_in_the_greeting_opens_nothing_because_editors_log_their_greeting(
+    listener: tuple[Locations, str],
+) -> None:
+    where, address = listener
+    with knock(address) as knocking:
+        knocking.sendall(initialize(token=token(where)))
+        said = all_of(knocking)
+    assert json.loads(said[said.index(b"{") :])["error"]["data"]["kind"] == "unauthenticated"
 
 
 @pytest.mark.parametrize(
@@ -133,8 +143,8 @@ def test_an_editor_shows_the_token_in_its_greeting_byte_by_byte(listener: tuple[
         request("server/authenticate", token="ä" * 43),
         request("server/authenticate", token=["a"]),
         request("initialize", capabilities={}),
-        initialize("0" * 43),
-        initialize(None),
+        initialize(),
+        initialize(token="0" * 43),
         b'{"jsonrpc":"2.0","id":1,"method":"server/stop"}\n',
         b"Content-Length: 2\r\n\r\n[]",
         b"Content-Length: 3\r\n\r\n\xff\xff\xff",

@@ -60,8 +60,20 @@ def knocks_at_the_tcp_listener(_ground: Ground, home: Home) -> None:
     port = _tcp_listener(home)
     ask = line("server/status", {})
     wrong = line("server/authenticate", {"token": "x" * 43})
+    token = Path(home.places.tcp_token).read_text(encoding="ascii").strip()
+    greeting = line(
+        "initialize", {"capabilities": {}, "initializationOptions": {"sessiond": {"token": token}}}
+    )
     page = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%b" % (len(ask), ask)
-    for said in (ask, wrong + ask, page, b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01" + bytes(100), b""):
+    for said in (
+        ask,
+        wrong + ask,
+        greeting + ask,
+        page,
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01" + bytes(100),
+        b"",
+    ):
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as knocking:
             heard = b""
             try:

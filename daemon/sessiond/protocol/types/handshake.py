@@ -37,7 +37,6 @@ class InitializeOptions(Sent, frozen=True):
         default_factory=list
     )  # names of notifications that the client does not want; unknown names have no effect
     capabilities: ClientCapabilities = ClientCapabilities()
-    token: str | None = None  # the token for the TCP listener
     lsp: LspOptions = LspOptions()  # only for an editor
 
 

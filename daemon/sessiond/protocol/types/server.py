@@ -85,7 +85,7 @@ class StopResult(Wire, frozen=True):
 class AuthenticateParams(Params, frozen=True):
     """Authenticate a client on TCP with the token, in the first message. On the unix socket it has no effect."""
 
-    token: str  # the token of the daemon's TCP listener
+    token: Annotated[str, Meta(max_length=1_000)]  # the token of the daemon's TCP listener
 
 
 class AuthenticateResult(Wire, frozen=True):

@@ -43,17 +43,8 @@ _NOT_OURS: Final = (
 log = logging.getLogger(__name__)
 
 
-class _Ours(msgspec.Struct):
+class _Params(msgspec.Struct):
     token: str | None = None
-
-
-class _Options(msgspec.Struct):
-    sessiond: _Ours | None = None
-
-
-class _Params(msgspec.Struct, rename="camel"):
-    token: str | None = None
-    initialization_options: _Options | None = None
 
 
 class _First(msgspec.Struct):
@@ -200,13 +191,7 @@ class TcpListener:
             first = _decode(body)
         except (msgspec.DecodeError, RecursionError):
             return _refused(None)
-        if first.method == m.AUTHENTICATE.name:
-            said = first.params.token
-        elif first.method == "initialize" and first.params.initialization_options is not None:
-            ours = first.params.initialization_options.sessiond
-            said = ours.token if ours is not None else None
-        else:
-            said = None
+        said = first.params.token if first.method == m.AUTHENTICATE.name else None
         return None if said is not None and is_same(self._token, said) else _refused(first.id)
 
 
@@ -216,8 +201,8 @@ class _NotOurs(Exception):
 
 def _refused(id: RequestId | None) -> bytes:
     message = (
-        "Over TCP the first message must show the token: server/authenticate with `token`, or initialize with "
-        "initializationOptions.sessiond.token. It is in the file tcp-token beside the daemon's log."
+        "Over TCP the first message must be server/authenticate with `token`, the content of the file tcp-token "
+        "beside the daemon's log."
     )
     return encode_error(
         id, CODES["unauthenticated"], message, ErrorData(kind="unauthenticated", retryable=False)
