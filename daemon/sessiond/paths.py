@@ -118,6 +118,11 @@ class Locations:
         return os.path.join(self.state, "tcp-token")
 
     @property
+    def server_id(self) -> str:
+        """The durable id of this home; see `server/process/server_id.py`."""
+        return os.path.join(self.state, "server-id")
+
+    @property
     def config_file(self) -> str:
         """The configuration; see `config.py`."""
         return os.path.join(self.config, "config.toml")

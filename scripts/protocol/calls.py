@@ -28,8 +28,11 @@ class Topic:
     base_module: str = field(default="base")
 
 
-BY_HAND = ("APPEND", "BLOB_PUT", "BLOB_GET", "SUBSCRIBE", "UNSUBSCRIBE")
-"""Methods that hand-written code of `sessiond.client` calls: it gives ids to entries, and takes and returns bytes."""
+BY_HAND = ("HELLO", "APPEND", "BLOB_PUT", "BLOB_GET", "SUBSCRIBE", "UNSUBSCRIBE")
+"""Methods that hand-written code of `sessiond.client` calls.
+
+It makes the handshake, gives ids to entries, and takes and returns bytes.
+"""
 
 NOT_CALLED = ("VIEW_DOCUMENT",)
 """Methods that only editors need: a program reads `view/page` and shows the rows itself."""

@@ -66,6 +66,21 @@ def test_the_next_daemon_is_greeted_before_it_hears_anything_else() -> None:
         assert editor.read() == {"jsonrpc": "2.0", "id": question, "result": {"contents": "said"}}
 
 
+def test_a_client_without_lsp_stays_attached_too() -> None:
+    with a_home() as where, a_scripted_daemon(where) as daemon, attached(where, **NOT_STARTED) as client:
+        met = daemon.meet()
+        hello = client.ask("server/hello", clientId="reporter")
+        assert met.greet()["params"]["clientId"] == "reporter"
+        client.answer(hello)
+        met.go()
+        question = client.ask("session/list")
+        again = daemon.meet()
+        assert again.greet()["params"]["clientId"] == "reporter"
+        assert again.hear()["id"] == question
+        again.say(id=question, result={})
+        assert client.read()["id"] == question
+
+
 def test_a_question_that_was_lost_is_asked_again_and_a_change_is_not() -> None:
     with an_editor() as (editor, daemon, met):
         change = editor.ask("session/append", sessionId="s", entries=[])

@@ -61,6 +61,29 @@ def test_the_handshake_is_repeated_under_an_id_of_our_own_and_its_answer_kept_fr
     assert [told["method"] for told in read(talk.catching_up())] == ["initialized"]
 
 
+def test_hello_is_repeated_like_initialize() -> None:
+    talk = Conversation()
+    talk.sent(request(1, "server/hello", clientId="reporter"))
+    assert talk.to_editor(result(1, {}))
+    assert talk.may_go_on
+    talk.lost()
+    (greeting,) = read(talk.greeting())
+    assert (greeting["method"], greeting["params"]) == ("server/hello", {"clientId": "reporter"})
+    assert talk.to_editor(result(greeting["id"], {})) is None
+    assert read(talk.catching_up()) == []
+
+
+def test_a_handshake_that_was_refused_is_not_repeated() -> None:
+    talk = Conversation()
+    talk.sent(request(1, "server/hello", protocolVersions=[9]))
+    assert talk.to_editor(message(id=1, error={"code": 1426, "message": "no"}))
+    assert not talk.may_go_on
+    talk.sent(request(2, "server/hello", protocolVersions=[1]))
+    assert talk.to_editor(result(2, {}))
+    talk.lost()
+    assert read(talk.greeting())[0]["params"] == {"protocolVersions": [1]}
+
+
 def test_an_editor_that_waits_for_its_own_handshake_gets_it_from_the_next_daemon() -> None:
     talk = Conversation()
     talk.sent(request("first", "initialize"))

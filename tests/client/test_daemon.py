@@ -104,7 +104,7 @@ async def test_who_does_not_wait_for_a_daemon_that_says_nothing_leaves_no_connec
     with a_scripted_daemon(where) as daemon:
         waiting = asyncio.create_task(wait())
         met = await asyncio.to_thread(daemon.meet)
-        assert (await asyncio.to_thread(met.hear))["method"] == "initialize"
+        assert (await asyncio.to_thread(met.hear))["method"] == "server/hello"
         waiting.cancel()
         assert (await asyncio.to_thread(met.hear))["method"] == "$/cancelRequest"
         assert await asyncio.to_thread(met.hear) is None

@@ -91,7 +91,7 @@ def test_the_handshake_is_made_of_its_types() -> None:
         exchange.request.message["params"]["initializationOptions"]["sessiond"], t.InitializeOptions
     )
     capabilities = exchange.reply.message["result"]["capabilities"]
-    assert_exactly(capabilities["experimental"]["sessiond"], t.Handshake)
+    assert_exactly(capabilities["experimental"]["sessiond"], t.HelloResult)
 
 
 @pytest.mark.parametrize("name", METHODS)

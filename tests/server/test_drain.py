@@ -1,12 +1,14 @@
 """`server/drain` and the versions of the protocol, as any client sees them."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from sessiond.protocol import versions
 from support.daemons import joined, refusal, running, spawn, user
+from support.patience import BOUND
 
 
 async def test_a_daemon_that_makes_room_refuses_writes_and_still_reads(tmp_path: Path) -> None:
@@ -45,6 +47,32 @@ async def test_a_daemon_process_that_made_room_is_gone_with_everything_on_disk(t
         await peer.is_closed.wait()
         assert await process.wait() == 0
     assert daemon.files("drafts")[0].read_bytes().count(b"\n") == 51
+
+
+async def test_every_client_is_told_of_the_end_before_it_comes(tmp_path: Path) -> None:
+    async with running(tmp_path) as daemon:
+        ada, bob = await daemon.attach(), await daemon.attach()
+        await ada.call("server/hello")
+        before = datetime.now(UTC)
+        await bob.call("server/drain", note="an update", timeoutMs=60_000)
+        for peer in (ada, bob):
+            await peer.until(lambda it: bool(it.told("server/draining")))
+            [told] = peer.told("server/draining")
+            assert told["note"] == "an update"
+            assert timedelta(seconds=59) < datetime.fromisoformat(told["deadlineAt"]) - before
+        assert bob.order == ["reply", "server/draining"]
+
+
+async def test_a_daemon_that_is_stopped_tells_its_clients_too(tmp_path: Path) -> None:
+    process = await spawn(tmp_path)
+    daemon = joined(tmp_path)
+    ada, bob = await daemon.attach(), await daemon.attach()
+    await ada.call("server/hello")
+    await bob.call("server/stop")
+    async with asyncio.timeout(BOUND):
+        await ada.is_closed.wait()
+        await process.wait()
+    assert [it["note"] for it in ada.told("server/draining")] == [None]
 
 
 async def test_a_second_drain_is_answered_like_the_first(tmp_path: Path) -> None:

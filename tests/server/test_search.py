@@ -12,6 +12,7 @@ from sessiond.session.content import search_words
 from support import logs
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.shared import started
+from support.text_ranges import part_of
 
 
 async def found(peer: Peer, query: str, **params: Any) -> list[dict[str, Any]]:
@@ -24,7 +25,7 @@ async def names(peer: Peer, query: str, **params: Any) -> list[str]:
 
 
 def marked(hit: dict[str, Any]) -> list[str]:
-    return [hit["snippet"][start:end] for start, end in hit["ranges"]]
+    return [part_of(hit["snippet"], it) for it in hit["ranges"]]
 
 
 async def test_an_entry_is_found_the_moment_it_is_stored(daemon: Running, cwd: str) -> None:

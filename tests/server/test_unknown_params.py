@@ -165,7 +165,6 @@ TO_CLIENTS = [
     *(method.result for method in METHODS.values()),
     *(note.params for note in NOTIFICATIONS.values()),
     *(method.params for method in CLIENT_METHODS.values()),
-    t.Handshake,
 ]
 
 

@@ -142,7 +142,7 @@ class Met:
     def greet(self) -> Any:
         """Take the handshake."""
         message = self.hear()
-        assert message["method"] == "initialize"
+        assert message["method"] in ("initialize", "server/hello")
         self.say(id=message["id"], result={"capabilities": {}})
         return message
 

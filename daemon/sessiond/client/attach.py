@@ -1,7 +1,7 @@
 """Connects standard input and output with the daemon, for editors that start their server.
 
 Messages pass whole, in order and unchanged, except that the terminal is added for clients that do not declare one
-(`declaration.py`). If the daemon ends, an editor that has sent `initialize` stays attached: the next request starts
+(`declaration.py`). If the daemon ends, a client that has made a handshake stays attached: the next request starts
 a new daemon, which receives the editor's state (`conversation.py`). If the client has sent no handshake, as scripts
 do, `attach` ends with `DaemonWentAway`.
 """

@@ -1,7 +1,7 @@
 """The daemon as a plain blocking object, for the command line and for scripts without an event loop.
 
 One request at a time over one connection; notifications that arrive meanwhile are buffered for `notifications`. If a
-daemon has ended without reading the request, the object connects again. It sends `initialize` only when it is given
+daemon has ended without reading the request, the object connects again. It sends `server/hello` only when it is given
 params for it; session methods need none (protocol.md). Open sessions and subscriptions of a connection are not
 restored on the next.
 """
@@ -58,7 +58,7 @@ def connect(
     Args:
         autostart: Start the daemon if it does not run.
         where: The folders of the daemon. Default: those of this user.
-        greeting: The params of an `initialize` request to send first. Default: none is sent.
+        greeting: The params of a `server/hello` request to send first. Default: none is sent.
 
     Returns:
         The connection, which is also a context manager.
@@ -214,11 +214,11 @@ class BlockingDaemon:
             self._greet(self._greeting)
 
     def _greet(self, params: dict[str, Any]) -> None:
-        """Send `initialize`. Its response is ignored, like every response to another request."""
+        """Send `server/hello`. Its response is ignored, like every response to another request."""
         import contextlib
 
         with contextlib.suppress(Unread):  # the daemon has ended; the next request fails as well
-            self._send({"jsonrpc": "2.0", "id": _GREETING, "method": "initialize", "params": params})
+            self._send({"jsonrpc": "2.0", "id": _GREETING, "method": "server/hello", "params": params})
 
     def _ask_for_life(self) -> None:
         """Send `server/status` after a silence: during a long request the daemon responds to another one."""

@@ -45,6 +45,7 @@ _HARMLESS_LSP: Final = (
     "completionItem/", "codeAction/", "codeLens/", "documentLink/", "inlayHint/",
     "callHierarchy/", "typeHierarchy/", "initialize",
 )  # fmt: skip
+_HANDSHAKES: Final = frozenset({"initialize", m.HELLO.name})
 _LATEST: Final = ("workspace/didChangeConfiguration", "$/setTrace")
 _FOLLOWING: Final = frozenset({m.CREATE.name, m.OPEN.name, m.CONTINUE.name, m.FORK.name, m.SUBSCRIBE.name})
 _LEAVING: Final = frozenset({m.CLOSE.name, m.UNSUBSCRIBE.name, m.DELETE.name})
@@ -83,8 +84,8 @@ class Conversation:
     """Whether the editor has sent `exit`."""
     declaration: Declaration = field(default_factory=lambda: Declaration(None))
     """Adds the terminal to messages of the editor."""
-    _initialize: bytes | None = None
-    _initialize_id: RequestId | None = None
+    _handshake: bytes | None = None
+    _handshake_id: RequestId | None = None
     _initialized: bytes | None = None
     _greeting_id: RequestId | None = None
     _generation: int = 0
@@ -101,8 +102,8 @@ class Conversation:
 
     @property
     def may_go_on(self) -> bool:
-        """Whether a new daemon can be given the state. False if the client never sent `initialize`."""
-        return self._initialize is not None
+        """Whether a new daemon can be given the state. False if the client has made no handshake."""
+        return self._handshake is not None
 
     @property
     def waits(self) -> bool:
@@ -146,7 +147,7 @@ class Conversation:
         """Return a message of the daemon as it is sent to the editor; None for a response to a request of this module.
 
         Raises:
-            GreetingRefused: The daemon refused `initialize`.
+            GreetingRefused: The daemon refused the handshake.
         """
         head = _head(body)
         if head is None:
@@ -189,12 +190,12 @@ class Conversation:
 
     def greeting(self) -> list[bytes]:
         """Return the first messages for a new daemon. All others wait for its response."""
-        assert self._initialize is not None
+        assert self._handshake is not None
         self._generation += 1
-        if self._initialize_id in self._asked:
-            return [self._initialize]  # the editor itself waits for the response
-        self._greeting_id = f"sessiond:initialize:{self._generation}"
-        return [_with_id(self._initialize, self._greeting_id)]
+        if self._handshake_id in self._asked:
+            return [self._handshake]  # the editor itself waits for the response
+        self._greeting_id = f"sessiond:handshake:{self._generation}"
+        return [_with_id(self._handshake, self._greeting_id)]
 
     def catching_up(self) -> list[bytes]:
         """Return the messages for a daemon that accepted `greeting()`: first the editor's state, then its requests."""
@@ -203,7 +204,7 @@ class Conversation:
         for document in self._documents.values():
             told += document
         for id, asked in self._asked.items():
-            if asked.again and id != self._initialize_id:
+            if asked.again and id != self._handshake_id:
                 told.append(asked.body)
                 asked.again = False  # no third attempt: the request may be the reason why daemons end
         return told
@@ -286,8 +287,8 @@ class Conversation:
     # --- details ---------------------------------------------------------------------------------------
 
     def _ask(self, id: RequestId, method: str, head: Head, body: bytes) -> None:
-        if method == "initialize" and self._initialize is None:
-            self._initialize, self._initialize_id = body, id
+        if method in _HANDSHAKES and self._handshake is None:
+            self._handshake, self._handshake_id = body, id
         again = method in _HARMLESS or method.startswith(_HARMLESS_LSP) or _is_repeatable(method, head)
         session_id = _session_id(head) if method in _LEAVING else None
         self._asked[id] = _Asked(method, body, again, session_id)
@@ -327,9 +328,12 @@ class Conversation:
 
     def _answered(self, head: Head) -> None:
         asked = self._asked.pop(head.id, None)  # type: ignore[arg-type]
-        if asked is None or head.result is UNSET:
+        if asked is None:
             return
-        if asked.method == "initialize":
+        if head.result is UNSET:
+            if head.id == self._handshake_id:
+                self._handshake = self._handshake_id = None  # refused; the client may send another one
+        elif asked.method in _HANDSHAKES:
             self.greeted = True
         elif asked.method in _FOLLOWING:
             self._follow(head.result)

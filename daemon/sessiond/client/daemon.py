@@ -61,13 +61,15 @@ async def connect(
     """
     folders = where or places()
     here = terminal.here()
-    options = t.InitializeOptions(
+    hello = t.HelloParams(
+        client_info=t.ClientProgram(name=name, version=__version__),
         client_id=client_id,
         terminal=msgspec.convert(here, t.Terminal) if here else None,
         opt_out_notifications=list(opt_out_notifications),
+        position_encodings=["utf-32"],
     )
     dial, look = _dial(folders, autostart=autostart), _dial(folders, autostart=False)
-    daemon = Daemon(dial, look, name, options, summarize)
+    daemon = Daemon(dial, look, hello, summarize)
     await daemon.connected()
     try:
         yield daemon
@@ -89,24 +91,24 @@ class Daemon(
         self,
         dial: Dial,
         look: Dial,
-        name: str = "python",
-        options: t.InitializeOptions | None = None,
+        hello: t.HelloParams | None = None,
         summarize: Summarize | None = None,
     ) -> None:
-        client = {"name": name, "version": __version__}
-        options = options or t.InitializeOptions()
+        hello = hello or t.HelloParams(
+            client_info=t.ClientProgram(name="python", version=__version__), position_encodings=["utf-32"]
+        )
         answers = {}
         if summarize is not None:
             capabilities = t.ClientCapabilities(summarize=t.SummarizeCapability())
-            options = msgspec.structs.replace(options, capabilities=capabilities)
+            hello = msgspec.structs.replace(hello, capabilities=capabilities)
             answers[m.SUMMARIZE.name] = answering(summarize)
-        self._link = DaemonLink(dial, look, client, options, answers)
+        self._link = DaemonLink(dial, look, hello, answers)
 
-    async def connected(self) -> t.Handshake:
+    async def connected(self) -> t.HelloResult:
         """Connect now, if there is no connection yet.
 
         Returns:
-            The handshake of the daemon: its version, methods and limits.
+            What the daemon says about itself: its version, methods, capabilities and limits.
 
         Raises:
             CannotConnect: There is no daemon, or it cannot be started.

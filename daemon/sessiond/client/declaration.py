@@ -25,8 +25,8 @@ _encode = msgspec.json.encode
 class Declaration:
     """Adds a terminal to the messages of one client.
 
-    The terminal is added to the client's `initialize`, or, if the client sends none, to each request that accepts a
-    terminal.
+    The terminal is added to the client's handshake, `initialize` or `server/hello`, or, if the client sends none, to
+    each request that accepts a terminal.
 
     Args:
         terminal: The wire's `Terminal`; None adds nothing.
@@ -42,6 +42,9 @@ class Declaration:
             return body
         if head.method == "initialize":
             return _with_params(body, self._in_greeting)
+        if head.method == m.HELLO.name:
+            self._is_greeted = True
+            return _with_params(body, self._in_request)
         if not self._is_greeted and head.method in _TAKES_TERMINAL:
             return _with_params(body, self._in_request)
         return body

@@ -1,12 +1,11 @@
 """The asynchronous connection to the daemon: one at a time, made on demand and made again after it was lost.
 
-Of the methods it knows `initialize`, and `session/open` for sessions that a new connection opens again; `methods/` has
-the others. `receiver.py` handles notifications and requests of the daemon.
+Of the methods it knows `server/hello`, and `session/open` for sessions that a new connection opens again; `methods/`
+has the others. `receiver.py` handles notifications and requests of the daemon.
 """
 
 import asyncio
 import contextlib
-import os
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
@@ -40,11 +39,10 @@ class DaemonLink:
         self,
         dial: Dial,
         look: Dial,
-        client: dict[str, str],
-        options: t.InitializeOptions,
+        hello: t.HelloParams,
         answers: Mapping[str, Answer],
     ) -> None:
-        self.handshake: t.Handshake | None = None
+        self.handshake: t.HelloResult | None = None
         self.ended = False
         self.keeps_open: set[str] = set()
         """Ids of sessions that every new connection opens before its first request."""
@@ -52,8 +50,7 @@ class DaemonLink:
         self.listeners = self._receivers.listeners
         self._dial = dial
         self._look = look
-        self._client = client
-        self._options = options
+        self._hello = hello
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
 
@@ -189,36 +186,17 @@ class DaemonLink:
         return connection
 
     async def _introduce(self, connection: Connection) -> None:
-        params = {
-            "processId": os.getpid(),
-            "clientInfo": self._client,
-            "capabilities": {},
-            "initializationOptions": {"sessiond": self._options},
-        }
         try:
-            result = await connection.call("initialize", params)
-            self.handshake = msgspec.json.decode(result, type=_Initialized).capabilities.experimental.sessiond
+            result = await connection.call(m.HELLO.name, self._hello)
+            self.handshake = msgspec.json.decode(result, type=t.HelloResult)
         except RemoteError as error:
             raise refusal(error) from None
         except msgspec.DecodeError as error:
             raise BadReply(str(error)) from error
-        connection.notify("initialized", {})
         for session_id in tuple(self.keeps_open):
             # A session that is gone or cannot be opened is refused again when it is used.
             with contextlib.suppress(RemoteError):
                 await connection.call(m.OPEN.name, t.OpenParams(session_id=session_id, bind=False))
-
-
-class _Experimental(msgspec.Struct):
-    sessiond: t.Handshake
-
-
-class _Capabilities(msgspec.Struct):
-    experimental: _Experimental
-
-
-class _Initialized(msgspec.Struct):
-    capabilities: _Capabilities
 
 
 async def _ends(connection: Connection, within: float) -> bool:

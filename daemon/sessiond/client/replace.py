@@ -61,7 +61,7 @@ def replaced_if_older(places: Locations) -> socket.socket:
         theirs = _spoken_by(found)
     if not versions.common(theirs):
         raise VersionMismatch(found.told, theirs)
-    # The caller sends its own `initialize`, and a connection accepts only one.
+    # The caller makes its own handshake, and a connection accepts only one.
     return _reached_again(places).sock
 
 
@@ -123,17 +123,12 @@ def _reached_again(places: Locations) -> Reached:
 
 def _spoken_by(found: Reached) -> list[int]:
     """Return the versions that the daemon reports; the endpoint file may be that of its predecessor."""
-    params = {
-        "processId": None,
-        "capabilities": {},
-        "initializationOptions": {"sessiond": {"protocolVersions": versions.spoken()}},
-    }
-    answer = _asked(found, "initialize", params)
+    answer = _asked(found, "server/hello", {"protocolVersions": versions.spoken()})
     if "result" in answer:
         return versions.spoken()  # or some of them
     data = answer["error"].get("data") or {}
     if data.get("kind") != "unsupportedVersion":
-        raise BadReply(f"it refuses `initialize`: {answer['error'].get('message')!s:.200}")
+        raise BadReply(f"it refuses `server/hello`: {answer['error'].get('message')!s:.200}")
     return [it for it in data.get("supported") or [] if isinstance(it, int)]
 
 

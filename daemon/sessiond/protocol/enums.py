@@ -153,6 +153,22 @@ Framing = Literal["contentLength", "jsonLines", "memory"]
 - `memory`: not at all: the client runs in the process of the daemon.
 """
 
+PositionEncoding = Literal["utf-8", "utf-16", "utf-32"]
+"""What a position in a text counts. The names are those of LSP.
+
+- `utf-8`: bytes in UTF-8.
+- `utf-16`: UTF-16 code units, as strings of JavaScript and Java.
+- `utf-32`: Unicode code points, as strings of Python.
+"""
+
+Access = Literal["read", "write", "admin"]
+"""What a client may do.
+
+- `read`: requests that change nothing.
+- `write`: requests that change sessions, blobs, the history or the trash.
+- `admin`: requests about the daemon and other clients, such as `server/stop`.
+"""
+
 Fate = Literal["in", "changed", "out"]
 """Whether an entry of the path is in the context.
 

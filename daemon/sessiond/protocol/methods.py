@@ -16,7 +16,7 @@ Stability = Literal["stable", "experimental"]
 
 @dataclass(frozen=True)
 class Method(Generic[P, R]):
-    """A request: its name, the types of its params and result, and its own error kinds."""
+    """A request: its name, the types of its params and result, its own error kinds, and its stability."""
 
     name: str
     params: type[P]
@@ -184,6 +184,7 @@ AUTHENTICATE: Final = Method(
     "server/authenticate", t.AuthenticateParams, t.AuthenticateResult, ("unauthenticated",)
 )
 DRAIN: Final = Method("server/drain", t.DrainParams, t.DrainResult)
+HELLO: Final = Method("server/hello", t.HelloParams, t.HelloResult, ("unsupportedVersion",))
 
 METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
@@ -195,7 +196,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         MOVE, DELETE, CLEANUP, TRASH_LIST, TRASH_RESTORE, TRASH_PURGE,
         STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_DOCUMENT, VIEW_ENTRY,
         HISTORY_ADD, HISTORY_RECENT, HISTORY_SEARCH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
-        STATUS, CLIENTS, DOCTOR, STOP, DRAIN, AUTHENTICATE,
+        HELLO, STATUS, CLIENTS, DOCTOR, STOP, DRAIN, AUTHENTICATE,
     )
 }  # fmt: skip
 
@@ -205,12 +206,23 @@ LEAF_MOVED: Final = Notification("session/leafMoved", t.LeafMovedNote)
 CHANGED: Final = Notification("session/changed", t.ChangedNote)
 DELETED: Final = Notification("session/deleted", t.DeletedNote)
 RESTORED: Final = Notification("session/restored", t.RestoredNote)
+SERVER_DRAINING: Final = Notification("server/draining", t.DrainingNote)
 LAGGED: Final = Notification("session/lagged", t.LaggedNote)
 CONTEXT_FILLED: Final = Notification("session/contextFilled", t.ContextFilledNote)
 
 NOTIFICATIONS: Final[dict[str, Notification[t.Wire]]] = {
     note.name: note  # type: ignore[misc]
-    for note in (CREATED, APPENDED, LEAF_MOVED, CHANGED, DELETED, RESTORED, LAGGED, CONTEXT_FILLED)
+    for note in (
+        CREATED,
+        APPENDED,
+        LEAF_MOVED,
+        CHANGED,
+        DELETED,
+        RESTORED,
+        LAGGED,
+        CONTEXT_FILLED,
+        SERVER_DRAINING,
+    )
 }
 
 SUMMARIZE: Final = Method("client/summarize", t.SummarizeParams, t.SummarizeResult)

@@ -24,7 +24,7 @@ JsonSchema = dict[str, Any]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
-_BESIDE_METHODS = (types.InitializeOptions, types.Handshake, errors.ErrorData)
+_BESIDE_METHODS = (types.InitializeOptions, errors.ErrorData)
 _ENTRIES = get_args(entries.AnyPayload)
 
 

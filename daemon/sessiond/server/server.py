@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, Final
 
 from sessiond.config import Config
+from sessiond.hub import clock
 from sessiond.hub.errors import Draining
 from sessiond.hub.hub import Hub
 from sessiond.hub.session.live import LiveSession
@@ -55,6 +56,7 @@ class Server:
         socket_path: str | None,
         chosen: Config | None = None,
         where: Locations | None = None,
+        server_id: str | None = None,
     ) -> None:
         """Start the background tasks.
 
@@ -64,6 +66,7 @@ class Server:
             socket_path: The path of the Unix socket. None: there is none.
             chosen: The configuration. None: the default.
             where: The folders of `home`, if they are not those that `SESSIOND_HOME` implies.
+            server_id: The durable id of `home`. None: a new one.
 
         """
         self.hub = hub
@@ -72,6 +75,7 @@ class Server:
         self.home = home
         self.socket = socket_path
         self.tcp: str | None = None
+        self.server_id = server_id or str(uuid.uuid4())
         self.epoch = str(uuid.uuid4())
         self.started = time.monotonic()
         self.started_ns = time.time_ns()
@@ -86,6 +90,7 @@ class Server:
         self.stopping = asyncio.Event()
         self.ending = False
         """Whether every request is refused with `draining`, because the hub is closing."""
+        self._has_told_end = False
         self.lsp_loaded = False
         self._tasks: set[asyncio.Task[Any]] = set()
         self._writes: set[asyncio.Task[Any]] = set()
@@ -262,9 +267,14 @@ class Server:
         """Stop after the response to the request that is being handled."""
         asyncio.get_running_loop().call_soon(self.stopping.set)
 
-    def drain(self, within: float) -> None:
-        """Refuse further writes, and stop when no request is in flight, or after `within` seconds."""
+    def drain(self, within: float, note: str | None = None) -> None:
+        """Refuse further writes, and stop when no request is in flight, or after `within` seconds.
+
+        All clients are told, after the response to the request that is being handled.
+        """
         self.hub.draining = True
+        self._has_told_end = True
+        self.tell_all_soon(m.SERVER_DRAINING, _end_in(within, note))
         self.spawn(self._drain(within))
 
     async def _drain(self, within: float) -> None:
@@ -284,6 +294,8 @@ class Server:
     async def close(self) -> None:
         """Write everything to disk and disconnect the clients. Raises if the disk fails, after disconnecting them."""
         self.hub.draining = True
+        if not self._has_told_end:
+            self.tell_all(m.SERVER_DRAINING, _end_in(LAST_ANSWERS_SECONDS, None))
         try:
             await self.hub.give_up_jobs()
             await self._answer_the_last(LAST_ANSWERS_SECONDS)
@@ -346,6 +358,10 @@ class Server:
             self.tell_deleted_soon(gone, note, t.Origin(kind="daemon"))
 
         await self.hub.cleaning.run(policy, dry_run=False, by="daemon", tell=tell)
+
+
+def _end_in(seconds: float, note: str | None) -> t.DrainingNote:
+    return t.DrainingNote(deadline_at=clock.iso(time.time_ns() + round(seconds * 1e9)), note=note)
 
 
 def _import_bridge() -> Callable[[Client], Bridge]:

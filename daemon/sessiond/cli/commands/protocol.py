@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from sessiond.cli.parse.arguments import Given
 
+_HANDSHAKES = ("initialize", "server/hello")
+
 
 def rpc(given: Given) -> int:
     """Call any method with unchanged params, and print the result as it was sent."""
@@ -23,7 +25,7 @@ def rpc(given: Given) -> int:
     params = _params(given.text("PARAMS") or "{}")
     # A status request or a stop does not start a daemon.
     autostart = not method.startswith("server/")
-    with connect(autostart=autostart, greeting=None if method == "initialize" else _greeting()) as daemon:
+    with connect(autostart=autostart, greeting=None if method in _HANDSHAKES else _greeting()) as daemon:
         print(daemon.call_exactly(method, params))
     return 0
 
@@ -56,7 +58,7 @@ def terminal(given: Given) -> int:
 
 
 def _greeting() -> dict[str, Any] | None:
-    """Return params of `initialize` with the terminal; None without one."""
+    """Return params of `server/hello` with the terminal; None without one."""
     from sessiond import __version__
     from sessiond.client.terminal import here
 
@@ -64,7 +66,7 @@ def _greeting() -> dict[str, Any] | None:
         return None
     return {
         "clientInfo": {"name": "sessiond rpc", "version": __version__},
-        "initializationOptions": {"sessiond": {"terminal": found}},
+        "terminal": found,
     }
 
 

@@ -70,13 +70,23 @@ def _told(hit: dict[str, Any], style: Style) -> str:
     return "\n".join(
         (
             "  ".join(head),
-            _INDENT + _marked(hit["snippet"], hit["ranges"], style),
+            _INDENT + _marked(hit["snippet"], _in_code_points(hit["snippet"], hit["ranges"]), style),
             _INDENT + style(command, "dim"),
         )
     )
 
 
-def _marked(snippet: str, ranges: Sequence[Sequence[int]], style: Style) -> str:
+def _in_code_points(text: str, ranges: Sequence[dict[str, int]]) -> list[tuple[int, int]]:
+    """Convert the ranges of a result, which count UTF-16 code units because the client has made no handshake."""
+    units = text.encode("utf-16-le", "surrogatepass")
+
+    def place(unit: int) -> int:
+        return len(units[: 2 * unit].decode("utf-16-le", "surrogatepass"))
+
+    return [(place(it["start"]), place(it["end"])) for it in ranges]
+
+
+def _marked(snippet: str, ranges: Sequence[tuple[int, int]], style: Style) -> str:
     """Return the snippet with colored matches; without color if it contains characters unsafe for a terminal."""
     if style.columns is not None:
         snippet = fit(snippet, max(style.columns - len(_INDENT), 20), style.ellipsis)

@@ -30,6 +30,7 @@ _HALF_LIFE_MS: Final = 30 * 86_400_000.0
 _SATURATION: Final = 1.2
 _USUAL_LENGTH: Final = 800
 _COUNTED: Final = 4
+_RANGES: Final = 100  # most ranges of a snippet
 _WEIGHED: Final = 20_000
 _WEIGHTS: Final = {"user": 1.3, "assistant": 1.0, "toolResult": 0.6}
 _MARKED: Final = ("label", "session_info", "title_change", "session")
@@ -213,7 +214,8 @@ def _hits(
                 session_id=session.session_id, path=session.path or "", title=session.title, cwd=session.cwd,
                 entry_id=entry_id or None, seq=seq, type=kind, role=role,
                 timestamp=None if at is None else clock.iso(at * 1_000_000), snippet=shown.text,
-                ranges=shown.ranges, on_path=not _is_in(seq, off_path), labeled_entry_id=target,
+                ranges=[t.TextRange(start=at, end=end) for at, end in shown.ranges[:_RANGES]],
+                on_path=not _is_in(seq, off_path), labeled_entry_id=target,
             )
         )  # fmt: skip
         refs.append(ref)

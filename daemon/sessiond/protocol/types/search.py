@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import EntryId, Params, SessionId, Wire
+from sessiond.protocol.types.shared import EntryId, Params, SessionId, TextRange, Wire
 
 Value = Annotated[str, Meta(min_length=1, max_length=1_000)]
 
@@ -38,17 +38,17 @@ class SearchParams(Params, frozen=True):
 class Hit(Wire, frozen=True):
     """An entry that matches a search."""
 
-    session_id: str
-    path: str
-    title: str | None
-    cwd: str
+    session_id: str  # the session that it is in
+    path: str  # the file of the session
+    title: str | None  # the title of the session
+    cwd: str  # the folder of the session
     entry_id: EntryId | None  # null if the title in the header matches
-    seq: int
-    type: str
+    seq: int  # the seq of its line; 0 for the header
+    type: str  # the type of the entry
     role: str | None  # only for a message
-    timestamp: str | None
+    timestamp: str | None  # ISO 8601, UTC
     snippet: str  # one line of about 160 characters
-    ranges: list[tuple[int, int]]  # matches in `snippet`: [start, end) in Unicode code points
+    ranges: list[TextRange]  # matches in `snippet`, in its order; at most 100
     on_path: bool  # whether it lies on the path to the session's leaf
     labeled_entry_id: str | None = None  # only for a label: the labeled entry
 
@@ -59,6 +59,6 @@ class SearchResult(Wire, frozen=True):
     `unsearchedCount` counts the sessions that the index has not read completely. If it is 0, the result is complete.
     """
 
-    hits: list[Hit]
-    next_cursor: str | None
-    unsearched_count: int
+    hits: list[Hit]  # at most `limit`
+    next_cursor: str | None  # null at the end
+    unsearched_count: int  # sessions that are not searched completely

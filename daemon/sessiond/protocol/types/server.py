@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
 from sessiond.protocol.enums import opened
+from sessiond.protocol.types.handshake import Limits
 from sessiond.protocol.types.shared import Params, Terminal, Wire, WriteBlock
 
 
@@ -16,35 +16,40 @@ class StatusParams(Params, frozen=True):
 class BlockedSession(Wire, frozen=True):
     """An open session that accepts no writes."""
 
-    session_id: str
-    path: str | None
-    write_block: WriteBlock
+    session_id: str  # the session
+    path: str | None  # its file; null for an ephemeral session
+    write_block: WriteBlock  # the reason
 
 
 class StatusResult(Wire, frozen=True):
-    """The state of the daemon. Sizes are in bytes, times in seconds or ISO 8601."""
+    """The state of the daemon."""
 
-    version: str
-    pid: int
+    version: str  # version of the program
+    protocol_versions: list[int]  # versions of the protocol that it supports; at most 100
+    server_id: str  # identifies the home of the daemon; durable
     epoch: str  # changes at each start of the daemon
-    home: str
-    socket: str | None
-    started_at: str
-    uptime_ms: int
-    open_session_count: int
-    client_count: int
-    rss_bytes: int
-    lsp_loaded: bool
-    draining: bool
-    blocked_sessions: list[BlockedSession] = msgspec.field(default_factory=list)
-    free_bytes: int | None = None  # writable bytes where sessions are stored; null if unknown
-    tcp: str | None = None  # host and port of the TCP listener, if it is open
-    low_space: bool = False  # true if disk space is so low that writes will soon fail
-    descriptor_count: int | None = None  # open files and sockets of the process
-    task_count: int | None = None  # running and waiting tasks in the process
-    in_flight_count: int | None = None  # requests in flight of all clients
-    held_bytes: int | None = None  # size of these requests and of large incoming messages
-    queued_bytes: int | None = None  # sent to clients, and not read by them yet
+    limits: Limits  # the limits of this client
+    pid: int  # process id
+    home: str  # the folder of all data; if there are several, that of the sessions
+    socket: str | None  # path of the unix socket
+    tcp: str | None  # host and port of the TCP listener, if it is open
+    started_at: str  # ISO 8601, UTC
+    uptime_ms: int  # milliseconds since the start, without those in which the machine was suspended
+    draining: bool  # it refuses writes and is about to end
+    open_session_count: int  # sessions that it has loaded
+    client_count: int  # attached clients, including the one that asks
+    # open sessions that accept no writes; at most 100
+    blocked_sessions: list[BlockedSession]
+    blocked_session_count: int  # all of them
+    lsp_loaded: bool  # an LSP client was connected since the start
+    free_bytes: int | None  # writable bytes where sessions are stored; null if unknown
+    low_space: bool  # disk space is so low that writes will soon fail
+    rss_bytes: int  # resident memory of the process
+    descriptor_count: int | None  # open files and sockets of the process
+    task_count: int | None  # running and waiting tasks in the process
+    in_flight_count: int | None  # requests in flight of all clients
+    held_bytes: int | None  # size of these requests and of large incoming messages
+    queued_bytes: int | None  # sent to clients, and not read by them yet
 
 
 class ClientsParams(Params, frozen=True):
@@ -54,22 +59,24 @@ class ClientsParams(Params, frozen=True):
 class ClientInfo(Wire, frozen=True):
     """One attached connection."""
 
-    client_id: str
-    name: str | None
-    version: str | None
-    connected_at: str
-    framing: Annotated[str, opened("Framing")]
-    session_ids: list[str]
-    subscribed_session_ids: list[str]
-    queued_bytes: int
-    terminal: Terminal | None = None
+    client_id: str  # the id that `origin` has in notifications
+    name: str | None  # the name of the client program
+    version: str | None  # the version of the client program
+    connected_at: str  # ISO 8601, UTC
+    framing: Annotated[str, opened("Framing")]  # how its messages are delimited
+    session_ids: list[str]  # sessions that it has opened and not closed; at most 1,000
+    session_count: int  # the number of all of them
+    subscribed_session_ids: list[str]  # sessions that it is subscribed to; at most 1,000
+    subscription_count: int  # the number of all of them
+    queued_bytes: int  # sent to it, and not read by it yet
+    terminal: Terminal | None = None  # the terminal that it declared
     summarizes: bool = False  # answers `client/summarize`
 
 
 class ClientsResult(Wire, frozen=True):
     """All attached clients, including the one that asks."""
 
-    clients: list[ClientInfo]
+    clients: list[ClientInfo]  # at most `maxClients`
 
 
 class StopParams(Params, frozen=True):
@@ -79,7 +86,7 @@ class StopParams(Params, frozen=True):
 class StopResult(Wire, frozen=True):
     """The process that is about to end."""
 
-    pid: int
+    pid: int  # process id
 
 
 class AuthenticateParams(Params, frozen=True):
@@ -103,8 +110,18 @@ class DrainParams(Params, frozen=True):
     timeout_ms: Annotated[int, Meta(ge=0, le=600_000)] = 10_000  # milliseconds for the requests in flight
 
 
+class DrainingNote(Wire, frozen=True):
+    """The daemon is about to end. It refuses writes with `draining` from now on. Sent to every client.
+
+    A client keeps its connection until the daemon closes it, then reconnects; the next daemon takes the writes.
+    """
+
+    deadline_at: str  # the time at which it ends at the latest, ISO 8601, UTC
+    note: str | None  # the note of `server/drain`
+
+
 class DrainResult(Wire, frozen=True):
     """The process that ends, and its epoch."""
 
-    pid: int
-    epoch: str
+    pid: int  # process id
+    epoch: str  # the epoch of that process

@@ -34,7 +34,7 @@ class CreateParams(Params, frozen=True):
     tags: list[str] | None = None  # words to filter sessions by
     parent_session: str | None = None  # the source of the session: a session id or the path of a file
     ephemeral: bool = False  # keep the session in memory only
-    terminal: Terminal | None = None  # default: the terminal of `initialize`
+    terminal: Terminal | None = None  # default: the terminal of the handshake
     command_id: CommandId | None = None  # requests with the same id take effect once
 
 
@@ -56,7 +56,7 @@ class OpenParams(Params, frozen=True):
 
     session_id: SessionId | None = None  # the full id of the session; this or `path`
     path: str | None = None  # the absolute path of a session file
-    terminal: Terminal | None = None  # default: the terminal of `initialize`
+    terminal: Terminal | None = None  # default: the terminal of the handshake
     bind: bool = True  # write a breadcrumb and a hold for the terminal
 
 
@@ -86,7 +86,7 @@ class ContinueParams(Params, frozen=True):
     """
 
     cwd: str  # the folder, an absolute path
-    terminal: Terminal | None = None  # default: the terminal of `initialize`
+    terminal: Terminal | None = None  # default: the terminal of the handshake
     create: bool = True  # create a session if there is none to continue
     bind: bool | None = None  # write a breadcrumb and a hold for the terminal; default: the value of `create`
     command_id: CommandId | None = None  # requests with the same id take effect once

@@ -63,9 +63,9 @@ class WriteBlock(Wire, frozen=True):
     write at any time.
     """
 
-    reason: Annotated[str, opened("WriteBlockReason")]
-    message: str
-    since_at: str  # ISO 8601, UTC
+    reason: Annotated[str, opened("WriteBlockReason")]  # why, as a word
+    message: str  # why, as a sentence
+    since_at: str  # when it began, ISO 8601, UTC
 
 
 class SessionInfo(Wire, frozen=True):
@@ -93,6 +93,13 @@ class SessionInfo(Wire, frozen=True):
     log_id: str | None = None  # the log of `seq`, see "Positions"; absent in lists
 
 
+class TextRange(Wire, frozen=True):
+    """A part of a text, in the position encoding of the handshake."""
+
+    start: int  # the position of its first character
+    end: int  # the position after its last character
+
+
 class Problem(Wire, frozen=True):
     """A part of a session file that could not be read as it is. The bytes of the file are unchanged."""
 
@@ -110,9 +117,11 @@ class Terminal(Sent, frozen=True):
     session leader. `startTime` is the start time of that process, field 22 of `/proc/PID/stat`.
     """
 
-    id: Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._%@+:-]+$")]
-    kind: str = "tty"
-    cwd: str | None = None
+    id: Annotated[
+        str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._%@+:-]+$")
+    ]  # the id of the terminal
+    kind: Annotated[str, Meta(max_length=100)] = "tty"  # the program that made it, such as `tmux`
+    cwd: str | None = None  # the folder of the client
     pid: Annotated[int, Meta(ge=1)] | None = None  # while it runs, no other terminal is given the session
     start_time: Annotated[int, Meta(ge=0)] | None = None  # clock ticks since boot; identifies a reused `pid`
 

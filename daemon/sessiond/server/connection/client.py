@@ -10,7 +10,7 @@ import itertools
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 from msgspec import UNSET
@@ -19,6 +19,7 @@ import sessiond
 from sessiond.hub import clock
 from sessiond.hub.hub import Hub
 from sessiond.protocol import methods as m, types as t, versions
+from sessiond.protocol.enums import Access, PositionEncoding
 from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.errors import ConnectionClosed
@@ -26,15 +27,17 @@ from sessiond.rpc.framing import MAX_FRAME, FrameTooLarge, FramingError
 from sessiond.rpc.handler import Handler
 from sessiond.rpc.message import BadMessage, Head, RequestId
 from sessiond.server import errors
+from sessiond.server.connection import handshake, position_encoding
 from sessiond.server.connection.dispatch import Dispatcher
-from sessiond.server.connection.handshake import read_greeting
-from sessiond.server.connection.read_throttle import MAX_IN_FLIGHT, ReadThrottle
+from sessiond.server.connection.read_throttle import ReadThrottle
 from sessiond.server.connection.requests import Requests
 from sessiond.server.connection.services import Bridge, Services
 
 MAX_REPLY_BYTES: Final = MAX_FRAME - 1024 * 1024
 """Limit of the entries or messages in a response, in bytes. The remainder of the frame is for the other fields."""
 LOW_QUEUE_BYTES: Final = 1024 * 1024
+_MAX_IDS: Final = 1_000
+"""Limit of the ids in each list of a row of `server/clients`."""
 _MAX_WAITING_FOR_BRIDGE: Final = 64
 """Limit of LSP messages that wait while pygls is imported. At the limit, reading pauses until then."""
 
@@ -76,6 +79,8 @@ class Client(Handler[Connection]):
         self._framing = framing
         self.summarizes = False
         self.lsp_options = t.LspOptions()
+        self.position_encoding: PositionEncoding = position_encoding.DEFAULT
+        self._has_chosen_encoding = False
         self._heard: dict[t.ProgressToken, Callable[[t.Progress], None]] = {}
         self._tokens = itertools.count(1)
         self._opt_out: frozenset[str] = frozenset()
@@ -180,9 +185,8 @@ class Client(Handler[Connection]):
     def _initialize(self, head: Head, body: bytes) -> None:
         request_id: RequestId = head.id  # type: ignore[assignment]
         try:
-            if self._initialized:
-                raise errors.InvalidRequest("`initialize` may come only once.")
-            greeting = read_greeting(b"{}" if head.params is UNSET else head.params)
+            self._refuse_second_handshake()
+            greeting = handshake.read_greeting(b"{}" if head.params is UNSET else head.params)
         except Exception as error:  # noqa: BLE001 - answered like any refusal
             self._answer(request_id, error)
             return
@@ -191,38 +195,65 @@ class Client(Handler[Connection]):
         self.protocol_version = greeting.protocol_version
         if greeting.ours is not None:
             self._take_in(greeting.ours)
+            self.lsp_options = greeting.ours.lsp
         if greeting.speaks_lsp:
             self.connection.skip_large_texts()
             self._to_bridge(body)
             return
         answer = {
-            "capabilities": {"experimental": {"sessiond": self.handshake()}},
+            "capabilities": {"experimental": {"sessiond": self.description_of_server()}},
             "serverInfo": {"name": "sessiond", "version": sessiond.__version__},
         }
         self._answer(request_id, answer)
 
-    def _take_in(self, ours: t.InitializeOptions) -> None:
+    def hello(self, params: t.HelloParams) -> t.HelloResult:
+        """Take the handshake of a client without LSP. Raises `InvalidRequest` or `UnsupportedProtocol`."""
+        self._refuse_second_handshake()
+        self.protocol_version = handshake.common_version(params)
+        self._initialized = True
+        if params.client_info is not None:
+            self.name, self.version = params.client_info.name or None, params.client_info.version
+        self._take_in(params)
+        return self.description_of_server()
+
+    def _refuse_second_handshake(self) -> None:
+        if self._initialized:
+            raise errors.InvalidRequest("A connection has one handshake: `initialize` or `server/hello`.")
+
+    def _take_in(self, ours: t.ClientOptions) -> None:
         self.knows_sessions = True
         if ours.client_id is not None:
             self.server.rename(self, ours.client_id)
         self.terminal = ours.terminal
         self.summarizes = ours.capabilities.summarize is not None
         self._opt_out = frozenset(ours.opt_out_notifications)
-        self.lsp_options = ours.lsp
+        if ours.position_encodings:
+            self.position_encoding = ours.position_encodings[0]
+            self._has_chosen_encoding = True
 
-    def handshake(self) -> t.Handshake:
-        """Return what the daemon declares under `capabilities.experimental.sessiond`."""
-        return t.Handshake(
+    def negotiated_by_lsp(self, encoding: PositionEncoding) -> None:
+        """Use the encoding that the LSP side has negotiated, unless the sessiond options named one."""
+        if not self._has_chosen_encoding:
+            self.position_encoding = encoding
+
+    def description_of_server(self) -> t.HelloResult:
+        """Return the result of the handshake: in `initialize`, it is `capabilities.experimental.sessiond`."""
+        return t.HelloResult(
             protocol_version=self.protocol_version,
+            server_id=self.server.server_id,
             epoch=self.server.epoch,
             client_id=self.client_id,
             methods=list(m.METHODS),
-            limits=t.Limits(
-                max_frame_bytes=self.max_frame, max_page=10_000, max_batch=10_000,
-                max_in_flight=MAX_IN_FLIGHT, max_bytes_in_flight=self.max_frame,
-                max_clients=self.server.most_clients,
-            ),
-        )  # fmt: skip
+            notifications=list(m.NOTIFICATIONS),
+            experimental=handshake.EXPERIMENTAL,
+            capabilities=handshake.capabilities(has_command=bool(self.server.chosen.summarizer.command)),
+            access=list(get_args(Access)),
+            position_encoding=self.position_encoding,
+            limits=self.limits(),
+        )
+
+    def limits(self) -> t.Limits:
+        return handshake.limits(self.max_frame, self.server.most_clients)
 
     def _cancel(self, head: Head, body: bytes) -> None:
         try:
@@ -351,10 +382,12 @@ class Client(Handler[Connection]):
     def info(self) -> t.ClientInfo:
         """Return this client's row in `server/clients`."""
         sessions = self.hub.open_sessions()
+        held = [live.session_id for live in sessions if self.client_id in live.holders]
+        subscribed = [live.session_id for live in sessions if self.client_id in live.subscribers]
         return t.ClientInfo(
             client_id=self.client_id, name=self.name, version=self.version, connected_at=self.connected_at,
             framing=self._framing or self.connection.mode,
-            session_ids=[live.session_id for live in sessions if self.client_id in live.holders],
-            subscribed_session_ids=[live.session_id for live in sessions if self.client_id in live.subscribers],
+            session_ids=held[:_MAX_IDS], session_count=len(held),
+            subscribed_session_ids=subscribed[:_MAX_IDS], subscription_count=len(subscribed),
             queued_bytes=self.queued_bytes, terminal=self.terminal, summarizes=self.summarizes,
         )  # fmt: skip

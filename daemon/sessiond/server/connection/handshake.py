@@ -1,13 +1,20 @@
-"""Decodes `initialize`: the name of the client, its sessiond options, and whether it is an LSP client."""
+"""Both sides of the handshake: decodes `initialize`, and describes the server in the result.
+
+`server/hello` has the same result, and params that need no such decoding.
+"""
 
 from dataclasses import dataclass
+from typing import Final, get_args
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from sessiond.protocol import types as t, versions
+from sessiond.protocol import enums, methods as m, types as t, versions
 from sessiond.server import errors
+from sessiond.server.connection.read_throttle import MAX_IN_FLIGHT
 from sessiond.server.connection.violations import problem_of
+
+_MAX_PAGE: Final = 10_000  # as `Limit` and `session/append` have it
 
 
 class _Options(msgspec.Struct):
@@ -58,11 +65,49 @@ def read_greeting(params: bytes | Raw) -> Greeting:
         raise errors.InvalidParams("initialize", *problem_of(str(error))) from None
     except RecursionError:
         raise errors.InvalidParams("initialize", "params are nested too deeply") from None
-    version = versions.NEWEST if ours is None else versions.common(ours.protocol_versions)
-    if version is None:
-        raise errors.UnsupportedProtocol(ours.protocol_versions if ours else [])
+    version = versions.NEWEST if ours is None else common_version(ours)
     who = said.client_info or _ClientInfo()
     return Greeting(who.name or None, who.version, ours, bool(said.capabilities) or ours is None, version)
+
+
+def common_version(options: t.ClientOptions) -> int:
+    """Return the newest version that both sides support. Raises `UnsupportedProtocol`."""
+    version = versions.common(options.protocol_versions)
+    if version is None:
+        raise errors.UnsupportedProtocol(options.protocol_versions)
+    return version
+
+
+def capabilities(*, has_command: bool) -> t.ServerCapabilities:
+    """Return what the server can do.
+
+    Args:
+        has_command: Whether a command that writes summaries is configured.
+
+    """
+    summarizers = [it for it in get_args(enums.Summarizer) if it != "command" or has_command]
+    return t.ServerCapabilities(
+        context=t.ContextCapability(formats=list(get_args(enums.Format))),
+        import_=t.ImportCapability(formats=list(get_args(enums.Dialect))),
+        export=t.ExportCapability(formats=list(get_args(enums.ExportFormat))),
+        subscribe=t.SubscribeCapability(),
+        search=t.SearchCapability(),
+        history=t.HistoryCapability(),
+        blobs=t.BlobsCapability(),
+        summarize=t.SummaryCapability(summarizers=summarizers),
+    )
+
+
+def limits(max_frame: int, max_clients: int) -> t.Limits:
+    """Return the limits that one client has."""
+    return t.Limits(
+        max_frame_bytes=max_frame, max_page=_MAX_PAGE, max_batch=_MAX_PAGE,
+        max_in_flight=MAX_IN_FLIGHT, max_bytes_in_flight=max_frame, max_clients=max_clients,
+    )  # fmt: skip
+
+
+EXPERIMENTAL: Final = [it.name for it in m.METHODS.values() if it.stability == "experimental"]
+"""Methods that may still change in an incompatible way."""
 
 
 def _ours(options: Raw | UnsetType) -> t.InitializeOptions | None:

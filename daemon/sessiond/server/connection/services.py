@@ -42,6 +42,8 @@ class Identity(Protocol):
     home: str
     socket: str | None
     tcp: str | None
+    server_id: str
+    """Identifies the home of the daemon. Durable."""
     epoch: str
     """Unique for each process."""
     started: float
@@ -82,7 +84,7 @@ class Tasks(Protocol):
     def stop_soon(self) -> None:
         """Stop after the response to the request that is being handled."""
 
-    def drain(self, within: float) -> None:
+    def drain(self, within: float, note: str | None) -> None:
         """Refuse further writes, and stop when no request is in flight, or after `within` seconds."""
 
 

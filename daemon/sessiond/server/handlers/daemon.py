@@ -1,23 +1,37 @@
-"""Handlers about the daemon: status, clients, stop, drain, authenticate."""
+"""Handlers about the daemon: hello, status, clients, stop, drain, authenticate."""
 
 import asyncio
 import logging
 import os
 import time
+from typing import Final
 
 import sessiond
 from sessiond.hub import clock
-from sessiond.protocol import types as t
+from sessiond.protocol import types as t, versions
 from sessiond.server import resource_usage
 from sessiond.server.connection.client import Client
+
+_MAX_BLOCKED: Final = 100
+"""Limit of the blocked sessions in a status."""
 
 log = logging.getLogger(__name__)
 
 
+def hello(client: Client, params: t.HelloParams) -> t.HelloResult:
+    return client.hello(params)
+
+
 def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
     server = client.server
+    blocked = [
+        t.BlockedSession(session_id=live.session_id, path=live.log.path, write_block=live.write_block)
+        for live in client.hub.open_sessions()
+        if live.write_block is not None
+    ]
     return t.StatusResult(
-        version=sessiond.__version__, pid=os.getpid(), epoch=server.epoch, home=server.home,
+        version=sessiond.__version__, protocol_versions=versions.spoken(), server_id=server.server_id,
+        limits=client.limits(), pid=os.getpid(), epoch=server.epoch, home=server.home,
         socket=server.socket, started_at=clock.iso(server.started_ns),
         uptime_ms=round((time.monotonic() - server.started) * 1000), rss_bytes=resource_usage.resident(),
         descriptor_count=resource_usage.descriptors(), task_count=len(asyncio.all_tasks()),
@@ -25,11 +39,7 @@ def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
         in_flight_count=server.room.requests, held_bytes=server.room.incoming.taken,
         queued_bytes=server.send_buffers.total,
         lsp_loaded=server.lsp_loaded, draining=client.hub.draining, tcp=server.tcp,
-        blocked_sessions=[
-            t.BlockedSession(session_id=live.session_id, path=live.log.path, write_block=live.write_block)
-            for live in client.hub.open_sessions()
-            if live.write_block is not None
-        ],
+        blocked_sessions=blocked[:_MAX_BLOCKED], blocked_session_count=len(blocked),
         free_bytes=client.hub.room.free_bytes, low_space=client.hub.room.is_low,
     )  # fmt: skip
 
@@ -52,5 +62,5 @@ def authenticate(_client: Client, _params: t.AuthenticateParams) -> t.Authentica
 def drain(client: Client, params: t.DrainParams) -> t.DrainResult:
     note = " ".join((params.note or "no reason given").split())
     log.info("%s %s asks to make room: %s", client.name or "a client", client.version or "", note)
-    client.server.drain(params.timeout_ms / 1000)
+    client.server.drain(params.timeout_ms / 1000, params.note)
     return t.DrainResult(pid=os.getpid(), epoch=client.server.epoch)

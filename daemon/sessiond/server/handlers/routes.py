@@ -194,6 +194,7 @@ ROUTES: dict[str, Route[Client]] = dict(
         _route(m.BLOB_PUT, Uninterrupted(blobs.put)),
         _route(m.BLOB_GET, HugeAnswer(blobs.get)),
         _route(m.BLOB_COLLECT, Cancellable(blobs.collect), "survey"),
+        _route(m.HELLO, AnsweredAtOnce(daemon.hello)),
         _route(m.STATUS, AnsweredAtOnce(daemon.status)),
         _route(m.CLIENTS, AnsweredAtOnce(daemon.clients)),
         _route(m.DOCTOR, Cancellable(doctor.doctor)),

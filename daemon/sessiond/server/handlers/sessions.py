@@ -13,6 +13,7 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Unopened
+from sessiond.server.connection.position_encoding import in_encoding
 from sessiond.server.connection.tickets import Effect
 from sessiond.server.handlers.named import named, session_result
 
@@ -69,7 +70,14 @@ async def resolve(client: Client, params: t.ResolveParams) -> t.ResolveResult:
 
 
 async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
-    return await client.hub.search(params)
+    found = await client.hub.search(params)
+    encoding = client.position_encoding
+    if encoding == "utf-32":
+        return found
+    hits = [
+        msgspec.structs.replace(it, ranges=in_encoding(it.ranges, it.snippet, encoding)) for it in found.hits
+    ]
+    return msgspec.structs.replace(found, hits=hits)
 
 
 async def move(client: Client, params: t.MoveParams) -> t.SessionResult:

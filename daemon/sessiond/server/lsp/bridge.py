@@ -184,11 +184,13 @@ class _Protocol(LanguageServerProtocol):
     def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
         result = yield from super().lsp_initialize(params)
         capabilities = result.capabilities
-        self.editor.documents.encoding = _ENCODINGS.get(str(capabilities.position_encoding), "utf-16")
+        encoding = _ENCODINGS.get(str(capabilities.position_encoding), "utf-16")
+        self.editor.documents.encoding = encoding
+        self.client.negotiated_by_lsp(encoding)
         capabilities.text_document_sync = types.TextDocumentSyncOptions(
             open_close=True, change=types.TextDocumentSyncKind.Incremental, save=True
         )
         if capabilities.workspace is not None:
             capabilities.workspace.text_document_content = entry_content.OPTIONS
-        capabilities.experimental = {"sessiond": msgspec.to_builtins(self.client.handshake())}
+        capabilities.experimental = {"sessiond": msgspec.to_builtins(self.client.description_of_server())}
         return result

@@ -21,6 +21,7 @@ from sessiond.server.listeners.unix_socket import CannotListen
 from sessiond.server.process import endpoint, lifecycle
 from sessiond.server.process.daemon_log import DaemonLogFile, logging_to
 from sessiond.server.process.lock import AnotherRuns, DaemonLock, LockRefused
+from sessiond.server.process.server_id import server_id_of
 from sessiond.server.process.systemd_notify import SystemdNotifier
 
 ANOTHER_RUNS: Final = 75
@@ -81,7 +82,14 @@ async def build(where: paths.Locations, chosen: config.Config) -> lifecycle.Serv
         secret_rules_folder=where.secret_rules,
         commands_path=where.commands,
     )
-    return Server(hub, home=where.home or where.data, socket_path=where.socket, chosen=chosen, where=where)
+    return Server(
+        hub,
+        home=where.home or where.data,
+        socket_path=where.socket,
+        chosen=chosen,
+        where=where,
+        server_id=server_id_of(where.server_id),
+    )
 
 
 def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build = build) -> int:

@@ -21,7 +21,7 @@ local FIRST_PAUSE, LONGEST_PAUSE = 100, 2000
 ---@class sessiond.Connection
 ---@field status sessiond.ConnectionStatus
 ---@field rpc sessiond.Rpc?
----@field handshake sessiond.Handshake?
+---@field handshake sessiond.HelloResult?
 ---@field version string? of the daemon
 ---@field lsp_id integer? of the `vim.lsp` client
 ---@field problem string? why there is no connection

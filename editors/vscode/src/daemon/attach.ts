@@ -4,7 +4,7 @@ import type * as net from "node:net";
 import * as vscode from "vscode";
 import { ExecuteCommandRequest, type LanguageClient, ProgressType } from "vscode-languageclient/node";
 import type { Logs } from "../logs.ts";
-import { bothWays, type Handshake, notifications } from "../protocol.ts";
+import { bothWays, type HelloResult, notifications } from "../protocol.ts";
 import { pythonInterpreter, settings } from "../settings.ts";
 import { greet } from "./client.ts";
 import { type Found, find, type Said } from "./command.ts";
@@ -214,7 +214,7 @@ export class AttachedDaemon implements Daemon {
       signal,
     );
     const { capabilities, serverInfo } = greeted.client.initializeResult ?? {};
-    const handshake = capabilities?.experimental?.sessiond as Handshake | undefined;
+    const handshake = capabilities?.experimental?.sessiond as HelloResult | undefined;
     if (handshake === undefined) {
       await greeted.end();
       throw new DaemonError("invalidRequest", "Who answers at the socket is not sessiond.");

@@ -12,7 +12,7 @@ import { daemonError } from "../../../src/daemon/errors.ts";
 import type { Attachment } from "../../../src/daemon/loop.ts";
 import { greeting, terminal } from "../../../src/daemon/options.ts";
 import { type Environment, type Places, places } from "../../../src/daemon/places.ts";
-import type { Handshake } from "../../../src/protocol.ts";
+import type { HelloResult } from "../../../src/protocol.ts";
 
 /** The command: that of the environment in which `scripts/build-vscode` runs, or the one of this checkout. */
 export const SESSIOND =
@@ -75,7 +75,7 @@ export async function greet(socket: net.Socket, signal: AbortSignal, versions?: 
     const ours = greeting("test", terminal(undefined, "test", undefined, process.pid), {});
     const said = await connection.sendRequest<{
       serverInfo: { version: string };
-      capabilities: { experimental: { sessiond: Handshake } };
+      capabilities: { experimental: { sessiond: HelloResult } };
     }>("initialize", {
       processId: process.pid,
       rootUri: null,

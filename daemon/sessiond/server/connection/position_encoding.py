@@ -1,0 +1,26 @@
+"""Ranges in a text in the position encoding of a client."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sessiond.protocol import types as t
+from sessiond.protocol.enums import PositionEncoding
+
+DEFAULT: Final[PositionEncoding] = "utf-16"
+"""The encoding of a client that has not chosen one, as in LSP."""
+
+
+def in_encoding(ranges: Sequence[t.TextRange], text: str, encoding: PositionEncoding) -> list[t.TextRange]:
+    """Convert ranges in code points of `text` to another encoding."""
+    if encoding == "utf-32" or text.isascii():
+        return list(ranges)
+    return [
+        t.TextRange(start=_units(text[: it.start], encoding), end=_units(text[: it.end], encoding))
+        for it in ranges
+    ]
+
+
+def _units(text: str, encoding: PositionEncoding) -> int:
+    if encoding == "utf-8":
+        return len(text.encode("utf-8", "surrogatepass"))
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
