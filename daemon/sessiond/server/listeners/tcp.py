@@ -17,6 +17,7 @@ from typing import Final
 
 import msgspec
 
+from sessiond.error_text import TemplatedError
 from sessiond.protocol import methods as m
 from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.rpc.framing import Framer, FrameTooLarge, FramingError, Mode, encode_frame
@@ -195,17 +196,23 @@ class TcpListener:
         return None if said is not None and is_same(self._token, said) else _refused(first.id)
 
 
+class Unauthenticated(TemplatedError):
+    """The answer to any other first message of a client."""
+
+    sentence = "Over TCP the first message must be `server/authenticate` with the right `token`."
+    advice = "The token is in the file tcp-token beside the log of the daemon."
+
+
 class _NotOurs(Exception):
     """Raised when the peer speaks another protocol, or has disconnected."""
 
 
 def _refused(id: RequestId | None) -> bytes:
-    message = (
-        "Over TCP the first message must be server/authenticate with `token`, the content of the file tcp-token "
-        "beside the daemon's log."
-    )
     return encode_error(
-        id, CODES["unauthenticated"], message, ErrorData(kind="unauthenticated", retryable=False)
+        id,
+        CODES["unauthenticated"],
+        str(Unauthenticated()),
+        ErrorData(kind="unauthenticated", retryable=False),
     )
 
 
