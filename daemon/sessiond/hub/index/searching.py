@@ -214,7 +214,7 @@ def _hits(
                 session_id=session.session_id, path=session.path or "", title=session.title, cwd=session.cwd,
                 entry_id=entry_id or None, seq=seq, type=kind, role=role,
                 timestamp=None if at is None else clock.iso(at * 1_000_000), snippet=shown.text,
-                ranges=[t.TextRange(start=at, end=end) for at, end in shown.ranges[:_RANGES]],
+                ranges=[t.CharacterRange(start=at, end=end) for at, end in shown.ranges[:_RANGES]],
                 on_path=not _is_in(seq, off_path), labeled_entry_id=target,
             )
         )  # fmt: skip

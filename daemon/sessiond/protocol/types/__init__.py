@@ -169,6 +169,7 @@ from sessiond.protocol.types.sessions import (
 )
 from sessiond.protocol.types.shared import (
     After as After,
+    CharacterRange as CharacterRange,
     Draft as Draft,
     Entry as Entry,
     EntryId as EntryId,
@@ -183,7 +184,6 @@ from sessiond.protocol.types.shared import (
     SessionId as SessionId,
     SessionInfo as SessionInfo,
     Terminal as Terminal,
-    TextRange as TextRange,
     Tokens as Tokens,
     Wire as Wire,
     WriteBlock as WriteBlock,

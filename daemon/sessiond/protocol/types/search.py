@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import EntryId, Params, SessionId, TextRange, Wire
+from sessiond.protocol.types.shared import CharacterRange, EntryId, Params, SessionId, Wire
 
 Value = Annotated[str, Meta(min_length=1, max_length=1_000)]
 
@@ -48,7 +48,7 @@ class Hit(Wire, frozen=True):
     role: str | None  # only for a message
     timestamp: str | None  # ISO 8601, UTC
     snippet: str  # one line of about 160 characters
-    ranges: list[TextRange]  # matches in `snippet`, in its order; at most 100
+    ranges: list[CharacterRange]  # matches in `snippet`, in its order; at most 100
     on_path: bool  # whether it lies on the path to the session's leaf
     labeled_entry_id: str | None = None  # only for a label: the labeled entry
 

@@ -93,7 +93,7 @@ class SessionInfo(Wire, frozen=True):
     log_id: str | None = None  # the log of `seq`, see "Positions"; absent in lists
 
 
-class TextRange(Wire, frozen=True):
+class CharacterRange(Wire, frozen=True):
     """A part of a text, in the position encoding of the handshake."""
 
     start: int  # the position of its first character

@@ -10,12 +10,14 @@ DEFAULT: Final[PositionEncoding] = "utf-16"
 """The encoding of a client that has not chosen one, as in LSP."""
 
 
-def in_encoding(ranges: Sequence[t.TextRange], text: str, encoding: PositionEncoding) -> list[t.TextRange]:
+def in_encoding(
+    ranges: Sequence[t.CharacterRange], text: str, encoding: PositionEncoding
+) -> list[t.CharacterRange]:
     """Convert ranges in code points of `text` to another encoding."""
     if encoding == "utf-32" or text.isascii():
         return list(ranges)
     return [
-        t.TextRange(start=_units(text[: it.start], encoding), end=_units(text[: it.end], encoding))
+        t.CharacterRange(start=_units(text[: it.start], encoding), end=_units(text[: it.end], encoding))
         for it in ranges
     ]
 
