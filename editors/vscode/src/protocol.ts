@@ -23,7 +23,7 @@ export interface CreateParams {
   parentSession?: string | null;
   /** Keep the session in memory only. Default `false`. */
   ephemeral?: boolean;
-  /** Default: the terminal of `initialize`. */
+  /** Default: the terminal of the handshake. */
   terminal?: Terminal | null;
   /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
@@ -38,11 +38,11 @@ export interface CreateParams {
  * session leader. `startTime` is the start time of that process, field 22 of `/proc/PID/stat`.
  */
 export interface Terminal {
-  /** 1 to 128 characters matching `^[A-Za-z0-9._%@+:-]+$`. */
+  /** The id of the terminal. 1 to 128 characters matching `^[A-Za-z0-9._%@+:-]+$`. */
   id: string;
-  /** Default `"tty"`. */
+  /** The program that made it, such as `tmux`. At most 100 characters. Default `"tty"`. */
   kind?: string;
-  /** The folder of the session. */
+  /** The folder of the client. */
   cwd?: string | null;
   /** While it runs, no other terminal is given the session. At least 1. */
   pid?: number | null;
@@ -116,11 +116,11 @@ export interface SessionInfo {
  * write at any time.
  */
 export interface WriteBlock {
-  /** Why a session accepts no writes at present. */
+  /** Why, as a word. */
   reason: WriteBlockReason | (string & {});
-  /** A sentence for people. */
+  /** Why, as a sentence. */
   message: string;
-  /** ISO 8601, UTC. */
+  /** When it began, ISO 8601, UTC. */
   sinceAt: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -153,7 +153,7 @@ export interface OpenParams {
   sessionId?: string | null;
   /** The absolute path of a session file. */
   path?: string | null;
-  /** Default: the terminal of `initialize`. */
+  /** Default: the terminal of the handshake. */
   terminal?: Terminal | null;
   /** Write a breadcrumb and a hold for the terminal. Default `true`. */
   bind?: boolean;
@@ -193,7 +193,7 @@ export interface CloseResult {
 export interface ContinueParams {
   /** The folder, an absolute path. */
   cwd: string;
-  /** Default: the terminal of `initialize`. */
+  /** Default: the terminal of the handshake. */
   terminal?: Terminal | null;
   /** Create a session if there is none to continue. Default `true`. */
   create?: boolean;
@@ -423,9 +423,11 @@ export interface SearchParams {
  * `unsearchedCount` counts the sessions that the index has not read completely. If it is 0, the result is complete.
  */
 export interface SearchResult {
+  /** At most `limit`. */
   hits: Hit[];
-  /** The cursor of the next page; null on the last page. */
+  /** Null at the end. */
   nextCursor: string | null;
+  /** Sessions that are not searched completely. */
   unsearchedCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -433,31 +435,42 @@ export interface SearchResult {
 
 /** An entry that matches a search. */
 export interface Hit {
-  /** The id of the session. */
+  /** The session that it is in. */
   sessionId: string;
-  /** The path of the session file; null for an ephemeral session. */
+  /** The file of the session. */
   path: string;
-  /** The title; null without one. */
+  /** The title of the session. */
   title: string | null;
   /** The folder of the session. */
   cwd: string;
   /** Null if the title in the header matches. 1 to 64 characters. */
   entryId: string | null;
-  /** The seq of the line. */
+  /** The seq of its line; 0 for the header. */
   seq: number;
+  /** The type of the entry. */
   type: string;
   /** Only for a message. */
   role: string | null;
-  /** The time of the entry, as it is stored; null without one. */
+  /** ISO 8601, UTC. */
   timestamp: string | null;
   /** One line of about 160 characters. */
   snippet: string;
-  /** Matches in `snippet`: [start, end) in Unicode code points. */
-  ranges: unknown[][];
+  /** Matches in `snippet`, in its order; at most 100. */
+  ranges: CharacterRange[];
   /** Whether it lies on the path to the session's leaf. */
   onPath: boolean;
   /** Only for a label: the labeled entry. */
   labeledEntryId: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A part of a text, in the position encoding of the handshake. */
+export interface CharacterRange {
+  /** The position of its first character. */
+  start: number;
+  /** The position after its last character. */
+  end: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -2313,35 +2326,235 @@ export interface MissingBlob {
   [extension: `x-${string}`]: unknown;
 }
 
+/**
+ * Introduce a client without LSP. An LSP client sends `initialize` with the same options instead.
+ *
+ * A connection has one handshake. It may be the first message or come later, and applies to the messages after it. A
+ * client that sends none has a generated id, no terminal, UTF-16 ranges, and receives all notifications.
+ */
+export interface HelloParams {
+  /** Protocol versions that the client supports. At most 100 items. */
+  protocolVersions?: number[];
+  /** An id that the client keeps; default: the server generates one for the connection. 1 to 128 characters. */
+  clientId?: string | null;
+  /** The terminal in which the client runs. */
+  terminal?: Terminal | null;
+  /** Names of notifications that the client does not want; unknown names have no effect. At most 100 items. Default `[]`. */
+  optOutNotifications?: string[];
+  /** Position encodings that the client supports, the preferred one first; default: that of LSP, or `utf-16`. At most 10 items. */
+  positionEncodings?: PositionEncoding[] | null;
+  /** The requests that the server may send. Default `{}`. */
+  capabilities?: ClientCapabilities;
+  /** The program, as LSP names it. */
+  clientInfo?: ClientProgram | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The requests that the server may send to the client. */
+export interface ClientCapabilities {
+  /** The client writes summaries. */
+  summarize?: SummarizeCapability | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The client answers `client/summarize`. It has no options at present. */
+export interface SummarizeCapability {
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The name and the version of a client program. */
+export interface ClientProgram {
+  /** Such as `sessiond.nvim`. At most 200 characters. */
+  name: string;
+  /** Such as `0.1.0`. At most 100 characters. */
+  version?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Identity, capabilities and limits of the server. It is the result of `server/hello`.
+ *
+ * The response to `initialize` has it as `capabilities.experimental.sessiond`.
+ */
+export interface HelloResult {
+  /** The newest version that both sides support. */
+  protocolVersion: number;
+  /** Identifies the home of the daemon; durable, and the same in every `origin`. */
+  serverId: string;
+  /** Changes at each start of the daemon. */
+  epoch: string;
+  /** The id of this client, with a suffix if another client has the one that it asked for. */
+  clientId: string;
+  /** All methods of the server; at most 1,000. */
+  methods: string[];
+  /** All notifications that the server may send; at most 1,000. */
+  notifications: string[];
+  /** Methods that may still change in an incompatible way; at most 1,000. */
+  experimental: string[];
+  /** What else the server can do. */
+  capabilities: ServerCapabilities;
+  /** What this client may do; at most 100. */
+  access: (Access | (string & {}))[];
+  /** What ranges in results to this client count. */
+  positionEncoding: PositionEncoding | (string & {});
+  /** The limits of the server. */
+  limits: Limits;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * What the server can do, beyond its list of methods. A capability that it does not have is null.
+ *
+ * Later versions add capabilities, and fields to their objects.
+ */
+export interface ServerCapabilities {
+  /** Conversion of messages. */
+  context: ContextCapability | null;
+  /** Sessions of other programs. */
+  import: ImportCapability | null;
+  /** Formats of exports. */
+  export: ExportCapability | null;
+  /** Subscriptions to sessions. */
+  subscribe: SubscribeCapability | null;
+  /** Full-text search. */
+  search: SearchCapability | null;
+  /** The history of prompts. */
+  history: HistoryCapability | null;
+  /** Data beside the sessions. */
+  blobs: BlobsCapability | null;
+  /** Summaries that others write. */
+  summarize: SummaryCapability | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** `session/context` and `session/append` convert messages. */
+export interface ContextCapability {
+  /** At most 100. */
+  formats: (Format | (string & {}))[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** `session/import` reads sessions of other programs. */
+export interface ImportCapability {
+  /** At most 100. */
+  formats: (Dialect | (string & {}))[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** `session/export` writes a session in other formats. */
+export interface ExportCapability {
+  /** At most 100. */
+  formats: (ExportFormat | (string & {}))[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** `session/subscribe` sends new entries, and resumes after a position. */
+export interface SubscribeCapability {
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** `session/search` finds entries by their words. */
+export interface SearchCapability {
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** `history/*` stores the prompts of all sessions. */
+export interface HistoryCapability {
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** `blob/*` stores data beside the sessions. */
+export interface BlobsCapability {
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** `session/compact` and `session/branch` can have summaries written. */
+export interface SummaryCapability {
+  /** `command` only if one is configured; at most 100. */
+  summarizers: (Summarizer | (string & {}))[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The limits of the server. */
+export interface Limits {
+  /** Size of a message. */
+  maxFrameBytes: number;
+  /** Items in a page of a result. */
+  maxPage: number;
+  /** Entries in an append. */
+  maxBatch: number;
+  /** Requests without a response; at this limit the server stops reading. */
+  maxInFlight: number;
+  /** Total size of their bodies, in bytes. */
+  maxBytesInFlight: number | null;
+  /** Attached clients; a further one is refused with `overloaded`. */
+  maxClients: number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
 /** Return the state of the daemon: version, process, sockets, sessions, memory. */
 export interface StatusParams {
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** The state of the daemon. Sizes are in bytes, times in seconds or ISO 8601. */
+/** The state of the daemon. */
 export interface StatusResult {
+  /** Version of the program. */
   version: string;
-  /** The process id of the daemon. */
-  pid: number;
+  /** Versions of the protocol that it supports; at most 100. */
+  protocolVersions: number[];
+  /** Identifies the home of the daemon; durable. */
+  serverId: string;
   /** Changes at each start of the daemon. */
   epoch: string;
+  /** The limits of this client. */
+  limits: Limits;
+  /** Process id. */
+  pid: number;
+  /** The folder of all data; if there are several, that of the sessions. */
   home: string;
+  /** Path of the unix socket. */
   socket: string | null;
-  startedAt: string;
-  uptimeMs: number;
-  openSessionCount: number;
-  clientCount: number;
-  rssBytes: number;
-  lspLoaded: boolean;
-  draining: boolean;
-  blockedSessions: BlockedSession[];
-  /** Writable bytes where sessions are stored; null if unknown. */
-  freeBytes: number | null;
   /** Host and port of the TCP listener, if it is open. */
   tcp: string | null;
-  /** True if disk space is so low that writes will soon fail. */
+  /** ISO 8601, UTC. */
+  startedAt: string;
+  /** Milliseconds since the start, without those in which the machine was suspended. */
+  uptimeMs: number;
+  /** It refuses writes and is about to end. */
+  draining: boolean;
+  /** Sessions that it has loaded. */
+  openSessionCount: number;
+  /** Attached clients, including the one that asks. */
+  clientCount: number;
+  /** Open sessions that accept no writes; at most 100. */
+  blockedSessions: BlockedSession[];
+  /** All of them. */
+  blockedSessionCount: number;
+  /** An LSP client was connected since the start. */
+  lspLoaded: boolean;
+  /** Writable bytes where sessions are stored; null if unknown. */
+  freeBytes: number | null;
+  /** Disk space is so low that writes will soon fail. */
   lowSpace: boolean;
+  /** Resident memory of the process. */
+  rssBytes: number;
   /** Open files and sockets of the process. */
   descriptorCount: number | null;
   /** Running and waiting tasks in the process. */
@@ -2358,10 +2571,11 @@ export interface StatusResult {
 
 /** An open session that accepts no writes. */
 export interface BlockedSession {
-  /** The id of the session. */
+  /** The session. */
   sessionId: string;
-  /** The path of the session file; null for an ephemeral session. */
+  /** Its file; null for an ephemeral session. */
   path: string | null;
+  /** The reason. */
   writeBlock: WriteBlock;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2375,6 +2589,7 @@ export interface ClientsParams {
 
 /** All attached clients, including the one that asks. */
 export interface ClientsResult {
+  /** At most `maxClients`. */
   clients: ClientInfo[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2382,17 +2597,27 @@ export interface ClientsResult {
 
 /** One attached connection. */
 export interface ClientInfo {
-  /** The id of the client. */
+  /** The id that `origin` has in notifications. */
   clientId: string;
+  /** The name of the client program. */
   name: string | null;
+  /** The version of the client program. */
   version: string | null;
+  /** ISO 8601, UTC. */
   connectedAt: string;
-  /** How messages are delimited on a connection. */
+  /** How its messages are delimited. */
   framing: Framing | (string & {});
+  /** Sessions that it has opened and not closed; at most 1,000. */
   sessionIds: string[];
+  /** The number of all of them. */
+  sessionCount: number;
+  /** Sessions that it is subscribed to; at most 1,000. */
   subscribedSessionIds: string[];
+  /** The number of all of them. */
+  subscriptionCount: number;
+  /** Sent to it, and not read by it yet. */
   queuedBytes: number;
-  /** The terminal of the client; null without one. */
+  /** The terminal that it declared. */
   terminal: Terminal | null;
   /** Answers `client/summarize`. */
   summarizes: boolean;
@@ -2513,7 +2738,7 @@ export interface StopParams {
 
 /** The process that is about to end. */
 export interface StopResult {
-  /** The process id of the daemon. */
+  /** Process id. */
   pid: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2536,9 +2761,9 @@ export interface DrainParams {
 
 /** The process that ends, and its epoch. */
 export interface DrainResult {
-  /** The process id of the daemon. */
+  /** Process id. */
   pid: number;
-  /** The id of this start of the daemon. */
+  /** The epoch of that process. */
   epoch: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2546,7 +2771,7 @@ export interface DrainResult {
 
 /** Authenticate a client on TCP with the token, in the first message. On the unix socket it has no effect. */
 export interface AuthenticateParams {
-  /** The token of the daemon's TCP listener. */
+  /** The token of the daemon's TCP listener. At most 1000 characters. */
   token: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2722,6 +2947,20 @@ export interface ContextFilledNote {
   [extension: `x-${string}`]: unknown;
 }
 
+/**
+ * The daemon is about to end. It refuses writes with `draining` from now on. Sent to every client.
+ *
+ * A client keeps its connection until the daemon closes it, then reconnects; the next daemon takes the writes.
+ */
+export interface DrainingNote {
+  /** The time at which it ends at the latest, ISO 8601, UTC. */
+  deadlineAt: string;
+  /** The note of `server/drain`. */
+  note: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
 /** `$/progress`: the progress of the request that was sent with this `workDoneToken`. */
 export interface ProgressNote {
   /** The `workDoneToken` of the request. 1 to 128 characters. */
@@ -2750,32 +2989,20 @@ export interface Progress {
 
 /** `initializationOptions.sessiond` of the LSP `initialize`: the identity and the options of the client. */
 export interface InitializeOptions {
+  /** Protocol versions that the client supports. At most 100 items. */
   protocolVersions?: number[];
-  /** The id of the client. 1 to 128 characters. */
+  /** An id that the client keeps; default: the server generates one for the connection. 1 to 128 characters. */
   clientId?: string | null;
-  /** The terminal of the client; null without one. */
+  /** The terminal in which the client runs. */
   terminal?: Terminal | null;
   /** Names of notifications that the client does not want; unknown names have no effect. At most 100 items. Default `[]`. */
   optOutNotifications?: string[];
-  /** Default `{}`. */
+  /** Position encodings that the client supports, the preferred one first; default: that of LSP, or `utf-16`. At most 10 items. */
+  positionEncodings?: PositionEncoding[] | null;
+  /** The requests that the server may send. Default `{}`. */
   capabilities?: ClientCapabilities;
-  /** The token for the TCP listener. */
-  token?: string | null;
   /** Only for an editor. Default `{}`. */
   lsp?: LspOptions;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** The requests that the server may send to the client. */
-export interface ClientCapabilities {
-  summarize?: SummarizeCapability | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** The client answers `client/summarize`. It has no options at present. */
-export interface SummarizeCapability {
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -2788,35 +3015,6 @@ export interface LspOptions {
   inlayHints?: boolean;
   /** Problems of the file. Default `true`. */
   diagnostics?: boolean;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** `capabilities.experimental.sessiond` of the response to `initialize`. */
-export interface Handshake {
-  /** The newest version that both sides support. */
-  protocolVersion: number;
-  /** The id of this start of the daemon. */
-  epoch: string;
-  /** The id of the client. */
-  clientId: string;
-  methods: string[];
-  limits: Limits;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** The limits of the server. */
-export interface Limits {
-  maxFrameBytes: number;
-  maxPage: number;
-  maxBatch: number;
-  /** Requests without a response; at this limit the server stops reading. */
-  maxInFlight: number;
-  /** Total size of their bodies, in bytes. */
-  maxBytesInFlight: number | null;
-  /** Attached clients; a further one is refused with `overloaded`. */
-  maxClients: number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -3283,6 +3481,24 @@ export type Framing =
   | "jsonLines"
   /** not at all: the client runs in the process of the daemon. */
   | "memory";
+
+/** What a position in a text counts. The names are those of LSP. */
+export type PositionEncoding =
+  /** bytes in UTF-8. */
+  | "utf-8"
+  /** UTF-16 code units, as strings of JavaScript and Java. */
+  | "utf-16"
+  /** Unicode code points, as strings of Python. */
+  | "utf-32";
+
+/** What a client may do. */
+export type Access =
+  /** requests that change nothing. */
+  | "read"
+  /** requests that change sessions, blobs, the history or the trash. */
+  | "write"
+  /** requests about the daemon and other clients, such as `server/stop`. */
+  | "admin";
 
 /** Whether an entry of the path is in the context. */
 export type Fate =
@@ -4041,6 +4257,13 @@ export interface Requests {
    * may not be written yet. References from draft sessions and from sessions in the trash count.
    */
   "blob/collect": { params: BlobCollectParams; result: BlobCollectResult; errors: "idReused" | "storageFailed" | "draining" };
+  /**
+   * Introduce a client without LSP. An LSP client sends `initialize` with the same options instead.
+   *
+   * A connection has one handshake. It may be the first message or come later, and applies to the messages after it. A
+   * client that sends none has a generated id, no terminal, UTF-16 ranges, and receives all notifications.
+   */
+  "server/hello": { params: HelloParams; result: HelloResult; errors: "unsupportedVersion" };
   /** Return the state of the daemon: version, process, sockets, sessions, memory. */
   "server/status": { params: StatusParams; result: StatusResult; errors: never };
   /** List the attached clients. */
@@ -4107,6 +4330,12 @@ export interface Notifications {
    * the server compacts the session automatically. If it is null, a client has to do so.
    */
   "session/contextFilled": { params: ContextFilledNote };
+  /**
+   * The daemon is about to end. It refuses writes with `draining` from now on. Sent to every client.
+   *
+   * A client keeps its connection until the daemon closes it, then reconnects; the next daemon takes the writes.
+   */
+  "server/draining": { params: DrainingNote };
 }
 
 /** Notifications that either end sends. */
@@ -4163,6 +4392,7 @@ export const methods = {
   blobPut: "blob/put",
   blobGet: "blob/get",
   blobCollect: "blob/collect",
+  serverHello: "server/hello",
   serverStatus: "server/status",
   serverClients: "server/clients",
   serverDoctor: "server/doctor",
@@ -4206,6 +4436,7 @@ export const notifications = {
   sessionRestored: "session/restored",
   sessionLagged: "session/lagged",
   sessionContextFilled: "session/contextFilled",
+  serverDraining: "server/draining",
 } as const satisfies Record<string, keyof Notifications>;
 
 export const bothWays = {

@@ -17,7 +17,7 @@ class ProcessMethods(Methods):
         Method `server/status`.
 
         Returns:
-            The state of the daemon. Sizes are in bytes, times in seconds or ISO 8601.
+            The state of the daemon.
 
         Raises:
             RpcError: The daemon refused the request.
@@ -106,7 +106,7 @@ class ProcessMethods(Methods):
         Method `server/authenticate`.
 
         Args:
-            token: The token of the daemon's TCP listener.
+            token: The token of the daemon's TCP listener. At most 1000 characters.
 
         Returns:
             The client is authenticated.

@@ -13,7 +13,7 @@
 ---@field tags? string[] Words to filter sessions by.
 ---@field parentSession? string The source of the session: a session id or the path of a file.
 ---@field ephemeral? boolean Keep the session in memory only. Default `false`.
----@field terminal? sessiond.Terminal Default: the terminal of `initialize`.
+---@field terminal? sessiond.Terminal Default: the terminal of the handshake.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The terminal in which a client runs. Breadcrumbs and holds belong to a terminal.
@@ -21,9 +21,9 @@
 ---`id` is computed by the recipe under "The identity of a terminal". `pid` is the first process of the terminal: its
 ---session leader. `startTime` is the start time of that process, field 22 of `/proc/PID/stat`.
 ---@class (exact) sessiond.Terminal
----@field id string 1 to 128 characters matching `^[A-Za-z0-9._%@+:-]+$`.
----@field kind? string Default `"tty"`.
----@field cwd? string The folder of the session.
+---@field id string The id of the terminal. 1 to 128 characters matching `^[A-Za-z0-9._%@+:-]+$`.
+---@field kind? string The program that made it, such as `tmux`. At most 100 characters. Default `"tty"`.
+---@field cwd? string The folder of the client.
 ---@field pid? integer While it runs, no other terminal is given the session. At least 1.
 ---@field startTime? integer Clock ticks since boot; identifies a reused `pid`. At least 0.
 
@@ -62,9 +62,9 @@
 ---All reasons except `damaged` and `newerVersion` end without a restart when their cause is gone. A client may try a
 ---write at any time.
 ---@class (exact) sessiond.WriteBlock
----@field reason sessiond.WriteBlockReason|string Why a session accepts no writes at present.
----@field message string A sentence for people.
----@field sinceAt string ISO 8601, UTC.
+---@field reason sessiond.WriteBlockReason|string Why, as a word.
+---@field message string Why, as a sentence.
+---@field sinceAt string When it began, ISO 8601, UTC.
 
 ---A part of a session file that could not be read as it is. The bytes of the file are unchanged.
 ---@class (exact) sessiond.Problem
@@ -81,7 +81,7 @@
 ---@class (exact) sessiond.OpenParams
 ---@field sessionId? string The full id of the session; this or `path`. 1 to 128 characters.
 ---@field path? string The absolute path of a session file.
----@field terminal? sessiond.Terminal Default: the terminal of `initialize`.
+---@field terminal? sessiond.Terminal Default: the terminal of the handshake.
 ---@field bind? boolean Write a breadcrumb and a hold for the terminal. Default `true`.
 
 ---Stop using a session. When its last client closes a draft session, the draft moves to the trash.
@@ -104,7 +104,7 @@
 ---Without a terminal, the server also considers sessions without a message.
 ---@class (exact) sessiond.ContinueParams
 ---@field cwd string The folder, an absolute path.
----@field terminal? sessiond.Terminal Default: the terminal of `initialize`.
+---@field terminal? sessiond.Terminal Default: the terminal of the handshake.
 ---@field create? boolean Create a session if there is none to continue. Default `true`.
 ---@field bind? boolean Write a breadcrumb and a hold for the terminal; default: the value of `create`.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
@@ -231,25 +231,30 @@
 ---
 ---`unsearchedCount` counts the sessions that the index has not read completely. If it is 0, the result is complete.
 ---@class (exact) sessiond.SearchResult
----@field hits sessiond.Hit[]
----@field nextCursor? string The cursor of the next page; null on the last page.
----@field unsearchedCount integer
+---@field hits sessiond.Hit[] At most `limit`.
+---@field nextCursor? string Null at the end.
+---@field unsearchedCount integer Sessions that are not searched completely.
 
 ---An entry that matches a search.
 ---@class (exact) sessiond.Hit
----@field sessionId string The id of the session.
----@field path string The path of the session file; null for an ephemeral session.
----@field title? string The title; null without one.
+---@field sessionId string The session that it is in.
+---@field path string The file of the session.
+---@field title? string The title of the session.
 ---@field cwd string The folder of the session.
 ---@field entryId? string Null if the title in the header matches. 1 to 64 characters.
----@field seq integer The seq of the line.
----@field type string
+---@field seq integer The seq of its line; 0 for the header.
+---@field type string The type of the entry.
 ---@field role? string Only for a message.
----@field timestamp? string The time of the entry, as it is stored; null without one.
+---@field timestamp? string ISO 8601, UTC.
 ---@field snippet string One line of about 160 characters.
----@field ranges any[][] Matches in `snippet`: [start, end) in Unicode code points.
+---@field ranges sessiond.CharacterRange[] Matches in `snippet`, in its order; at most 100.
 ---@field onPath boolean Whether it lies on the path to the session's leaf.
 ---@field labeledEntryId? string Only for a label: the labeled entry.
+
+---A part of a text, in the position encoding of the handshake.
+---@class (exact) sessiond.CharacterRange
+---@field start integer The position of its first character.
+---@field end integer The position after its last character.
 
 ---Return the summary of a session and the problems of its file. Does not open or subscribe.
 ---@class (exact) sessiond.InfoParams
@@ -1247,27 +1252,122 @@
 ---@field hash string Sha256, hexadecimal.
 ---@field sessionPath string The file of the session.
 
+---Introduce a client without LSP. An LSP client sends `initialize` with the same options instead.
+---
+---A connection has one handshake. It may be the first message or come later, and applies to the messages after it. A
+---client that sends none has a generated id, no terminal, UTF-16 ranges, and receives all notifications.
+---@class (exact) sessiond.HelloParams
+---@field protocolVersions? integer[] Protocol versions that the client supports. At most 100 items.
+---@field clientId? string An id that the client keeps; default: the server generates one for the connection. 1 to 128 characters.
+---@field terminal? sessiond.Terminal The terminal in which the client runs.
+---@field optOutNotifications? string[] Names of notifications that the client does not want; unknown names have no effect. At most 100 items. Default `[]`.
+---@field positionEncodings? sessiond.PositionEncoding[] Position encodings that the client supports, the preferred one first; default: that of LSP, or `utf-16`. At most 10 items.
+---@field capabilities? sessiond.ClientCapabilities The requests that the server may send. Default `{}`.
+---@field clientInfo? sessiond.ClientProgram The program, as LSP names it.
+
+---The requests that the server may send to the client.
+---@class (exact) sessiond.ClientCapabilities
+---@field summarize? sessiond.SummarizeCapability The client writes summaries.
+
+---The client answers `client/summarize`. It has no options at present.
+---@class (exact) sessiond.SummarizeCapability
+
+---The name and the version of a client program.
+---@class (exact) sessiond.ClientProgram
+---@field name string Such as `sessiond.nvim`. At most 200 characters.
+---@field version? string Such as `0.1.0`. At most 100 characters.
+
+---Identity, capabilities and limits of the server. It is the result of `server/hello`.
+---
+---The response to `initialize` has it as `capabilities.experimental.sessiond`.
+---@class (exact) sessiond.HelloResult
+---@field protocolVersion integer The newest version that both sides support.
+---@field serverId string Identifies the home of the daemon; durable, and the same in every `origin`.
+---@field epoch string Changes at each start of the daemon.
+---@field clientId string The id of this client, with a suffix if another client has the one that it asked for.
+---@field methods string[] All methods of the server; at most 1,000.
+---@field notifications string[] All notifications that the server may send; at most 1,000.
+---@field experimental string[] Methods that may still change in an incompatible way; at most 1,000.
+---@field capabilities sessiond.ServerCapabilities What else the server can do.
+---@field access (sessiond.Access|string)[] What this client may do; at most 100.
+---@field positionEncoding sessiond.PositionEncoding|string What ranges in results to this client count.
+---@field limits sessiond.Limits The limits of the server.
+
+---What the server can do, beyond its list of methods. A capability that it does not have is null.
+---
+---Later versions add capabilities, and fields to their objects.
+---@class (exact) sessiond.ServerCapabilities
+---@field context? sessiond.ContextCapability Conversion of messages.
+---@field import? sessiond.ImportCapability Sessions of other programs.
+---@field export? sessiond.ExportCapability Formats of exports.
+---@field subscribe? sessiond.SubscribeCapability Subscriptions to sessions.
+---@field search? sessiond.SearchCapability Full-text search.
+---@field history? sessiond.HistoryCapability The history of prompts.
+---@field blobs? sessiond.BlobsCapability Data beside the sessions.
+---@field summarize? sessiond.SummaryCapability Summaries that others write.
+
+---`session/context` and `session/append` convert messages.
+---@class (exact) sessiond.ContextCapability
+---@field formats (sessiond.Format|string)[] At most 100.
+
+---`session/import` reads sessions of other programs.
+---@class (exact) sessiond.ImportCapability
+---@field formats (sessiond.Dialect|string)[] At most 100.
+
+---`session/export` writes a session in other formats.
+---@class (exact) sessiond.ExportCapability
+---@field formats (sessiond.ExportFormat|string)[] At most 100.
+
+---`session/subscribe` sends new entries, and resumes after a position.
+---@class (exact) sessiond.SubscribeCapability
+
+---`session/search` finds entries by their words.
+---@class (exact) sessiond.SearchCapability
+
+---`history/*` stores the prompts of all sessions.
+---@class (exact) sessiond.HistoryCapability
+
+---`blob/*` stores data beside the sessions.
+---@class (exact) sessiond.BlobsCapability
+
+---`session/compact` and `session/branch` can have summaries written.
+---@class (exact) sessiond.SummaryCapability
+---@field summarizers (sessiond.Summarizer|string)[] `command` only if one is configured; at most 100.
+
+---The limits of the server.
+---@class (exact) sessiond.Limits
+---@field maxFrameBytes integer Size of a message.
+---@field maxPage integer Items in a page of a result.
+---@field maxBatch integer Entries in an append.
+---@field maxInFlight integer Requests without a response; at this limit the server stops reading.
+---@field maxBytesInFlight? integer Total size of their bodies, in bytes.
+---@field maxClients? integer Attached clients; a further one is refused with `overloaded`.
+
 ---Return the state of the daemon: version, process, sockets, sessions, memory.
 ---@class (exact) sessiond.StatusParams
 
----The state of the daemon. Sizes are in bytes, times in seconds or ISO 8601.
+---The state of the daemon.
 ---@class (exact) sessiond.StatusResult
----@field version string
----@field pid integer The process id of the daemon.
+---@field version string Version of the program.
+---@field protocolVersions integer[] Versions of the protocol that it supports; at most 100.
+---@field serverId string Identifies the home of the daemon; durable.
 ---@field epoch string Changes at each start of the daemon.
----@field home string
----@field socket? string
----@field startedAt string
----@field uptimeMs integer
----@field openSessionCount integer
----@field clientCount integer
----@field rssBytes integer
----@field lspLoaded boolean
----@field draining boolean
----@field blockedSessions sessiond.BlockedSession[]
----@field freeBytes? integer Writable bytes where sessions are stored; null if unknown.
+---@field limits sessiond.Limits The limits of this client.
+---@field pid integer Process id.
+---@field home string The folder of all data; if there are several, that of the sessions.
+---@field socket? string Path of the unix socket.
 ---@field tcp? string Host and port of the TCP listener, if it is open.
----@field lowSpace boolean True if disk space is so low that writes will soon fail.
+---@field startedAt string ISO 8601, UTC.
+---@field uptimeMs integer Milliseconds since the start, without those in which the machine was suspended.
+---@field draining boolean It refuses writes and is about to end.
+---@field openSessionCount integer Sessions that it has loaded.
+---@field clientCount integer Attached clients, including the one that asks.
+---@field blockedSessions sessiond.BlockedSession[] Open sessions that accept no writes; at most 100.
+---@field blockedSessionCount integer All of them.
+---@field lspLoaded boolean An LSP client was connected since the start.
+---@field freeBytes? integer Writable bytes where sessions are stored; null if unknown.
+---@field lowSpace boolean Disk space is so low that writes will soon fail.
+---@field rssBytes integer Resident memory of the process.
 ---@field descriptorCount? integer Open files and sockets of the process.
 ---@field taskCount? integer Running and waiting tasks in the process.
 ---@field inFlightCount? integer Requests in flight of all clients.
@@ -1276,28 +1376,30 @@
 
 ---An open session that accepts no writes.
 ---@class (exact) sessiond.BlockedSession
----@field sessionId string The id of the session.
----@field path? string The path of the session file; null for an ephemeral session.
----@field writeBlock sessiond.WriteBlock
+---@field sessionId string The session.
+---@field path? string Its file; null for an ephemeral session.
+---@field writeBlock sessiond.WriteBlock The reason.
 
 ---List the attached clients.
 ---@class (exact) sessiond.ClientsParams
 
 ---All attached clients, including the one that asks.
 ---@class (exact) sessiond.ClientsResult
----@field clients sessiond.ClientInfo[]
+---@field clients sessiond.ClientInfo[] At most `maxClients`.
 
 ---One attached connection.
 ---@class (exact) sessiond.ClientInfo
----@field clientId string The id of the client.
----@field name? string
----@field version? string
----@field connectedAt string
----@field framing sessiond.Framing|string How messages are delimited on a connection.
----@field sessionIds string[]
----@field subscribedSessionIds string[]
----@field queuedBytes integer
----@field terminal? sessiond.Terminal The terminal of the client; null without one.
+---@field clientId string The id that `origin` has in notifications.
+---@field name? string The name of the client program.
+---@field version? string The version of the client program.
+---@field connectedAt string ISO 8601, UTC.
+---@field framing sessiond.Framing|string How its messages are delimited.
+---@field sessionIds string[] Sessions that it has opened and not closed; at most 1,000.
+---@field sessionCount integer The number of all of them.
+---@field subscribedSessionIds string[] Sessions that it is subscribed to; at most 1,000.
+---@field subscriptionCount integer The number of all of them.
+---@field queuedBytes integer Sent to it, and not read by it yet.
+---@field terminal? sessiond.Terminal The terminal that it declared.
 ---@field summarizes boolean Answers `client/summarize`.
 
 ---Examine sessions, blobs, databases, folders and the machine, and return each problem with advice.
@@ -1360,7 +1462,7 @@
 
 ---The process that is about to end.
 ---@class (exact) sessiond.StopResult
----@field pid integer The process id of the daemon.
+---@field pid integer Process id.
 
 ---Stop the daemon in favor of another one, for example of a newer version.
 ---
@@ -1372,12 +1474,12 @@
 
 ---The process that ends, and its epoch.
 ---@class (exact) sessiond.DrainResult
----@field pid integer The process id of the daemon.
----@field epoch string The id of this start of the daemon.
+---@field pid integer Process id.
+---@field epoch string The epoch of that process.
 
 ---Authenticate a client on TCP with the token, in the first message. On the unix socket it has no effect.
 ---@class (exact) sessiond.AuthenticateParams
----@field token string The token of the daemon's TCP listener.
+---@field token string The token of the daemon's TCP listener. At most 1000 characters.
 
 ---The client is authenticated.
 ---@class (exact) sessiond.AuthenticateResult
@@ -1471,6 +1573,13 @@
 ---@field reserveTokens integer
 ---@field summarizer? sessiond.Summarizer|string
 
+---The daemon is about to end. It refuses writes with `draining` from now on. Sent to every client.
+---
+---A client keeps its connection until the daemon closes it, then reconnects; the next daemon takes the writes.
+---@class (exact) sessiond.DrainingNote
+---@field deadlineAt string The time at which it ends at the latest, ISO 8601, UTC.
+---@field note? string The note of `server/drain`.
+
 ---`$/progress`: the progress of the request that was sent with this `workDoneToken`.
 ---@class (exact) sessiond.ProgressNote
 ---@field token string|integer The `workDoneToken` of the request. 1 to 128 characters.
@@ -1486,43 +1595,19 @@
 
 ---`initializationOptions.sessiond` of the LSP `initialize`: the identity and the options of the client.
 ---@class (exact) sessiond.InitializeOptions
----@field protocolVersions? integer[]
----@field clientId? string The id of the client. 1 to 128 characters.
----@field terminal? sessiond.Terminal The terminal of the client; null without one.
+---@field protocolVersions? integer[] Protocol versions that the client supports. At most 100 items.
+---@field clientId? string An id that the client keeps; default: the server generates one for the connection. 1 to 128 characters.
+---@field terminal? sessiond.Terminal The terminal in which the client runs.
 ---@field optOutNotifications? string[] Names of notifications that the client does not want; unknown names have no effect. At most 100 items. Default `[]`.
----@field capabilities? sessiond.ClientCapabilities Default `{}`.
----@field token? string The token for the TCP listener.
+---@field positionEncodings? sessiond.PositionEncoding[] Position encodings that the client supports, the preferred one first; default: that of LSP, or `utf-16`. At most 10 items.
+---@field capabilities? sessiond.ClientCapabilities The requests that the server may send. Default `{}`.
 ---@field lsp? sessiond.LspOptions Only for an editor. Default `{}`.
-
----The requests that the server may send to the client.
----@class (exact) sessiond.ClientCapabilities
----@field summarize? sessiond.SummarizeCapability
-
----The client answers `client/summarize`. It has no options at present.
----@class (exact) sessiond.SummarizeCapability
 
 ---The annotations that an editor shows in session files.
 ---@class (exact) sessiond.LspOptions
 ---@field codeLens? boolean "branch here", "fork here" above each user message. Default `false`.
 ---@field inlayHints? boolean Role, time, tokens and marks before each line. Default `true`.
 ---@field diagnostics? boolean Problems of the file. Default `true`.
-
----`capabilities.experimental.sessiond` of the response to `initialize`.
----@class (exact) sessiond.Handshake
----@field protocolVersion integer The newest version that both sides support.
----@field epoch string The id of this start of the daemon.
----@field clientId string The id of the client.
----@field methods string[]
----@field limits sessiond.Limits
-
----The limits of the server.
----@class (exact) sessiond.Limits
----@field maxFrameBytes integer
----@field maxPage integer
----@field maxBatch integer
----@field maxInFlight integer Requests without a response; at this limit the server stops reading.
----@field maxBytesInFlight? integer Total size of their bodies, in bytes.
----@field maxClients? integer Attached clients; a further one is refused with `overloaded`.
 
 ---The `data` of every error.
 ---
@@ -1890,6 +1975,18 @@
 ---| "jsonLines" # one message on each line.
 ---| "memory" # not at all: the client runs in the process of the daemon.
 
+---What a position in a text counts. The names are those of LSP.
+---@alias sessiond.PositionEncoding
+---| "utf-8" # bytes in UTF-8.
+---| "utf-16" # UTF-16 code units, as strings of JavaScript and Java.
+---| "utf-32" # Unicode code points, as strings of Python.
+
+---What a client may do.
+---@alias sessiond.Access
+---| "read" # requests that change nothing.
+---| "write" # requests that change sessions, blobs, the history or the trash.
+---| "admin" # requests about the daemon and other clients, such as `server/stop`.
+
 ---Whether an entry of the path is in the context.
 ---@alias sessiond.Fate
 ---| "in" # it is in the context as it is stored.
@@ -2185,6 +2282,7 @@ M.methods = {
   blobPut = "blob/put", -- sessiond.BlobPutParams -> sessiond.BlobPutResult
   blobGet = "blob/get", -- sessiond.BlobGetParams -> sessiond.BlobGetResult
   blobCollect = "blob/collect", -- sessiond.BlobCollectParams -> sessiond.BlobCollectResult
+  serverHello = "server/hello", -- sessiond.HelloParams -> sessiond.HelloResult
   serverStatus = "server/status", -- sessiond.StatusParams -> sessiond.StatusResult
   serverClients = "server/clients", -- sessiond.ClientsParams -> sessiond.ClientsResult
   serverDoctor = "server/doctor", -- sessiond.DoctorParams -> sessiond.DoctorResult
@@ -2229,6 +2327,7 @@ M.notifications = {
   sessionRestored = "session/restored", -- sessiond.RestoredNote
   sessionLagged = "session/lagged", -- sessiond.LaggedNote
   sessionContextFilled = "session/contextFilled", -- sessiond.ContextFilledNote
+  serverDraining = "server/draining", -- sessiond.DrainingNote
 }
 
 M.both_ways = {
