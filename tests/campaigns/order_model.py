@@ -108,7 +108,7 @@ class Plan:
         session = Session(f"{chr(97 + len(self._sessions) % 26)}{self._prefix}-{len(self._sessions)}")
         self._sessions.append(session)
         params = {"cwd": f"/work/{self._prefix}", "id": session.id}
-        return Step("session/create", params, _is(lambda it: it["session"]["seq"], 0))
+        return Step("session/create", params, _is(lambda it: it["session"]["lastSeq"], 0))
 
     def _about(self, session: Session) -> Step:
         kinds = self._writes if self._chance.random() < 0.55 else self._reads
@@ -166,7 +166,7 @@ class Plan:
             session.line(None)
             session.labels[target] = label
         params = {**self._on(session), "entryId": target, "label": label}
-        return Step("session/label", params, _is(lambda it: it["session"]["seq"], session.seq))
+        return Step("session/label", params, _is(lambda it: it["session"]["lastSeq"], session.seq))
 
     def _branch(self, session: Session) -> Step:
         if not session.messages:
@@ -240,7 +240,7 @@ class Plan:
         return Step("session/info", self._on(session), _is(_described, expected))
 
     def _open(self, session: Session) -> Step:
-        return Step("session/open", self._on(session), _is(lambda it: it["session"]["seq"], session.seq))
+        return Step("session/open", self._on(session), _is(lambda it: it["session"]["lastSeq"], session.seq))
 
     def _subscribe(self, session: Session) -> Step:
         return Step("session/subscribe", self._on(session), _is(lambda it: it["toSeq"], session.seq))
@@ -265,7 +265,7 @@ class Plan:
         def check(outcome: Outcome) -> str:
             if isinstance(outcome, str):
                 return f"{outcome} instead of a list"
-            found = {it["sessionId"]: it["seq"] for it in outcome["sessions"]}
+            found = {it["sessionId"]: it["lastSeq"] for it in outcome["sessions"]}
             late = {
                 name: (found.get(name), seq) for name, seq in expected.items() if found.get(name, seq) < seq
             }
@@ -313,7 +313,7 @@ def _messages(stats: dict[str, Any]) -> int:
 
 def _described(result: dict[str, Any]) -> tuple[int, Any, list[str], int]:
     session = result["session"]
-    return session["seq"], session["title"], sorted(session["tags"]), session["messageCount"]
+    return session["lastSeq"], session["title"], sorted(session["tags"]), session["messageCount"]
 
 
 def _exported(result: dict[str, Any], highest: int) -> set[str]:

@@ -174,7 +174,7 @@ async def test_a_draft_that_another_program_answered_is_a_session(tmp_path: Path
             file.write(answer)
         await peer.until(lambda it: it.seqs() == [1, 2])
         session = (await peer.call("session/info", sessionId=session_id))["session"]
-        assert session["draft"] is False
+        assert session["isDraft"] is False
         assert await peer.call("session/close", sessionId=session_id) == {
             "clients": 0,
             "trashId": None,

@@ -101,4 +101,4 @@ def test_every_reference_of_the_schema_is_defined() -> None:
 def test_the_comment_behind_a_field_is_its_documentation() -> None:
     source = 'class Info:\n    """What."""\n\n    seq: int  # the header is 0\n    size: int\n'
     assert field_comments(source) == {"Info": {"seq": "the header is 0"}}
-    assert schema()["$defs"]["SessionInfo"]["properties"]["seq"]["description"]
+    assert schema()["$defs"]["SessionInfo"]["properties"]["lastSeq"]["description"]

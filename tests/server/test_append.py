@@ -78,7 +78,7 @@ async def test_one_bad_draft_keeps_the_whole_batch_out(
     refused = await refusal(peer.append(session_id, user("good"), bad, user("good, too")))
     assert refused.kind == kind
     assert memory.everything() == before
-    assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 0
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"] == 0
     assert (await peer.append(session_id, user("still served")))["lastSeq"] == 1
 
 
@@ -208,7 +208,7 @@ async def test_of_many_who_expect_the_same_leaf_one_wins(daemon: Running, cwd: s
     )
     kinds = [getattr(result, "kind", "won") for result in results]
     assert sorted(kinds) == ["leafConflict"] * 7 + ["won"]
-    assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 2
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"] == 2
 
 
 # --- the leaf ----------------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ async def test_a_retry_while_the_first_try_is_under_way_is_stored_once(daemon: R
         "duplicate"
     ]
     assert {result["entries"][0]["seq"] for result in results} == {1}
-    assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 1
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"] == 1
 
 
 async def test_a_retry_after_a_restart_is_still_a_duplicate(tmp_path: Path, cwd: str) -> None:
@@ -342,7 +342,7 @@ async def test_other_content_under_a_known_id_is_refused(memory: Running, cwd: s
     await peer.append(session_id, user("one", id="a"), user("two", id="b"))
     refused = await refusal(peer.append(session_id, user("new"), other))
     assert (refused.kind, refused.code, refused.data["id"], refused.data["seq"]) == ("idReused", 1409, "a", 1)
-    assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 2
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"] == 2
 
 
 async def test_an_entry_with_less_than_what_is_stored_is_other_content(memory: Running, cwd: str) -> None:

@@ -22,7 +22,7 @@ STATUS = b'{"jsonrpc":"2.0","id":"alive","method":"server/status"}'
 
 async def is_unharmed(peer: Peer, session_id: str) -> None:
     """Another client is served as if nothing had happened."""
-    before = (await peer.call("session/info", sessionId=session_id))["session"]["seq"]
+    before = (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"]
     assert (await peer.append(session_id, user("still here")))["lastSeq"] == before + 1
     await peer.until(lambda it: before + 1 in it.seqs())
 
@@ -208,7 +208,7 @@ async def test_a_notification_of_a_method_is_not_answered_and_does_nothing(memor
     peer, session_id = await started(memory, cwd)
     peer.connection.notify("session/append", {"sessionId": session_id, "entries": [user("x")]})
     peer.connection.notify("no/such")
-    assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 0
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"] == 0
 
 
 # --- params ------------------------------------------------------------------------------------------------
@@ -470,7 +470,7 @@ async def test_an_odd_file_is_read_and_reported_and_left_as_it_is(
     path.write_bytes(data)
     peer = await daemon.attach()
     opened = await read_everything(peer, path=str(path))
-    assert len(opened.get("problems", [])) == opened["session"].get("problems", 0)
+    assert len(opened.get("problems", [])) == opened["session"]["problemCount"]
     assert bool(opened.get("problems")) == (name in REPORTED)
     assert path.read_bytes() == data
     assert [it.name for it in folder.iterdir()] == ["file.jsonl"]

@@ -82,7 +82,7 @@ async def test_whoever_opens_a_changed_file_again_reads_what_is_there(tmp_path: 
         status = await peer.call("server/status")
         assert [it["writeBlock"]["reason"] for it in status["blockedSessions"]] == ["replaced"]
         listed = await peer.call("session/list", all=True)
-        assert [it["problems"] for it in listed["sessions"]] == [2], "the list says what the file is now"
+        assert [it["problemCount"] for it in listed["sessions"]] == [2], "the list says what the file is now"
         opened = await peer.call("session/open", sessionId="session-a")
         assert {it["kind"] for it in opened["problems"]} == {"damagedLine", "lostParent"}
         entries = await peer.call("session/entries", sessionId="session-a")

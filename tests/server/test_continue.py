@@ -96,7 +96,7 @@ async def test_a_folder_without_a_free_session_gets_a_new_one(daemon: Running, c
     peer = await daemon.attach()
     held = await answered(peer, cwd, terminal=terminal("first", cwd=cwd, pid=os.getpid()))
     went = await peer.call("session/continue", cwd=cwd, terminal=terminal("second", cwd=cwd))
-    assert (went["created"], went["because"]["rule"], went["session"]["draft"]) == (True, "created", True)
+    assert (went["created"], went["because"]["rule"], went["session"]["isDraft"]) == (True, "created", True)
     assert went["session"]["sessionId"] != held
 
 

@@ -125,5 +125,5 @@ async def check(peer: Peer, path: Path, session_id: str, writers: list[Writer]) 
             break
     assert [name for name in shown if name in set(names)] == names[1:]
     for problem in opened.get("problems", []):
-        assert "torn" in problem["reason"] or "cut off" in problem["reason"]
+        assert "torn" in problem["message"] or "cut off" in problem["message"]
     return names

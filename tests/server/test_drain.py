@@ -28,7 +28,7 @@ async def test_a_daemon_that_makes_room_refuses_writes_and_still_reads(tmp_path:
             refused = await refusal(write)
             assert (refused.kind, refused.data["retryable"]) == ("draining", True)
             assert refused.data["retryAfterMs"] > 0
-        assert (await ada.call("session/info", sessionId="atlas-one"))["session"]["seq"] == 1
+        assert (await ada.call("session/info", sessionId="atlas-one"))["session"]["lastSeq"] == 1
 
 
 async def test_a_daemon_process_that_made_room_is_gone_with_everything_on_disk(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ async def test_after_a_refusal_of_the_disk_the_same_append_succeeds(on_a_disk: O
         return_exceptions=True,
     )
     assert [getattr(it, "kind", it) for it in refused] == ["storageFull"] * 3
-    assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 2
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"] == 2
     assert (await other.append(other_id, user("unharmed")))["lastSeq"] == 1
     assert (await peer.append(session_id, *drafts))["lastSeq"] == 4
     assert peer.seqs() == [1, 2, 3, 4]

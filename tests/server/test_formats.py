@@ -129,7 +129,7 @@ async def test_an_answer_makes_the_session_one_that_is_listed_with_model_and_tok
     context = await peer.call("session/context", sessionId=session)
     assert context["models"] == {"default": "anthropic/claude-x"}
     assert (context["tokens"], context["tokensEstimated"]) == (1000, False)
-    assert not (await peer.call("session/info", sessionId=session))["session"]["draft"]
+    assert not (await peer.call("session/info", sessionId=session))["session"]["isDraft"]
 
 
 @pytest.mark.parametrize("format", PROVIDERS)

@@ -23,7 +23,7 @@ async def test_a_moved_session_is_listed_where_it_belongs_now(daemon: Running, c
     original = Path(before["path"]).read_bytes()
     target = f"{cwd}-renamed"
     moved = (await peer.call("session/move", sessionId=name, cwd=target))["session"]
-    assert (moved["cwd"], moved["seq"], moved["leafId"]) == (target, before["seq"], before["leafId"])
+    assert (moved["cwd"], moved["lastSeq"], moved["leafId"]) == (target, before["lastSeq"], before["leafId"])
     path = Path(moved["path"])
     assert (path.parent.name, Path(before["path"]).exists()) == (
         f"--work-{target.rpartition('/')[2]}--",
@@ -47,7 +47,7 @@ async def test_a_moved_session_is_listed_where_it_belongs_now(daemon: Running, c
 async def test_a_draft_moves_as_a_draft_and_becomes_a_session_there(daemon: Running, cwd: str) -> None:
     peer, name = await started(daemon, cwd)
     moved = (await peer.call("session/move", sessionId=name, cwd=f"{cwd}-renamed"))["session"]
-    assert moved["draft"]
+    assert moved["isDraft"]
     await peer.append(name, user("hello"), assistant("hi"))
     session = (await peer.call("session/info", sessionId=name))["session"]
     assert Path(session["path"]).parent == daemon.home / "data/sessions" / Path(moved["path"]).parent.name
@@ -132,7 +132,7 @@ async def test_a_move_that_was_cut_off_is_done_by_the_same_request(tmp_path: Pat
         ).kind == "storageFailed"
         await peer.append(name, user("more"))
         moved = (await peer.call("session/move", sessionId=name, cwd="/elsewhere"))["session"]
-        assert (moved["cwd"], moved["seq"]) == ("/elsewhere", 3)
+        assert (moved["cwd"], moved["lastSeq"]) == ("/elsewhere", 3)
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])

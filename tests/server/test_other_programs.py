@@ -344,7 +344,7 @@ async def test_opening_a_replaced_file_again_reads_what_is_there_now(
     (tmp_path / "new").write_bytes(a_log(cwd, logs.user("new")))
     (tmp_path / "new").rename(path)
     opened = (await peer.call("session/open", path=str(path)))["session"]
-    assert (opened["sessionId"], opened["seq"], opened["firstPrompt"]) == (session_id, 1, "new")
+    assert (opened["sessionId"], opened["lastSeq"], opened["firstPrompt"]) == (session_id, 1, "new")
     await subscriber.until(lambda it: bool(it.told("session/lagged")))
     assert subscriber.told("session/lagged")[0]["lastSeq"] == 2
     result = await subscriber.call(
@@ -430,7 +430,7 @@ async def test_the_title_slot_of_oh_my_pi_is_never_disturbed(
     data = slot + a_log(cwd, logs.user("1"), logs.assistant("2"))
     peer, session_id, path = await open_file(daemon, tmp_path, data)
     session = (await peer.call("session/info", sessionId=session_id))["session"]
-    assert (session["title"], session["seq"], session["entryCount"]) == ("From oh-my-pi", 2, 2)
+    assert (session["title"], session["lastSeq"], session["entryCount"]) == ("From oh-my-pi", 2, 2)
     assert (await peer.append(session_id, user("3")))["lastSeq"] == 3
     await peer.call("session/rename", sessionId=session_id, title="Mine")
     assert path.read_bytes().startswith(data)
@@ -446,7 +446,7 @@ async def test_a_line_that_is_still_being_written_delays_only_its_own_session(
     waiting = asyncio.create_task(peer.append(session_id, user("waits")))
     other, other_id = await started(memory, cwd)
     assert (await other.append(other_id, user("does not")))["lastSeq"] == 1
-    assert (await other.call("session/info", sessionId=session_id))["session"]["seq"] == 2
+    assert (await other.call("session/info", sessionId=session_id))["session"]["lastSeq"] == 2
     assert not waiting.done()
     write(path, b'": 1}\n')
     assert (await waiting)["lastSeq"] == 4

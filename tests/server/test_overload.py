@@ -324,7 +324,7 @@ async def test_when_told_is_not_enough_the_largest_outbox_is_let_go(
         await until(lambda: len(daemon.inside.clients) < 6)
         assert daemon.inside.send_buffers.total <= 4 * MIB
         assert not peer.is_closed.is_set()
-        assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 16
+        assert (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"] == 16
 
 
 @pytest.mark.slow

@@ -97,9 +97,9 @@ async def test_a_session_is_created_and_written_to_without_waiting(daemon: Runni
         calls.append(peer.send("session/append", sessionId=session_id, entries=[user("first")]))
         calls.append(peer.send("session/open", sessionId=session_id))
     results = await asyncio.gather(*calls)
-    assert [answer["lastSeq"] if "lastSeq" in answer else answer["session"]["seq"] for answer in results] == [
-        1
-    ] * 100
+    assert [
+        answer["lastSeq"] if "lastSeq" in answer else answer["session"]["lastSeq"] for answer in results
+    ] == [1] * 100
 
 
 async def test_a_session_is_one_whether_it_is_named_by_its_id_or_its_path(memory: Running, cwd: str) -> None:
@@ -109,7 +109,7 @@ async def test_a_session_is_one_whether_it_is_named_by_its_id_or_its_path(memory
         peer.send("session/append", sessionId=session_id, entries=[user("x")])
         by_id = peer.send("session/info", sessionId=session_id)
         by_path = peer.send("session/open", path=path)
-        assert (await by_id)["session"]["seq"] == (await by_path)["session"]["seq"] == number
+        assert (await by_id)["session"]["lastSeq"] == (await by_path)["session"]["lastSeq"] == number
     await peer.call("session/close", sessionId=session_id)
     memory.inside.hub.open_sessions()[0].used_at = 0
     opened = peer.send("session/open", path=path)
@@ -157,10 +157,10 @@ async def test_a_read_waits_only_for_the_writes_of_its_own_connection_and_sessio
         with disk.hold("fdatasync"):
             appended = peer.send("session/append", sessionId=session_id, entries=[user("2")])
             behind = peer.send("session/info", sessionId=session_id)
-            assert (await peer.call("session/info", sessionId=other_id))["session"]["seq"] == 1
-            assert (await other.call("session/info", sessionId=session_id))["session"]["seq"] == 1
+            assert (await peer.call("session/info", sessionId=other_id))["session"]["lastSeq"] == 1
+            assert (await other.call("session/info", sessionId=session_id))["session"]["lastSeq"] == 1
             assert not behind.done()
-        assert (await behind)["session"]["seq"] == (await appended)["lastSeq"] == 2
+        assert (await behind)["session"]["lastSeq"] == (await appended)["lastSeq"] == 2
 
 
 async def test_pipelined_appends_with_labels_and_renames_among_them_share_their_syncs(
@@ -224,7 +224,7 @@ async def test_a_write_waits_for_a_read_before_it_that_looks_at_the_whole_sessio
     assert not appended.done()
     answers.leave(answers.size)
     answer = await read
-    assert (answer["entryCount"] if method == "session/tree" else answer["tree"]["entries"]) == 1
+    assert (answer["entryCount"] if method == "session/tree" else answer["treeStats"]["entryCount"]) == 1
     assert (await appended)["lastSeq"] == 2
 
 
@@ -306,7 +306,7 @@ async def test_more_requests_than_may_be_in_flight_are_all_answered_in_their_ord
         calls.append(peer.send("session/info", sessionId=session_id))
     results = await asyncio.gather(*calls)
     assert [it["lastSeq"] for it in results[::2]] == list(range(1, 601))
-    assert [it["session"]["seq"] for it in results[1::2]] == list(range(1, 601))
+    assert [it["session"]["lastSeq"] for it in results[1::2]] == list(range(1, 601))
 
 
 async def test_requests_that_wait_when_the_daemon_drains_are_answered_once(tmp_path: Path, cwd: str) -> None:
@@ -319,7 +319,7 @@ async def test_requests_that_wait_when_the_daemon_drains_are_answered_once(tmp_p
             read = peer.send("session/info", sessionId=session_id)
             tagged = peer.send("session/tag", sessionId=session_id, add=["t"])
             await peer.call("server/drain", timeoutMs=30_000)
-        assert (await written)["lastSeq"] == (await read)["session"]["seq"] == 2
+        assert (await written)["lastSeq"] == (await read)["session"]["lastSeq"] == 2
         assert (await refusal(tagged)).kind == "draining"
 
 

@@ -15,8 +15,8 @@ from support.shared import terminal
 async def test_a_new_session_is_a_draft_that_no_list_shows(daemon: Running, cwd: str) -> None:
     peer = await daemon.attach()
     made = (await peer.call("session/create", cwd=cwd, title="Plans", tags=["a", "b"]))["session"]
-    assert (made["draft"], made["title"], made["tags"], made["cwd"]) == (True, "Plans", ["a", "b"], cwd)
-    assert (made["seq"], made["messageCount"], made["entryCount"]) == (1, 0, 1)  # the title
+    assert (made["isDraft"], made["title"], made["tags"], made["cwd"]) == (True, "Plans", ["a", "b"], cwd)
+    assert (made["lastSeq"], made["messageCount"], made["entryCount"]) == (1, 0, 1)  # the title
     assert Path(made["path"]).is_relative_to(daemon.home / "data" / "drafts")
     assert (await peer.call("session/list", cwd=cwd))["sessions"] == []
     assert (await peer.call("session/list", cwd=cwd, drafts=True))["sessions"] == [
@@ -29,7 +29,7 @@ async def test_a_user_message_alone_leaves_a_draft_a_draft(daemon: Running, cwd:
     session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
     await peer.append(session_id, user("hello"))
     session = (await peer.call("session/info", sessionId=session_id))["session"]
-    assert (session["draft"], session["firstPrompt"]) == (True, "hello")
+    assert (session["isDraft"], session["firstPrompt"]) == (True, "hello")
     assert (await peer.call("session/list", cwd=cwd))["sessions"] == []
 
 
@@ -39,7 +39,7 @@ async def test_the_first_assistant_message_moves_a_draft_into_the_sessions(daemo
     await peer.append(draft["sessionId"], user("hello"), assistant("hi"))
     [session] = (await peer.call("session/list", cwd=cwd))["sessions"]
     assert session["sessionId"] == draft["sessionId"]
-    assert session["draft"] is False
+    assert session["isDraft"] is False
     assert Path(session["path"]).is_relative_to(daemon.home / "data" / "sessions")
     assert not Path(draft["path"]).exists()
     lines = [json.loads(line) for line in Path(session["path"]).read_bytes().splitlines()]
@@ -56,7 +56,7 @@ async def test_everybody_hears_when_a_session_is_created_and_when_its_draft_beco
     await peer.append(session_id, assistant("hi"))
     await other.until(lambda it: len(it.told("session/created")) == 2)
     drafted, promoted = other.told("session/created")
-    assert (drafted["session"]["sessionId"], drafted["session"]["draft"]) == (session_id, True)
+    assert (drafted["session"]["sessionId"], drafted["session"]["isDraft"]) == (session_id, True)
     assert promoted["session"] == (await peer.call("session/info", sessionId=session_id))["session"]
     assert promoted["session"]["messageCount"] == 2
     assert promoted["origin"] == drafted["origin"]
@@ -91,7 +91,7 @@ async def test_a_draft_outlives_a_client_that_vanishes(daemon: Running, cwd: str
     await peer.is_closed.wait()
     other = await daemon.attach()
     opened = (await other.call("session/open", sessionId=session_id))["session"]
-    assert (opened["firstPrompt"], opened["draft"]) == ("do not lose me", True)
+    assert (opened["firstPrompt"], opened["isDraft"]) == ("do not lose me", True)
 
 
 async def test_a_client_that_never_had_a_draft_open_cannot_trash_it(daemon: Running, cwd: str) -> None:
@@ -105,7 +105,7 @@ async def test_a_client_that_never_had_a_draft_open_cannot_trash_it(daemon: Runn
         "trashId": None,
         "trashPath": None,
     }
-    assert (await other.call("session/info", sessionId=session_id))["session"]["draft"]
+    assert (await other.call("session/info", sessionId=session_id))["session"]["isDraft"]
 
 
 async def test_a_close_that_follows_an_answer_on_the_wire_trashes_nothing(daemon: Running, cwd: str) -> None:
@@ -222,7 +222,7 @@ async def test_a_method_takes_whole_ids_only(daemon: Running, cwd: str, method: 
     refused = await refusal(asking)
     assert (refused.kind, refused.data["didYouMean"]) == ("sessionNotFound", [session_id])
     assert await peer.call("session/unsubscribe", sessionId=session_id[:-4]) == {"wasSubscribed": False}
-    assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 2
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"] == 2
 
 
 @pytest.mark.parametrize("restarts", [False, True])
@@ -297,7 +297,7 @@ async def test_the_reply_to_open_comes_before_anything_about_the_session(daemon:
     appends = [peer.append(session_id, user(str(number))) for number in range(50)]
     opening = other.call("session/open", sessionId=session_id, terminal=terminal("t1", cwd=cwd))
     opened, *_ = await asyncio.gather(opening, *appends)
-    last = opened["session"]["seq"]
+    last = opened["session"]["lastSeq"]
     await other.until(lambda it: last == 50 or 50 in it.seqs())
     assert other.seqs() == list(range(last + 1, 51))
     assert other.order[0] == "reply"

@@ -17,9 +17,9 @@ async def test_an_imported_state_is_listed(memory: Running, tmp_path: Path) -> N
         [session] = (await peer.call("session/import", path=str(file), cwd="/work"))["sessions"]
         assert (session["status"], session["isDraft"]) == (status, False)
     [listed] = (await peer.call("session/list", all=True))["sessions"]
-    assert (listed["sessionId"], listed["draft"]) == (session["sessionId"], False)
+    assert (listed["sessionId"], listed["isDraft"]) == (session["sessionId"], False)
     fork = (await peer.call("session/fork", sessionId=session["sessionId"]))["session"]
-    assert fork["draft"] is False
+    assert fork["isDraft"] is False
 
 
 async def test_the_first_update_of_the_state_makes_a_session_of_a_draft(memory: Running, cwd: str) -> None:
@@ -28,7 +28,7 @@ async def test_the_first_update_of_the_state_makes_a_session_of_a_draft(memory: 
     assert (await peer.call("session/list", cwd=cwd))["sessions"] == []
     await peer.call("state/update", sessionId=session_id, plan="First this, then that.")
     [listed] = (await peer.call("session/list", cwd=cwd))["sessions"]
-    assert (listed["sessionId"], listed["draft"]) == (session_id, False)
+    assert (listed["sessionId"], listed["isDraft"]) == (session_id, False)
     assert Path(listed["path"]).is_relative_to(memory.home / "data" / "sessions")
 
 

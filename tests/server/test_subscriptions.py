@@ -52,7 +52,7 @@ async def test_without_after_one_reads_what_is_there_oneself(daemon: Running, cw
     result = await other.call("session/subscribe", sessionId=session_id)
     assert (result["mode"], result["fromSeq"], result["toSeq"]) == ("snapshot", 4, 3)
     assert result["reason"]
-    assert result["session"]["seq"] == 3
+    assert result["session"]["lastSeq"] == 3
     await peer.append(session_id, user("live"))
     await other.until(lambda it: it.seqs() == [4])
 

@@ -139,8 +139,8 @@ async def test_a_fork_holds_the_path_and_names_where_it_comes_from(daemon: Runni
             it["id"] for it in found_labels(await tree(peer, forked["sessionId"], filter="labeledOnly"))
         ]
         assert labels == (["q2"] if "q2" in ids else [])
-        assert forked["draft"] is ("a1" not in ids)
-        assert not forked["problems"]
+        assert forked["isDraft"] is ("a1" not in ids)
+        assert not forked["problemCount"]
     assert Path(source["path"]).read_bytes() == before
 
 
@@ -231,14 +231,14 @@ async def test_a_whole_fork_has_every_branch_label_and_title_and_the_leaf(daemon
     assert forked["parentSession"] == source["path"]
     for name in (
         "leafId",
-        "seq",
+        "lastSeq",
         "title",
         "tags",
         "cwd",
         "messageCount",
         "entryCount",
         "firstPrompt",
-        "draft",
+        "isDraft",
     ):
         assert forked[name] == source[name], name
     assert lines_of(forked["path"])[1:] == before

@@ -20,7 +20,7 @@ async def test_an_append_with_a_misspelt_guard_is_refused_and_stores_nothing(
     daemon: Running, cwd: str
 ) -> None:
     peer, session_id = await started(daemon, cwd)
-    before = (await peer.call("session/info", sessionId=session_id))["session"]["seq"]
+    before = (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"]
     refused = await refusal(peer.append(session_id, user("x"), expectedLeaf="nobody"))
     assert (refused.kind, refused.code) == ("invalidParams", -32602)
     assert refused.data["didYouMean"] == ["expectedLeafId"]
@@ -28,7 +28,7 @@ async def test_an_append_with_a_misspelt_guard_is_refused_and_stores_nothing(
     assert refused.message.startswith("session/append: ")
     assert "`expectedLeaf`" in refused.message
     assert "`expectedLeafId`" in refused.message
-    assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == before
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"] == before
 
 
 @pytest.mark.parametrize(

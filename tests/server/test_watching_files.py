@@ -120,7 +120,7 @@ async def test_a_replaced_file_is_left_to_who_has_it_open_and_read_anew_by_who_o
         other.write_bytes(logs.log(logs.header(id=session_id), logs.user("replaced", id="new")))
         other.rename(path)
         await asyncio.sleep(0.2)
-        assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 2
+        assert (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"] == 2
         opened = (await peer.call("session/open", sessionId=session_id))["session"]
         assert opened["leafId"] == "new"
 

@@ -161,6 +161,6 @@ async def taken(entries: Any, count: int) -> list[str]:
 
 def _info(seq: int) -> dict[str, Any]:
     unknown = dict.fromkeys(["path", "title", "firstPrompt", "leafId", "parentSession"])
-    counts = {"messageCount": 0, "entryCount": 0, "sizeBytes": 0, "seq": seq}
-    kind = {"tags": [], "draft": False, "readOnly": False}
+    counts = {"messageCount": 0, "entryCount": 0, "sizeBytes": 0, "lastSeq": seq}
+    kind = {"tags": [], "isDraft": False, "readOnly": False}
     return {"sessionId": SESSION, "cwd": "/", "createdAt": "", "updatedAt": "", **unknown, **counts, **kind}

@@ -62,7 +62,7 @@ class AgentSession:
     def __init__(self, daemon: Daemon, found: t.SessionInfo) -> None:
         self.daemon = daemon
         self.id = found.session_id
-        self._chain = Chain(daemon, found.session_id, found.leaf_id, log_id=found.log_id, seq=found.seq)
+        self._chain = Chain(daemon, found.session_id, found.leaf_id, log_id=found.log_id, seq=found.last_seq)
         self._in_turn = False
         self._gave_up = False  # True after a compaction was refused in this turn
         self._settings: t.CompactionSettings | None = None

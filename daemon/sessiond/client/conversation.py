@@ -345,7 +345,7 @@ class Conversation:
             opened = _decode_opened(result)
         except msgspec.DecodeError:
             return
-        seq = opened.to_seq if opened.to_seq is not None else opened.session.seq
+        seq = opened.to_seq if opened.to_seq is not None else opened.session.last_seq
         self._followed[opened.session.session_id] = t.After(log_id=opened.session.log_id, seq=seq)
 
     def _note(self, method: str, head: Head) -> None:
@@ -366,7 +366,7 @@ class Conversation:
 class _Session(msgspec.Struct, rename="camel"):
     session_id: str
     log_id: str
-    seq: int
+    last_seq: int
 
 
 class _Opened(msgspec.Struct, rename="camel"):

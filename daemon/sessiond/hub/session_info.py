@@ -44,9 +44,9 @@ def session_info(
         path=path, cwd=facts.cwd, title=facts.title,
         tags=list(facts.tags), created_at=facts.created_at, updated_at=facts.updated_at,
         message_count=facts.message_count, entry_count=facts.entry_count, first_prompt=facts.first_prompt,
-        leaf_id=tree.leaf_id, seq=max(tree.seq, 0), size_bytes=size, parent_session=facts.parent_session,
-        draft=draft and not tree.has_assistant(), ephemeral=ephemeral, read_only=read_only,
-        problems=len(tree.problems), write_block=write_block, log_id=log_id,
+        leaf_id=tree.leaf_id, last_seq=max(tree.seq, 0), size_bytes=size, parent_session=facts.parent_session,
+        is_draft=draft and not tree.has_assistant(), ephemeral=ephemeral, read_only=read_only,
+        problem_count=len(tree.problems), write_block=write_block, log_id=log_id,
     )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ from_json = msgspec.json.Decoder(t.ListedSession).decode
 def session_result(session: t.SessionInfo, tree: Tree, *, duplicate: bool = False) -> t.SessionResult:
     """Return the session info together with the problems of its file."""
     problems = [
-        t.Problem(kind=it.kind, line=it.line, byte_offset=it.offset, reason=it.reason, severity=it.severity)
+        t.Problem(kind=it.kind, line=it.line, byte_offset=it.offset, message=it.reason, severity=it.severity)
         for it in tree.problems
     ]
     return t.SessionResult(session=session, problems=problems, duplicate=duplicate)

@@ -117,7 +117,7 @@ class Browser(App[int]):
         self.view.notice = "Loading …" if self._renderer.signs.encoding == "utf-8" else "Loading ..."
         self.view.focus()
         if first is not None:
-            self.contents.begin(first, self.session.seq)
+            self.contents.begin(first, self.session.last_seq)
             self._show(at or self.contents.leaf_id)
         else:
             self.contents.ask(self.contents.question, at or self.session.leaf_id)

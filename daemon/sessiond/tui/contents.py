@@ -99,9 +99,9 @@ class Contents:
 
     def attached(self, session: t.SessionInfo) -> None:
         """Handle a new connection: read what was missed."""
-        if session.seq != self._seq:
+        if session.last_seq != self._seq:
             self.refresh()
-        self._seq = session.seq
+        self._seq = session.last_seq
         self._work.set()
 
     def appended(self, note: AppendedBatch) -> None:

@@ -140,7 +140,7 @@ export class Current implements vscode.Disposable {
       return; // this window has one subscription to a session, and a transcript may live on it
     }
     const { sessionId } = session;
-    const method = session.draft ? "session/unsubscribe" : "session/close";
+    const method = session.isDraft ? "session/unsubscribe" : "session/close";
     this.#daemon.request(method, { sessionId }).catch(() => undefined); // then it is closed already
   }
 

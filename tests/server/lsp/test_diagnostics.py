@@ -160,7 +160,7 @@ async def test_the_quick_fix_leaves_the_file_as_it_is(served: Running, tmp_path:
         answer = await choose(client, fix)
     assert path.read_bytes() == DAMAGED[kind]
     assert answer["entryCount"] == 1
-    assert answer["problems"] == 0
+    assert answer["problemCount"] == 0
     assert answer["cwd"].startswith("/")
 
 

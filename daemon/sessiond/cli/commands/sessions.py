@@ -224,10 +224,10 @@ def short_ids(ids: Sequence[str]) -> dict[str, str]:
 
 def _marks(session: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
     return (
-        ("draft", session.get("draft", False)),
+        ("draft", session.get("isDraft", False)),
         ("in memory", session.get("ephemeral", False)),
         ("read-only", session.get("readOnly", False)),
-        (human.count(session.get("problems", 0), "problem"), session.get("problems", 0) > 0),
+        (human.count(session.get("problemCount", 0), "problem"), session.get("problemCount", 0) > 0),
     )
 
 
@@ -252,7 +252,7 @@ def _print_session(session: dict[str, Any]) -> None:
             f"{human.count(session['entryCount'], 'entry', 'entries')}, {human.size(session['sizeBytes'])}",
         ),
         ("leaf", session.get("leafId") or "none"),
-        ("seq", str(session["seq"])),
+        ("last seq", str(session["lastSeq"])),
         ("state", ", ".join(states)),
     ]
     rows = [(name, one_line(value)) for name, value in facts if value]
@@ -264,7 +264,7 @@ def warn_of(problems: Sequence[dict[str, Any]]) -> None:
     for problem in problems[:10]:
         place = f"line {problem['line']}, byte {problem['byteOffset']}"
         print(
-            f"{problem.get('severity', 'error')} at {place}: {one_line(problem['reason'])}", file=sys.stderr
+            f"{problem.get('severity', 'error')} at {place}: {one_line(problem['message'])}", file=sys.stderr
         )
     if len(problems) > 10:
         print(f"and {human.count(len(problems) - 10, 'more problem')}", file=sys.stderr)

@@ -39,7 +39,7 @@ def watch(given: Given) -> int:
     try:
         session = session_id(daemon, given)
         info = daemon.call("session/info", {"sessionId": session})["session"]
-        known: int = info["seq"] if last is None else max(info["seq"] - last, 0)
+        known: int = info["lastSeq"] if last is None else max(info["lastSeq"] - last, 0)
         follower = NotificationPrinter(
             info["sessionId"], info["logId"], known if since is None else since, show
         )

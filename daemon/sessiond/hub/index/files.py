@@ -373,7 +373,7 @@ def _columns(facts: LogFacts) -> list[object]:
 def _listing(it: t.ListedSession) -> dict[str, object]:
     """Return the columns of a session's list row, in their order."""
     return {
-        "draft": int(it.draft), "session_id": it.session_id, "cwd": it.cwd, "updated": it.updated_at,
+        "draft": int(it.is_draft), "session_id": it.session_id, "cwd": it.cwd, "updated": it.updated_at,
         "created": it.created_at, "title": title_key(it.title, it.first_prompt),
         "matter": matter(it.session_id, it.title, it.first_prompt, it.cwd),
         "tags": msgspec.json.encode(it.tags).decode(), "info": session_info.as_json(it),

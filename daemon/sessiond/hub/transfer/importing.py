@@ -174,14 +174,14 @@ class Imports:
             draft=not new.is_answered,
         )  # fmt: skip
         await made.close()
-        info = msgspec.structs.replace(new.info, path=made.path, draft=made.draft and new.info.draft)
+        info = msgspec.structs.replace(new.info, path=made.path, is_draft=made.draft and new.info.is_draft)
         run.refs[new.session_id] = made.ref
         run.reporting.created(info)
         if not new.cwd:
             new.imported.report.trouble(0, "it names no folder; import it with `cwd`")
         return t.ImportedSession(
-            status="created", session_id=new.session_id, title=info.title, is_draft=info.draft, added_count=new.added,
-            **_account(new.imported, path),
+            status="created", session_id=new.session_id, title=info.title, is_draft=info.is_draft,
+            added_count=new.added, **_account(new.imported, path),
         )  # fmt: skip
 
     async def _grow(

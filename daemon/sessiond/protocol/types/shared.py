@@ -82,15 +82,15 @@ class SessionInfo(Wire, frozen=True):
     entry_count: int
     first_prompt: str | None  # one line of at most 200 characters
     leaf_id: str | None
-    seq: int  # the seq of the last line; the header is 0
+    last_seq: int  # the seq of the last line; the header is 0
     size_bytes: int
     parent_session: str | None
-    draft: bool  # true for a draft session: no assistant message yet, not listed by default
+    is_draft: bool  # true for a draft session: no assistant message yet, not listed by default
     read_only: bool
     ephemeral: bool = False  # true for a session that is kept in memory only
-    problems: int = 0  # the number of problems in the file
+    problem_count: int = 0  # the number of problems in the file
     write_block: WriteBlock | None = None  # only for an open session
-    log_id: str | None = None  # the log of `seq`, see "Positions"; absent in lists
+    log_id: str | None = None  # the log of `lastSeq`, see "Positions"; absent in lists
 
 
 class CharacterRange(Wire, frozen=True):
@@ -106,7 +106,7 @@ class Problem(Wire, frozen=True):
     kind: Annotated[str, opened("ProblemKind")]  # see "Damage"
     line: int  # physical line, 1-based
     byte_offset: int  # offset of the line's first byte
-    reason: str  # a sentence about this line
+    message: str  # a sentence about this line
     severity: Annotated[str, opened("ProblemSeverity")] = "error"
 
 

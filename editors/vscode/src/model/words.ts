@@ -119,17 +119,17 @@ const LIFECYCLES: Readonly<Partial<Record<ListedSession["lifecycle"], string>>> 
 
 export function sessionWords(session: Shown, current: boolean, now: number): SessionWords {
   const marks = [
-    session.draft && "draft",
+    session.isDraft && "draft",
     session.parentSession && "fork", // it is called like what it came from
     session.writeBlock ? "takes no writes" : session.readOnly && "read-only",
-    session.problems ? count(session.problems, "problem") : "",
+    session.problemCount ? count(session.problemCount, "problem") : "",
     session.lifecycle === undefined ? "" : LIFECYCLES[session.lifecycle],
   ].filter(Boolean) as string[];
   const tags = session.tags.map((tag) => `#${oneLine(tag)}`).join(" ");
   const when = ago(session.updatedAt, now);
   const messages = count(session.messageCount, "message");
   const label = titleOf(session);
-  const damaged = session.readOnly || Boolean(session.writeBlock) || Boolean(session.problems);
+  const damaged = session.readOnly || Boolean(session.writeBlock) || Boolean(session.problemCount);
   return {
     label,
     description: joined(when, messages, tags, ...marks),
@@ -140,8 +140,8 @@ export function sessionWords(session: Shown, current: boolean, now: number): Ses
       ? { id: "warning", color: "list.warningForeground" }
       : current
         ? { id: "eye", color: "charts.green" }
-        : { id: session.draft ? "edit" : "comment-discussion" },
-    context: ["session", session.path !== null && "+file", session.draft && "+draft", current && "+current"]
+        : { id: session.isDraft ? "edit" : "comment-discussion" },
+    context: ["session", session.path !== null && "+file", session.isDraft && "+draft", current && "+current"]
       .filter(Boolean)
       .join(""),
   };

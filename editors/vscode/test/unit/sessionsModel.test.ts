@@ -17,10 +17,10 @@ function session(sessionId: string, cwd: string, day: number, more: Partial<List
     entryCount: 2,
     firstPrompt: `About ${sessionId}`,
     leafId: "e2",
-    seq: 2,
+    lastSeq: 2,
     sizeBytes: 100,
     parentSession: null,
-    draft: false,
+    isDraft: false,
     readOnly: false,
     ephemeral: false,
     problems: 0,
@@ -150,7 +150,7 @@ test("a list that cannot be had says why, and what was shown stays", async () =>
 
 test("a session says what it is, how it stands, and nothing that is not seen", () => {
   const now = Date.parse("2026-01-01T01:00:00.000Z");
-  const hostile = session("s", "/a", 1, { title: "Evil\u202e\n[x](y)", tags: ["bug"], draft: true, lifecycle: "error", problems: 2 });
+  const hostile = session("s", "/a", 1, { title: "Evil\u202e\n[x](y)", tags: ["bug"], isDraft: true, lifecycle: "error", problemCount: 2 });
   const words = sessionWords(hostile, false, now);
   assert.equal(words.label, "Evil [x](y)");
   assert.equal(words.description, "1h · 2 messages · #bug · draft · 2 problems · ended in an error");
