@@ -90,20 +90,20 @@ export interface SessionInfo {
   /** The leaf; null before the first entry. */
   leafId: string | null;
   /** The seq of the last line; the header is 0. */
-  seq: number;
+  lastSeq: number;
   /** The size, in bytes. */
   sizeBytes: number;
   parentSession: string | null;
   /** True for a draft session: no assistant message yet, not listed by default. */
-  draft: boolean;
+  isDraft: boolean;
   readOnly: boolean;
   /** True for a session that is kept in memory only. */
   ephemeral: boolean;
   /** The number of problems in the file. */
-  problems: number;
+  problemCount: number;
   /** Only for an open session. */
   writeBlock: WriteBlock | null;
-  /** The log of `seq`, see "Positions"; absent in lists. */
+  /** The log of `lastSeq`, see "Positions"; absent in lists. */
   logId: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -135,7 +135,7 @@ export interface Problem {
   /** Offset of the line's first byte. */
   byteOffset: number;
   /** A sentence about this line. */
-  reason: string;
+  message: string;
   /** The severity. */
   severity: ProblemSeverity | (string & {});
   _meta?: unknown;
@@ -320,20 +320,20 @@ export interface ListedSession {
   /** The leaf; null before the first entry. */
   leafId: string | null;
   /** The seq of the last line; the header is 0. */
-  seq: number;
+  lastSeq: number;
   /** The size, in bytes. */
   sizeBytes: number;
   parentSession: string | null;
   /** True for a draft session: no assistant message yet, not listed by default. */
-  draft: boolean;
+  isDraft: boolean;
   readOnly: boolean;
   /** True for a session that is kept in memory only. */
   ephemeral: boolean;
   /** The number of problems in the file. */
-  problems: number;
+  problemCount: number;
   /** Only for an open session. */
   writeBlock: WriteBlock | null;
-  /** The log of `seq`, see "Positions"; absent in lists. */
+  /** The log of `lastSeq`, see "Positions"; absent in lists. */
   logId: string | null;
   /** The state of the last turn of a session. */
   lifecycle: Lifecycle | (string & {});

@@ -47,15 +47,15 @@
 ---@field entryCount integer
 ---@field firstPrompt? string One line of at most 200 characters.
 ---@field leafId? string The leaf; null before the first entry.
----@field seq integer The seq of the last line; the header is 0.
+---@field lastSeq integer The seq of the last line; the header is 0.
 ---@field sizeBytes integer The size, in bytes.
 ---@field parentSession? string
----@field draft boolean True for a draft session: no assistant message yet, not listed by default.
+---@field isDraft boolean True for a draft session: no assistant message yet, not listed by default.
 ---@field readOnly boolean
 ---@field ephemeral boolean True for a session that is kept in memory only.
----@field problems integer The number of problems in the file.
+---@field problemCount integer The number of problems in the file.
 ---@field writeBlock? sessiond.WriteBlock Only for an open session.
----@field logId? string The log of `seq`, see "Positions"; absent in lists.
+---@field logId? string The log of `lastSeq`, see "Positions"; absent in lists.
 
 ---The reason why a session accepts no writes at present.
 ---
@@ -71,7 +71,7 @@
 ---@field kind sessiond.ProblemKind|string See "Damage".
 ---@field line integer Physical line, 1-based.
 ---@field byteOffset integer Offset of the line's first byte.
----@field reason string A sentence about this line.
+---@field message string A sentence about this line.
 ---@field severity sessiond.ProblemSeverity|string The severity.
 
 ---Open a session by id or by path, and subscribe to it.
@@ -173,15 +173,15 @@
 ---@field entryCount integer
 ---@field firstPrompt? string One line of at most 200 characters.
 ---@field leafId? string The leaf; null before the first entry.
----@field seq integer The seq of the last line; the header is 0.
+---@field lastSeq integer The seq of the last line; the header is 0.
 ---@field sizeBytes integer The size, in bytes.
 ---@field parentSession? string
----@field draft boolean True for a draft session: no assistant message yet, not listed by default.
+---@field isDraft boolean True for a draft session: no assistant message yet, not listed by default.
 ---@field readOnly boolean
 ---@field ephemeral boolean True for a session that is kept in memory only.
----@field problems integer The number of problems in the file.
+---@field problemCount integer The number of problems in the file.
 ---@field writeBlock? sessiond.WriteBlock Only for an open session.
----@field logId? string The log of `seq`, see "Positions"; absent in lists.
+---@field logId? string The log of `lastSeq`, see "Positions"; absent in lists.
 ---@field lifecycle sessiond.Lifecycle|string The state of the last turn of a session.
 ---@field model? string `provider/model`; null if unknown.
 
