@@ -106,8 +106,8 @@ TOPICS = (
         "history", "The history of prompts", "Requests about the prompts that were typed, over all sessions.",
         (
             Call("HISTORY_ADD", "add_prompt", ("prompt",)),
-            Call("HISTORY_RECENT", "recent_prompts"),
-            Call("HISTORY_SEARCH", "search_prompts", ("query",)),
+            Call("HISTORY_LIST", "list_prompts", ("query",)),
+            Call("HISTORY_DELETE", "delete_prompts", ("prompt_ids",)),
         ),
     ),
     Topic(

@@ -174,7 +174,7 @@ class Season:
         for it in done:
             if it.method == "history/add":
                 word = it.params["prompt"].split()[1]
-                found = (await self._wires[0].call("history/search", query=word))["prompts"]
+                found = (await self._wires[0].call("history/list", query=word))["prompts"]
                 same = [told for told in found if told["prompt"] == it.params["prompt"]]
                 hold(len(same) == 1, f"{it}: the prompt is there {len(same)} times")
 

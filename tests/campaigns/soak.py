@@ -100,7 +100,7 @@ async def _visit(home: Home, seen: _Seen, name: str, session_id: str, manner: fl
             ("session/search", {"query": "hello"}),
             ("session/info", {"sessionId": "no-such-session"}),
             ("session/export", {"sessionId": session_id, "format": "markdown"}),
-            ("history/recent", {"limit": 10}),
+            ("history/list", {"limit": 10}),
         ]
         for method, params in questions:
             try:

@@ -398,7 +398,7 @@ def _remember(stage: Stage) -> None:
 
 
 def _check_index(stage: Stage, acknowledged: bool) -> None:
-    recent = [it["prompt"] for it in stage.call("history/recent")["prompts"]]
+    recent = [it["prompt"] for it in stage.call("history/list")["prompts"]]
     hold("what did I say" in recent or not acknowledged, f"the history has {recent}")
     listed = [it["sessionId"] for it in stage.call("session/list", all=True)["sessions"]]
     hold(listed == [SESSION], f"the list has {listed}")

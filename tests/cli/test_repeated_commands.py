@@ -53,6 +53,7 @@ COMMANDS = {
     "trash/purge": ("purge", SESSION, "--yes"),
     "session/cleanup": ("cleanup", "--keep", "0", "--yes"),
     "blob/collect": ("blobs", "collect", "--yes"),
+    "history/delete": ("history", "delete", "5e1f09-1"),
     "session/compact": ("compact", SESSION, "--summary", "So far.", "--keep-recent", "1"),
 }
 """A command line for each method that a command of the shell may send with a `commandId`."""

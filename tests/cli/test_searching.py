@@ -59,3 +59,21 @@ def test_prompts_are_listed_newest_first_and_found_by_their_beginnings(shell: Sh
     ]
     assert len(shell("history", "--json", "--cwd", ".").json["prompts"]) == 2
     assert shell("history", "nothing like it").out == ""
+
+
+def test_the_word_delete_alone_deletes_nothing_and_can_be_searched_for(shell: Shell) -> None:
+    ran = shell.run("history", "delete")
+    assert ran.code == 2
+    assert "sessiond history 'delete '" in ran.err
+    assert shell("history", "delete ").out == ""
+    assert shell.run("history", "fla", "tes").code == 2
+    assert len(shell("history").lines) == 2
+
+
+def test_prompts_are_deleted_by_their_ids(shell: Shell) -> None:
+    ids = [line.split()[0] for line in shell("history").lines]
+    deleted = shell("history", "delete", ids[1], "0-0")
+    assert (deleted.lines, deleted.err) == ([ids[1]], "1 prompt deleted\n")
+    assert [line.split()[0] for line in shell("history").lines] == ids[:1]
+    assert shell("history", "delete", *ids, "--json").json["deletedIds"] == ids[:1]
+    assert shell("history").out == ""

@@ -146,5 +146,5 @@ async def test_sessions_are_found_go_out_and_come_in(daemon: Daemon, tmp_path: P
 
 async def test_prompts_are_remembered(daemon: Daemon) -> None:
     assert (await daemon.add_prompt("a prompt of its own")).added
-    assert (await daemon.recent_prompts()).prompts[0].prompt == "a prompt of its own"
-    assert (await daemon.search_prompts("own")).prompts[0].prompt == "a prompt of its own"
+    assert (await daemon.list_prompts()).prompts[0].prompt == "a prompt of its own"
+    assert (await daemon.list_prompts("own")).prompts[0].prompt == "a prompt of its own"

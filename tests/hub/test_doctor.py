@@ -333,7 +333,7 @@ async def test_a_command_under_way_while_the_journal_is_put_aside_is_answered_to
         assert await peer.call("history/add", prompt="Hello.", commandId="once") == first | {
             "duplicate": True
         }
-        assert len((await peer.call("history/recent"))["prompts"]) == 1
+        assert len((await peer.call("history/list"))["prompts"]) == 1
 
 
 def test_a_damaged_journal_of_commands_is_found_without_a_daemon(home: Path) -> None:

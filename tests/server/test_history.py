@@ -16,10 +16,26 @@ from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.patience import BOUND
 from support.shared import started
 
+VERSION_1 = """
+CREATE TABLE history(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, prompt TEXT NOT NULL, created_at INTEGER NOT NULL, cwd TEXT
+);
+CREATE TABLE commands(id TEXT PRIMARY KEY, added INTEGER NOT NULL);
+CREATE INDEX history_cwd ON history(cwd, id);
+CREATE VIRTUAL TABLE history_fts USING fts5(prompt, content='history', content_rowid='id');
+CREATE TRIGGER history_ai AFTER INSERT ON history BEGIN
+    INSERT INTO history_fts(rowid, prompt) VALUES (new.id, new.prompt);
+END;
+INSERT INTO history(prompt, created_at, cwd) VALUES('one', 1699999999, '/w'), ('two words', 1700000000, '/w');
+INSERT INTO commands VALUES('an-old-command', 1);
+PRAGMA user_version = 1;
+"""
+"""The tables of the first version of the file, with two prompts."""
+
 
 async def prompts(peer: Peer, **params: Any) -> list[str]:
     """The last prompts, once there are as many as `count` says."""
-    return [it["prompt"] for it in (await peer.call("history/recent", **params))["prompts"]]
+    return [it["prompt"] for it in (await peer.call("history/list", **params))["prompts"]]
 
 
 async def until(peer: Peer, expected: list[str], **params: Any) -> None:
@@ -30,7 +46,7 @@ async def until(peer: Peer, expected: list[str], **params: Any) -> None:
 
 
 async def found(peer: Peer, query: str, **params: Any) -> list[str]:
-    return [it["prompt"] for it in (await peer.call("history/search", query=query, **params))["prompts"]]
+    return [it["prompt"] for it in (await peer.call("history/list", query=query, **params))["prompts"]]
 
 
 async def test_what_a_person_says_in_a_session_is_remembered(daemon: Running, cwd: str) -> None:
@@ -38,8 +54,141 @@ async def test_what_a_person_says_in_a_session_is_remembered(daemon: Running, cw
     blocks = {"role": "user", "content": [{"type": "text", "text": "two"}, {"type": "image", "data": "x"}]}
     await peer.append(session_id, user("one"), assistant("not this"), {"type": "message", "message": blocks})
     await until(peer, ["two", "one"], cwd=cwd)
-    [newest, _] = (await peer.call("history/recent", cwd=cwd))["prompts"]
+    [newest, _] = (await peer.call("history/list", cwd=cwd))["prompts"]
     assert (newest["cwd"], newest["createdAt"][:2]) == (cwd, "20")
+
+
+async def test_a_prompt_names_its_session_and_its_entry(daemon: Running, cwd: str) -> None:
+    peer, session_id = await started(daemon, cwd)
+    await peer.append(session_id, user("one", id="a"), assistant("yes"), user("two", id="b"))
+    _, other = await started(daemon, cwd)
+    await peer.append(other, user("three", id="c"))
+    await peer.call("history/add", prompt="four", cwd=cwd)
+    await until(peer, ["four", "three", "two", "one"], cwd=cwd)
+    found = (await peer.call("history/list", cwd=cwd))["prompts"]
+    assert [(it["sessionId"], it["entryId"]) for it in found] == [
+        (None, None), (other, "c"), (session_id, "b"), (session_id, "a"),
+    ]  # fmt: skip
+    assert len({it["promptId"] for it in found}) == 4
+    assert await prompts(peer, sessionId=session_id) == ["two", "one"]
+    assert await prompts(peer, sessionId=session_id, query="on", cwd=cwd) == ["one"]
+    assert await prompts(peer, sessionId="nobody") == []
+
+
+async def test_an_added_prompt_has_the_id_that_the_list_names(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    added = await peer.call("history/add", prompt="once", cwd=cwd, commandId=f"add-{cwd}")
+    [listed] = (await peer.call("history/list", cwd=cwd))["prompts"]
+    assert added == {"added": True, "promptId": listed["promptId"], "duplicate": False}
+    again = await peer.call("history/add", prompt="once", cwd=cwd, commandId=f"add-{cwd}")
+    assert again == added | {"duplicate": True}
+    assert (await peer.call("history/add", prompt="once", cwd=cwd))["promptId"] is None
+
+
+async def ids_of(peer: Peer, *texts: str) -> list[str]:
+    listed = (await peer.call("history/list"))["prompts"]
+    return [it["promptId"] for it in listed if it["prompt"] in texts]
+
+
+async def test_a_deleted_prompt_is_gone_and_the_others_stay(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    for number in range(4):
+        await peer.call("history/add", prompt=f"number {number}", cwd=cwd)
+    listed = (await peer.call("history/list", cwd=cwd))["prompts"]
+    some = [listed[0]["promptId"], listed[2]["promptId"]]
+    unknown = [f"{some[0]}0000", "x", "-", f"{some[0][:-1]}\u0661", some[0].replace("-", "-0"), "0-0"]
+    assert await peer.call("history/delete", promptIds=[*some, *unknown]) == {
+        "deletedIds": some, "duplicate": False,
+    }  # fmt: skip
+    assert await prompts(peer, cwd=cwd) == ["number 2", "number 0"]
+    assert await found(peer, "numb", cwd=cwd) == ["number 2", "number 0"]
+    assert (await peer.call("history/delete", promptIds=some))["deletedIds"] == []
+    last = (await peer.call("history/add", prompt="number 3", cwd=cwd))["promptId"]
+    assert last not in some
+
+
+async def test_a_list_that_is_asked_for_after_a_deletion_does_not_have_the_prompt(memory: Running) -> None:
+    peer = await memory.attach()
+    for number in range(20):
+        added = await peer.call("history/add", prompt=f"number {number}")
+        deleting = asyncio.ensure_future(peer.call("history/delete", promptIds=[added["promptId"]]))
+        await asyncio.sleep(0)
+        assert await prompts(peer) == []
+        await deleting
+
+
+async def test_a_deleted_prompt_does_not_come_back_when_the_index_is_built_again(tmp_path: Path) -> None:
+    async with running(tmp_path) as daemon:
+        peer, session_id = await started(daemon, "/w")
+        entry = user("forget this", id="a")
+        await peer.append(session_id, entry, assistant("ok"), user("keep this"))
+        await until(peer, ["keep this", "forget this"])
+        await peer.call("history/delete", promptIds=await ids_of(peer, "forget this"))
+        await peer.append(session_id, entry)  # a retry stores nothing
+    for file in tmp_path.rglob("index.db*"):
+        file.unlink()
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        assert len((await peer.call("session/search", query="this"))["hits"]) == 2
+        await peer.call("session/open", sessionId=session_id)
+        assert await prompts(peer) == ["keep this"]
+
+
+async def test_the_text_of_a_deleted_prompt_is_not_left_in_the_file(tmp_path: Path) -> None:
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        for number in range(50):
+            await peer.call("history/add", prompt=f"filler {number} of the history")
+            if number % 10 == 0:
+                await peer.call("history/add", prompt=f"hunter2 {number} " + "swordfish " * 1_000)
+        secrets = (await peer.call("history/list", query="hunter2"))["prompts"]
+        deleted = await peer.call("history/delete", promptIds=[it["promptId"] for it in secrets])
+        assert len(deleted["deletedIds"]) == 5
+        left = b"".join(path.read_bytes() for path in tmp_path.rglob("history.db*"))
+        assert (b"hunter2" in left, b"swordfish" in left, b"filler" in left) == (False, False, True)
+
+
+async def test_the_id_of_a_prompt_is_not_that_of_one_in_a_new_file(tmp_path: Path) -> None:
+    async with running(tmp_path) as daemon:
+        former = (await (await daemon.attach()).call("history/add", prompt="former"))["promptId"]
+    (tmp_path / "data/history.db").rename(tmp_path / "data/elsewhere.db")
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        assert (await peer.call("history/add", prompt="new"))["promptId"] != former
+        assert (await peer.call("history/delete", promptIds=[former]))["deletedIds"] == []
+        assert await prompts(peer) == ["new"]
+
+
+async def test_a_file_of_an_older_daemon_keeps_its_prompts(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with closing(sqlite3.connect(tmp_path / "data/history.db")) as connection:
+        connection.executescript(VERSION_1)
+    async with running(tmp_path) as daemon:
+        peer, session_id = await started(daemon, "/w")
+        [old, older] = (await peer.call("history/list"))["prompts"]
+        assert (old["prompt"], old["cwd"], old["createdAt"]) == (
+            "two words",
+            "/w",
+            "2023-11-14T22:13:20.000Z",
+        )
+        assert (old["sessionId"], old["entryId"], older["prompt"]) == (None, None, "one")
+        assert await found(peer, "wor") == ["two words"]
+        await peer.append(session_id, user("three", id="a"))
+        await until(peer, ["three", "two words", "one"])
+        await peer.call("history/delete", promptIds=[old["promptId"]])
+        assert await prompts(peer) == ["three", "one"]
+    with closing(sqlite3.connect(tmp_path / "data/history.db")) as connection:
+        # The older daemon can write to the file again.
+        connection.execute("INSERT INTO history(prompt, created_at, cwd) VALUES('four', 1700000001, NULL)")
+        connection.commit()
+    async with running(tmp_path) as daemon:
+        assert await prompts(await daemon.attach()) == ["four", "three", "one"]
+
+
+@pytest.mark.parametrize("prompt_ids", [[], ["x"] * 1_001, [""], ["x" * 65], None])
+async def test_a_deletion_names_some_prompts(memory: Running, prompt_ids: list[str] | None) -> None:
+    refused = await refusal((await memory.attach()).call("history/delete", promptIds=prompt_ids))
+    assert refused.kind == "invalidParams"
 
 
 async def test_a_prompt_that_repeats_the_one_before_is_not_added_again(daemon: Running, cwd: str) -> None:
@@ -96,13 +245,13 @@ async def test_pages_hold_every_prompt_once_while_others_are_added(memory: Runni
     seen: list[str] = []
     cursor = None
     for _ in range(4):
-        page = await peer.call("history/search", query="prompt", limit=3, cursor=cursor)
+        page = await peer.call("history/list", query="prompt", limit=3, cursor=cursor)
         seen += [it["prompt"] for it in page["prompts"]]
         cursor = page["nextCursor"]
         await peer.call("history/add", prompt=f"prompt later {len(seen)}")
     assert seen == [f"prompt {number}" for number in reversed(range(10))]
     assert cursor is None
-    assert (await refusal(peer.call("history/recent", cursor="x"))).kind == "cursorExpired"
+    assert (await refusal(peer.call("history/list", cursor="x"))).kind == "cursorExpired"
 
 
 async def test_a_history_that_is_switched_off_stays_as_it_is(tmp_path: Path) -> None:
@@ -151,7 +300,7 @@ async def test_a_history_that_cannot_be_written_holds_up_no_session(tmp_path: Pa
         peer, session_id = await started(daemon, "/w")
         answer = await peer.append(session_id, user("x"), assistant("y"))
         assert answer["lastSeq"] == 2
-        assert (await refusal(peer.call("history/recent"))).kind == "storageFailed"
+        assert (await refusal(peer.call("history/list"))).kind == "storageFailed"
 
 
 async def test_a_history_that_could_not_be_loaded_answers_and_is_loaded_later(
@@ -175,5 +324,5 @@ async def test_a_history_that_stays_unreadable_after_it_was_put_aside_is_trouble
     peer = await memory.attach()
     with monkeypatch.context() as patched:
         patched.setattr(DatabaseFile, "_open", refuse)
-        assert (await refusal(peer.call("history/recent"))).kind == "storageFailed"
+        assert (await refusal(peer.call("history/list"))).kind == "storageFailed"
     assert await prompts(peer) == []

@@ -65,7 +65,7 @@ def test_what_can_change_while_sessions_are_open_changes_at_once(
         assert settings["contextWindow"] == 50_000
         assert client.call("session/prepareCompaction", {"sessionId": "atlas-one"}) is not None
         client.call("history/add", {"prompt": "nothing is kept", "cwd": "/w"})
-        assert client.call("history/recent")["prompts"] == []
+        assert client.call("history/list")["prompts"] == []
 
 
 def test_the_time_until_the_end_can_be_changed_while_it_runs(

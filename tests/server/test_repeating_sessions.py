@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ class Scene:
     session_id: str
     trash_id: str
     trashed_session_id: str
+    prompt_id: str
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ WRITES = [
         {"maxAgeMs": 1},
     ),
     Write("history/add", lambda it: {"prompt": f"in {it.cwd}", "cwd": it.cwd}, {"prompt": "else"}),
+    Write("history/delete", lambda it: {"promptIds": [it.prompt_id]}, {"promptIds": ["else"]}),
     Write("blob/collect", lambda _: {"graceMs": 0, "dryRun": False}, {"graceMs": 1}),
 ]  # fmt: skip
 every_write = pytest.mark.parametrize("write", WRITES, ids=str)
@@ -73,7 +75,8 @@ async def a_scene(daemon: Running, cwd: str) -> Scene:
         await peer.call("session/close", sessionId=made)
         ids.append(made)
     gone = await peer.call("session/delete", sessionId=ids[1])
-    return Scene(peer, cwd, ids[0], gone["trashId"], ids[1])
+    prompt = await peer.call("history/add", prompt=f"typed for {ids[0]}")
+    return Scene(peer, cwd, ids[0], gone["trashId"], ids[1], prompt["promptId"])
 
 
 async def do_something_else(scene: Scene) -> None:
@@ -105,14 +108,14 @@ async def test_a_request_sent_twice_takes_effect_once(daemon: Running, cwd: str,
     params = {**write.params(scene), "commandId": f"{COMMAND}{cwd}"}
     first = await scene.peer.call(write.method, **params)
     before = files_of(daemon)
-    prompts = await scene.peer.call("history/recent", limit=100)
+    prompts = await scene.peer.call("history/list", limit=100)
     other = await daemon.attach()
     for peer in (scene.peer, other):
         again = await peer.call(write.method, **params)
         assert again == first | {"duplicate": True}
     assert not first["duplicate"]
     assert files_of(daemon) == before
-    assert await scene.peer.call("history/recent", limit=100) == prompts
+    assert await scene.peer.call("history/list", limit=100) == prompts
 
 
 @every_write
@@ -157,7 +160,7 @@ async def test_a_repeat_on_another_daemon_finds_what_was_done(
         peer = await daemon.attach()
         # Others come first: what was interrupted is settled before anything else changes.
         other = await a_scene(daemon, f"{cwd}/other")
-        await do_something_else(Scene(peer, cwd, scene.session_id, scene.trash_id, scene.trashed_session_id))
+        await do_something_else(replace(scene, peer=peer))
         again = await peer.call(write.method, **params)
         if is_answered or write.method not in ("session/cleanup", "blob/collect"):
             assert again["duplicate"] is True

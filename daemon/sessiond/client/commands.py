@@ -17,7 +17,7 @@ METHODS = frozenset(
         "session/create", "session/continue", "session/fork", "session/label", "session/rename", "session/tag",
         "session/branch", "session/compact", "session/configure", "state/update", "state/beginTask",
         "session/move", "session/delete", "session/cleanup", "trash/restore", "trash/purge", "history/add",
-        "blob/collect",
+        "history/delete", "blob/collect",
     )
 )  # fmt: skip
 """Methods whose params have a `commandId`."""

@@ -27,13 +27,23 @@ class DatabaseFile:
         tables: An idempotent SQL script that creates the tables.
         name: The name of the database in log messages.
         synchronous: The `synchronous` pragma of SQLite.
+        complete: Adds to the tables of an older file what they lack. It is called each time the file is opened.
     """
 
-    def __init__(self, path: str, tables: str, *, name: str, synchronous: Literal["FULL", "NORMAL"]) -> None:
+    def __init__(
+        self,
+        path: str,
+        tables: str,
+        *,
+        name: str,
+        synchronous: Literal["FULL", "NORMAL"],
+        complete: Callable[[sqlite3.Connection], None] | None = None,
+    ) -> None:
         self._path = path
         self._tables = tables
         self._name = name
         self._synchronous = synchronous
+        self._complete = complete
         self._connection: sqlite3.Connection | None = None
 
     def use(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -66,6 +76,8 @@ class DatabaseFile:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {self._synchronous}")
             connection.executescript(self._tables)
+            if self._complete is not None:
+                self._complete(connection)
         except BaseException:
             connection.close()
             raise

@@ -73,7 +73,8 @@ class Hub:
         self._memory = memory
         self.history = PromptHistory(history_path, enabled=chosen.history.enabled)
         self.commands = Commands(commands_path)
-        self.commands.settle_with(m.HISTORY_ADD, self.history.settle)
+        self.commands.settle_with(m.HISTORY_ADD, self.history.settle_add)
+        self.commands.settle_with(m.HISTORY_DELETE, self.history.settle_delete)
         self.index = Index(files, index_path, lambda: self._open.diverged(), self.info)
         trash = Trash(files, memory)
         self._open = OpenSessions(files, memory, self.index, trash)

@@ -161,11 +161,11 @@ VIEW_ENTRY: Final = Method(
 HISTORY_ADD: Final = Method(
     "history/add", t.HistoryAddParams, t.HistoryAddResult, ("idReused", "storageFailed", "draining")
 )
-HISTORY_RECENT: Final = Method(
-    "history/recent", t.HistoryRecentParams, t.HistoryResult, ("cursorExpired", "storageFailed", "draining")
+HISTORY_LIST: Final = Method(
+    "history/list", t.HistoryListParams, t.HistoryListResult, ("cursorExpired", "storageFailed", "draining")
 )
-HISTORY_SEARCH: Final = Method(
-    "history/search", t.HistorySearchParams, t.HistoryResult, ("cursorExpired", "storageFailed", "draining")
+HISTORY_DELETE: Final = Method(
+    "history/delete", t.HistoryDeleteParams, t.HistoryDeleteResult, ("idReused", "storageFailed", "draining")
 )
 BLOB_PUT: Final = Method(
     "blob/put", t.BlobPutParams, t.BlobPutResult, ("storageFull", "storageFailed", "draining")
@@ -195,7 +195,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         SUBSCRIBE, UNSUBSCRIBE, FLUSH,
         MOVE, DELETE, CLEANUP, TRASH_LIST, TRASH_RESTORE, TRASH_PURGE,
         STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_DOCUMENT, VIEW_ENTRY,
-        HISTORY_ADD, HISTORY_RECENT, HISTORY_SEARCH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
+        HISTORY_LIST, HISTORY_ADD, HISTORY_DELETE, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
         HELLO, STATUS, CLIENTS, DOCTOR, STOP, DRAIN, AUTHENTICATE,
     )
 }  # fmt: skip

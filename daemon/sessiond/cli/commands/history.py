@@ -1,4 +1,4 @@
-"""The command history: the last prompts, or those with some words."""
+"""The command history: lists the last prompts, or those with some words, and deletes prompts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import sys
 import time
 
 from sessiond import human
+from sessiond.cli.parse import stdin
+from sessiond.cli.parse.arguments import UsageError
+from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import where
 from sessiond.cli.render.style import style_for
-from sessiond.client.blocking import connect
 from sessiond.text import one_line
 
 TYPE_CHECKING = False
@@ -20,29 +22,56 @@ if TYPE_CHECKING:
 
 
 def history(given: Given) -> int:
-    """Send `history/recent`, or `history/search` if there is a query."""
-    params: dict[str, Any] = {}
+    """Send `history/list`, or `history/delete` if the first word is `delete`."""
     query = given.text("QUERY")
+    if query == "delete":
+        return _delete(given)
+    if given.rest:
+        raise UsageError(
+            f"history does not know what to do with {given.rest[0]!r}",
+            "Put quotes round a text of several words.",
+        )
+    params: dict[str, Any] = {}
     if query is not None:
         params["query"] = query
     if given.text("cwd") is not None:
         params["cwd"] = where(given)
+    if (session := given.text("session")) is not None:
+        params["sessionId"] = session
     if (cursor := given.text("cursor")) is not None:
         params["cursor"] = cursor
     if (limit := given.number("limit", at_least=1)) is not None:
         params["limit"] = limit
-    method = "history/recent" if query is None else "history/search"
-    with connect() as daemon:
+    with connect(given) as daemon:
         if given.flag("json"):
-            print(daemon.call_text(method, params))
+            print(daemon.call_text("history/list", params))
             return 0
-        found = daemon.call(method, params)
+        found = daemon.call("history/list", params)
     if not found["prompts"]:
         print("No prompt is like that." if query else "No prompt is remembered yet.", file=sys.stderr)
         return 0
     _print(found["prompts"])
-    if found.get("nextCursor"):
+    if found["nextCursor"]:
         print("There are more: repeat it with a higher --limit.", file=sys.stderr)
+    return 0
+
+
+def _delete(given: Given) -> int:
+    """Send `history/delete`."""
+    ids = stdin.ids(given)
+    if not ids:
+        raise UsageError(
+            "history delete needs the ids of prompts",
+            "sessiond history shows them. To find the word itself: sessiond history 'delete '",
+        )
+    with connect(given) as daemon:
+        if given.flag("json"):
+            print(daemon.call_text("history/delete", {"promptIds": ids}))
+            return 0
+        deleted = daemon.call("history/delete", {"promptIds": ids})["deletedIds"]
+    if deleted:
+        print(*map(one_line, deleted), sep="\n")
+    print(f"{human.count(len(deleted), 'prompt')} deleted", file=sys.stderr)
     return 0
 
 
@@ -52,11 +81,12 @@ def _print(prompts: list[dict[str, Any]]) -> None:
     now, home = time.time(), os.path.expanduser("~")  # noqa: PTH111 - importing pathlib would take 5 ms
     rows = [
         [
+            one_line(it["promptId"]),
             human.ago(it["createdAt"], now),
-            one_line(human.folder(it.get("cwd") or "", home)),
+            one_line(human.folder(it["cwd"] or "", home)),
             one_line(it["prompt"]),
         ]
         for it in prompts
     ]
-    for line in aligned(rows, style_for(sys.stdout), ["dim", "blue"]):
+    for line in aligned(rows, style_for(sys.stdout), ["yellow", "dim", "blue"]):
         print(line)

@@ -339,17 +339,21 @@ VERBS: dict[str, Verb] = {
         writes=("blob/collect",),
     ),
     "history": Verb(
-        "List the last prompts, of all sessions",
+        "List the last prompts, of all sessions, or delete some",
         "history:history",
-        ("[QUERY]",),
+        ("[QUERY]", "[ID…]"),
         (
             Option("cwd", "DIR", "only those that were typed in this folder"),
+            Option("session", "ID", "only those that were sent to this session"),
             Option("limit", "N", "at most so many (default: 50)", short="n"),
             CURSOR,
             JSON,
         ),
-        "QUERY: beginnings or parts of words, all of which must be there.",
+        "QUERY: beginnings or parts of words, all of which must be there. history delete ID… removes the prompts with"
+        " these ids from the history for good; the sessions keep them.",
+        ("sessiond history 'fla tes'", "sessiond history delete 5e1f09-17"),
         paged=True,
+        writes=("history/delete",),
     ),
     "status": Verb("Say how the daemon is, without starting it", "process:status", (), (JSON,)),
     "doctor": Verb(

@@ -21,7 +21,7 @@ HARMLESS = frozenset(
     for method in (
         m.LIST, m.SEARCH, m.INFO, m.STATS, m.COMPARE, m.ENTRIES, m.PATH, m.TREE, m.CONTEXT,
         m.PREPARE_COMPACTION, m.PREPARE_BRANCH, m.STATE_GET, m.FLUSH, m.VIEW_PAGE, m.VIEW_ENTRY,
-        m.HISTORY_RECENT, m.HISTORY_SEARCH, m.BLOB_PUT, m.BLOB_GET, m.TRASH_LIST, m.STATUS, m.CLIENTS,
+        m.HISTORY_LIST, m.BLOB_PUT, m.BLOB_GET, m.TRASH_LIST, m.STATUS, m.CLIENTS,
     )
 )  # fmt: skip
 """Requests that have no effect, or no further effect when repeated. They are repeated after a lost response."""

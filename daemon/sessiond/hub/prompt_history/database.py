@@ -1,15 +1,19 @@
 """The prompt database: the table `history` and its full-text index `history_fts`, as in oh-my-pi.
 
-It is used on one thread. A file that SQLite cannot use is renamed to `<name>.damaged-<n>`, and a new file is created.
+Each row also has the session and the entry that the prompt became. The id of a prompt is the id of the file, a hyphen
+and the number of its row, so it is never that of a prompt in another file. The module is used on one thread. A file
+that SQLite cannot use is renamed to `<name>.damaged-<n>`, and a new file is created.
 """
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Final
 
 from sessiond.hub import clock
 from sessiond.hub.database_file import DatabaseFile, in_transaction
+from sessiond.hub.prompt_history.additions import Addition, NewPrompt
 from sessiond.protocol import types as t
 from sessiond.session.content import search_words
 from sessiond.session.tree.lines import sound
@@ -18,15 +22,24 @@ _LONGEST: Final = 100_000
 """Limit of a stored prompt, in characters. A longer one is truncated."""
 _COMMANDS: Final = 1_000
 """Limit of commands whose outcome is recorded. The journal of commands asks for the last ones after a crash."""
+_MOST_DIGITS: Final = 18
 _TABLES: Final = """
 BEGIN;
 CREATE TABLE IF NOT EXISTS history(
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     prompt TEXT NOT NULL,
     created_at INTEGER NOT NULL,   -- seconds since 1970
-    cwd TEXT
+    cwd TEXT,
+    session_id TEXT,
+    entry_id TEXT
 );
-CREATE TABLE IF NOT EXISTS commands(id TEXT PRIMARY KEY, added INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS commands(
+    id TEXT PRIMARY KEY,
+    added INTEGER NOT NULL,
+    number INTEGER                 -- the row that was added
+);
+CREATE TABLE IF NOT EXISTS file_id(id TEXT NOT NULL);
+INSERT INTO file_id SELECT lower(hex(randomblob(3))) WHERE NOT EXISTS (SELECT 1 FROM file_id);
 CREATE INDEX IF NOT EXISTS history_cwd ON history(cwd, id);
 CREATE VIRTUAL TABLE IF NOT EXISTS history_fts USING fts5(prompt, content='history', content_rowid='id');
 CREATE TRIGGER IF NOT EXISTS history_ai AFTER INSERT ON history BEGIN
@@ -39,9 +52,17 @@ CREATE TRIGGER IF NOT EXISTS history_au AFTER UPDATE ON history BEGIN
     INSERT INTO history_fts(history_fts, rowid, prompt) VALUES ('delete', old.id, old.prompt);
     INSERT INTO history_fts(rowid, prompt) VALUES (new.id, new.prompt);
 END;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 COMMIT;
 """
+
+
+_ADDED_COLUMNS: Final = (
+    ("history", "session_id TEXT"),
+    ("history", "entry_id TEXT"),
+    ("commands", "number INTEGER"),
+)
+"""The columns that version 2 added. A daemon of version 1 can still write to the file."""
 
 
 class Prompts:
@@ -51,93 +72,158 @@ class Prompts:
     """
 
     def __init__(self, path: str | None) -> None:
-        self._file = DatabaseFile(path or "", _TABLES, name="the history of prompts", synchronous="NORMAL")
+        self._file = DatabaseFile(path or "", _TABLES, name="the history of prompts", synchronous="NORMAL",
+                                  complete=_complete)  # fmt: skip
 
-    def add(self, prompt: str, cwd: str | None, said_at: str, command_id: str | None = None) -> bool:
+    def add(self, prompt: NewPrompt, command_id: str | None = None) -> Addition:
         """Add a prompt, unless it is empty or equal to the last one.
 
         Args:
-            prompt: The text.
-            cwd: The folder in which it was entered.
-            said_at: When it was entered, in ISO format.
+            prompt: The prompt.
             command_id: The `commandId` of the request. The outcome is recorded in the same transaction, for
                 `added_by`.
-
-        Returns:
-            Whether the prompt was added.
         """
-        return self._file.use(
-            lambda it: in_transaction(it, lambda: _add_for(it, (prompt, cwd, said_at), command_id))
-        )
+        return self._file.use(lambda it: in_transaction(it, lambda: _add_for(it, prompt, command_id)))
 
-    def added_by(self, command_id: str) -> bool | None:
-        """Return whether a command has added a prompt; None if it was not carried out."""
-        found = self._file.use(
-            lambda it: it.execute("SELECT added FROM commands WHERE id = ?", [command_id]).fetchone()
-        )
-        return None if found is None else bool(found[0])
+    def added_by(self, command_id: str) -> Addition | None:
+        """Return what a command has added; None if it was not carried out."""
 
-    def add_all(self, prompts: Sequence[tuple[str, str | None, str]]) -> int:
-        """Add prompts, each with its folder and time, in one transaction. Returns how many were added."""
-        return self._file.use(lambda it: in_transaction(it, lambda: _add_all(it, prompts)))
+        def work(connection: sqlite3.Connection) -> Addition | None:
+            found = connection.execute(
+                "SELECT added, number FROM commands WHERE id = ?", [command_id]
+            ).fetchone()
+            return None if found is None else Addition(bool(found[0]), _prompt_id(connection, found[1]))
 
-    def page(self, query: str, cwd: str | None, below: int, limit: int) -> list[tuple[int, t.Prompt]]:
+        return self._file.use(work)
+
+    def add_all(self, prompts: Sequence[NewPrompt]) -> None:
+        """Add prompts in one transaction, except those that are empty or equal to the one before."""
+        self._file.use(lambda it: in_transaction(it, lambda: _add_all(it, prompts)))
+
+    def known(self, prompt_ids: Sequence[str]) -> list[str]:
+        """Return those of the ids that prompts have."""
+        return self._file.use(lambda it: list(_numbers(it, prompt_ids)))
+
+    def delete(self, prompt_ids: Sequence[str]) -> list[str]:
+        """Delete prompts, also from the free space of the file. Returns the ids of those that existed."""
+
+        def work(connection: sqlite3.Connection) -> list[str]:
+            connection.execute("PRAGMA secure_delete = ON")  # overwrites the free space with zeros
+            deleted = in_transaction(connection, lambda: _delete(connection, prompt_ids))
+            if deleted:
+                with suppress(sqlite3.OperationalError):  # a reader has the file: the log is emptied later
+                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            return deleted
+
+        return self._file.use(work)
+
+    def page(
+        self, query: str, cwd: str | None, session_id: str | None, below: int, limit: int
+    ) -> list[tuple[int, t.Prompt]]:
         """Return the newest prompts that match, each with its number.
 
         Args:
             query: The words that a prompt must contain. Empty: every prompt matches.
             cwd: The folder. None: prompts of all folders match.
+            session_id: The session. None: prompts of all sessions and of none match.
             below: Only prompts with a lower number match.
             limit: How many are returned at most.
         """
-        conditions, values = ["id < ?"], [below]  # type: tuple[list[str], list[object]]
-        if cwd is not None:
-            conditions.append("cwd = ?")
-            values.append(cwd)
+        conditions, values = ["history.id < ?"], [below]  # type: tuple[list[str], list[object]]
+        for column, wanted in (("cwd", cwd), ("session_id", session_id)):
+            if wanted is not None:
+                conditions.append(f"{column} = ?")
+                values.append(wanted)
         for word in query.split():
             like, full = "prompt LIKE ? ESCAPE '\\'", _match(word)
             conditions.append(
-                f"({like} OR id IN (SELECT rowid FROM history_fts WHERE history_fts MATCH ?))"
+                f"({like} OR history.id IN (SELECT rowid FROM history_fts WHERE history_fts MATCH ?))"
                 if full
                 else like
             )
             values += [f"%{_escaped(word)}%", *([full] if full else [])]
-        sql = f"SELECT id, prompt, created_at, cwd FROM history WHERE {' AND '.join(conditions)}"
-        rows = self._file.use(
-            lambda it: it.execute(f"{sql} ORDER BY id DESC LIMIT ?", [*values, limit]).fetchall()
+        sql = (
+            "SELECT file_id.id, history.id, prompt, created_at, cwd, session_id, entry_id "
+            f"FROM history, file_id WHERE {' AND '.join(conditions)} ORDER BY history.id DESC LIMIT ?"
         )
+        rows = self._file.use(lambda it: it.execute(sql, [*values, limit]).fetchall())
         return [
-            (number, t.Prompt(prompt=prompt, created_at=clock.iso(at * 1_000_000_000), cwd=where))
-            for number, prompt, at, where in rows
-        ]
+            (
+                number,
+                t.Prompt(
+                    prompt_id=f"{file_id}-{number}", prompt=prompt, created_at=clock.iso(at * 1_000_000_000),
+                    cwd=where, session_id=session, entry_id=entry,
+                ),
+            )
+            for file_id, number, prompt, at, where, session, entry in rows
+        ]  # fmt: skip
 
     def close(self) -> None:
         self._file.close()
 
 
-def _add_for(
-    connection: sqlite3.Connection, prompt: tuple[str, str | None, str], command_id: str | None
-) -> bool:
-    added = _add_all(connection, [prompt]) > 0
+def _complete(connection: sqlite3.Connection) -> None:
+    """Add the columns and the index that a file of version 1 lacks."""
+    for table, column in _ADDED_COLUMNS:
+        known = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+        if column.split()[0] not in known:
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
+    connection.execute("CREATE INDEX IF NOT EXISTS history_session ON history(session_id, id)")
+
+
+def _add_for(connection: sqlite3.Connection, prompt: NewPrompt, command_id: str | None) -> Addition:
+    number = _add_all(connection, [prompt])
     if command_id is not None:
-        connection.execute("INSERT OR REPLACE INTO commands(id, added) VALUES(?, ?)", [command_id, added])
+        connection.execute(
+            "INSERT OR REPLACE INTO commands(id, added, number) VALUES(?, ?, ?)",
+            [command_id, number is not None, number],
+        )
         newest = connection.execute("SELECT max(rowid) FROM commands").fetchone()[0]
         connection.execute("DELETE FROM commands WHERE rowid <= ?", [newest - _COMMANDS])
-    return added
+    return Addition(number is not None, _prompt_id(connection, number))
 
 
-def _add_all(connection: sqlite3.Connection, prompts: Sequence[tuple[str, str | None, str]]) -> int:
-    """Add prompts that are neither empty nor equal to the one before. Returns how many were added."""
+def _delete(connection: sqlite3.Connection, prompt_ids: Sequence[str]) -> list[str]:
+    found = _numbers(connection, prompt_ids)
+    if found:
+        connection.executemany("DELETE FROM history WHERE id = ?", [[number] for number in found.values()])
+        connection.execute("INSERT INTO history_fts(history_fts) VALUES ('optimize')")  # drops deleted words
+    return list(found)
+
+
+def _numbers(connection: sqlite3.Connection, prompt_ids: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of the rows that exist, by the ids of their prompts."""
+    file_id = connection.execute("SELECT id FROM file_id").fetchone()[0]
+    found: dict[str, int] = {}
+    for prompt_id in prompt_ids:
+        file, _, number = prompt_id.partition("-")
+        if file == file_id and number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS:
+            row = connection.execute("SELECT id FROM history WHERE id = ?", [int(number)]).fetchone()
+            if row is not None and f"{file}-{row[0]}" == prompt_id:
+                found[prompt_id] = row[0]
+    return found
+
+
+def _prompt_id(connection: sqlite3.Connection, number: int | None) -> str | None:
+    if number is None:
+        return None
+    return f"{connection.execute('SELECT id FROM file_id').fetchone()[0]}-{number}"
+
+
+def _add_all(connection: sqlite3.Connection, prompts: Sequence[NewPrompt]) -> int | None:
+    """Add prompts that are neither empty nor equal to the one before. Returns the number of the last added row."""
     newest = connection.execute("SELECT prompt FROM history ORDER BY id DESC LIMIT 1").fetchone()
-    last, added = None if newest is None else newest[0], 0
-    for said, cwd, said_at in prompts:
-        prompt = "\n".join(line.rstrip() for line in sound(said).splitlines()).strip()[:_LONGEST]
+    last: str | None = None if newest is None else newest[0]
+    added: int | None = None
+    for new in prompts:
+        prompt = "\n".join(line.rstrip() for line in sound(new.prompt).splitlines()).strip()[:_LONGEST]
         if prompt and prompt != last:
-            connection.execute(
-                "INSERT INTO history(prompt, created_at, cwd) VALUES(?, ?, ?)",
-                (prompt, int(datetime.fromisoformat(said_at).timestamp()), cwd),
-            )
-            last, added = prompt, added + 1
+            said_at = int(datetime.fromisoformat(new.said_at).timestamp())
+            added = connection.execute(
+                "INSERT INTO history(prompt, created_at, cwd, session_id, entry_id) VALUES(?, ?, ?, ?, ?)",
+                (prompt, said_at, new.cwd, new.session_id, new.entry_id),
+            ).lastrowid
+            last = prompt
     return added
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from sessiond.hub import clock
 from sessiond.hub.errors import CursorExpired, Draining
+from sessiond.hub.prompt_history.additions import NewPrompt
 from sessiond.protocol import types as t
 from sessiond.session.content import preview
 from sessiond.session.tree.tree import NewRow
@@ -40,6 +41,8 @@ class _Said(NamedTuple):
     line: bytes
     cwd: str
     at: str
+    session_id: str
+    entry_id: str
 
 
 class PromptHistory:
@@ -60,12 +63,19 @@ class PromptHistory:
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    async def settle(self, entry: "Entry") -> t.HistoryAddResult | None:
-        """Return the result of a command that a crash interrupted; None if it was not carried out."""
-        added = await self.added_by(entry.id)
-        return None if added is None else t.HistoryAddResult(added=added)
+    async def settle_add(self, entry: "Entry") -> t.HistoryAddResult | None:
+        """Return the result of an addition that a crash interrupted; None if it was not carried out."""
+        it = await self._ask(lambda prompts: prompts.added_by(entry.id))
+        return None if it is None else t.HistoryAddResult(added=it.added, prompt_id=it.prompt_id)
 
-    def remember(self, rows: Sequence[NewRow], cwd: str) -> None:
+    async def settle_delete(self, entry: "Entry") -> t.HistoryDeleteResult | None:
+        """Return the result of a deletion that a crash interrupted; None if it was not carried out."""
+        wanted = [str(it) for it in entry.intent.get("promptIds") or ()]
+        left = set(await self.known(wanted))
+        gone = [it for it in wanted if it not in left]
+        return t.HistoryDeleteResult(deleted_ids=gone) if gone else None
+
+    def remember(self, rows: Sequence[NewRow], session_id: str, cwd: str) -> None:
         """Queue the user messages among new lines of a session in folder `cwd`. Returns at once and never raises."""
         if not self.enabled or self._closed:
             return
@@ -74,29 +84,35 @@ class PromptHistory:
                 if len(self._said) >= _MAX_WAITING:
                     self._left_out += 1
                     continue
-                self._said.append(_Said(row.line, cwd, clock.timestamp()))
+                self._said.append(_Said(row.line, cwd, clock.timestamp(), session_id, row.id))
                 if len(self._said) == 1:
                     self._do(self._gather)
 
-    async def add(self, params: t.HistoryAddParams) -> bool:
-        """Add a prompt. Returns whether it was added; False if the history is disabled."""
+    async def add(self, params: t.HistoryAddParams) -> t.HistoryAddResult:
+        """Add a prompt, unless the history is disabled."""
         if not self.enabled:
-            return False
-        said_at = clock.timestamp()
-        command_id = params.command_id
-        return await self._ask(lambda prompts: prompts.add(params.prompt, params.cwd, said_at, command_id))
+            return t.HistoryAddResult(added=False, prompt_id=None)
+        new = NewPrompt(params.prompt, params.cwd, clock.timestamp())
+        it = await self._ask(lambda prompts: prompts.add(new, params.command_id))
+        return t.HistoryAddResult(added=it.added, prompt_id=it.prompt_id)
 
-    async def added_by(self, command_id: str) -> bool | None:
-        """Return whether a command has added a prompt; None if it was not carried out."""
-        return await self._ask(lambda prompts: prompts.added_by(command_id))
+    async def page(self, params: t.HistoryListParams) -> t.HistoryListResult:
+        """Return a page of the newest prompts that match. Raises `CursorExpired`."""
+        below = _LARGEST_ID if params.cursor is None else _number(params.cursor)
+        query, limit = params.query or "", params.limit
+        found = await self._ask(
+            lambda prompts: prompts.page(query, params.cwd, params.session_id, below, limit + 1)
+        )
+        more = str(found[limit - 1][0]) if len(found) > limit else None
+        return t.HistoryListResult(prompts=[prompt for _, prompt in found[:limit]], next_cursor=more)
 
-    async def recent(self, params: t.HistoryRecentParams) -> t.HistoryResult:
-        """Return a page of the newest prompts. Raises `CursorExpired`."""
-        return await self._page("", params.cwd, params.cursor, params.limit)
+    async def known(self, prompt_ids: Sequence[str]) -> list[str]:
+        """Return those of the ids that prompts have."""
+        return await self._ask(lambda prompts: prompts.known(prompt_ids))
 
-    async def search(self, params: t.HistorySearchParams) -> t.HistoryResult:
-        """Return a page of the newest prompts that contain all words of the query. Raises `CursorExpired`."""
-        return await self._page(params.query, params.cwd, params.cursor, params.limit)
+    async def delete(self, prompt_ids: Sequence[str]) -> list[str]:
+        """Delete prompts permanently. Returns the ids of those that existed."""
+        return await self._ask(lambda prompts: prompts.delete(prompt_ids))
 
     async def close(self) -> None:
         """Write the queued prompts and close the database. Later requests raise `Draining`."""
@@ -105,12 +121,6 @@ class PromptHistory:
             self._work.put(None)
             if self._thread is not None:
                 await asyncio.to_thread(self._thread.join)
-
-    async def _page(self, query: str, cwd: str | None, cursor: str | None, limit: int) -> t.HistoryResult:
-        below = _LARGEST_ID if cursor is None else _number(cursor)
-        found = await self._ask(lambda prompts: prompts.page(query, cwd, below, limit + 1))
-        more = str(found[limit - 1][0]) if len(found) > limit else None
-        return t.HistoryResult(prompts=[prompt for _, prompt in found[:limit]], next_cursor=more)
 
     async def _ask(self, work: "Callable[[Prompts], T]") -> T:
         if self._closed:
@@ -174,7 +184,9 @@ class PromptHistory:
 
     def _take(self) -> None:
         said = [self._said.popleft() for _ in range(min(len(self._said), _TOGETHER))]
-        self._loaded().add_all([(_text_of(it.line), it.cwd, it.at) for it in said])
+        self._loaded().add_all(
+            [NewPrompt(_text_of(it.line), it.cwd, it.at, it.session_id, it.entry_id) for it in said]
+        )
 
 
 def _settle(answer: asyncio.Future[T], result: "T | Exception") -> None:

@@ -93,9 +93,10 @@ from sessiond.protocol.types.handshake import (
 from sessiond.protocol.types.history import (
     HistoryAddParams as HistoryAddParams,
     HistoryAddResult as HistoryAddResult,
-    HistoryRecentParams as HistoryRecentParams,
-    HistoryResult as HistoryResult,
-    HistorySearchParams as HistorySearchParams,
+    HistoryDeleteParams as HistoryDeleteParams,
+    HistoryDeleteResult as HistoryDeleteResult,
+    HistoryListParams as HistoryListParams,
+    HistoryListResult as HistoryListResult,
     Prompt as Prompt,
 )
 from sessiond.protocol.types.notes import (

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import CommandId, Params, Wire
+from sessiond.protocol.types.shared import CommandId, Params, SessionId, Wire
 
 Page = Annotated[int, Meta(ge=1, le=1_000)]
+PromptId = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
 class HistoryAddParams(Params, frozen=True):
@@ -18,7 +19,7 @@ class HistoryAddParams(Params, frozen=True):
     added.
     """
 
-    prompt: str  # the text
+    prompt: str  # the text; of a longer one, the first 100,000 characters are stored
     cwd: str | None = None  # the folder in which it was typed
     command_id: CommandId | None = None  # requests with the same id take effect once
 
@@ -26,26 +27,23 @@ class HistoryAddParams(Params, frozen=True):
 class HistoryAddResult(Wire, frozen=True):
     """Whether the prompt was added."""
 
-    added: bool
+    added: bool  # false if it is empty or equal to the previous prompt, or if the history is disabled
+    prompt_id: str | None  # the id of the prompt, for `history/delete`; null if it was not added
     duplicate: bool = False  # an earlier request with this `commandId` took effect
 
 
-class HistoryRecentParams(Params, frozen=True):
-    """Return the most recent prompts, newest first. With `cwd`, only those typed in that folder."""
+class HistoryListParams(Params, frozen=True):
+    """Return prompts, newest first.
 
-    cwd: str | None = None  # only prompts of this folder
-    cursor: str | None = None  # from an earlier result; default: the first page
-    limit: Page = 50  # maximum number of prompts per page
-
-
-class HistorySearchParams(Params, frozen=True):
-    """Find prompts, newest first.
-
-    Each word of `query` matches the beginning of a word of the prompt, or any part of it.
+    With `query`, only those that it matches: each of its words must match the beginning of a word of the prompt, or
+    any part of it. With `cwd` or `sessionId`, only those that were typed there.
     """
 
-    query: Annotated[str, Meta(max_length=1_000)]  # the words to find
+    query: Annotated[str, Meta(max_length=1_000)] | None = (
+        None  # the words to find; default: every prompt matches
+    )
     cwd: str | None = None  # only prompts of this folder
+    session_id: SessionId | None = None  # only prompts of this session, which may be deleted by now
     cursor: str | None = None  # from an earlier result; default: the first page
     limit: Page = 50  # maximum number of prompts per page
 
@@ -53,13 +51,34 @@ class HistorySearchParams(Params, frozen=True):
 class Prompt(Wire, frozen=True):
     """A prompt that a person typed."""
 
-    prompt: str
-    created_at: str
-    cwd: str | None
+    prompt_id: str  # its id, for `history/delete`; never the id of another prompt
+    prompt: str  # the text
+    created_at: str  # ISO 8601, UTC
+    cwd: str | None  # the folder in which it was typed
+    session_id: str | None  # the session that it was sent to; null for none, or if it is not known
+    entry_id: str | None  # the entry of this session that has it; null for none, or if it is not known
 
 
-class HistoryResult(Wire, frozen=True):
-    """A page of prompts. `nextCursor` is null on the last page."""
+class HistoryListResult(Wire, frozen=True):
+    """A page of prompts."""
 
-    prompts: list[Prompt]
-    next_cursor: str | None
+    prompts: list[Prompt]  # at most `limit`
+    next_cursor: str | None  # for the next page; null on the last one
+
+
+class HistoryDeleteParams(Params, frozen=True):
+    """Remove prompts from the history permanently. The entries of sessions are unchanged.
+
+    The server adds none of them again: only what is appended or added later gets into the history. Unknown ids are
+    ignored, so a repetition does no harm.
+    """
+
+    prompt_ids: Annotated[list[PromptId], Meta(min_length=1, max_length=1_000)]  # the prompts
+    command_id: CommandId | None = None  # requests with the same id take effect once
+
+
+class HistoryDeleteResult(Wire, frozen=True):
+    """The prompts that were removed."""
+
+    deleted_ids: list[str]  # those of `promptIds` that were in the history; at most 1,000
+    duplicate: bool = False  # an earlier request with this `commandId` took effect

@@ -1,5 +1,6 @@
-"""Handlers of the prompt history: add, recent, search."""
+"""Handlers of the prompt history: add, list, delete."""
 
+from sessiond.hub.idempotency.commands import Intent
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
 
@@ -9,14 +10,24 @@ async def add(client: Client, params: t.HistoryAddParams) -> t.HistoryAddResult:
     hub = client.hub
 
     async def run() -> t.HistoryAddResult:
-        return t.HistoryAddResult(added=await hub.history.add(params))
+        return await hub.history.add(params)
 
     return await hub.commands.once(hub.commands.of(m.HISTORY_ADD, params), t.HistoryAddResult, run)
 
 
-async def recent(client: Client, params: t.HistoryRecentParams) -> t.HistoryResult:
-    return await client.hub.history.recent(params)
+async def list_(client: Client, params: t.HistoryListParams) -> t.HistoryListResult:
+    return await client.hub.history.page(params)
 
 
-async def search(client: Client, params: t.HistorySearchParams) -> t.HistoryResult:
-    return await client.hub.history.search(params)
+async def delete(client: Client, params: t.HistoryDeleteParams) -> t.HistoryDeleteResult:
+    client.hub.refuse_when_draining()
+    hub = client.hub
+
+    async def run() -> t.HistoryDeleteResult:
+        return t.HistoryDeleteResult(deleted_ids=await hub.history.delete(params.prompt_ids))
+
+    async def intent() -> Intent:
+        return {"promptIds": await hub.history.known(params.prompt_ids)}
+
+    command = hub.commands.of(m.HISTORY_DELETE, params)
+    return await hub.commands.once(command, t.HistoryDeleteResult, run, intent)

@@ -57,7 +57,7 @@ def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: 
             return
         pending.resolve(_appended(outcome))
         if not live.ephemeral and live.tree.header is not None:
-            client.hub.history.remember(outcome.prepared.rows, live.tree.header.cwd)
+            client.hub.history.remember(outcome.prepared.rows, live.session_id, live.tree.header.cwd)
 
     if params.parent_id is UNSET and params.expected_leaf_id is UNSET and params.advance:
         placement = AT_THE_LEAF
