@@ -31,6 +31,7 @@ VARYING = {
 """Fields that differ from day to day and from machine to machine; they must have the same type."""
 MADE = re.compile(
     r"[0-9a-f]{8}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}|damaged-[0-9a-f]{12}|c-[0-9a-f]{12}"
+    r"|[0-9a-f]{6}-[0-9]+"
 )
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 SHORTENED = {"methods", "notifications", "experimental"}
