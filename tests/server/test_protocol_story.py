@@ -85,6 +85,8 @@ class Story:
         if isinstance(value, str):
             if value.startswith("/home/ada/old/"):
                 return str(self.folder / Path(value).name)
+            if value in self.ids:
+                return self.ids[value]
             whole = next((it for it in self.ids if MADE.fullmatch(value) and it.startswith(value)), None)
             return value if whole is None else self.ids[whole][: len(value)]
         return value

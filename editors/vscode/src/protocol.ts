@@ -2134,6 +2134,55 @@ export interface ViewEntryResult {
 }
 
 /**
+ * Return prompts, newest first.
+ *
+ * With `query`, only those that it matches: each of its words must match the beginning of a word of the prompt, or
+ * any part of it. With `cwd` or `sessionId`, only those that were typed there.
+ */
+export interface HistoryListParams {
+  /** At most 1000 characters. */
+  query?: string | null;
+  /** Only prompts of this folder. */
+  cwd?: string | null;
+  /** Only prompts of this session, which may be deleted by now. 1 to 128 characters. */
+  sessionId?: string | null;
+  /** From an earlier result; default: the first page. */
+  cursor?: string | null;
+  /** Maximum number of prompts per page. 1 to 1000. Default `50`. */
+  limit?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A page of prompts. */
+export interface HistoryListResult {
+  /** At most `limit`. */
+  prompts: Prompt[];
+  /** For the next page; null on the last one. */
+  nextCursor: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A prompt that a person typed. */
+export interface Prompt {
+  /** Its id, for `history/delete`; never the id of another prompt. */
+  promptId: string;
+  /** The text. */
+  prompt: string;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+  /** The folder in which it was typed. */
+  cwd: string | null;
+  /** The session that it was sent to; null for none, or if it is not known. */
+  sessionId: string | null;
+  /** The entry of this session that has it; null for none, or if it is not known. */
+  entryId: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
  * Add a prompt that was sent to no session to the history.
  *
  * User messages of `session/append` are added automatically.
@@ -2142,7 +2191,7 @@ export interface ViewEntryResult {
  * added.
  */
 export interface HistoryAddParams {
-  /** The text. */
+  /** The text; of a longer one, the first 100,000 characters are stored. */
   prompt: string;
   /** The folder in which it was typed. */
   cwd?: string | null;
@@ -2154,59 +2203,37 @@ export interface HistoryAddParams {
 
 /** Whether the prompt was added. */
 export interface HistoryAddResult {
+  /** False if it is empty or equal to the previous prompt, or if the history is disabled. */
   added: boolean;
+  /** The id of the prompt, for `history/delete`; null if it was not added. */
+  promptId: string | null;
   /** An earlier request with this `commandId` took effect. */
   duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** Return the most recent prompts, newest first. With `cwd`, only those typed in that folder. */
-export interface HistoryRecentParams {
-  /** Only prompts of this folder. */
-  cwd?: string | null;
-  /** From an earlier result; default: the first page. */
-  cursor?: string | null;
-  /** Maximum number of prompts per page. 1 to 1000. Default `50`. */
-  limit?: number;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** A page of prompts. `nextCursor` is null on the last page. */
-export interface HistoryResult {
-  prompts: Prompt[];
-  /** The cursor of the next page; null on the last page. */
-  nextCursor: string | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** A prompt that a person typed. */
-export interface Prompt {
-  prompt: string;
-  /** The time of the creation. */
-  createdAt: string;
-  /** The folder of the session. */
-  cwd: string | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
 /**
- * Find prompts, newest first.
+ * Remove prompts from the history permanently. The entries of sessions are unchanged.
  *
- * Each word of `query` matches the beginning of a word of the prompt, or any part of it.
+ * The server adds none of them again: only what is appended or added later gets into the history. Unknown ids are
+ * ignored, so a repetition does no harm.
  */
-export interface HistorySearchParams {
-  /** The words to find. At most 1000 characters. */
-  query: string;
-  /** Only prompts of this folder. */
-  cwd?: string | null;
-  /** From an earlier result; default: the first page. */
-  cursor?: string | null;
-  /** Maximum number of prompts per page. 1 to 1000. Default `50`. */
-  limit?: number;
+export interface HistoryDeleteParams {
+  /** The prompts. 1 to 1000 items. */
+  promptIds: string[];
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The prompts that were removed. */
+export interface HistoryDeleteResult {
+  /** Those of `promptIds` that were in the history; at most 1,000. */
+  deletedIds: string[];
+  /** An earlier request with this `commandId` took effect. */
+  duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -4230,6 +4257,13 @@ export interface Requests {
    */
   "view/entry": { params: ViewEntryParams; result: ViewEntryResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
+   * Return prompts, newest first.
+   *
+   * With `query`, only those that it matches: each of its words must match the beginning of a word of the prompt, or
+   * any part of it. With `cwd` or `sessionId`, only those that were typed there.
+   */
+  "history/list": { params: HistoryListParams; result: HistoryListResult; errors: "cursorExpired" | "storageFailed" | "draining" };
+  /**
    * Add a prompt that was sent to no session to the history.
    *
    * User messages of `session/append` are added automatically.
@@ -4238,14 +4272,13 @@ export interface Requests {
    * added.
    */
   "history/add": { params: HistoryAddParams; result: HistoryAddResult; errors: "idReused" | "storageFailed" | "draining" };
-  /** Return the most recent prompts, newest first. With `cwd`, only those typed in that folder. */
-  "history/recent": { params: HistoryRecentParams; result: HistoryResult; errors: "cursorExpired" | "storageFailed" | "draining" };
   /**
-   * Find prompts, newest first.
+   * Remove prompts from the history permanently. The entries of sessions are unchanged.
    *
-   * Each word of `query` matches the beginning of a word of the prompt, or any part of it.
+   * The server adds none of them again: only what is appended or added later gets into the history. Unknown ids are
+   * ignored, so a repetition does no harm.
    */
-  "history/search": { params: HistorySearchParams; result: HistoryResult; errors: "cursorExpired" | "storageFailed" | "draining" };
+  "history/delete": { params: HistoryDeleteParams; result: HistoryDeleteResult; errors: "idReused" | "storageFailed" | "draining" };
   /** Store bytes as a blob. The blob is durable when the response is sent. Equal bytes are stored once. */
   "blob/put": { params: BlobPutParams; result: BlobPutResult; errors: "storageFull" | "storageFailed" | "draining" };
   /** Read bytes of a blob. `hash` may be a `ref`. */
@@ -4386,9 +4419,9 @@ export const methods = {
   viewPage: "view/page",
   viewDocument: "view/document",
   viewEntry: "view/entry",
+  historyList: "history/list",
   historyAdd: "history/add",
-  historyRecent: "history/recent",
-  historySearch: "history/search",
+  historyDelete: "history/delete",
   blobPut: "blob/put",
   blobGet: "blob/get",
   blobCollect: "blob/collect",
@@ -4420,6 +4453,7 @@ export const repeatable = [
   "state/update",
   "state/beginTask",
   "history/add",
+  "history/delete",
   "blob/collect",
 ] as const satisfies readonly (keyof Requests)[];
 

@@ -1152,6 +1152,31 @@
 ---@field languageId string Always "markdown".
 ---@field text string
 
+---Return prompts, newest first.
+---
+---With `query`, only those that it matches: each of its words must match the beginning of a word of the prompt, or
+---any part of it. With `cwd` or `sessionId`, only those that were typed there.
+---@class (exact) sessiond.HistoryListParams
+---@field query? string At most 1000 characters.
+---@field cwd? string Only prompts of this folder.
+---@field sessionId? string Only prompts of this session, which may be deleted by now. 1 to 128 characters.
+---@field cursor? string From an earlier result; default: the first page.
+---@field limit? integer Maximum number of prompts per page. 1 to 1000. Default `50`.
+
+---A page of prompts.
+---@class (exact) sessiond.HistoryListResult
+---@field prompts sessiond.Prompt[] At most `limit`.
+---@field nextCursor? string For the next page; null on the last one.
+
+---A prompt that a person typed.
+---@class (exact) sessiond.Prompt
+---@field promptId string Its id, for `history/delete`; never the id of another prompt.
+---@field prompt string The text.
+---@field createdAt string ISO 8601, UTC.
+---@field cwd? string The folder in which it was typed.
+---@field sessionId? string The session that it was sent to; null for none, or if it is not known.
+---@field entryId? string The entry of this session that has it; null for none, or if it is not known.
+
 ---Add a prompt that was sent to no session to the history.
 ---
 ---User messages of `session/append` are added automatically.
@@ -1159,40 +1184,28 @@
 ---An empty prompt, or one equal to the previous prompt, is not added. If `[history] enabled` is false, no prompt is
 ---added.
 ---@class (exact) sessiond.HistoryAddParams
----@field prompt string The text.
+---@field prompt string The text; of a longer one, the first 100,000 characters are stored.
 ---@field cwd? string The folder in which it was typed.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Whether the prompt was added.
 ---@class (exact) sessiond.HistoryAddResult
----@field added boolean
+---@field added boolean False if it is empty or equal to the previous prompt, or if the history is disabled.
+---@field promptId? string The id of the prompt, for `history/delete`; null if it was not added.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
----Return the most recent prompts, newest first. With `cwd`, only those typed in that folder.
----@class (exact) sessiond.HistoryRecentParams
----@field cwd? string Only prompts of this folder.
----@field cursor? string From an earlier result; default: the first page.
----@field limit? integer Maximum number of prompts per page. 1 to 1000. Default `50`.
-
----A page of prompts. `nextCursor` is null on the last page.
----@class (exact) sessiond.HistoryResult
----@field prompts sessiond.Prompt[]
----@field nextCursor? string The cursor of the next page; null on the last page.
-
----A prompt that a person typed.
----@class (exact) sessiond.Prompt
----@field prompt string
----@field createdAt string The time of the creation.
----@field cwd? string The folder of the session.
-
----Find prompts, newest first.
+---Remove prompts from the history permanently. The entries of sessions are unchanged.
 ---
----Each word of `query` matches the beginning of a word of the prompt, or any part of it.
----@class (exact) sessiond.HistorySearchParams
----@field query string The words to find. At most 1000 characters.
----@field cwd? string Only prompts of this folder.
----@field cursor? string From an earlier result; default: the first page.
----@field limit? integer Maximum number of prompts per page. 1 to 1000. Default `50`.
+---The server adds none of them again: only what is appended or added later gets into the history. Unknown ids are
+---ignored, so a repetition does no harm.
+---@class (exact) sessiond.HistoryDeleteParams
+---@field promptIds string[] The prompts. 1 to 1000 items.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+
+---The prompts that were removed.
+---@class (exact) sessiond.HistoryDeleteResult
+---@field deletedIds string[] Those of `promptIds` that were in the history; at most 1,000.
+---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Store bytes as a blob. The blob is durable when the response is sent. Equal bytes are stored once.
 ---@class (exact) sessiond.BlobPutParams
@@ -2276,9 +2289,9 @@ M.methods = {
   viewPage = "view/page", -- sessiond.ViewPageParams -> sessiond.ViewPageResult (experimental)
   viewDocument = "view/document", -- sessiond.ViewDocumentParams -> sessiond.ViewDocumentResult (experimental)
   viewEntry = "view/entry", -- sessiond.ViewEntryParams -> sessiond.ViewEntryResult (experimental)
+  historyList = "history/list", -- sessiond.HistoryListParams -> sessiond.HistoryListResult
   historyAdd = "history/add", -- sessiond.HistoryAddParams -> sessiond.HistoryAddResult
-  historyRecent = "history/recent", -- sessiond.HistoryRecentParams -> sessiond.HistoryResult
-  historySearch = "history/search", -- sessiond.HistorySearchParams -> sessiond.HistoryResult
+  historyDelete = "history/delete", -- sessiond.HistoryDeleteParams -> sessiond.HistoryDeleteResult
   blobPut = "blob/put", -- sessiond.BlobPutParams -> sessiond.BlobPutResult
   blobGet = "blob/get", -- sessiond.BlobGetParams -> sessiond.BlobGetResult
   blobCollect = "blob/collect", -- sessiond.BlobCollectParams -> sessiond.BlobCollectResult
@@ -2311,6 +2324,7 @@ M.repeatable = {
   ["state/update"] = true,
   ["state/beginTask"] = true,
   ["history/add"] = true,
+  ["history/delete"] = true,
   ["blob/collect"] = true,
 }
 
