@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from sessiond.protocol import types
 from support.daemons import MODES, Mode, Peer, Running, assistant, refusal, running, user
 from support.images import image_block, png
 
@@ -162,6 +163,25 @@ async def test_a_dry_run_says_what_would_go_and_moves_nothing(daemon: Running) -
         "missingCount": 0, "truncated": False, "trashPath": None, "dryRun": True,
     }  # fmt: skip
     assert blob_file(daemon, HASH).exists()
+
+
+async def test_a_collection_of_many_names_the_first_and_counts_all(
+    near: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(types, "MOST_REPORTED", 2)
+    peer = await near.attach()
+    lost = [await put(peer, f"lost {number}".encode()) for number in range(3)]
+    session_id = await session(peer)
+    await peer.append(session_id, *map(shows, lost), assistant("yes"))
+    for digest in lost:
+        blob_file(near, digest).unlink()
+    unnamed = [await put(peer, f"unnamed {number}".encode()) for number in range(3)]
+    make_old(near, *unnamed)
+    for dry_run in (True, False):
+        found = await peer.call("blob/collect", graceMs=0, dryRun=dry_run)
+        assert (len(found["removed"]), found["removedCount"], found["removedBytes"]) == (2, 3, 27)
+        assert (len(found["missing"]), found["missingCount"], found["truncated"]) == (2, 3, True)
+    assert not any(blob_file(near, it).exists() for it in unnamed)
 
 
 async def test_collected_blobs_lie_in_the_trash_with_a_note(daemon: Running) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sessiond.config import Config, RetentionConfig, RootsConfig
+from sessiond.protocol import types
 from sessiond.server import server
 from support import logs
 from support.daemons import Peer, Running, assistant, refusal, running, user
@@ -78,6 +79,23 @@ async def test_of_too_many_the_newest_stay_and_tags_say_of_which(memory: Running
     done = await peer.call("session/cleanup", maxSessions=1, tags=["even", "odd"], dryRun=False)
     assert names(done["removed"]) == ["session-2"]
     assert (await peer.call("session/list", cwd=cwd))["total"] == 3
+
+
+async def test_a_cleanup_of_many_names_the_first_and_counts_all(
+    memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(types, "MOST_REPORTED", 2)
+    peer = await memory.attach()
+    for number in range(6):
+        await old_session(peer, cwd, f"session-{number}", days=100 - number)
+    for number in range(3):
+        await peer.call("session/open", sessionId=f"session-{number}")
+    for dry_run in (True, False):
+        done = await peer.call("session/cleanup", maxAgeMs=30 * DAY * 1_000, dryRun=dry_run)
+        assert (names(done["removed"]), done["removedCount"]) == (["session-3", "session-4"], 3)
+        assert (names(done["skipped"]), done["skippedCount"]) == (["session-0", "session-1"], 3)
+        assert (done["truncated"], done["keptCount"]) == (True, 3)
+    assert len((await peer.call("trash/list"))["sessions"]) == 3
 
 
 @pytest.mark.parametrize("dry_run", [True, False])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sessiond.config import Config, RetentionConfig
+from sessiond.protocol import types
 from sessiond.server import server
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.patience import BOUND
@@ -47,6 +48,21 @@ async def test_only_what_is_old_enough_goes(memory: Running, cwd: str) -> None:
     assert [it["trashId"] for it in (await peer.call("trash/list"))["sessions"]] == [second["trashId"]]
     done = await peer.call("trash/purge", olderThanMs=0, dryRun=False)
     assert (len(done["purged"]), done["keptCount"]) == (1, 0)
+
+
+@pytest.mark.parametrize(("most", "truncated"), [(2, True), (3, False)])
+async def test_a_purge_of_many_names_the_first_and_counts_all(
+    memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch, most: int, truncated: bool
+) -> None:
+    monkeypatch.setattr(types, "MOST_REPORTED", most)
+    everything = [(await deleted(memory, cwd))[1] for _ in range(3)]
+    peer = await memory.attach()
+    size = sum(Path(it["trashPath"]).stat().st_size for it in everything)
+    for dry_run in (True, False):
+        done = await peer.call("trash/purge", olderThanMs=0, dryRun=dry_run)
+        assert (len(done["purged"]), done["purgedCount"], done["truncated"]) == (most, 3, truncated)
+        assert (done["purgedBytes"], done["keptCount"]) == (size, 0)
+    assert (await peer.call("trash/list"))["sessions"] == []
 
 
 async def test_a_session_that_is_not_in_the_trash_is_not_purged(memory: Running, cwd: str) -> None:
