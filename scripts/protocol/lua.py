@@ -30,6 +30,7 @@ def render(schema: JsonSchema) -> str:
         _names("client_methods", schema["clientMethods"]),
         _names("notifications", schema["notifications"]),
         _names("both_ways", schema["bothWays"]),
+        _error_details(schema["errors"]),
         _error_codes(schema["errors"]),
         "return M",
     ]
@@ -102,6 +103,12 @@ def _repeatable(schema: JsonSchema) -> str:
     rows = "".join(f"  [{literal(name)}] = true,\n" for name in repeatable(schema))
     comment = "---Requests that take a `commandId`: sent again with the same one, they take effect once."
     return f"{comment}\n---@type table<string, true>\nM.repeatable = {{\n{rows}}}"
+
+
+def _error_details(errors: JsonSchema) -> str:
+    kinds = {kind: it["details"] for kind, it in errors.items() if "$ref" in it["details"]}
+    rows = "".join(f"\n---@field {kind} {type_name(details)}" for kind, details in kinds.items())
+    return f"---The type of `details` for each error kind that has any.\n---@class (exact) sessiond.ErrorDetails{rows}"
 
 
 def _error_codes(errors: JsonSchema) -> str:

@@ -66,6 +66,7 @@ def parts(schema: JsonSchema) -> dict[str, str]:
         "reasons": _reasons(),
         "entries": _entries(definitions),
         "shapes": "\n\n".join(_shape(name, definitions[name]) for name in _shapes(definitions)),
+        "errorDetails": "\n\n".join(_shape(name, definitions[name]) for name in _details(schema["errors"])),
         **methods,
         **notifications,
     }
@@ -107,10 +108,13 @@ def _errors(errors: JsonSchema) -> str:
     rows = []
     for kind, it in errors.items():
         again = "yes" if it["retryable"] else "no"
-        rows.append(f"| `{kind}` | {it['code']} | {again} | {it['description']} | {it['action']} |")
+        details = type_name(it["details"]) if "$ref" in it["details"] else ""
+        rows.append(
+            f"| `{kind}` | {it['code']} | {again} | {it['description']} | {it['action']} | {details} |"
+        )
     general = ", ".join(f"`{kind}`" for kind, it in errors.items() if it["general"])
     return (
-        _table(("kind", "code", "retryable", "means", "what to do"), rows)
+        _table(("kind", "code", "retryable", "means", "what to do", "details"), rows)
         + f"\n\nAny request may fail with {general}. What else it may fail with stands with its method."
     )
 
@@ -163,6 +167,12 @@ def _marked(message: JsonSchema) -> str:
     return "" if message["stability"] == "stable" else f" *{message['stability'].capitalize()}.*"
 
 
+def _details(errors: JsonSchema) -> list[str]:
+    """The types of the details of errors, each once."""
+    references = [it["details"]["$ref"] for it in errors.values() if "$ref" in it["details"]]
+    return [it.rpartition("/")[2] for it in dict.fromkeys(references)]
+
+
 def _shapes(definitions: JsonSchema) -> list[str]:
     """The types that several messages share: what is neither a message of its own nor an entry."""
     return [
@@ -171,7 +181,7 @@ def _shapes(definitions: JsonSchema) -> list[str]:
         if (is_enumeration(definition) and name not in _TABLES_ELSEWHERE)
         or (
             "properties" in definition
-            and not name.endswith(("Params", "Result", "Note"))
+            and not name.endswith(("Params", "Result", "Note", "Details"))
             and not definition.get("additionalProperties")
         )
     ]

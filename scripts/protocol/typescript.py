@@ -12,6 +12,12 @@ export function isKnownEntry(entry: Entry): entry is KnownEntry {
   return (entryTypes as readonly string[]).includes(entry.type);
 }"""
 
+_KNOWN_ERROR = """\
+/** The data of an error whose kind is known here: `kind` determines the type of `details`. */
+export type KnownErrorData = {
+  [K in ErrorKind]: { kind: K; retryable: boolean; details: ErrorDetails[K] };
+}[ErrorKind];"""
+
 
 def render(schema: JsonSchema) -> str:
     """The whole module."""
@@ -31,6 +37,8 @@ def render(schema: JsonSchema) -> str:
         _names("notifications", "Notifications", schema["notifications"]),
         _names("bothWays", "BothWays", schema["bothWays"]),
         _error_codes(schema["errors"]),
+        _error_details(schema["errors"]),
+        _KNOWN_ERROR,
         _entry_types(schema["$defs"]),
         _GUARD,
     ]
@@ -131,6 +139,12 @@ def _error_codes(errors: JsonSchema) -> str:
         f"{_comment(it['description'], '  ')}  {kind}: {it['code']},\n" for kind, it in errors.items()
     )
     return f"export const errorCodes = {{\n{rows}}} as const satisfies Record<ErrorKind, number>;"
+
+
+def _error_details(errors: JsonSchema) -> str:
+    rows = "".join(f"  {kind}: {type_name(it['details'])};\n" for kind, it in errors.items())
+    comment = _comment("The type of `details` for each error kind.")
+    return f"{comment}export interface ErrorDetails {{\n{rows}}}"
 
 
 def _entry_types(definitions: JsonSchema) -> str:

@@ -29,7 +29,7 @@ REFUSALS: dict[str, tuple[str, ...]] = {
 }
 """What each kind of call may be refused with; the first is what a short run tries."""
 
-KINDS = {"storageFull", "storageFailed", "readOnly", "foreignWriter", "damaged"}
+KINDS = {"storageFull", "storageFailed", "readOnly", "foreignWriter", "sessionDamaged"}
 """What a client may be told."""
 
 _ENDLESS = {"EINTR"}

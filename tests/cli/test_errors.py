@@ -10,16 +10,16 @@ from sessiond.paths import UnsafeFolder
 from sessiond.protocol.errors import CODES
 
 
-def refused(kind: str, **data: object) -> RpcError:
-    return RpcError(CODES[kind], "No.", {"kind": kind, "retryable": False, **data})
+def refused(kind: str, **details: object) -> RpcError:
+    return RpcError(CODES[kind], "No.", {"kind": kind, "retryable": False, "details": details or None})
 
 
 @pytest.mark.parametrize(
     ("error", "code"),
     [
         (refused("sessionNotFound"), 1),
-        (refused("leafConflict", retryable=True), 1),
-        (refused("draining", retryable=True), 75),
+        (refused("leafConflict"), 1),
+        (refused("draining"), 75),
         (RpcError(-32603, "", None), 1),
         (UsageError("no"), 2),
         (DaemonNotRunning(), 69),

@@ -124,7 +124,7 @@ def test_without_a_daemon_a_question_is_answered_with_the_reason() -> None:
         daemon.stop_listening()
         met.go()
         answer = editor.answer(editor.ask("textDocument/hover"))
-        assert answer["error"]["data"] == {"kind": "unreachable", "retryable": True}
+        assert answer["error"]["data"] == {"kind": "unreachable", "retryable": True, "details": None}
         assert editor.call("shutdown") is None
         editor.notify("exit")
         assert editor.end() == 0

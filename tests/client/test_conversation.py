@@ -145,7 +145,7 @@ def test_of_what_may_have_been_done_the_editor_is_told_so(method: str) -> None:
     talk = attached(request(7, method))
     (told,) = read(talk.lost())
     assert told["id"] == 7
-    assert told["error"]["data"] == {"kind": "outcomeUnknown", "retryable": False}
+    assert told["error"]["data"] == {"kind": "outcomeUnknown", "retryable": False, "details": None}
     assert not talk.waits
 
 

@@ -37,7 +37,7 @@ async def test_what_it_does_not_know_is_refused() -> None:
     daemon, _ = asking()
     with pytest.raises(RemoteError) as raised:
         await daemon.call("client/dance")
-    assert raised.value.code == errors.METHOD_NOT_FOUND
+    assert raised.value.code == errors.METHOD_NOT_FOUND.code
 
 
 async def test_what_the_function_raises_is_an_error_and_the_next_request_is_answered() -> None:
@@ -50,7 +50,7 @@ async def test_what_the_function_raises_is_an_error_and_the_next_request_is_answ
     daemon, _ = asking(fails=fails, works=works)
     with pytest.raises(RemoteError) as raised:
         await daemon.call("fails")
-    assert raised.value.code == errors.INTERNAL
+    assert raised.value.code == errors.INTERNAL.code
     assert msgspec.json.decode(await daemon.call("works")) == "done"
 
 
@@ -73,7 +73,7 @@ async def test_a_request_that_is_cancelled_before_it_was_begun_is_answered_all_t
     daemon.notify("$/cancelRequest", {"id": 1})
     with pytest.raises(RemoteError) as raised:
         await asked
-    assert raised.value.code == errors.CANCELLED
+    assert raised.value.code == errors.CANCELLED.code
     assert not receivers.answering
 
 

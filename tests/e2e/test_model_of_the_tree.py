@@ -89,7 +89,7 @@ class Clients(RuleBasedStateMachine):
             return
         with pytest.raises(Refused) as refused:
             self.call(number, "append", **asked)
-        assert (refused.value.kind, refused.value.data["currentLeaf"]) == ("leafConflict", self.leaf)
+        assert (refused.value.kind, refused.value.details["currentLeafId"]) == ("leafConflict", self.leaf)
 
     @precondition(lambda self: self.sent)
     @rule(number=clients, place=places)
@@ -104,7 +104,7 @@ class Clients(RuleBasedStateMachine):
         draft, seq = self.sent[place % len(self.sent)]
         with pytest.raises(Refused) as refused:
             self.call(number, "append", entries=[user("something else", id=draft["id"])])
-        assert (refused.value.kind, refused.value.data["seq"]) == ("idReused", seq)
+        assert (refused.value.kind, refused.value.details["seq"]) == ("idReused", seq)
 
     @rule(number=clients, place=places)
     def branch(self, number: int, place: int) -> None:

@@ -18,7 +18,7 @@ from scripts.protocol.examples import (
 
 from sessiond.protocol import types as t
 from sessiond.protocol.advice import ADVICE, GENERAL
-from sessiond.protocol.errors import CODES, ErrorData
+from sessiond.protocol.errors import CODES, KINDS, ErrorData
 from sessiond.protocol.methods import CLIENT_METHODS, METHODS, NOTIFICATIONS, PROGRESS
 
 LSP = {"initialize", "initialized", "shutdown", "exit"}
@@ -79,7 +79,8 @@ def test_an_error_has_a_known_kind_its_code_and_may_happen_there(exchange: Answe
     assert_exactly(error["data"], ErrorData)
     kind = error["data"]["kind"]
     assert error["code"] == CODES[kind]
-    assert error["data"]["retryable"] == ADVICE[kind].retryable
+    assert error["data"]["retryable"] == KINDS[kind].retryable
+    assert_exactly(error["data"]["details"], KINDS[kind].details)
     own = METHODS[exchange.method].errors if exchange.method in METHODS else ()
     assert kind in (*own, *GENERAL)
     assert exchange.method in METHODS or kind == "methodNotFound"

@@ -87,9 +87,9 @@ async def test_a_refusal_says_which_draft_and_which_field(memory: Running, cwd: 
     refused = await refusal(
         peer.append(session_id, user("good"), {"type": "message", "message": {"content": "whose?"}})
     )
-    assert refused.data["path"].startswith("$.entries[1]")
+    assert refused.details["path"].startswith("$.entries[1]")
     refused = await refusal(peer.append(session_id, user("good"), {"type": "label", "targetId": 5}))
-    assert refused.data["path"] == "$.entries[1].targetId"
+    assert refused.details["path"] == "$.entries[1].targetId"
 
 
 async def test_an_empty_batch_and_one_of_more_than_ten_thousand_are_refused(
@@ -106,7 +106,7 @@ async def test_an_entry_that_would_not_fit_into_a_frame_again_is_too_large(memor
     peer, session_id = await started(memory, cwd)
     refused = await refusal(peer.append(session_id, user("x" * 49 * 1024 * 1024)))
     assert (refused.kind, refused.code) == ("tooLarge", 1413)
-    assert refused.data["actual"] > refused.data["limit"]
+    assert refused.details["actualBytes"] > refused.details["limitBytes"]
     assert (await peer.append(session_id, user("x" * 2_000_000)))["lastSeq"] == 1
 
 
@@ -135,7 +135,7 @@ async def test_the_parent_is_the_drafts_own_else_the_requests_else_the_leaf(
 async def test_an_unknown_parent_is_refused(memory: Running, cwd: str) -> None:
     peer, session_id = await started(memory, cwd)
     refused = await refusal(peer.append(session_id, user("x"), parentId="nobody"))
-    assert (refused.kind, refused.code, refused.data["id"]) == ("entryNotFound", 1404, "nobody")
+    assert (refused.kind, refused.code, refused.details["entryId"]) == ("entryNotFound", 1404, "nobody")
 
 
 async def test_a_parent_later_in_the_batch_is_unknown(memory: Running, cwd: str) -> None:
@@ -153,12 +153,12 @@ async def test_who_expects_another_leaf_is_told_what_it_is_and_how_much_was_miss
     peer, session_id = await started(daemon, cwd)
     await peer.append(session_id, user("1", id="a"), user("2", id="b"), user("3", id="c"))
     refused = await refusal(peer.append(session_id, user("4"), expectedLeafId="a"))
-    assert (refused.kind, refused.code, refused.data["retryable"]) == ("leafConflict", 1409, True)
-    assert (refused.data["currentLeaf"], refused.data["seq"], refused.data["missing"]) == ("c", 3, 2)
+    assert (refused.kind, refused.code, refused.data["retryable"]) == ("leafConflict", 1409, False)
+    assert (refused.details["currentLeafId"], refused.details["lastSeq"], refused.details["missingCount"]) == ("c", 3, 2)
     missed = await peer.call(
         "session/entries",
         sessionId=session_id,
-        after=await peer.position(session_id, refused.data["seq"] - 2),
+        after=await peer.position(session_id, refused.details["lastSeq"] - 2),
     )
     assert missed["seqs"] == [2, 3]
     assert (await peer.append(session_id, user("4", id="d"), expectedLeafId="c"))["leafId"] == "d"
@@ -168,10 +168,10 @@ async def test_an_expected_leaf_of_null_means_that_nothing_is_there_yet(daemon: 
     peer, session_id = await started(daemon, cwd)
     assert (await peer.append(session_id, user("1", id="a"), expectedLeafId=None))["leafId"] == "a"
     refused = await refusal(peer.append(session_id, user("2"), expectedLeafId=None))
-    assert (refused.kind, refused.data["missing"]) == ("leafConflict", 1)
+    assert (refused.kind, refused.details["missingCount"]) == ("leafConflict", 1)
     await peer.call("session/branch", sessionId=session_id, entryId=None)
     refused = await refusal(peer.append(session_id, user("2"), expectedLeafId="a"))
-    assert (refused.kind, refused.data["currentLeaf"]) == ("leafConflict", None)
+    assert (refused.kind, refused.details["currentLeafId"]) == ("leafConflict", None)
     assert (await peer.append(session_id, user("2"), expectedLeafId=None))["lastSeq"] == 3
 
 
@@ -341,7 +341,7 @@ async def test_other_content_under_a_known_id_is_refused(memory: Running, cwd: s
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, user("one", id="a"), user("two", id="b"))
     refused = await refusal(peer.append(session_id, user("new"), other))
-    assert (refused.kind, refused.code, refused.data["id"], refused.data["seq"]) == ("idReused", 1409, "a", 1)
+    assert (refused.kind, refused.code, refused.details["entryId"], refused.details["seq"]) == ("idReused", 1409, "a", 1)
     assert (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"] == 2
 
 
@@ -600,7 +600,7 @@ async def test_a_compaction_may_not_keep_a_result_without_its_call(
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, *TALK)
     refused = await refusal(peer.append(session_id, compaction(kept)))
-    assert (refused.kind, refused.code, refused.data["rule"]) == ("wouldBreakTree", 1422, "noToolSplit")
+    assert (refused.kind, refused.code, refused.details["rule"]) == ("wouldBreakTree", 1422, "noToolSplit")
 
 
 @pytest.mark.parametrize("answered", [0, 1])
@@ -610,7 +610,7 @@ async def test_a_compaction_may_not_stand_between_a_call_and_its_result(
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, *TALK[: 2 + answered])
     refused = await refusal(peer.append(session_id, compaction("u1")))
-    assert (refused.kind, refused.data["rule"]) == ("wouldBreakTree", "noToolSplit")
+    assert (refused.kind, refused.details["rule"]) == ("wouldBreakTree", "noToolSplit")
     await peer.append(session_id, *TALK[2 + answered :])
     await peer.append(session_id, compaction("u1"))
 
@@ -621,7 +621,7 @@ async def test_what_a_compaction_keeps_must_lie_on_its_path(memory: Running, cwd
     await peer.append(session_id, user("aside", id="s"), parentId="u1")
     for kept, parent in (("s", "u2"), ("u2", "s"), ("nobody", "u2")):
         refused = await refusal(peer.append(session_id, compaction(kept), parentId=parent))
-        assert (refused.kind, refused.data["rule"]) == ("wouldBreakTree", "firstKeptOnPath")
+        assert (refused.kind, refused.details["rule"]) == ("wouldBreakTree", "firstKeptOnPath")
 
 
 async def test_a_compaction_is_judged_with_what_comes_before_it_in_its_batch(
@@ -665,10 +665,10 @@ async def test_a_conflict_names_a_leaf_that_can_be_read(daemon: Running, cwd: st
         assert refused.kind == "entryNotFound"
         refused = await refusal(loser.append(session_id, user("too late"), expectedLeafId=leaf))
         assert refused.kind == "leafConflict"
-        named = refused.data["currentLeaf"]
+        named = refused.details["currentLeafId"]
         read = await loser.call("session/entries", sessionId=session_id, entryIds=[named])
         assert [entry["id"] for entry in read["entries"]] == [named]
-        assert refused.data["seq"] == read["seqs"][0]
+        assert refused.details["lastSeq"] == read["seqs"][0]
         await won
 
 
@@ -686,7 +686,7 @@ async def test_a_conflict_waits_until_the_line_that_won_is_committed(tmp_path: P
             await peer.call("server/status")
             await other.call("server/status")
             assert not lost.done()
-        assert (await lost).data["currentLeaf"] == (await won)["leafId"]
+        assert (await lost).details["currentLeafId"] == (await won)["leafId"]
 
 
 async def test_a_conflict_with_a_line_that_is_not_stored_fails_with_it(tmp_path: Path, cwd: str) -> None:
@@ -709,4 +709,4 @@ async def test_an_id_that_is_taken_by_a_line_under_way_is_refused_with_a_seq_tha
     reused = asyncio.create_task(refusal(peer.append(session_id, {**user("second"), "id": "same"})))
     refused = await reused
     assert stored.done()
-    assert (refused.kind, refused.data["seq"]) == ("idReused", (await stored)["lastSeq"])
+    assert (refused.kind, refused.details["seq"]) == ("idReused", (await stored)["lastSeq"])

@@ -63,7 +63,7 @@ async def test_bytes_that_are_no_frame_are_refused_and_end_only_their_connection
     assert (complaint["id"], complaint["error"]["data"]["kind"]) == (None, kind)
     if kind == "tooLarge":
         assert complaint["error"]["code"] == 1413
-        assert complaint["error"]["data"]["limit"] == MAX_FRAME
+        assert complaint["error"]["data"]["details"]["limitBytes"] == MAX_FRAME
     await is_unharmed(peer, session_id)
 
 
@@ -84,7 +84,8 @@ async def test_a_message_that_is_too_large_is_refused_when_its_header_has_come(
 
     [complaint], announced = await in_thread(try_it)
     data = complaint["error"]["data"]
-    assert (data["kind"], data["limit"], data["actual"]) == ("tooLarge", MAX_FRAME, announced)
+    assert data["kind"] == "tooLarge"
+    assert data["details"] == {"limitBytes": MAX_FRAME, "actualBytes": announced}
     await is_unharmed(peer, session_id)
 
 
@@ -258,7 +259,7 @@ async def test_an_entry_that_is_not_there_is_named(
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, user("1", id="a"))
     refused = await refusal(peer.call(method, sessionId=session_id, **params))
-    assert (refused.kind, refused.data["id"]) == ("entryNotFound", "nobody")
+    assert (refused.kind, refused.details["entryId"]) == ("entryNotFound", "nobody")
 
 
 @pytest.mark.parametrize("method", ["entries", "path", "tree"])
@@ -303,12 +304,12 @@ async def test_wrong_params_are_refused_with_the_place(
     peer = await memory.attach()
     refused = await refusal(peer.call(method, **params))
     assert (refused.kind, refused.code, refused.data["retryable"]) == ("invalidParams", -32602, False)
-    assert refused.data["path"].startswith("$")
+    assert refused.details["path"].startswith("$")
 
 
 async def test_a_mistyped_method_is_answered_with_the_nearest(memory: Running) -> None:
     refused = await refusal((await memory.attach()).call("session/apend"))
-    assert (refused.kind, refused.data["didYouMean"]) == ("methodNotFound", ["session/append"])
+    assert (refused.kind, refused.details["didYouMean"]) == ("methodNotFound", ["session/append"])
 
 
 async def test_a_page_of_ids_is_bounded(memory: Running, cwd: str) -> None:
@@ -433,9 +434,9 @@ async def test_a_file_that_is_no_session_is_refused_and_left_as_it_is(
     peer = await daemon.attach()
     for method in ("open", "fork"):
         refused = await refusal(peer.call(f"session/{method}", path=str(path)))
-        assert (refused.kind, refused.code, refused.data["path"]) == ("damaged", 1500, str(path))
-        assert refused.data["byteOffset"] >= 0
-        assert refused.data["line"] >= 1
+        assert (refused.kind, refused.code, refused.details["path"]) == ("sessionDamaged", 1500, str(path))
+        assert refused.details["byteOffset"] >= 0
+        assert refused.details["line"] >= 1
     assert path.read_bytes() == NO_SESSION[name]
     assert [it.name for it in folder.iterdir()] == ["file.jsonl"]
 
@@ -488,7 +489,7 @@ async def test_a_version_that_is_not_known_is_read_and_not_written(
     session = (await peer.call("session/open", path=str(path)))["session"]
     assert session["readOnly"]
     refused = await refusal(peer.append(session["sessionId"], user("x")))
-    assert (refused.kind, refused.code, refused.data["supported"]) == (kind, 1426, [1, 2, 3])
+    assert (refused.kind, refused.code, refused.details["supportedVersions"]) == (kind, 1426, [1, 2, 3])
     assert path.read_bytes() == ODD[name]
 
 
@@ -514,7 +515,7 @@ async def test_a_path_to_nothing_or_to_no_file_is_no_session(memory: Running, tm
     for path in [*paths, *map(str, tmp_path.iterdir())]:
         async with asyncio.timeout(5):
             refused = await refusal(peer.call("session/open", path=path))
-        assert refused.kind in ("sessionNotFound", "damaged")
+        assert refused.kind in ("sessionNotFound", "sessionDamaged")
 
 
 async def test_a_copy_of_an_open_session_is_refused(memory: Running, tmp_path: Path, cwd: str) -> None:
@@ -523,7 +524,7 @@ async def test_a_copy_of_an_open_session_is_refused(memory: Running, tmp_path: P
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes(memory.files()[0].read_bytes())
     refused = await refusal(peer.call("session/open", path=str(copy)))
-    assert (refused.kind, refused.data["id"]) == ("alreadyExists", session_id)
+    assert (refused.kind, refused.details["sessionId"]) == ("alreadyExists", session_id)
     assert str(copy) in refused.message
     assert str(memory.files()[0]) in refused.message
     await is_unharmed(peer, session_id)
@@ -546,7 +547,7 @@ async def test_a_file_that_may_not_be_written_is_read_only(
     session = (await peer.call("session/open", path=str(path)))["session"]
     assert session["readOnly"]
     refused = await refusal(peer.append(session["sessionId"], user("x")))
-    assert (refused.kind, refused.code, refused.data["path"]) == ("readOnly", 1423, str(path))
+    assert (refused.kind, refused.code, refused.details["path"]) == ("readOnly", 1423, str(path))
     assert path.read_bytes() == HEADER
 
 

@@ -109,7 +109,7 @@ async def test_what_is_not_base64_is_refused(near: Running, data: str) -> None:
 async def test_an_absent_blob_is_not_found(near: Running) -> None:
     peer = await near.attach()
     refused = await refusal(peer.call("blob/get", hash="0" * 64))
-    assert (refused.kind, refused.data["id"]) == ("blobNotFound", "0" * 64)
+    assert (refused.kind, refused.details["hash"]) == ("blobNotFound", "0" * 64)
 
 
 @pytest.mark.parametrize("name", ["", "x", "../" + "0" * 61, "0" * 63, "0" * 65, "blob:sha256:"])
@@ -123,7 +123,7 @@ async def test_a_damaged_blob_is_told_as_damaged(near: Running) -> None:
     await put(peer, DATA)
     blob_file(near, HASH).write_bytes(b"x" * len(DATA))
     refused = await refusal(peer.call("blob/get", hash=HASH))
-    assert (refused.kind, refused.data["path"]) == ("damaged", str(blob_file(near, HASH)))
+    assert (refused.kind, refused.details["path"]) == ("blobDamaged", str(blob_file(near, HASH)))
 
 
 async def test_an_entry_may_name_what_was_put(near: Running) -> None:

@@ -145,7 +145,7 @@ async def test_a_leaf_that_moved_meanwhile_is_not_taken_away(daemon: Running, cw
     writer.answer()
     refused = await refusal(asked)
     leaf = "more" if how == "append" else "a5"
-    assert (refused.kind, refused.data["currentLeaf"]) == ("leafConflict", leaf)
+    assert (refused.kind, refused.details["currentLeafId"]) == ("leafConflict", leaf)
     assert (await leaf_and_count(peer, session_id))[0] == leaf
 
 
@@ -170,7 +170,7 @@ async def test_an_expected_leaf_that_has_moved_asks_nobody(memory: Running, cwd:
     peer, session_id = await talk(memory, cwd)
     writer = await summarizing(memory)
     refused = await refusal(branching(peer, session_id, "a7", expectedLeafId="a8"))
-    assert (refused.kind, refused.data["currentLeaf"], refused.data["missing"]) == ("leafConflict", "a9", 2)
+    assert (refused.kind, refused.details["currentLeafId"], refused.details["missingCount"]) == ("leafConflict", "a9", 2)
     assert (await refusal(branching(peer, session_id, "a77"))).kind == "entryNotFound"
     assert writer.peer.asked == []
 

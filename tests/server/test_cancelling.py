@@ -70,7 +70,7 @@ async def test_a_request_that_is_cancelled_at_any_moment_is_answered_once(
 
 
 EXPECTED = {
-    "session/import": ("invalidParams", "storageFailed", "sessionNotFound", "damaged"),
+    "session/import": ("invalidParams", "storageFailed", "sessionNotFound", "sessionDamaged"),
     "session/cleanup": ("invalidParams",),
     "session/compact": ("nothingToCompact",),
     "blob/get": ("blobNotFound",),

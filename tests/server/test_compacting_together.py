@@ -73,7 +73,7 @@ async def test_a_leaf_that_went_elsewhere_is_a_conflict(daemon: Running, cwd: st
     await peer.call("session/branch", sessionId=session_id, entryId="a7")
     writer.answer()
     refused = await refusal(asked)
-    assert (refused.kind, refused.data["currentLeaf"]) == ("leafConflict", "a7")
+    assert (refused.kind, refused.details["currentLeafId"]) == ("leafConflict", "a7")
     assert await compactions(peer, session_id) == []
 
 

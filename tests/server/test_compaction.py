@@ -174,7 +174,7 @@ async def test_an_expected_leaf_that_has_moved_is_a_conflict(memory: Running, cw
         refused = await refusal(
             peer.call("session/compact", sessionId=session_id, settings=SMALL, expectedLeafId="a8", **params)
         )
-        assert (refused.kind, refused.data["currentLeaf"], refused.data["missing"]) == (
+        assert (refused.kind, refused.details["currentLeafId"], refused.details["missingCount"]) == (
             "leafConflict",
             "a9",
             2,

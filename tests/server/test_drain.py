@@ -27,7 +27,7 @@ async def test_a_daemon_that_makes_room_refuses_writes_and_still_reads(tmp_path:
         ):
             refused = await refusal(write)
             assert (refused.kind, refused.data["retryable"]) == ("draining", True)
-            assert refused.data["retryAfterMs"] > 0
+            assert refused.details["retryAfterMs"] > 0
         assert (await ada.call("session/info", sessionId="atlas-one"))["session"]["lastSeq"] == 1
 
 
@@ -106,6 +106,6 @@ async def test_without_a_common_version_both_sides_are_named(
         refused = await refusal(
             peer.call("initialize", initializationOptions={"sessiond": {"protocolVersions": theirs}})
         )
-        assert (refused.kind, refused.data["supported"]) == ("unsupportedVersion", [2, 3, 4])
+        assert (refused.kind, refused.details["supportedVersions"]) == ("unsupportedVersion", [2, 3, 4])
         assert versions.named([2, 3, 4]) in refused.message
         assert versions.named(theirs) in refused.message

@@ -5,13 +5,15 @@ import errno
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
+import msgspec
 import pytest
 
 from sessiond.hub import errors as hub
-from sessiond.protocol.advice import ADVICE
-from sessiond.protocol.errors import CODES, ErrorData
+from sessiond.protocol.error_details import StorageDetails
+from sessiond.protocol.errors import CODES, KINDS, STORAGE_FAILED
 from sessiond.server import errors
 from sessiond.store import errors as store
 from support import logs
@@ -111,7 +113,7 @@ async def refused_with(kind: str, at: OnADisk, cwd: str, tmp_path: Path) -> Refu
             assert at.daemon.hub is not None
             at.daemon.hub.draining = True
             return await append(user("x"))
-        case "damaged":
+        case "sessionDamaged":
             (tmp_path / "none.jsonl").write_bytes(b"")
             return await refusal(peer.call("session/open", path=str(tmp_path / "none.jsonl")))
         case "foreignDialect":
@@ -160,10 +162,18 @@ async def test_a_kind_comes_with_its_code_its_advice_and_a_sentence(
 ) -> None:
     refused = await refused_with(kind, on_a_disk, cwd, tmp_path)
     assert (refused.kind, refused.code) == (kind, CODES[kind])
-    assert refused.data["retryable"] == ADVICE[kind].retryable
+    assert refused.data["retryable"] == KINDS[kind].retryable
+    assert_exactly(refused.data, kind)
     assert not refused.message[0].islower() or refused.message.startswith("session/")  # a method's name
     assert refused.message.rstrip("`").endswith((".", "?"))
     assert len(refused.message) < 500
+
+
+def assert_exactly(data: dict[str, Any], kind: str) -> None:
+    """The details are those of the kind, field for field, and a client reads them as their type."""
+    details = KINDS[kind].read(data)
+    assert msgspec.to_builtins(details) == data["details"]
+    assert (details is None) is (KINDS[kind].details is NoneType)
 
 
 async def test_after_a_refusal_of_the_disk_the_same_append_succeeds(on_a_disk: OnADisk, cwd: str) -> None:
@@ -209,7 +219,7 @@ async def test_writes_are_refused_while_the_daemon_ends_and_reads_are_not(
     }  # fmt: skip
     for method, params in writes.items():
         refused = await refusal(peer.call(f"session/{method}", sessionId=session_id, **params))
-        assert (refused.kind, refused.data["retryAfterMs"] > 0) == ("draining", True)
+        assert (refused.kind, refused.details["retryAfterMs"] > 0) == ("draining", True)
     for params in ({"cwd": cwd}, {"cwd": cwd, "ephemeral": True}):
         assert (await refusal(peer.call("session/create", **params))).kind == "draining"
     assert (await peer.call("session/path", sessionId=session_id))["seqs"] == [1]
@@ -276,7 +286,7 @@ def test_every_exception_that_a_caller_may_meet_has_a_kind(kind: type[Exception]
     code, message, data = errors.explain(sample(kind))
     assert data.kind != "internal"
     assert code == CODES[data.kind]
-    assert data.retryable == ADVICE[data.kind].retryable
+    assert data.retryable == KINDS[data.kind].retryable
     assert message
 
 
@@ -285,9 +295,9 @@ def test_what_nobody_foresaw_is_reported_under_an_id_that_the_log_has(
 ) -> None:
     code, message, data = errors.explain(ZeroDivisionError("secret"))
     assert (code, data.kind) == (CODES["internal"], "internal")
-    assert data.report_id
-    assert data.report_id in caplog.text
-    assert data.report_id in message
+    assert data.details.report_id
+    assert data.details.report_id in caplog.text
+    assert data.details.report_id in message
     assert "secret" not in message
 
 
@@ -295,8 +305,8 @@ def test_an_error_of_the_system_is_one_of_the_storage() -> None:
     code, _, data = errors.explain(PermissionError(errno.EACCES, "no", "/x"))
     assert (code, data) == (
         1507,
-        ErrorData(kind="storageFailed", retryable=True, path="/x", errno=errno.EACCES),
+        STORAGE_FAILED.data(StorageDetails(path="/x", errno=errno.EACCES)),
     )
     _, message, data = errors.explain(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
-    assert (data.kind, data.errno) == ("storageFull", errno.ENOSPC)
+    assert (data.kind, data.details.errno) == ("storageFull", errno.ENOSPC)
     assert "Errno" not in message

@@ -119,7 +119,7 @@ async def test_a_place_that_cannot_be_written_is_refused(memory: Running, cwd: s
         assert (await refusal(peer.call("session/export", **params))).kind == "invalidParams"
     missing = {"sessionId": session, "format": "markdown", "path": str(tmp_path / "no" / "folder" / "x.md")}
     refused = await refusal(peer.call("session/export", **missing))
-    assert (refused.kind, refused.data["path"]) == ("storageFailed", missing["path"])
+    assert (refused.kind, refused.details["path"]) == ("storageFailed", missing["path"])
     folder = {"sessionId": session, "format": "markdown", "path": str(tmp_path)}
     assert (await refusal(peer.call("session/export", **folder))).kind == "invalidParams"
 

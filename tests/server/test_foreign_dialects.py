@@ -60,9 +60,9 @@ async def test_every_method_that_takes_a_path_refuses_the_file_and_leaves_it_unc
     ):
         refused = await refusal(peer.call(method, **params))
         assert (refused.kind, refused.code, refused.data["retryable"]) == ("foreignDialect", 1415, False)
-        assert (refused.data["dialect"], refused.data["path"]) == (FOREIGN[name], str(path))
+        assert (refused.details["dialect"], refused.details["path"]) == (FOREIGN[name], str(path))
         command = f"sessiond import {shlex.quote(str(path))}" if name in IMPORTABLE else None
-        assert refused.data.get("importCommand") == command
+        assert refused.details["importCommand"] == command
     assert state(path.parent) == before
 
 

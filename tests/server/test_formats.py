@@ -113,7 +113,7 @@ async def test_a_batch_with_one_bad_item_stores_nothing_and_says_where(daemon: R
     session = await a_session(peer)
     bad = {"message": {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "document"}]}}
     refused = await refusal(peer.append(session, RESULTS, bad, format="anthropic"))
-    assert (refused.kind, refused.data["path"]) == ("invalidEntry", "$.entries[1].message.content[1].type")
+    assert (refused.kind, refused.details["path"]) == ("invalidEntry", "$.entries[1].message.content[1].type")
     assert (await peer.call("session/context", sessionId=session))["messages"] == []
 
 
@@ -192,7 +192,7 @@ async def test_a_context_that_no_reply_can_hold_is_refused_with_what_helps(daemo
     for format in ("agent", *PROVIDERS):
         refused = await refusal(peer.call("session/context", sessionId=session, format=format))
         assert refused.kind == "tooLarge"
-        assert refused.data["actual"] > refused.data["limit"]
+        assert refused.details["actualBytes"] > refused.details["limitBytes"]
 
 
 # --- the providers' own clients -------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ async def test_section_8_2_nothing_is_placed_between_a_call_and_its_result(memor
     await peer.append(session, user("go", id="m1"), assistant("sure", id="m2"), user("do", id="m3"))
     await peer.append(session, tool_call("c1", id="m4"))
     draft = {"type": "compaction", "summary": "S", "firstKeptEntryId": "m3", "tokensBefore": 1}
-    assert (await refusal(peer.append(session, draft))).data["rule"] == "noToolSplit"
+    assert (await refusal(peer.append(session, draft))).details["rule"] == "noToolSplit"
     await peer.append(session, tool_result("c1", id="m5"))
     await peer.append(session, draft)
 

@@ -90,7 +90,7 @@ async def test_a_connection_has_one_handshake(memory: Running, first: str, secon
 async def test_after_a_refused_hello_another_one_is_taken(memory: Running) -> None:
     peer = await memory.attach()
     refused = await refusal(peer.call("server/hello", protocolVersions=[9]))
-    assert (refused.kind, refused.data["supported"]) == ("unsupportedVersion", [1])
+    assert (refused.kind, refused.details["supportedVersions"]) == ("unsupportedVersion", [1])
     assert (await peer.call("server/hello", protocolVersions=[1, 9]))["protocolVersion"] == 1
 
 
@@ -105,7 +105,7 @@ async def test_after_a_refused_hello_another_one_is_taken(memory: Running) -> No
 )
 async def test_hello_takes_what_it_knows_only(memory: Running, params: dict[str, Any], path: str) -> None:
     refused = await refusal((await memory.attach()).call("server/hello", **params))
-    assert (refused.kind, refused.data["path"]) == ("invalidParams", path)
+    assert (refused.kind, refused.details["path"]) == ("invalidParams", path)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])

@@ -304,11 +304,11 @@ async def test_a_closed_session_is_found_by_the_beginning_of_its_id_and_a_near_m
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
         unlike = await refusal(peer.call("session/info", sessionId="something else"))
-        assert (unlike.kind, unlike.data.get("didYouMean")) == ("sessionNotFound", None)
+        assert (unlike.kind, unlike.details["didYouMean"]) == ("sessionNotFound", [])
         several = await refusal(peer.call("session/info", sessionId="session-000"))
-        assert several.data["didYouMean"] == ["session-0000", "session-0001", "session-0002"]
+        assert several.details["didYouMean"] == ["session-0000", "session-0001", "session-0002"]
         mistyped = await refusal(peer.call("session/info", sessionId="sesion-0001"))
-        assert "session-0001" in mistyped.data["didYouMean"]
+        assert "session-0001" in mistyped.details["didYouMean"]
         for name in ("session-0002", "session-0001"):
             assert (await peer.call("session/info", sessionId=name))["session"]["sessionId"] == name
         write(tmp_path, 7777)

@@ -189,7 +189,10 @@ async def test_a_client_that_shares_no_version_is_told_which_there_are(daemon: R
     options = {"initializationOptions": {"sessiond": {"protocolVersions": [2, 3]}}}
     [answer, status] = await in_thread(raw, daemon, ("initialize", options), ("server/status", None))
     assert answer["error"]["code"] == 1426
-    assert answer["error"]["data"] == {"kind": "unsupportedVersion", "retryable": False, "supported": [1]}
+    assert answer["error"]["data"] == {
+        "kind": "unsupportedVersion", "retryable": False,
+        "details": {"supportedVersions": [1], "requestedVersions": [2, 3]},
+    }  # fmt: skip
     assert kind(status) == "answered"
 
 

@@ -112,13 +112,13 @@ async def test_get_or_create_session_resumes_from_disk(tmp_path: Path) -> None:
 async def test_get_or_create_session_says_what_is_available_when_there_is_none(memory: Running) -> None:
     peer, session = await started(memory, "/work", id="nova-available")
     refused = await refusal(peer.call("session/open", sessionId="nova-avialable"))
-    assert (refused.kind, refused.data["didYouMean"]) == ("sessionNotFound", [session])
+    assert (refused.kind, refused.details["didYouMean"]) == ("sessionNotFound", [session])
 
 
 async def test_get_or_create_session_refuses_an_id_that_is_taken(memory: Running) -> None:
     peer, session = await started(memory, "/work", id="nova-taken-1")
     refused = await refusal(peer.call("session/create", cwd="/work", id=session))
-    assert (refused.kind, refused.data["id"]) == ("alreadyExists", session)
+    assert (refused.kind, refused.details["sessionId"]) == ("alreadyExists", session)
 
 
 # --- run_task ----------------------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ async def test_who_expected_a_leaf_that_a_foreign_line_has_moved_gets_a_conflict
     peer, session_id, path = await promoted(daemon, cwd)
     write(path, line("f1", "b"))
     refused = await refusal(peer.append(session_id, user("mine"), expectedLeafId="b"))
-    assert (refused.kind, refused.data["currentLeaf"], refused.data["missing"]) == ("leafConflict", "f1", 1)
+    assert (refused.kind, refused.details["currentLeafId"], refused.details["missingCount"]) == ("leafConflict", "f1", 1)
     result = await peer.append(session_id, user("mine"), expectedLeafId="b", onConflict="branch")
     assert result["branched"]
 
@@ -325,7 +325,7 @@ async def test_a_file_that_is_no_longer_the_one_that_was_opened_is_not_written(
     present = path.read_bytes() if path.exists() else None
     for _ in range(2):
         refused = await refusal(peer.append(session_id, user("4")))
-        assert (refused.kind, refused.code, refused.data["path"]) == ("foreignWriter", 1423, str(path))
+        assert (refused.kind, refused.code, refused.details["path"]) == ("foreignWriter", 1423, str(path))
     for method, params in (("rename", {"title": "x"}), ("branch", {"entryId": None})):
         refused = await refusal(peer.call(f"session/{method}", sessionId=session_id, **params))
         assert refused.kind == "foreignWriter"

@@ -49,7 +49,7 @@ async def test_one_client_too_many_is_told_so_and_the_next_finds_the_place_of_wh
             "overloaded",
         )
         assert told["error"]["data"]["retryable"]
-        assert told["error"]["data"]["retryAfterMs"] > 0
+        assert told["error"]["data"]["details"]["retryAfterMs"] > 0
         peers[0].connection.close()
         await until(lambda: len(daemon.inside.clients) == 1)
         status = await (await daemon.attach()).call("server/status")
@@ -274,7 +274,8 @@ async def test_a_message_may_be_as_large_as_chosen_and_no_larger(tmp_path: Path,
                 return wire.read_all()
 
         [told] = await in_thread(too_much)
-        assert (told["error"]["data"]["kind"], told["error"]["data"]["limit"]) == ("tooLarge", MIB)
+        data = told["error"]["data"]
+        assert (data["kind"], data["details"]["limitBytes"]) == ("tooLarge", MIB)
         assert (await other.call("server/status"))["clientCount"] == 2
 
 

@@ -110,12 +110,12 @@ async def test_a_conflict_names_the_log_in_which_the_missing_lines_are(daemon: R
         await refusal(peer.call("session/compact", sessionId=session_id, expectedLeafId="a1")),
     ]
     for it in refused:
-        assert (it.kind, it.data["logId"], it.data["missing"]) == ("leafConflict", log_id, 2)
-        after = {"logId": log_id, "seq": it.data["seq"] - it.data["missing"]}
+        assert (it.kind, it.details["logId"], it.details["missingCount"]) == ("leafConflict", log_id, 2)
+        after = {"logId": log_id, "seq": it.details["lastSeq"] - it.details["missingCount"]}
         missing = await peer.call("session/entries", sessionId=session_id, after=after)
         assert [entry["id"] for entry in missing["entries"]] == ["a2", "a3"]
     reused = await refusal(peer.append(session_id, user("other", id="a2")))
-    assert (reused.kind, reused.data["logId"], reused.data["seq"]) == ("idReused", log_id, 2)
+    assert (reused.kind, reused.details["logId"], reused.details["seq"]) == ("idReused", log_id, 2)
 
 
 async def test_a_restart_and_growth_by_another_program_are_replayed(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ async def test_a_refused_write_is_told_until_one_succeeds(
         await session_in(peer, "session-b")
         disk.refuse("write", 1, error=error)
         refused = await refusal(peer.append("session-a", user("lost")))
-        assert (refused.kind, refused.data["errno"], refused.data["path"]) == (
+        assert (refused.kind, refused.details["errno"], refused.details["path"]) == (
             kind, error, (await peer.call("session/info", sessionId="session-a"))["session"]["path"],
         )  # fmt: skip
         told = await refuses(peer, "session-a")
@@ -113,7 +113,7 @@ async def test_a_file_that_is_gone_is_told_and_served_again_when_it_is_back(
         (file,) = daemon.files()
         away = file.parent.rename(tmp_path / "away")
         refused = await refusal(peer.append("session-a", user("lost")))
-        assert (refused.kind, refused.data["path"]) == ("foreignWriter", str(file))
+        assert (refused.kind, refused.details["path"]) == ("foreignWriter", str(file))
         assert await status(peer) == {"session-a": "replaced"}
         entries = await peer.call("session/entries", sessionId="session-a")
         assert len(entries["entries"]) == 2, "what it held can still be read"

@@ -155,7 +155,8 @@ async def test_other_params_or_another_method_under_the_id_are_refused(
     others = [(write.method, write.params | write.other), *OTHER_WRITES]
     for method, other in others:
         refused = await refusal(peer.call(method, sessionId=session_id, **other, commandId=COMMAND))
-        assert (refused.kind, refused.data["id"], refused.data["retryable"]) == ("idReused", COMMAND, False)
+        assert (refused.kind, refused.details["commandId"]) == ("idReused", COMMAND)
+        assert not refused.data["retryable"]
     assert lines_of(path)[1:] == stored
 
 
@@ -184,7 +185,7 @@ async def test_a_command_id_is_a_text_of_bounded_length(memory: Running, cwd: st
     peer, session_id, path = await a_session(memory, cwd)
     stored = path.read_bytes()
     refused = await refusal(peer.call("session/rename", sessionId=session_id, title="T", commandId=wrong))
-    assert (refused.kind, refused.data["path"]) == ("invalidParams", "$.commandId")
+    assert (refused.kind, refused.details["path"]) == ("invalidParams", "$.commandId")
     assert path.read_bytes() == stored
 
 

@@ -208,7 +208,7 @@ async def test_other_params_or_another_method_under_the_id_are_refused(
     ]
     for method, other in others:
         refused = await refusal(scene.peer.call(method, **other | {"commandId": COMMAND}))
-        assert (refused.kind, refused.data["id"]) == ("idReused", COMMAND)
+        assert (refused.kind, refused.details["commandId"]) == ("idReused", COMMAND)
     assert files_of(memory) == before
 
 
@@ -255,7 +255,7 @@ async def test_a_session_that_was_made_and_deleted_is_not_made_again(
     made = (await scene.peer.call(write.method, **params))["session"]["sessionId"]
     gone = await scene.peer.call("session/delete", sessionId=made)
     refused = await refusal(scene.peer.call(write.method, **params))
-    assert (refused.kind, refused.data["trashId"]) == ("sessionTrashed", gone["trashId"])
+    assert (refused.kind, refused.details["trashId"]) == ("sessionTrashed", gone["trashId"])
     await scene.peer.call("trash/purge", trashId=gone["trashId"], dryRun=False)
     assert (await refusal(scene.peer.call(write.method, **params))).kind == "sessionNotFound"
 

@@ -158,7 +158,7 @@ async def test_a_client_may_choose_an_id(daemon: Running, cwd: str) -> None:
         made = (await peer.call("session/create", cwd=cwd, id=session_id))["session"]
         assert made["sessionId"] == session_id
         again = await refusal(peer.call("session/create", cwd=cwd, id=session_id))
-        assert (again.kind, again.code, again.data["id"]) == ("alreadyExists", 1409, session_id)
+        assert (again.kind, again.code, again.details["sessionId"]) == ("alreadyExists", 1409, session_id)
 
 
 async def test_one_of_two_clients_that_want_the_same_id_at_once_gets_it(daemon: Running, cwd: str) -> None:
@@ -220,7 +220,7 @@ async def test_a_method_takes_whole_ids_only(daemon: Running, cwd: str, method: 
     }  # fmt: skip
     asking = peer.call(f"session/{method}", sessionId=session_id[:-4], **needed.get(method, {}))
     refused = await refusal(asking)
-    assert (refused.kind, refused.data["didYouMean"]) == ("sessionNotFound", [session_id])
+    assert (refused.kind, refused.details["didYouMean"]) == ("sessionNotFound", [session_id])
     assert await peer.call("session/unsubscribe", sessionId=session_id[:-4]) == {"wasSubscribed": False}
     assert (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"] == 2
 
@@ -250,7 +250,7 @@ async def test_the_sessions_that_a_beginning_means_are_found_open_or_closed(
         [listed] = (await peer.call("session/list", cwd=cwd, query=stem + "-two"))["sessions"]
         assert found == listed
         refused = await refusal(peer.call("session/open", sessionId=stem + "-"))
-        assert (refused.kind, refused.data["didYouMean"]) == ("sessionNotFound", names)
+        assert (refused.kind, refused.details["didYouMean"]) == ("sessionNotFound", names)
 
 
 async def test_a_mistyped_id_is_answered_with_the_nearest(daemon: Running, cwd: str) -> None:
@@ -258,7 +258,7 @@ async def test_a_mistyped_id_is_answered_with_the_nearest(daemon: Running, cwd: 
     session_id = cwd.rpartition("/")[2].replace("project", "mistyped-session")
     await peer.call("session/create", cwd=cwd, id=session_id)
     refused = await refusal(peer.call("session/open", sessionId="mistypd" + session_id[8:]))
-    assert refused.data["didYouMean"][0] == session_id  # sessions of other tests may be near, too
+    assert refused.details["didYouMean"][0] == session_id  # sessions of other tests may be near, too
 
 
 async def test_three_characters_are_no_beginning(memory: Running, cwd: str) -> None:

@@ -195,7 +195,7 @@ def test_a_first_message_that_is_too_large_is_refused_before_it_has_come(
         knocking.sendall(first)
         said = all_of(knocking)
     data = json.loads(said[said.index(b"{") :])["error"]["data"]
-    assert (data["kind"], data["limit"]) == ("tooLarge", 65_536)
+    assert (data["kind"], data["details"]["limitBytes"]) == ("tooLarge", 65_536)
 
 
 def test_a_crowd_that_says_nothing_keeps_nobody_out(listener: tuple[Locations, str]) -> None:

@@ -74,11 +74,11 @@ async def test_what_is_asked_of_a_deleted_session_says_where_it_is(daemon: Runni
     ]
     for call in asked:
         refused = await refusal(call)
-        assert (refused.kind, refused.code, refused.data["id"]) == (
+        assert (refused.kind, refused.code, refused.details["sessionId"]) == (
             "sessionTrashed", 1410, session["sessionId"],
         )  # fmt: skip
-        assert (refused.data["trashId"], refused.data["trashPath"]) == (gone["trashId"], gone["trashPath"])
-        assert (refused.data["trashId"], refused.data["trashPath"]) == (gone["trashId"], gone["trashPath"])
+        assert (refused.details["trashId"], refused.details["trashPath"]) == (gone["trashId"], gone["trashPath"])
+        assert (refused.details["trashId"], refused.details["trashPath"]) == (gone["trashId"], gone["trashPath"])
 
 
 async def test_deleting_what_is_deleted_says_where_it_is(daemon: Running, cwd: str) -> None:
@@ -203,8 +203,8 @@ async def test_the_beginning_of_an_id_in_the_trash_is_refused_with_the_ids_that_
         await peer.call("session/delete", sessionId=name)
     refused = await refusal(peer.call(method, sessionId="atlas"))
     assert refused.kind == "sessionNotFound"
-    assert refused.data["didYouMean"] == ["atlas-one", "atlas-two"]
-    assert (await refusal(peer.call(method, sessionId="atlas-o"))).data["didYouMean"] == ["atlas-one"]
+    assert refused.details["didYouMean"] == ["atlas-one", "atlas-two"]
+    assert (await refusal(peer.call(method, sessionId="atlas-o"))).details["didYouMean"] == ["atlas-one"]
     assert len((await peer.call("trash/list"))["sessions"]) == 2
 
 
@@ -246,7 +246,7 @@ async def test_a_purged_id_that_begins_like_one_in_the_trash_is_not_found(memory
     await peer.call("trash/purge", sessionId="harbor-1", dryRun=False)
     for method in ("session/info", "session/delete"):
         refused = await refusal(peer.call(method, sessionId="harbor-1"))
-        assert (refused.kind, refused.data["didYouMean"]) == ("sessionNotFound", ["harbor-12"])
+        assert (refused.kind, refused.details["didYouMean"]) == ("sessionNotFound", ["harbor-12"])
 
 
 async def test_the_trash_counts_only_when_it_is_asked_to(memory: Running, cwd: str) -> None:

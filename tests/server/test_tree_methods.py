@@ -88,7 +88,7 @@ async def test_a_branch_may_expect_where_the_leaf_is(daemon: Running, cwd: str) 
     refused = await refusal(
         peer.call("session/branch", sessionId=session_id, entryId="q1", expectedLeafId="a2")
     )
-    assert (refused.kind, refused.data["currentLeaf"]) == ("leafConflict", "a3")
+    assert (refused.kind, refused.details["currentLeafId"]) == ("leafConflict", "a3")
     await peer.call("session/branch", sessionId=session_id, entryId="q1", expectedLeafId="a3")
 
 

@@ -23,8 +23,8 @@ async def test_an_append_with_a_misspelt_guard_is_refused_and_stores_nothing(
     before = (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"]
     refused = await refusal(peer.append(session_id, user("x"), expectedLeaf="nobody"))
     assert (refused.kind, refused.code) == ("invalidParams", -32602)
-    assert refused.data["didYouMean"] == ["expectedLeafId"]
-    assert refused.data["path"] == "$.expectedLeaf"
+    assert refused.details["didYouMean"] == ["expectedLeafId"]
+    assert refused.details["path"] == "$.expectedLeaf"
     assert refused.message.startswith("session/append: ")
     assert "`expectedLeaf`" in refused.message
     assert "`expectedLeafId`" in refused.message
@@ -50,7 +50,7 @@ async def test_what_newcomers_try_is_refused_with_the_name_that_they_meant(
     memory: Running, method: str, params: dict[str, Any], path: str, suggested: list[str] | None
 ) -> None:
     refused = await refusal((await memory.attach()).call(method, **params))
-    assert (refused.kind, refused.data["path"], refused.data.get("didYouMean")) == (
+    assert (refused.kind, refused.details["path"], refused.details["didYouMean"]) == (
         "invalidParams", path, suggested,
     )  # fmt: skip
 
@@ -66,7 +66,7 @@ async def test_several_unknown_names_are_named_together(memory: Running) -> None
 async def test_an_unknown_name_is_shown_without_control_sequences(memory: Running) -> None:
     refused = await refusal((await memory.attach()).call("session/list", **{"\x1b[31mred\x07\n": 1}))
     assert "`red`" in refused.message
-    assert refused.data["path"] == "$.red"
+    assert refused.details["path"] == "$.red"
 
 
 async def test_meta_and_names_that_begin_with_x_are_left_to_clients(daemon: Running, cwd: str) -> None:

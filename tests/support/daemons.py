@@ -44,6 +44,7 @@ class Refused(Exception):
         self.message: str = error["message"]
         self.data: dict[str, Any] = error["data"]
         self.kind: str = self.data["kind"]
+        self.details: dict[str, Any] = self.data["details"] or {}
         super().__init__(f"{self.kind}: {self.message}")
 
 

@@ -23,7 +23,7 @@ _NEXT = {
     "invalidEntry": "sessiond schema shows what an entry may hold.",
     "wouldBreakTree": "Choose another entry; sessiond tree --filter all shows them.",
     "readOnly": "sessiond fork makes a copy that can be written.",
-    "damaged": "sessiond doctor FILE says what is wrong with it, line by line, and what helps.",
+    "sessionDamaged": "sessiond doctor FILE says what is wrong with it, line by line, and what helps.",
     "methodNotFound": "sessiond schema lists every method.",
     "invalidParams": "sessiond schema shows what each method takes.",
     "draining": "The daemon is about to stop. Try again in a moment.",
@@ -36,7 +36,7 @@ _NEXT = {
 
 
 _PASSING = ("draining",)
-"""Error kinds that the unchanged command may avoid later. A `leafConflict` is retryable too, but not unchanged."""
+"""Error kinds after which the same command may succeed in a moment. Others are retryable after somebody acts."""
 
 
 def complain(error: Exception) -> int:
@@ -99,7 +99,7 @@ def _refused_by_system(error: Exception) -> tuple[str, str, int] | None:
 
 
 def _next_step(error: RpcError) -> str:
-    close = error.data.get("didYouMean")
+    close = error.details.get("didYouMean")
     if isinstance(close, list) and close and not all(str(name) in error.message for name in close):
         return f"Did you mean {listed([one_line(str(name)) for name in close])}?"
     # The daemon's message often has the similar names or the command already.

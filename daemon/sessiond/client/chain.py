@@ -61,7 +61,7 @@ class Chain:
             except RpcError as error:
                 if error.kind != "leafConflict":
                     raise
-                self.detached = not await self.follow_to(error.data.get("currentLeaf"))
+                self.detached = not await self.follow_to(error.details.get("currentLeafId"))
         return self._grown(
             await self._daemon.append(
                 self._session_id, drafts, format=format, parent_id=self.leaf_id, advance=False

@@ -18,9 +18,9 @@ from msgspec import UNSET, Raw
 from sessiond.client.commands import METHODS, is_repeatable
 from sessiond.client.declaration import Declaration
 from sessiond.error_text import TemplatedError
-from sessiond.protocol import methods as m, types as t
-from sessiond.protocol.advice import ADVICE
-from sessiond.protocol.errors import CODES, ErrorData
+from sessiond.protocol import errors, methods as m, types as t
+from sessiond.protocol.error_details import TooLargeDetails
+from sessiond.protocol.errors import ErrorData
 from sessiond.rpc.framing import FrameTooLarge, FramingError
 from sessiond.rpc.message import (
     BadMessage,
@@ -232,7 +232,7 @@ class Conversation:
         """Return the response to a request that a lost daemon may have carried out."""
         return _error(
             id,
-            "outcomeUnknown",
+            errors.OUTCOME_UNKNOWN.data(None),
             "The daemon ended before it answered, so it is not known whether this was carried out. "
             "Look before you do it again.",
         )
@@ -245,8 +245,8 @@ class Conversation:
             if head is None or head.method is UNSET or head.id is UNSET:
                 kept.append(body)
             else:
-                told.append(_error(head.id, "unreachable", reason))
-        told += [_error(id, "unreachable", reason) for id in self._asked]
+                told.append(_error(head.id, errors.UNREACHABLE.data(None), reason))
+        told += [_error(id, errors.UNREACHABLE.data(None), reason) for id in self._asked]
         self._asked.clear()
         return kept, told
 
@@ -255,7 +255,9 @@ class Conversation:
         head = _head(body)
         if head is None or head.method is UNSET or head.id is UNSET:
             return []
-        return [_error(head.id, "tooLarge", "It is larger than the daemon takes. Send less in one message.")]
+        details = TooLargeDetails(limit_bytes=None, actual_bytes=len(body))
+        message = "The message is larger than the daemon accepts. Send less in one message."
+        return [_error(head.id, errors.TOO_LARGE.data(details), message)]
 
     def outlasts(self, body: bytes) -> bool:
         """Return whether an unsent message is for the next daemon: true for all messages but responses."""
@@ -269,7 +271,11 @@ class Conversation:
 
     def unframed(self, error: FramingError) -> bytes:
         """Return the error response of a daemon to bytes that are not framed messages."""
-        return _error(None, "tooLarge" if isinstance(error, FrameTooLarge) else "parse", str(error))
+        data = errors.PARSE.data(None)
+        if isinstance(error, FrameTooLarge):
+            details = TooLargeDetails(limit_bytes=error.limit, actual_bytes=error.actual)
+            data = errors.TOO_LARGE.data(details)
+        return _error(None, data, str(error))
 
     def without_daemon(self, body: bytes) -> tuple[bytes | None, bool]:
         """Handle a message while there is no daemon. Returns a response, if any, and whether it needs a daemon."""
@@ -427,8 +433,8 @@ def _with_id(body: bytes, id: RequestId) -> bytes:
     return msgspec.json.encode({**members, "id": id})
 
 
-def _error(id: RequestId | None, kind: str, message: str) -> bytes:
-    return encode_error(id, CODES[kind], message, ErrorData(kind=kind, retryable=ADVICE[kind].retryable))
+def _error(id: RequestId | None, data: ErrorData, message: str) -> bytes:
+    return encode_error(id, errors.CODES[data.kind], message, data)
 
 
 def _uri(head: Head) -> str | None:

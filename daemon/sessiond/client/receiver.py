@@ -13,6 +13,7 @@ from msgspec import UNSET, Raw
 
 from sessiond.client.results import AppendedBatch
 from sessiond.protocol import errors, types as t
+from sessiond.protocol.error_details import InternalDetails, MethodNotFoundDetails
 from sessiond.protocol.methods import APPENDED, NOTIFICATIONS, PROGRESS
 from sessiond.rpc.connection import CANCEL, Connection
 from sessiond.rpc.handler import Handler
@@ -109,8 +110,9 @@ class Receiver(Handler[Connection]):
         answer = self._receivers.answers.get(method)
         if answer is None:
             message = f"This client does not know {method}."
-            data = errors.ErrorData(kind="methodNotFound", retryable=False)
-            connection.fail(id, errors.METHOD_NOT_FOUND, message, data)
+            details = MethodNotFoundDetails(did_you_mean=[])
+            kind = errors.METHOD_NOT_FOUND
+            connection.fail(id, kind.code, message, kind.data(details))
             return
         # The params are copied, since they are a view into the read buffer, which the task outlives.
         task = asyncio.create_task(_answer(connection, id, method, answer, Raw(bytes(params))))
@@ -122,8 +124,8 @@ class Receiver(Handler[Connection]):
         del self._tasks[id]
         self._receivers.answering.discard(task)
         if task.cancelled():  # possibly before it began, so it could not respond itself
-            data = errors.ErrorData(kind="cancelled", retryable=False)
-            connection.fail(id, errors.CANCELLED, "The request was cancelled.", data)
+            data = errors.CANCELLED.data(None)
+            connection.fail(id, errors.CANCELLED.code, "The request was cancelled.", data)
 
     def _cancel(self, id: RequestId) -> None:
         if (task := self._tasks.get(id)) is not None:
@@ -139,6 +141,6 @@ async def _answer(connection: Connection, id: RequestId, method: str, answer: An
         connection.reply(id, await answer(params, connection))
     except Exception as error:  # noqa: BLE001 - any exception of an author's function becomes an error response
         _log.warning("answering %s failed", method, exc_info=True)
-        data = errors.ErrorData(kind="internal", retryable=True)
+        data = errors.INTERNAL.data(InternalDetails(report_id=None))
         message = f"{method} failed in the client: {type(error).__name__}: {error}"
-        connection.fail(id, errors.INTERNAL, message, data)
+        connection.fail(id, errors.INTERNAL.code, message, data)

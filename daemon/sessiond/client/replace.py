@@ -129,7 +129,8 @@ def _spoken_by(found: Reached) -> list[int]:
     data = answer["error"].get("data") or {}
     if data.get("kind") != "unsupportedVersion":
         raise BadReply(f"it refuses `server/hello`: {answer['error'].get('message')!s:.200}")
-    return [it for it in data.get("supported") or [] if isinstance(it, int)]
+    details = data.get("details") or {}
+    return [it for it in details.get("supportedVersions") or [] if isinstance(it, int)]
 
 
 def _drain(found: Reached, reason: str, within: float, deadline: float) -> None:

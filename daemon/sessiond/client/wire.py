@@ -25,8 +25,9 @@ _decoder = json.JSONDecoder()
 class RpcError(TemplatedError):
     """Raised when the daemon responds with an error.
 
-    Compare `kind` (the closed list of `protocol.errors.CODES`), never `message`, which is for people. `data` is the
-    wire's `ErrorData` as a dict, with `didYouMean`, `currentLeaf` and others where they apply.
+    Compare `kind` (the names of `protocol.errors.KINDS`), never `message`, which is for people. `data` is the
+    wire's `ErrorData` as a dict. `protocol.errors.LEAF_CONFLICT.read(error.data)`, and the same of any other kind,
+    returns the details as their type, or None for an error of another kind.
     """
 
     sentence = "{message}"
@@ -41,6 +42,12 @@ class RpcError(TemplatedError):
     def kind(self) -> str:
         """The stable name of the error; empty when the response is not from sessiond."""
         return str(self.data.get("kind", ""))
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The details of the kind, with the names of the wire; empty for a kind without details."""
+        details = self.data.get("details")
+        return details if isinstance(details, dict) else {}
 
     @property
     def retryable(self) -> bool:

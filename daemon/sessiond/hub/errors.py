@@ -270,6 +270,7 @@ class UnsupportedVersion(HubError):
 
     def __init__(self, version: int) -> None:
         super().__init__(version=version)
+        self.version = version
 
 
 class IncompatibleParams(HubError):

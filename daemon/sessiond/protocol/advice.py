@@ -1,7 +1,4 @@
-"""The text of the error table: each error kind's meaning, whether it is retryable, and the next action.
-
-`errors.CODES` has the codes. The server chooses the kind.
-"""
+"""The text of the error table: what each error kind means, and the next action. `errors` has the kinds."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,11 +6,10 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Advice:
-    """The texts of one error kind. `retryable` is that of `data.retryable`: the same request may succeed later."""
+    """The texts of one error kind: the state and its cause, and the next action of the client or its user."""
 
     means: str
     action: str
-    retryable: bool = False
 
 
 GENERAL: Final = (
@@ -33,145 +29,158 @@ GENERAL: Final = (
 """Error kinds that any method may return."""
 
 ADVICE: Final[dict[str, Advice]] = {
-    "parse": Advice("The message is not JSON.", "Fix the client. The reply's `id` is null."),
+    "parse": Advice("The message is not JSON.", "Fix the client. The `id` of the response is null."),
     "invalidRequest": Advice(
-        "The message is JSON, but no JSON-RPC 2.0 request, notification or reply.", "Fix the client."
+        "The message is JSON, but not a request, notification or response of JSON-RPC 2.0; or the connection does "
+        "not allow the request at this time.",
+        "Fix the client.",
     ),
     "methodNotFound": Advice(
-        "This daemon has no such method.",
-        "Look into `methods` of the handshake before you call; see `didYouMean`.",
+        "The daemon has no method of this name.",
+        "Read `methods` of the handshake before you call a method. `didYouMean` lists similar methods.",
     ),
     "invalidParams": Advice(
-        "A parameter is missing, unknown, of the wrong type or out of range; `path` says which. For an unknown one, "
-        "`didYouMean` lists similar names.",
+        "A parameter is missing, unknown, of the wrong type or out of range, or contradicts another one. `path` names "
+        "it. For an unknown parameter, `didYouMean` lists similar names.",
         "Fix the client.",
     ),
     "internal": Advice(
-        "A defect of the daemon. Nothing of the request was kept unless the message says so.",
-        "Report it with `reportId`, which stands beside the stack in the daemon's log.",
+        "The daemon has a defect. The request had no effect, unless the message says otherwise.",
+        "Report the defect. `reportId` identifies the stack trace in the daemon's log.",
     ),
     "notInitialized": Advice(
-        "An LSP request came before `initialize`. Methods of this document never answer so.",
+        "The client sent a request of LSP before `initialize`. The methods of this document do not need `initialize`.",
         "Send `initialize` first.",
-        retryable=True,
     ),
-    "cancelled": Advice("The client cancelled the request with `$/cancelRequest`.", "Nothing."),
+    "cancelled": Advice(
+        "The client cancelled the request with `$/cancelRequest`. The request had no effect.",
+        "The client needs no action.",
+    ),
     "unauthenticated": Advice(
-        "A client came over TCP and did not show the token in its first message. The daemon closes the connection.",
-        "Send `server/authenticate` first, with what the file `tcp-token` beside the daemon's log holds.",
+        "A client on TCP sent no token, or a wrong one, in its first message. The daemon closes the connection.",
+        "Connect again and send `server/authenticate` first, with the content of the file `tcp-token` in the folder of "
+        "the daemon's log.",
     ),
     "sessionNotFound": Advice(
         "No session has this id or path.",
-        "See `didYouMean`, or ask `session/resolve` or `session/list`.",
+        "Use an id of `didYouMean`, or call `session/resolve` or `session/list`.",
     ),
     "sessionTrashed": Advice(
-        "The session was moved to the trash; `trashId` is its id there. Nothing was written.",
-        "Call `trash/restore` with this `trashId`, then send the same request again.",
+        "The session is in the trash, because a client deleted it or closed its draft. The request had no effect. "
+        "`trashId` is its id in the trash.",
+        "Call `trash/restore` with `trashId`, then send the same request again.",
     ),
     "entryNotFound": Advice(
-        "The session has no entry with this id.", "See `didYouMean`, or read `session/tree`."
+        "The session has no entry with this id.", "Use an id of `didYouMean`, or call `session/tree`."
     ),
     "blobNotFound": Advice(
-        "No blob has this hash.", "Take what the entry itself says; `blob/collect` lists what is missing."
+        "The daemon has no blob with this hash.",
+        "Show the entry without the blob. `blob/collect` lists the hashes that entries name and the daemon does not "
+        "have.",
     ),
     "leafConflict": Advice(
-        "The leaf is not `expectedLeafId`: somebody appended or branched in between. Nothing was written.",
-        "Read the `missing` lines up to `seq`, then decide: append to `currentLeaf`, or branch.",
-        retryable=True,
+        "The leaf is not `expectedLeafId`, because another client or program appended or branched. The request had no "
+        "effect.",
+        "Read the last `missingCount` lines, up to `lastSeq`. Then send a new request with `currentLeafId` as "
+        "`expectedLeafId`, or one that branches.",
     ),
     "idReused": Advice(
-        "The session already has an entry with this id and other content, or the `commandId` belongs to another "
-        "request. Nothing was written.",
-        "Take a new id. A retry must send the very same entry, or the very same params.",
+        "The session has an entry with this id and other content, or the `commandId` belongs to another request. The "
+        "request had no effect.",
+        "Use a new id for a new request. To repeat a request, send the same entries or the same params.",
     ),
     "alreadyExists": Advice(
-        "There already is a session with this id, or another file of the same session is open.",
-        "Take another id, or open the one there is.",
+        "A session with this id exists, or another file of the same session is open.",
+        "Use another id, or open the existing session.",
     ),
     "cursorExpired": Advice(
-        "The cursor belongs to another query or to a state that is gone.", "Start again without a cursor."
+        "The cursor or the position belongs to another query, or to a state that no longer exists.",
+        "Send the request again without it, and read from the beginning.",
     ),
     "tooLarge": Advice(
-        "A frame, an entry, a batch or a context has more than `limit` (it has `actual`).",
-        "Split what you send; the handshake's `limits` say how much is taken. Of a context, leave images out or "
-        "compact the session.",
+        "A message, an entry, a batch or a context has more than `limitBytes`; `actualBytes` is its size.",
+        "Send less in one message: `limits` of the handshake has the limits. For a context, omit images, or compact "
+        "the session.",
     ),
     "nothingToCompact": Advice(
-        "The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written.",
-        "Go on. `session/prepareCompaction` says which of the two.",
+        "The path ends in a compaction, or has no entry before the safe cut. The request had no effect.",
+        "Continue without a compaction. `reason` of `session/prepareCompaction` says which of the two applies.",
     ),
     "noSummarizer": Advice(
-        "No client declared `summarize`, and no command is configured. Nothing was written.",
-        "Give the summary yourself, or set `command` under `[summarizer]` in config.toml.",
+        "No client declared `summarize`, and `config.toml` has no command. The request had no effect.",
+        "Send the summary with the request, attach a client that declares `summarize`, or set `command` under "
+        "`[summarizer]` in `config.toml`.",
     ),
     "summarizerFailed": Advice(
-        "Whoever was to write the summary left, failed or wrote nothing. Nothing was changed.",
-        "Send the request again, or give the summary yourself.",
-        retryable=True,
+        "The summarizer disconnected, failed, took too long or returned no text. The request had no effect.",
+        "Send the same request again, or send the summary with the request.",
     ),
     "wouldBreakTree": Advice(
-        "The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call "
-        "from its result, and its `firstKeptEntryId` must lie on the path.",
-        "Choose another place.",
+        "The compaction violates a rule of the tree; `rule` names it. The request had no effect.",
+        "Choose another parent or another `firstKeptEntryId`. `session/prepareCompaction` returns a safe one.",
     ),
     "invalidEntry": Advice(
-        "A draft is no entry: not an object, without `type` or a field of its type, or with a bad id.",
-        "Fix the draft; `path` says where.",
+        "A draft is not a valid entry: it is not an object, has no `type`, has no field that its type requires, or has "
+        "an invalid id. `path` names the place. The daemon stored no entry of the request.",
+        "Fix the draft.",
     ),
     "foreignWriter": Advice(
-        "Another program cut short, changed, replaced or removed the file while it was open. What is there is left "
+        "Another program truncated, changed, moved or removed the file of the open session. The daemon leaves the file "
         "as it is.",
-        "Open the session again and read what is there; or put the file back and send the same request again.",
+        "Open the session again and read its present state. If the file was moved or removed, put it back and send the "
+        "same request again.",
     ),
     "readOnly": Advice(
-        "The session cannot be written: its file is damaged, or may not be written; `writeBlock` of the session says "
-        "which.",
-        "Read it, or fork it into a session that can be written. A right that comes back is noticed.",
+        "The session accepts no writes, because its header cannot be read, or its file is not writable. `writeBlock` "
+        "of the session has the reason.",
+        "Read the session, or fork it into a session that can be written. After its permissions change, the daemon "
+        "accepts writes without a restart.",
     ),
     "unsupportedVersion": Advice(
-        "Client and daemon share no version of the protocol, or a file has a version that this daemon cannot "
-        "write; `supported` lists what it can.",
+        "The client and the daemon support no common version of the protocol, or a session file has a format version "
+        "that the daemon cannot write. `supportedVersions` lists the versions of the daemon.",
         "Update the client or the daemon, whichever is older.",
     ),
     "draining": Advice(
-        "The daemon is about to end and takes no more writes.",
-        "Connect again (that starts a new daemon) and send the same request.",
-        retryable=True,
+        "The daemon is about to stop and accepts no writes. The request had no effect.",
+        "Connect again, which starts a new daemon, and send the same request again.",
     ),
     "overloaded": Advice(
-        "Too many clients are attached, too much waits to be written or to be summarized, or too many files are open. "
-        "Nothing of the request was kept.",
+        "A limit is reached: of clients, of writes that wait for the disk, of requests for summaries, or of open "
+        "files. The request had no effect.",
         "Send the same request again after `retryAfterMs`.",
-        retryable=True,
     ),
-    "damaged": Advice(
-        "The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.",
-        "Fix the file by hand, or leave it. `session/open` by path still shows what could be read.",
+    "sessionDamaged": Advice(
+        "The header of the session file cannot be read. `path`, `line` and `byteOffset` name the place. The daemon "
+        "changed no byte.",
+        "Repair the file by hand. `sessiond doctor FILE` lists its problems.",
+    ),
+    "blobDamaged": Advice(
+        "The content of the blob's file does not have the hash of the blob. The daemon leaves the file as it is.",
+        "Show the entry without the blob. `sessiond doctor --fix` restores the blob if the trash has a good copy.",
     ),
     "foreignDialect": Advice(
-        "The file is a session of another program: `dialect` names its format, `path` the file. Such files are "
-        "imported, not opened, migrated or appended to. No byte was changed.",
-        "Run `importCommand`, or call `session/import`. If `importCommand` is absent, the format has no importer.",
+        "The file is a session of another program. `dialect` names its format. The daemon imports such files; it does "
+        "not open them or append to them. It changed no byte.",
+        "Run `importCommand`, or call `session/import`. If `importCommand` is null, the format has no importer.",
     ),
     "outcomeUnknown": Advice(
-        "The daemon ended before it answered: what was asked may have been carried out, or not. "
-        "Only `sessiond attach` answers so.",
-        "Look before you send it again. A request with a `commandId` is sent again without such an answer; an append "
-        "whose entries bring their own ids is simply sent again.",
+        "The daemon ended before it responded, so the outcome of the request is unknown. Only `sessiond attach` "
+        "responds with this error, and only to requests without a `commandId`.",
+        "Read the session before you send the request again. An append whose entries have ids of their own can be "
+        "repeated in any case.",
     ),
     "unreachable": Advice(
-        "The daemon ended and cannot be started again; the message says why. Only `sessiond attach` answers so.",
-        "Fix that, then send the same request again.",
-        retryable=True,
+        "The daemon ended and cannot be started; the message has the reason. Only `sessiond attach` responds with this "
+        "error.",
+        "Remove the cause, then send the same request again.",
     ),
     "storageFull": Advice(
-        "The disk or the quota of the user is full. Nothing of the request was kept.",
-        "Free some space, then send the same request again.",
-        retryable=True,
+        "The disk, or the quota of the user, is full. The request had no effect.",
+        "Free disk space, then send the same request again.",
     ),
     "storageFailed": Advice(
-        "The disk refused (`errno`). Nothing of the request was kept.",
-        "Look at the disk, then send the same request again.",
-        retryable=True,
+        "The system refused to read or write; `errno` is its error number. The request had no effect.",
+        "Remove the cause, such as a missing permission or a failing disk, then send the same request again.",
     ),
 }

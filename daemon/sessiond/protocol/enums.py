@@ -261,6 +261,13 @@ SkipReason = Literal["open", "labeled", "readOnly"]
 - `readOnly`: it cannot be written.
 """
 
+TreeRule = Literal["noToolSplit", "firstKeptOnPath"]
+"""A rule that a compaction violates.
+
+- `noToolSplit`: a tool call stays with its result, and tool calls without results stay in the context.
+- `firstKeptOnPath`: `firstKeptEntryId` is on the path that the compaction ends.
+"""
+
 ProgressKind = Literal["begin", "report", "end"]
 """A step of a long request.
 

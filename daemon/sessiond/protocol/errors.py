@@ -1,85 +1,105 @@
-"""Error kinds and their codes. Clients match `data.kind`, never the message.
+"""The error kinds: for each its code, the type of its details, and whether a retry helps.
 
-The codes of JSON-RPC and LSP are used unchanged. Other codes are outside the ranges that those reserve (decision
-0030).
+Clients match `data.kind`, never the message. The codes of JSON-RPC and LSP are used unchanged. Other codes are outside
+the ranges that those reserve (decision 0030). `advice` has the text of each kind.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import NoneType
+from typing import Annotated, Any, Final, Generic, TypeVar
 
 import msgspec
+from msgspec import Meta
 
-PARSE: Final = -32700
-INVALID_REQUEST: Final = -32600
-METHOD_NOT_FOUND: Final = -32601
-INVALID_PARAMS: Final = -32602
-INTERNAL: Final = -32603
-NOT_INITIALIZED: Final = -32002
-CANCELLED: Final = -32800
+from sessiond.protocol import error_details as d
+from sessiond.protocol.enums import opened
+from sessiond.protocol.types.shared import Wire
 
-CODES: Final[dict[str, int]] = {
-    "parse": PARSE,
-    "invalidRequest": INVALID_REQUEST,
-    "methodNotFound": METHOD_NOT_FOUND,
-    "invalidParams": INVALID_PARAMS,
-    "internal": INTERNAL,
-    "notInitialized": NOT_INITIALIZED,
-    "cancelled": CANCELLED,
-    "unauthenticated": 1401,
-    "sessionNotFound": 1404,
-    "entryNotFound": 1404,
-    "blobNotFound": 1404,
-    "leafConflict": 1409,
-    "idReused": 1409,
-    "alreadyExists": 1409,
-    "cursorExpired": 1410,
-    "sessionTrashed": 1410,
-    "nothingToCompact": 1412,
-    "tooLarge": 1413,
-    "foreignDialect": 1415,
-    "wouldBreakTree": 1422,
-    "invalidEntry": 1422,
-    "foreignWriter": 1423,
-    "readOnly": 1423,
-    "noSummarizer": 1424,
-    "summarizerFailed": 1424,
-    "unsupportedVersion": 1426,
-    "draining": 1429,
-    "overloaded": 1429,
-    "damaged": 1500,
-    "outcomeUnknown": 1502,
-    "unreachable": 1503,
-    "storageFull": 1507,
-    "storageFailed": 1507,
-}
-"""Every error kind that a client may receive. A new kind is a change of the protocol."""
+D = TypeVar("D", bound=Wire | None)
 
 
-class ErrorData(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
-    """The `data` of every error.
+class ErrorData(Wire, frozen=True):
+    """The `data` of every error. `kind` is the stable name to match, and determines the type of `details`."""
 
-    `kind` is the stable name to match. `retryable` says whether the same request may succeed later. The other fields
-    are present where they apply to the error.
+    kind: Annotated[str, opened("ErrorKind")]
+    retryable: bool  # whether the same request may succeed later, without a change by the client
+    # the details of this kind, as the table of kinds says; null for a kind without details
+    details: Annotated[Any, Meta(extra_json_schema={"anyOf": [{"type": "object"}, {"type": "null"}]})]
+
+
+@dataclass(frozen=True)
+class ErrorKind(Generic[D]):
+    """An error kind: its name, its code, the type of its details (`NoneType` for none), and whether a retry helps.
+
+    A kind is retryable if the same request may succeed later without a change by the client: the cause passes, or
+    somebody else removes it.
     """
 
-    kind: str
-    retryable: bool
-    id: str | None = None  # the id that the error is about
-    did_you_mean: list[str] | None = None  # similar ids or names
-    current_leaf: str | msgspec.UnsetType | None = msgspec.UNSET  # of `leafConflict`
-    seq: int | None = None  # of `leafConflict`: the seq of the last line; of `idReused`: of the stored entry
-    log_id: str | None = None
-    missing: int | None = None  # of `leafConflict`: number of lines after that of the expected leaf
-    trash_id: str | None = None  # of `sessionTrashed`: the id of the session in the trash
-    trash_path: str | None = None  # of `sessionTrashed`: the file in the trash
-    path: str | None = None  # a file, or the place of an invalid value in the params
-    line: int | None = None  # physical line, 1-based
-    byte_offset: int | None = None
-    errno: int | None = None
-    limit: int | None = None
-    actual: int | None = None
-    supported: list[int] | None = None  # supported versions
-    rule: str | None = None  # of `wouldBreakTree`
-    report_id: str | None = None  # identifies the error in the daemon's log
-    retry_after_ms: int | None = None  # milliseconds to wait before a retry
-    dialect: str | None = None  # of `foreignDialect`: the format of the file
-    import_command: str | None = None  # of `foreignDialect`: the command that imports the file
+    name: str
+    code: int
+    details: type[D]
+    retryable: bool = False
+
+    def data(self, details: D) -> ErrorData:
+        """Return the `data` of an error of this kind."""
+        return ErrorData(kind=self.name, retryable=self.retryable, details=details)
+
+    def read(self, data: Mapping[str, Any]) -> D | None:
+        """Return the details in the `data` of an error; None if it has another kind, or other details."""
+        if data.get("kind") != self.name:
+            return None
+        try:
+            return msgspec.convert(data.get("details"), self.details)
+        except msgspec.ValidationError:
+            return None
+
+
+PARSE: Final = ErrorKind("parse", -32700, NoneType)
+INVALID_REQUEST: Final = ErrorKind("invalidRequest", -32600, NoneType)
+METHOD_NOT_FOUND: Final = ErrorKind("methodNotFound", -32601, d.MethodNotFoundDetails)
+INVALID_PARAMS: Final = ErrorKind("invalidParams", -32602, d.InvalidParamsDetails)
+INTERNAL: Final = ErrorKind("internal", -32603, d.InternalDetails)
+NOT_INITIALIZED: Final = ErrorKind("notInitialized", -32002, NoneType)
+CANCELLED: Final = ErrorKind("cancelled", -32800, NoneType)
+UNAUTHENTICATED: Final = ErrorKind("unauthenticated", 1401, NoneType)
+SESSION_NOT_FOUND: Final = ErrorKind("sessionNotFound", 1404, d.SessionNotFoundDetails)
+ENTRY_NOT_FOUND: Final = ErrorKind("entryNotFound", 1404, d.EntryNotFoundDetails)
+BLOB_NOT_FOUND: Final = ErrorKind("blobNotFound", 1404, d.BlobNotFoundDetails)
+LEAF_CONFLICT: Final = ErrorKind("leafConflict", 1409, d.LeafConflictDetails)
+ID_REUSED: Final = ErrorKind("idReused", 1409, d.IdReusedDetails)
+ALREADY_EXISTS: Final = ErrorKind("alreadyExists", 1409, d.AlreadyExistsDetails)
+CURSOR_EXPIRED: Final = ErrorKind("cursorExpired", 1410, NoneType)
+SESSION_TRASHED: Final = ErrorKind("sessionTrashed", 1410, d.SessionTrashedDetails)
+NOTHING_TO_COMPACT: Final = ErrorKind("nothingToCompact", 1412, NoneType)
+TOO_LARGE: Final = ErrorKind("tooLarge", 1413, d.TooLargeDetails)
+FOREIGN_DIALECT: Final = ErrorKind("foreignDialect", 1415, d.ForeignDialectDetails)
+WOULD_BREAK_TREE: Final = ErrorKind("wouldBreakTree", 1422, d.WouldBreakTreeDetails)
+INVALID_ENTRY: Final = ErrorKind("invalidEntry", 1422, d.InvalidEntryDetails)
+FOREIGN_WRITER: Final = ErrorKind("foreignWriter", 1423, d.ForeignWriterDetails)
+READ_ONLY: Final = ErrorKind("readOnly", 1423, d.ReadOnlyDetails)
+NO_SUMMARIZER: Final = ErrorKind("noSummarizer", 1424, NoneType)
+SUMMARIZER_FAILED: Final = ErrorKind("summarizerFailed", 1424, NoneType, retryable=True)
+UNSUPPORTED_VERSION: Final = ErrorKind("unsupportedVersion", 1426, d.UnsupportedVersionDetails)
+DRAINING: Final = ErrorKind("draining", 1429, d.RetryLaterDetails, retryable=True)
+OVERLOADED: Final = ErrorKind("overloaded", 1429, d.RetryLaterDetails, retryable=True)
+SESSION_DAMAGED: Final = ErrorKind("sessionDamaged", 1500, d.SessionDamagedDetails)
+BLOB_DAMAGED: Final = ErrorKind("blobDamaged", 1500, d.BlobDamagedDetails)
+OUTCOME_UNKNOWN: Final = ErrorKind("outcomeUnknown", 1502, NoneType)
+UNREACHABLE: Final = ErrorKind("unreachable", 1503, NoneType, retryable=True)
+STORAGE_FULL: Final = ErrorKind("storageFull", 1507, d.StorageDetails, retryable=True)
+STORAGE_FAILED: Final = ErrorKind("storageFailed", 1507, d.StorageDetails, retryable=True)
+
+KINDS: Final[dict[str, ErrorKind[Any]]] = {
+    kind.name: kind
+    for kind in (
+        PARSE, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL, NOT_INITIALIZED, CANCELLED,
+        UNAUTHENTICATED, SESSION_NOT_FOUND, ENTRY_NOT_FOUND, BLOB_NOT_FOUND, LEAF_CONFLICT, ID_REUSED, ALREADY_EXISTS,
+        CURSOR_EXPIRED, SESSION_TRASHED, NOTHING_TO_COMPACT, TOO_LARGE, FOREIGN_DIALECT, WOULD_BREAK_TREE,
+        INVALID_ENTRY, FOREIGN_WRITER, READ_ONLY, NO_SUMMARIZER, SUMMARIZER_FAILED, UNSUPPORTED_VERSION, DRAINING,
+        OVERLOADED, SESSION_DAMAGED, BLOB_DAMAGED, OUTCOME_UNKNOWN, UNREACHABLE, STORAGE_FULL, STORAGE_FAILED,
+    )
+}  # fmt: skip
+"""Every error kind that a client may receive. A new kind is a change of the protocol."""
+
+CODES: Final[dict[str, int]] = {kind.name: kind.code for kind in KINDS.values()}

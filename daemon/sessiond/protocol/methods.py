@@ -34,7 +34,14 @@ class Notification(Generic[P]):
     stability: Stability = "stable"
 
 
-_READ = ("sessionNotFound", "sessionTrashed", "damaged", "foreignDialect", "storageFailed", "foreignWriter")
+_READ = (
+    "sessionNotFound",
+    "sessionTrashed",
+    "sessionDamaged",
+    "foreignDialect",
+    "storageFailed",
+    "foreignWriter",
+)
 _WRITE = (*_READ, "readOnly", "storageFull", "draining")
 _COMMAND = (*_WRITE, "idReused")
 """The error kinds of methods that write lines and may take a `commandId`."""
@@ -109,7 +116,7 @@ DELETE: Final = Method(
 )  # fmt: skip
 TRASH_RESTORE: Final = Method(
     "trash/restore", t.RestoreParams, t.SessionResult,
-    ("sessionNotFound", "alreadyExists", "idReused", "damaged", "storageFull", "storageFailed", "draining"),
+    ("sessionNotFound", "alreadyExists", "idReused", "sessionDamaged", "storageFull", "storageFailed", "draining"),
 )  # fmt: skip
 TRASH_LIST: Final = Method(
     "trash/list", t.TrashListParams, t.TrashListResult, ("cursorExpired", "storageFailed")
@@ -171,7 +178,7 @@ BLOB_PUT: Final = Method(
     "blob/put", t.BlobPutParams, t.BlobPutResult, ("storageFull", "storageFailed", "draining")
 )
 BLOB_GET: Final = Method(
-    "blob/get", t.BlobGetParams, t.BlobGetResult, ("blobNotFound", "damaged", "storageFailed")
+    "blob/get", t.BlobGetParams, t.BlobGetResult, ("blobNotFound", "blobDamaged", "storageFailed")
 )
 BLOB_COLLECT: Final = Method(
     "blob/collect", t.BlobCollectParams, t.BlobCollectResult, ("idReused", "storageFailed", "draining")

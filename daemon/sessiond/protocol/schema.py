@@ -6,13 +6,13 @@ accepts a message of this protocol. The daemon itself decodes messages with the 
 
 import inspect
 from collections.abc import Iterable
-from types import ModuleType
+from types import ModuleType, NoneType
 from typing import Any, Final, get_args
 
 import msgspec
 
 from sessiond.error_text import TemplatedError
-from sessiond.protocol import errors, methods, types
+from sessiond.protocol import error_details, errors, methods, types
 from sessiond.protocol.advice import ADVICE, GENERAL
 from sessiond.protocol.comments import field_comments
 from sessiond.protocol.common_fields import COMMON_FIELDS
@@ -59,7 +59,7 @@ def schema() -> JsonSchema:
         "bothWays": {
             methods.PROGRESS: _notification(methods.Notification(methods.PROGRESS, types.ProgressNote))
         },
-        "errors": {kind: _error(kind, code) for kind, code in errors.CODES.items()},
+        "errors": {it.name: _error(it) for it in errors.KINDS.values()},
         "$defs": definitions(
             (
                 *(
@@ -71,6 +71,7 @@ def schema() -> JsonSchema:
                 *(note.params for note in methods.NOTIFICATIONS.values()),
                 types.ProgressNote,
                 *_BESIDE_METHODS,
+                *(it.details for it in errors.KINDS.values() if it.details is not NoneType),
             )
         ),
     }
@@ -95,7 +96,7 @@ def definitions(wire: Iterable[type]) -> JsonSchema:
     found = _components(wire) | _entry_definitions()
     enumerations = definitions_of_enumerations()
     found = {name: name_enumerations(it, enumerations) for name, it in found.items()} | enumerations
-    comments = _comments(*_modules(types), entries, errors)
+    comments = _comments(*_modules(types), entries, errors, error_details)
     undocumented = [name for name, definition in found.items() if not definition.get("description")]
     if undocumented:
         raise Undocumented(undocumented)
@@ -145,12 +146,14 @@ def _notification(notification: methods.Notification[Any]) -> JsonSchema:
     }
 
 
-def _error(kind: str, code: int) -> JsonSchema:
-    advice = ADVICE[kind]
+def _error(kind: errors.ErrorKind[Any]) -> JsonSchema:
+    advice = ADVICE[kind.name]
+    has_details = kind.details is not NoneType
     return {
-        "code": code,
-        "retryable": advice.retryable,
-        "general": kind in GENERAL,
+        "code": kind.code,
+        "retryable": kind.retryable,
+        "general": kind.name in GENERAL,
+        "details": {"$ref": f"#/$defs/{kind.details.__name__}"} if has_details else {"type": "null"},
         "description": advice.means,
         "action": advice.action,
     }

@@ -5,19 +5,22 @@ import errno
 import logging
 import os
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import sessiond
 from sessiond.error_text import TemplatedError
 from sessiond.hub import errors as hub
-from sessiond.protocol import versions
-from sessiond.protocol.advice import ADVICE
-from sessiond.protocol.errors import CODES, ErrorData
+from sessiond.protocol import error_details as d, errors as kinds, versions
+from sessiond.protocol.errors import ErrorData, ErrorKind
 from sessiond.protocol.methods import METHODS
+from sessiond.protocol.types import Wire
 from sessiond.store import errors as store
 from sessiond.store.blobs import BlobDamaged
 
 log = logging.getLogger(__name__)
+
+D = TypeVar("D", bound=Wire | None)
+E = TypeVar("E", bound=Exception)
 
 
 class InvalidParams(TemplatedError):
@@ -70,6 +73,7 @@ class UnsupportedProtocol(TemplatedError):
         super().__init__(
             build=sessiond.__version__, ours=versions.named(versions.spoken()), theirs=versions.named(theirs)
         )
+        self.theirs = theirs
 
 
 class NotInitialized(TemplatedError):
@@ -100,18 +104,13 @@ def explain(error: Exception) -> tuple[int, str, ErrorData]:
     """
     if isinstance(error, OSError):
         error = _refusal(error)
-    for kind, name, details in _TABLE:
-        if isinstance(error, kind):
-            data = ErrorData(kind=name, retryable=ADVICE[name].retryable, **details(error))
-            return CODES[name], str(error), data
+    for exception, kind, details in _TABLE:
+        if isinstance(error, exception):
+            return kind.code, str(error), kind.data(details(error))
     report = os.urandom(6).hex()
     log.error("report %s", report, exc_info=error)
     message = f"Something went wrong inside the daemon; its log has the report {report}."
-    return (
-        CODES["internal"],
-        message,
-        ErrorData(kind="internal", retryable=ADVICE["internal"].retryable, report_id=report),
-    )
+    return kinds.INTERNAL.code, message, kinds.INTERNAL.data(d.InternalDetails(report_id=report))
 
 
 def _refusal(error: OSError) -> store.StorageFailed:
@@ -124,70 +123,131 @@ def _refusal(error: OSError) -> store.StorageFailed:
     return kind(f"{where}: {reason}" if where else reason, path=where, errno=error.errno)
 
 
-_Details = Callable[[Any], dict[str, Any]]
+Row = tuple[type[Exception], ErrorKind[Any], Callable[[Any], Wire | None]]
 
 
-def _nothing(_error: Exception) -> dict[str, Any]:
-    return {}
+def _row(exception: type[E], kind: ErrorKind[D], details: Callable[[E], D]) -> Row:
+    """Return a row of the table. mypy compares what `details` returns with the type of the kind's details."""
+    return exception, kind, details
 
 
-def _damaged(error: hub.Damaged) -> dict[str, Any]:
-    return {"path": error.path, "line": error.problem.line, "byte_offset": error.problem.offset}
+def _bare(exception: type[Exception], kind: ErrorKind[None]) -> Row:
+    """Return a row for a kind without details."""
+    return exception, kind, lambda _error: None
 
 
-def _storage(error: store.StorageFailed) -> dict[str, Any]:
-    return {"path": error.path, "errno": error.errno}
+def _not_found(error: hub.SessionNotFound | hub.NotInTrash | store.LogNotFound) -> d.SessionNotFoundDetails:
+    is_path = error.ref.startswith("/")
+    near = None if isinstance(error, store.LogNotFound) else error.did_you_mean
+    return d.SessionNotFoundDetails(
+        session_id=None if is_path else error.ref,
+        path=error.ref if is_path else None,
+        did_you_mean=near or [],
+    )
 
 
-_TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
-    (InvalidParams, "invalidParams", lambda e: {"path": e.place, "did_you_mean": e.did_you_mean}),
-    (hub.IncompatibleParams, "invalidParams", lambda _e: {"path": "$"}),
-    (MethodNotFound, "methodNotFound", lambda e: {"did_you_mean": e.did_you_mean}),
-    (UnsupportedProtocol, "unsupportedVersion", lambda _e: {"supported": versions.spoken()}),
-    (NotInitialized, "notInitialized", _nothing),
-    (InvalidRequest, "invalidRequest", _nothing),
-    (Cancelled, "cancelled", _nothing),
-    (hub.SessionNotFound, "sessionNotFound", lambda e: {"id": e.ref, "did_you_mean": e.did_you_mean}),
-    (store.LogNotFound, "sessionNotFound", lambda e: {"id": e.ref}),
-    (hub.NotInTrash, "sessionNotFound", lambda e: {"id": e.ref, "did_you_mean": e.did_you_mean}),
-    (
-        hub.SessionTrashed,
-        "sessionTrashed",
-        lambda e: {"id": e.session_id, "trash_id": e.trash_id, "trash_path": e.trash_path},
+def _conflict(error: hub.LeafConflict) -> d.LeafConflictDetails:
+    return d.LeafConflictDetails(
+        current_leaf_id=error.current,
+        last_seq=error.seq,
+        log_id=error.log_id or "",
+        missing_count=error.missing,
+    )
+
+
+def _too_large(error: hub.TooLarge | hub.ContextTooLarge | hub.EntryTooLarge) -> d.TooLargeDetails:
+    return d.TooLargeDetails(limit_bytes=error.limit, actual_bytes=error.actual)
+
+
+def _storage(error: store.StorageFailed) -> d.StorageDetails:
+    return d.StorageDetails(path=error.path, errno=error.errno)
+
+
+_TABLE: Final[tuple[Row, ...]] = (
+    _row(
+        InvalidParams, kinds.INVALID_PARAMS,
+        lambda e: d.InvalidParamsDetails(path=e.place, did_you_mean=e.did_you_mean or []),
     ),
-    (hub.EntryNotFound, "entryNotFound", lambda e: {"id": e.entry_id, "did_you_mean": e.did_you_mean}),
-    (
-        hub.LeafConflict,
-        "leafConflict",
-        lambda e: {"current_leaf": e.current, "log_id": e.log_id, "seq": e.seq, "missing": e.missing},
+    _row(
+        hub.IncompatibleParams, kinds.INVALID_PARAMS,
+        lambda _e: d.InvalidParamsDetails(path="$", did_you_mean=[]),
     ),
-    (hub.IdReused, "idReused", lambda e: {"id": e.entry_id, "log_id": e.log_id, "seq": e.seq}),
-    (hub.CommandReused, "idReused", lambda e: {"id": e.command_id}),
-    (store.LogExists, "alreadyExists", lambda e: {"id": e.ref}),
-    (hub.CursorExpired, "cursorExpired", _nothing),
-    (hub.InvalidEntry, "invalidEntry", lambda e: {"path": e.place}),
-    (hub.TooLarge, "tooLarge", lambda e: {"actual": e.actual, "limit": e.limit}),
-    (hub.ContextTooLarge, "tooLarge", lambda e: {"actual": e.actual, "limit": e.limit}),
-    (hub.EntryTooLarge, "tooLarge", lambda e: {"actual": e.actual, "limit": e.limit}),
-    (hub.WouldBreakTree, "wouldBreakTree", lambda e: {"id": e.entry_id, "rule": e.rule}),
-    (hub.NothingToCompact, "nothingToCompact", _nothing),
-    (hub.NoSummarizer, "noSummarizer", _nothing),
-    (hub.SummarizerFailed, "summarizerFailed", _nothing),
-    (hub.BlobNotFound, "blobNotFound", lambda e: {"id": e.hash}),
-    (BlobDamaged, "damaged", lambda e: {"path": e.path}),
-    (hub.ReadOnly, "readOnly", lambda e: {"path": e.path}),
-    (store.LogReadOnly, "readOnly", _nothing),
-    (store.LogReplaced, "foreignWriter", lambda e: {"path": e.path}),
-    (hub.UnsupportedVersion, "unsupportedVersion", lambda _e: {"supported": [1, 2, 3]}),
-    (hub.Draining, "draining", lambda _e: {"retry_after_ms": 200}),
-    (hub.Overloaded, "overloaded", lambda _e: {"retry_after_ms": 500}),
-    (hub.Damaged, "damaged", _damaged),
-    (
-        hub.ForeignDialect,
-        "foreignDialect",
-        lambda e: {"path": e.path, "dialect": e.dialect, "import_command": e.import_command},
+    _row(
+        MethodNotFound, kinds.METHOD_NOT_FOUND,
+        lambda e: d.MethodNotFoundDetails(did_you_mean=e.did_you_mean or []),
     ),
-    (store.TooManyOpenFiles, "overloaded", lambda e: _storage(e) | {"retry_after_ms": 500}),
-    (store.StorageFull, "storageFull", _storage),
-    (store.StorageFailed, "storageFailed", _storage),
-)
+    _row(
+        UnsupportedProtocol, kinds.UNSUPPORTED_VERSION,
+        lambda e: d.UnsupportedVersionDetails(
+            supported_versions=versions.spoken(), requested_versions=e.theirs[:100]
+        ),
+    ),
+    _bare(NotInitialized, kinds.NOT_INITIALIZED),
+    _bare(InvalidRequest, kinds.INVALID_REQUEST),
+    _bare(Cancelled, kinds.CANCELLED),
+    _row(hub.SessionNotFound, kinds.SESSION_NOT_FOUND, _not_found),
+    _row(store.LogNotFound, kinds.SESSION_NOT_FOUND, _not_found),
+    _row(hub.NotInTrash, kinds.SESSION_NOT_FOUND, _not_found),
+    _row(
+        hub.SessionTrashed, kinds.SESSION_TRASHED,
+        lambda e: d.SessionTrashedDetails(
+            session_id=e.session_id, trash_id=e.trash_id, trash_path=e.trash_path
+        ),
+    ),
+    _row(
+        hub.EntryNotFound, kinds.ENTRY_NOT_FOUND,
+        lambda e: d.EntryNotFoundDetails(entry_id=e.entry_id, did_you_mean=e.did_you_mean or []),
+    ),
+    _row(hub.LeafConflict, kinds.LEAF_CONFLICT, _conflict),
+    _row(
+        hub.IdReused, kinds.ID_REUSED,
+        lambda e: d.IdReusedDetails(entry_id=e.entry_id, command_id=None, log_id=e.log_id, seq=e.seq),
+    ),
+    _row(
+        hub.CommandReused, kinds.ID_REUSED,
+        lambda e: d.IdReusedDetails(entry_id=None, command_id=e.command_id, log_id=None, seq=None),
+    ),
+    _row(
+        store.LogCopied, kinds.ALREADY_EXISTS,
+        lambda e: d.AlreadyExistsDetails(session_id=e.ref, path=e.other),
+    ),
+    _row(
+        store.LogExists, kinds.ALREADY_EXISTS,
+        lambda e: d.AlreadyExistsDetails(session_id=e.ref, path=None),
+    ),
+    _bare(hub.CursorExpired, kinds.CURSOR_EXPIRED),
+    _row(hub.InvalidEntry, kinds.INVALID_ENTRY, lambda e: d.InvalidEntryDetails(path=e.place)),
+    _row(hub.TooLarge, kinds.TOO_LARGE, _too_large),
+    _row(hub.ContextTooLarge, kinds.TOO_LARGE, _too_large),
+    _row(hub.EntryTooLarge, kinds.TOO_LARGE, _too_large),
+    _row(
+        hub.WouldBreakTree, kinds.WOULD_BREAK_TREE,
+        lambda e: d.WouldBreakTreeDetails(rule=e.rule, entry_id=e.entry_id),
+    ),
+    _bare(hub.NothingToCompact, kinds.NOTHING_TO_COMPACT),
+    _bare(hub.NoSummarizer, kinds.NO_SUMMARIZER),
+    _bare(hub.SummarizerFailed, kinds.SUMMARIZER_FAILED),
+    _row(hub.BlobNotFound, kinds.BLOB_NOT_FOUND, lambda e: d.BlobNotFoundDetails(hash=e.hash)),
+    _row(BlobDamaged, kinds.BLOB_DAMAGED, lambda e: d.BlobDamagedDetails(hash=e.hash, path=e.path)),
+    _row(hub.ReadOnly, kinds.READ_ONLY, lambda e: d.ReadOnlyDetails(path=e.path)),
+    _row(store.LogReadOnly, kinds.READ_ONLY, lambda _e: d.ReadOnlyDetails(path=None)),
+    _row(store.LogReplaced, kinds.FOREIGN_WRITER, lambda e: d.ForeignWriterDetails(path=e.path)),
+    _row(
+        hub.UnsupportedVersion, kinds.UNSUPPORTED_VERSION,
+        lambda e: d.UnsupportedVersionDetails(supported_versions=[1, 2, 3], requested_versions=[e.version]),
+    ),
+    _row(hub.Draining, kinds.DRAINING, lambda _e: d.RetryLaterDetails(retry_after_ms=200)),
+    _row(hub.Overloaded, kinds.OVERLOADED, lambda _e: d.RetryLaterDetails(retry_after_ms=500)),
+    _row(
+        hub.Damaged, kinds.SESSION_DAMAGED,
+        lambda e: d.SessionDamagedDetails(path=e.path, line=e.problem.line, byte_offset=e.problem.offset),
+    ),
+    _row(
+        hub.ForeignDialect, kinds.FOREIGN_DIALECT,
+        lambda e: d.ForeignDialectDetails(path=e.path, dialect=e.dialect, import_command=e.import_command),
+    ),
+    _row(store.TooManyOpenFiles, kinds.OVERLOADED, lambda _e: d.RetryLaterDetails(retry_after_ms=500)),
+    _row(store.StorageFull, kinds.STORAGE_FULL, _storage),
+    _row(store.StorageFailed, kinds.STORAGE_FAILED, _storage),
+)  # fmt: skip
+"""The kind and the details of each exception. The first row whose class the exception has counts."""

@@ -85,6 +85,7 @@ class LogCopied(LogExists):
     def __init__(self, ref: str, path: str, other: str | None) -> None:
         TemplatedError.__init__(self, ref=ref, path=path, other=other or "one in memory")
         self.ref = ref
+        self.other = other
 
 
 class LogReplaced(TemplatedError):

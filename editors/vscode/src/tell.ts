@@ -1,6 +1,6 @@
 // What a person is told: once, in the daemon's own sentence, with what may help. Who cancels is told nothing.
 import * as vscode from "vscode";
-import { DaemonError, type DaemonErrorKind } from "./daemon/errors.ts";
+import { DaemonError } from "./daemon/errors.ts";
 import { spoken } from "./model/text.ts";
 
 interface Offer extends vscode.MessageItem {
@@ -11,16 +11,18 @@ function offer(title: string, command: string, ...parameters: unknown[]): Offer 
   return { title, run: () => vscode.commands.executeCommand(command, ...parameters) };
 }
 
-function offers(kind: DaemonErrorKind, data: Readonly<Record<string, unknown>>): Offer[] {
-  switch (kind) {
+function offers(refused: DaemonError): Offer[] {
+  switch (refused.kind) {
     case "notAttached":
     case "disconnected":
     case "draining":
       return [offer("Start Daemon", "sessiond.startDaemon")];
-    case "sessionTrashed":
-      return typeof data["id"] === "string"
-        ? [offer("Restore", "sessiond.restoreSession", { sessionId: data["id"] })]
+    case "sessionTrashed": {
+      const sessionId = refused.details("sessionTrashed")?.sessionId;
+      return typeof sessionId === "string"
+        ? [offer("Restore", "sessiond.restoreSession", { sessionId })]
         : [offer("Show Trash", "sessiond.showTrash")];
+    }
     case "sessionNotFound":
       return [offer("Open Session…", "sessiond.openSession")];
     case "storageFull":
@@ -41,7 +43,7 @@ export function tellError(thrown: unknown): void {
   // What VS Code itself cannot do, such as show a file, is no fault of the daemon, and starting that does not help.
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   void vscode.window
-    .showErrorMessage(spoken(message), ...(refused === undefined ? [] : offers(refused.kind, refused.data)))
+    .showErrorMessage(spoken(message), ...(refused === undefined ? [] : offers(refused)))
     .then((chosen) => chosen?.run());
 }
 

@@ -159,6 +159,11 @@ async def test_an_error_comes_with_its_kind_and_its_data(plugin: Plugin, cwd: st
     with pytest.raises(JsonRpcException) as no_entry:
         await plugin.append(session_id, user("?"), parentId="nobody")
     assert (no_session.value.code, no_entry.value.code) == (1404, 1404)
-    assert no_session.value.data == {"kind": "sessionNotFound", "retryable": False, "id": "nowhere"}
-    assert no_entry.value.data == {"kind": "entryNotFound", "retryable": False, "id": "nobody"}
+    assert no_session.value.data == {
+        "kind": "sessionNotFound", "retryable": False,
+        "details": {"sessionId": "nowhere", "path": None, "didYouMean": []},
+    }  # fmt: skip
+    assert no_entry.value.data == {
+        "kind": "entryNotFound", "retryable": False, "details": {"entryId": "nobody", "didYouMean": []},
+    }  # fmt: skip
     assert (await plugin.append(session_id, user("The connection serves on."))).lastSeq == 1

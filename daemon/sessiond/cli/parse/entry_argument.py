@@ -101,7 +101,7 @@ class ByName(BlockingDaemon):
             try:
                 return ask(params)
             except RpcError as error:
-                wrong = error.data.get("id") if error.kind == "entryNotFound" else None
+                wrong = error.details.get("entryId") if error.kind == "entryNotFound" else None
                 if wrong not in _names(params) or (named := self._with_id(params, wrong)) is None:
                     raise
                 params = named

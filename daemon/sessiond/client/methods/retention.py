@@ -39,8 +39,8 @@ class RetentionMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `alreadyExists`, `idReused`,
-                `storageFull`, `draining`, or one that every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `alreadyExists`,
+                `idReused`, `storageFull`, `draining`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.DeleteParams(
@@ -75,8 +75,8 @@ class RetentionMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `alreadyExists`,
-                `idReused`, `damaged`, `storageFull`, `storageFailed`, `draining`, or one that every request
-                may have.
+                `idReused`, `sessionDamaged`, `storageFull`, `storageFailed`, `draining`, or one that every
+                request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.RestoreParams(

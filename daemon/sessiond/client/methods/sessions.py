@@ -89,8 +89,8 @@ class SessionMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `alreadyExists`, or one that
-                every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `alreadyExists`, or one
+                that every request may have.
             Disconnected: The connection was lost before the response, so the outcome is unknown.
         """
         params = t.OpenParams(
@@ -155,8 +155,8 @@ class SessionMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `idReused`, `draining`, or one
-                that every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `idReused`, `draining`,
+                or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.ContinueParams(
@@ -328,8 +328,8 @@ class SessionMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, or one that every request may
-                have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, or one that every
+                request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.InfoParams(
@@ -355,8 +355,8 @@ class SessionMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one that
-                every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
+                that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.StatsParams(
@@ -388,8 +388,8 @@ class SessionMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one that
-                every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
+                that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.CompareParams(
@@ -435,8 +435,8 @@ class SessionMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`, `storageFull`,
-                `draining`, `idReused`, `entryNotFound`, or one that every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
+                `storageFull`, `draining`, `idReused`, `entryNotFound`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.ForkParams(
@@ -475,8 +475,8 @@ class SessionMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`, `storageFull`,
-                `draining`, `idReused`, `alreadyExists`, or one that every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
+                `storageFull`, `draining`, `idReused`, `alreadyExists`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.MoveParams(
@@ -509,8 +509,8 @@ class SessionMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`, `storageFull`,
-                `draining`, `idReused`, or one that every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
+                `storageFull`, `draining`, `idReused`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.RenameParams(
@@ -545,8 +545,8 @@ class SessionMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`, `storageFull`,
-                `draining`, `idReused`, or one that every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
+                `storageFull`, `draining`, `idReused`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.TagParams(

@@ -32,8 +32,8 @@ class StateMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one that
-                every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
+                that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.StateGetParams(
@@ -87,8 +87,8 @@ class StateMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`, `storageFull`,
-                `draining`, `idReused`, `invalidEntry`, or one that every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
+                `storageFull`, `draining`, `idReused`, `invalidEntry`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.StateUpdateParams(
@@ -136,8 +136,8 @@ class StateMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`, `storageFull`,
-                `draining`, `idReused`, `invalidEntry`, or one that every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
+                `storageFull`, `draining`, `idReused`, `invalidEntry`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.StateBeginTaskParams(

@@ -36,8 +36,8 @@ class ViewMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `cursorExpired`, or one that
-                every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `cursorExpired`, or one
+                that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.ViewPageParams(
@@ -68,8 +68,8 @@ class ViewMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one that
-                every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
+                that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.ViewEntryParams(

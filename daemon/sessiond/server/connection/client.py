@@ -18,9 +18,9 @@ from msgspec import UNSET
 import sessiond
 from sessiond.hub import clock
 from sessiond.hub.hub import Hub
-from sessiond.protocol import methods as m, types as t, versions
+from sessiond.protocol import errors as kinds, methods as m, types as t, versions
 from sessiond.protocol.enums import Access, PositionEncoding
-from sessiond.protocol.errors import CODES, ErrorData
+from sessiond.protocol.error_details import TooLargeDetails
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.errors import ConnectionClosed
 from sessiond.rpc.framing import MAX_FRAME, FrameTooLarge, FramingError
@@ -118,15 +118,15 @@ class Client(Handler[Connection]):
         self._read_throttle.look()
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
-        kind = "parse" if error.code == CODES["parse"] else "invalidRequest"
-        connection.fail(error.id, error.code, error.message, ErrorData(kind=kind, retryable=False))
+        kind = kinds.PARSE if error.code == kinds.PARSE.code else kinds.INVALID_REQUEST
+        connection.fail(error.id, error.code, error.message, kind.data(None))
 
     def unframed(self, connection: Connection, error: FramingError) -> None:
         if isinstance(error, FrameTooLarge):
-            data = ErrorData(kind="tooLarge", retryable=False, limit=error.limit, actual=error.actual)
+            details = TooLargeDetails(limit_bytes=error.limit, actual_bytes=error.actual)
+            connection.fail(None, kinds.TOO_LARGE.code, str(error), kinds.TOO_LARGE.data(details))
         else:
-            data = ErrorData(kind="parse", retryable=False)
-        connection.fail(None, CODES[data.kind], str(error), data)
+            connection.fail(None, kinds.PARSE.code, str(error), kinds.PARSE.data(None))
 
     def strayed(self, connection: Connection, head: Head, body: bytes) -> None:
         """Handle a response to a request of pygls, or a response that arrives too late."""

@@ -18,8 +18,8 @@ from typing import Final
 import msgspec
 
 from sessiond.error_text import TemplatedError
-from sessiond.protocol import methods as m
-from sessiond.protocol.errors import CODES, ErrorData
+from sessiond.protocol import errors, methods as m
+from sessiond.protocol.error_details import TooLargeDetails
 from sessiond.rpc.framing import Framer, FrameTooLarge, FramingError, Mode, encode_frame
 from sessiond.rpc.message import RequestId, encode_error
 from sessiond.server.listeners.tcp_peer import user_of_peer
@@ -209,18 +209,15 @@ class _NotOurs(Exception):
 
 def _refused(id: RequestId | None) -> bytes:
     return encode_error(
-        id,
-        CODES["unauthenticated"],
-        str(Unauthenticated()),
-        ErrorData(kind="unauthenticated", retryable=False),
+        id, errors.UNAUTHENTICATED.code, str(Unauthenticated()), errors.UNAUTHENTICATED.data(None)
     )
 
 
 def _too_large(error: FrameTooLarge) -> tuple[bytes, Mode]:
     """Return the error for a first message that is too large, and its framing."""
-    data = ErrorData(kind="tooLarge", retryable=False, limit=error.limit, actual=error.actual)
+    details = TooLargeDetails(limit_bytes=error.limit, actual_bytes=error.actual)
     mode: Mode = "jsonLines" if error.actual is None else "contentLength"
-    return encode_error(None, CODES["tooLarge"], str(error), data), mode
+    return encode_error(None, errors.TOO_LARGE.code, str(error), errors.TOO_LARGE.data(details)), mode
 
 
 def _bound(address: str) -> socket.socket:

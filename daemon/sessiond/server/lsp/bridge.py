@@ -16,7 +16,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
 import sessiond
-from sessiond.protocol import errors as wire
+from sessiond.protocol import error_details as d, errors as wire
 from sessiond.rpc.errors import NotAwaited
 from sessiond.rpc.message import RequestId
 from sessiond.server.connection.client import Client
@@ -51,7 +51,15 @@ _FEATURES: Final = (
 )  # fmt: skip
 
 _CONVERTER: Final = converters.get_converter()
-_KINDS: Final = {code: kind for kind, code in wire.CODES.items() if code < 0}
+_DATA: Final = {
+    wire.METHOD_NOT_FOUND.code: wire.METHOD_NOT_FOUND.data(d.MethodNotFoundDetails(did_you_mean=[])),
+    wire.INVALID_PARAMS.code: wire.INVALID_PARAMS.data(d.InvalidParamsDetails(path="$", did_you_mean=[])),
+    **{
+        kind.code: kind.data(None)
+        for kind in (wire.PARSE, wire.INVALID_REQUEST, wire.NOT_INITIALIZED, wire.CANCELLED)
+    },
+}
+"""The `data` of errors that pygls raises. All others are `internal`."""
 
 _ENCODINGS: Final[dict[str, Encoding]] = {it: it for it in ("utf-8", "utf-16", "utf-32")}
 
@@ -105,7 +113,7 @@ class LspBridge:
         except Exception as error:  # noqa: BLE001 - pygls and cattrs raise many types for invalid params
             if asked.id is not None and asked.method is not None:
                 reason = str(getattr(error, "message", "")) or "The params are not what the method takes."
-                self._protocol.refuse(asked.id, wire.INVALID_PARAMS, reason)
+                self._protocol.refuse(asked.id, wire.INVALID_PARAMS.code, reason)
         else:
             self._protocol.handle_message(message)
 
@@ -175,7 +183,7 @@ class _Protocol(LanguageServerProtocol):
 
     def refuse(self, msg_id: str | int, code: int, message: str, data: wire.ErrorData | None = None) -> None:
         """Respond to a request with an error in the daemon's form, without the traceback of pygls."""
-        data = data or wire.ErrorData(kind=_KINDS.get(code, "internal"), retryable=False)
+        data = data or _DATA.get(code) or wire.INTERNAL.data(d.InternalDetails(report_id=None))
         with contextlib.suppress(NotAwaited):
             self.client.connection.fail(msg_id, code, message, data)
         self.client.answered()

@@ -1,5 +1,5 @@
 // How requests fail here. Knows nothing of VS Code.
-import { type ErrorKind, errorCodes } from "../protocol.ts";
+import { type ErrorDetails, type ErrorKind, errorCodes } from "../protocol.ts";
 
 /**
  * What the daemon answers, and what can go wrong before it does: `notAttached`, nothing was sent;
@@ -18,6 +18,14 @@ export class DaemonError extends Error {
     super(message);
     this.kind = kind;
     this.data = data;
+  }
+
+  /** The details of an error of this kind; undefined for another kind, or if the daemon sent none. */
+  details<K extends ErrorKind>(kind: K): Partial<NonNullable<ErrorDetails[K]>> | undefined {
+    const { details } = this.data;
+    return this.kind === kind && typeof details === "object" && details !== null
+      ? (details as Partial<NonNullable<ErrorDetails[K]>>)
+      : undefined;
   }
 }
 

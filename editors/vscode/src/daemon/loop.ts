@@ -366,7 +366,7 @@ function refusal(error: unknown): DaemonState {
         };
   }
   if (error instanceof DaemonError && error.kind === "unsupportedVersion") {
-    const supported = Array.isArray(error.data["supported"]) ? error.data["supported"].join(", ") : "unknown";
+    const supported = error.details("unsupportedVersion")?.supportedVersions?.join(", ") ?? "unknown";
     return { kind: "mismatch", ours: `protocol ${protocolVersion}`, theirs: `protocol ${supported}` };
   }
   return { kind: "offline", reason: (error as Error).message };

@@ -27,10 +27,12 @@ test("a daemon that dies now and then is started each time", () => {
   assert.ok([0, 60_000, 120_000, 180_000].every((time) => deaths.note(time)));
 });
 
-test("what the daemon refuses has its kind and its data", () => {
-  const refused = { code: 1409, message: "The leaf moved.", data: { kind: "leafConflict", leafId: "e7" } };
+test("what the daemon refuses has its kind and the details of that kind", () => {
+  const refused = { code: 1409, message: "The leaf moved.", data: { kind: "leafConflict", details: { currentLeafId: "e7" } } };
   const error = daemonError(refused);
-  assert.deepEqual([error.kind, error.message, error.data["leafId"]], ["leafConflict", "The leaf moved.", "e7"]);
+  assert.deepEqual([error.kind, error.message], ["leafConflict", "The leaf moved."]);
+  assert.equal(error.details("leafConflict")?.currentLeafId, "e7");
+  assert.equal(error.details("idReused"), undefined);
 });
 
 test("an error without a kind is known by its code, and one of nobody's is a defect", () => {
