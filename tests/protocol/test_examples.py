@@ -17,7 +17,7 @@ from scripts.protocol.examples import (
 )
 
 from sessiond.protocol import types as t
-from sessiond.protocol.advice import ADVICE, GENERAL
+from sessiond.protocol.advice import GENERAL
 from sessiond.protocol.errors import CODES, KINDS, ErrorData
 from sessiond.protocol.methods import CLIENT_METHODS, METHODS, NOTIFICATIONS, PROGRESS
 

@@ -77,8 +77,14 @@ async def test_what_is_asked_of_a_deleted_session_says_where_it_is(daemon: Runni
         assert (refused.kind, refused.code, refused.details["sessionId"]) == (
             "sessionTrashed", 1410, session["sessionId"],
         )  # fmt: skip
-        assert (refused.details["trashId"], refused.details["trashPath"]) == (gone["trashId"], gone["trashPath"])
-        assert (refused.details["trashId"], refused.details["trashPath"]) == (gone["trashId"], gone["trashPath"])
+        assert (refused.details["trashId"], refused.details["trashPath"]) == (
+            gone["trashId"],
+            gone["trashPath"],
+        )
+        assert (refused.details["trashId"], refused.details["trashPath"]) == (
+            gone["trashId"],
+            gone["trashPath"],
+        )
 
 
 async def test_deleting_what_is_deleted_says_where_it_is(daemon: Running, cwd: str) -> None:
