@@ -55,7 +55,7 @@ def test_what_was_perhaps_meant_is_offered_first() -> None:
 
 
 def test_what_the_daemons_sentence_already_offers_is_not_offered_twice() -> None:
-    data = {"kind": "sessionNotFound", "didYouMean": ["a1", "a2"]}
+    data = {"kind": "sessionNotFound", "details": {"didYouMean": ["a1", "a2"]}}
     told = errors.describe(RpcError(1404, "'a' is the beginning of several ids: a1, a2.", data))
     assert told is not None
     assert told[1] == ""

@@ -70,6 +70,24 @@ def test_what_is_no_message_is_refused(wrong: Any) -> None:
     assert not VALIDATOR.is_valid(wrong)
 
 
+@pytest.mark.parametrize(
+    ("kind", "details", "is_valid"),
+    [
+        ("invalidParams", {"path": "$.limit", "didYouMean": []}, True),
+        ("invalidParams", {"path": 7, "didYouMean": []}, False),
+        ("invalidParams", {"path": "$.limit"}, False),
+        ("invalidParams", None, False),
+        ("cursorExpired", None, True),
+        ("cursorExpired", {"path": "$"}, False),
+        ("newKind", {"anything": 1}, True),
+    ],
+)
+def test_an_error_has_the_details_of_its_kind(kind: str, details: Any, is_valid: bool) -> None:
+    data = {"kind": kind, "retryable": False, "details": details}
+    error = {"code": -32602, "message": "No.", "data": data}
+    assert VALIDATOR.is_valid({"jsonrpc": "2.0", "id": 1, "error": error}) is is_valid
+
+
 def test_private_fields_are_accepted_everywhere() -> None:
     assert VALIDATOR.is_valid(message("session/info", sessionId="s", _meta={"trace": 1}, **{"x-mine": True}))
 

@@ -116,6 +116,11 @@ async def refused_with(kind: str, at: OnADisk, cwd: str, tmp_path: Path) -> Refu
         case "sessionDamaged":
             (tmp_path / "none.jsonl").write_bytes(b"")
             return await refusal(peer.call("session/open", path=str(tmp_path / "none.jsonl")))
+        case "blobDamaged":
+            stored = await peer.call("blob/put", data="R0lGODlh")
+            blob = at.daemon.home / "data" / "blobs" / stored["hash"]
+            blob.write_bytes(b"x")
+            return await refusal(peer.call("blob/get", hash=stored["hash"]))
         case "foreignDialect":
             theirs = tmp_path / "go.jsonl"
             theirs.write_bytes((DATA / "go.jsonl").read_bytes())

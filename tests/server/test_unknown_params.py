@@ -39,15 +39,15 @@ async def test_an_append_with_a_misspelt_guard_is_refused_and_stores_nothing(
         ("session/label", {"sessionId": "abcdefgh", "entry": "a"}, "$.entry", ["entryId"]),
         ("session/fork", {"sessionId": "abcdefgh", "entryId": "a"}, "$.entryId", ["leafId"]),
         ("session/info", {"session_id": "abcdefgh"}, "$.session_id", ["sessionId"]),
-        ("state/beginTask", {"sessionId": "abcdefgh", "userInput": "do it"}, "$.userInput", None),
+        ("state/beginTask", {"sessionId": "abcdefgh", "userInput": "do it"}, "$.userInput", []),
         ("session/create", {"cwd": "/x", "terminal": {"id": "x", "Pid": 1}}, "$.terminal.Pid", ["pid"]),
         ("state/update", {"sessionId": "abcdefgh", "limits": {"tokens": 1}}, "$.limits.tokens",
          ["maxTokens"]),
-        ("server/status", {"verbose": True}, "$.verbose", None),
+        ("server/status", {"verbose": True}, "$.verbose", []),
     ],
 )  # fmt: skip
 async def test_what_newcomers_try_is_refused_with_the_name_that_they_meant(
-    memory: Running, method: str, params: dict[str, Any], path: str, suggested: list[str] | None
+    memory: Running, method: str, params: dict[str, Any], path: str, suggested: list[str]
 ) -> None:
     refused = await refusal((await memory.attach()).call(method, **params))
     assert (refused.kind, refused.details["path"], refused.details["didYouMean"]) == (

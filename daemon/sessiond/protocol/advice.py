@@ -66,8 +66,7 @@ ADVICE: Final[dict[str, Advice]] = {
         "Use an id of `didYouMean`, or call `session/resolve` or `session/list`.",
     ),
     "sessionTrashed": Advice(
-        "The session is in the trash, because a client deleted it or closed its draft. The request had no effect. "
-        "`trashId` is its id in the trash.",
+        "A client deleted the session, or closed its draft. `trashId` is its id in the trash. The request had no effect.",
         "Call `trash/restore` with `trashId`, then send the same request again.",
     ),
     "entryNotFound": Advice(
@@ -99,8 +98,8 @@ ADVICE: Final[dict[str, Advice]] = {
     ),
     "tooLarge": Advice(
         "A message, an entry, a batch or a context has more than `limitBytes`; `actualBytes` is its size.",
-        "Send less in one message: `limits` of the handshake has the limits. For a context, omit images, or compact "
-        "the session.",
+        "Divide the message: `limits` of the handshake has the limits. For a context, omit images, or compact the "
+        "session.",
     ),
     "nothingToCompact": Advice(
         "The path ends in a compaction, or has no entry before the safe cut. The request had no effect.",

@@ -35,7 +35,7 @@ def envelopes(schema: JsonSchema) -> JsonSchema:
         },
         "ErrorResponse": {
             "description": "The error of a request. `id` is null if the server could not read the request.",
-            **_envelope({"id": {"type": ["integer", "string", "null"]}, "error": _error()}),
+            **_envelope({"id": {"type": ["integer", "string", "null"]}, "error": _error(schema["errors"])}),
         },
         "Message": {
             "description": "Any message of this protocol. The messages of LSP itself are not in it.",
@@ -51,13 +51,26 @@ def _request(name: str, method: JsonSchema) -> JsonSchema:
     return _envelope({"id": _ID, "method": {"const": name}, "params": method["params"]}, optional="params")
 
 
-def _error() -> JsonSchema:
+def _error(kinds: JsonSchema) -> JsonSchema:
     properties = {
         "code": {"type": "integer"},
         "message": {"type": "string"},
         "data": {"$ref": "#/$defs/ErrorData"},
     }
-    return {"type": "object", "properties": properties, "required": list(properties)}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "allOf": [_with_details(kind, it["details"]) for kind, it in kinds.items()],
+    }
+
+
+def _with_details(kind: str, details: JsonSchema) -> JsonSchema:
+    """Return the condition that an error of a kind has the details of that kind."""
+    return {
+        "if": {"properties": {"data": {"properties": {"kind": {"const": kind}}}}},
+        "then": {"properties": {"data": {"properties": {"details": details}}}},
+    }
 
 
 def _envelope(properties: JsonSchema, *, optional: str = "") -> JsonSchema:
