@@ -66,7 +66,8 @@ ADVICE: Final[dict[str, Advice]] = {
         "Use an id of `didYouMean`, or call `session/resolve` or `session/list`.",
     ),
     "sessionTrashed": Advice(
-        "A client deleted the session, or closed its draft. `trashId` is its id in the trash. The request had no effect.",
+        "A client deleted the session, or closed its draft. `trashId` is its id in the trash. The request had no "
+        "effect.",
         "Call `trash/restore` with `trashId`, then send the same request again.",
     ),
     "entryNotFound": Advice(
