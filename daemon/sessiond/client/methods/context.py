@@ -51,8 +51,8 @@ class ContextMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one that
-                every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
+                that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.ContextParams(
@@ -91,8 +91,8 @@ class ContextMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one that
-                every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
+                that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.PrepareCompactionParams(
@@ -151,9 +151,9 @@ class ContextMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`, `storageFull`,
-                `draining`, `idReused`, `entryNotFound`, `leafConflict`, `wouldBreakTree`, `nothingToCompact`,
-                `noSummarizer`, `summarizerFailed`, or one that every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
+                `storageFull`, `draining`, `idReused`, `entryNotFound`, `leafConflict`, `wouldBreakTree`,
+                `nothingToCompact`, `noSummarizer`, `summarizerFailed`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         with self._link.watching(progress) as token:
@@ -198,8 +198,8 @@ class ContextMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`, `storageFull`,
-                `draining`, `idReused`, or one that every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
+                `storageFull`, `draining`, `idReused`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.ConfigureParams(
@@ -237,8 +237,8 @@ class ContextMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one that
-                every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
+                that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.PrepareBranchParams(
@@ -292,9 +292,9 @@ class ContextMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`, `storageFull`,
-                `draining`, `idReused`, `entryNotFound`, `leafConflict`, `noSummarizer`, `summarizerFailed`,
-                or one that every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
+                `storageFull`, `draining`, `idReused`, `entryNotFound`, `leafConflict`, `noSummarizer`,
+                `summarizerFailed`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         with self._link.watching(progress) as token:

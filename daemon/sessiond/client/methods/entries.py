@@ -48,7 +48,7 @@ class EntryMethods(AppendMethods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`,
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`,
                 `cursorExpired`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
@@ -89,7 +89,7 @@ class EntryMethods(AppendMethods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`,
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`,
                 `cursorExpired`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
@@ -139,7 +139,7 @@ class EntryMethods(AppendMethods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`,
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`,
                 `cursorExpired`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
@@ -177,8 +177,8 @@ class EntryMethods(AppendMethods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`, `storageFull`,
-                `draining`, `idReused`, `entryNotFound`, or one that every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
+                `storageFull`, `draining`, `idReused`, `entryNotFound`, or one that every request may have.
             Disconnected: The connection was lost, and again after the request was sent once more.
         """
         params = t.LabelParams(

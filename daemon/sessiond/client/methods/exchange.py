@@ -104,8 +104,8 @@ class ExchangeMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `damaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, `tooLarge`,
-                `storageFull`, or one that every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`,
+                `tooLarge`, `storageFull`, or one that every request may have.
             Disconnected: The connection was lost before the response, so the outcome is unknown.
         """
         with self._link.watching(progress) as token:
