@@ -3046,51 +3046,230 @@ export interface LspOptions {
   [extension: `x-${string}`]: unknown;
 }
 
-/**
- * The `data` of every error.
- *
- * `kind` is the stable name to match. `retryable` says whether the same request may succeed later. The other fields
- * are present where they apply to the error.
- */
+/** The `data` of every error. `kind` is the stable name to match, and determines the type of `details`. */
 export interface ErrorData {
-  kind: string;
+  /** The stable name of an error. Clients match it, never the message. */
+  kind: ErrorKind | (string & {});
+  /** Whether the same request may succeed later, without a change by the client. */
   retryable: boolean;
-  /** The id that the error is about. */
-  id?: string | null;
-  /** Similar ids or names. */
-  didYouMean?: string[] | null;
-  /** Of `leafConflict`. */
-  currentLeaf?: string | null;
-  /** Of `leafConflict`: the seq of the last line; of `idReused`: of the stored entry. */
-  seq?: number | null;
-  /** The log that the seqs are in, see "Positions". */
-  logId?: string | null;
-  /** Of `leafConflict`: number of lines after that of the expected leaf. */
-  missing?: number | null;
-  /** Of `sessionTrashed`: the id of the session in the trash. */
-  trashId?: string | null;
-  /** Of `sessionTrashed`: the file in the trash. */
-  trashPath?: string | null;
-  /** A file, or the place of an invalid value in the params. */
-  path?: string | null;
-  /** Physical line, 1-based. */
-  line?: number | null;
-  byteOffset?: number | null;
-  errno?: number | null;
-  limit?: number | null;
-  actual?: number | null;
-  /** Supported versions. */
-  supported?: number[] | null;
-  /** Of `wouldBreakTree`. */
-  rule?: string | null;
-  /** Identifies the error in the daemon's log. */
-  reportId?: string | null;
+  /** The details of this kind, as the table of kinds says; null for a kind without details. */
+  details: Record<string, unknown> | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Methods that are similar to the unknown one. */
+export interface MethodNotFoundDetails {
+  /** Methods with similar names. At most 10 items. */
+  didYouMean: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The place of the invalid value in the params. */
+export interface InvalidParamsDetails {
+  /** The JSON path of the value; `$` for the params as a whole. */
+  path: string;
+  /** For an unknown field: fields with similar names. At most 10 items. */
+  didYouMean: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The report of a defect. */
+export interface InternalDetails {
+  /** Identifies the error in the daemon's log; null for an error of a client or an LSP request. */
+  reportId: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The id or the path that names no session. One of the two is null. */
+export interface SessionNotFoundDetails {
+  /** The id in the request: of a session, or of one in the trash. */
+  sessionId: string | null;
+  /** The path in the request: a file, or the folder of `session/continue`. */
+  path: string | null;
+  /** Ids of sessions that are similar. At most 10 items. */
+  didYouMean: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The id that names no entry. */
+export interface EntryNotFoundDetails {
+  /** The id in the request. */
+  entryId: string;
+  /** Ids of entries that begin with it. At most 10 items. */
+  didYouMean: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The hash that names no blob. */
+export interface BlobNotFoundDetails {
+  /** The hash in the request. */
+  hash: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * The state of the session at the time of the conflict.
+ *
+ * The lines that the client does not know are the last `missingCount` ones, up to `lastSeq`.
+ */
+export interface LeafConflictDetails {
+  /** The present leaf; null for before the first entry. */
+  currentLeafId: string | null;
+  /** The seq of the last line of the log. */
+  lastSeq: number;
+  /** The log of `lastSeq`. */
+  logId: string;
+  /** The number of lines after that of the expected leaf. */
+  missingCount: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The id that belongs to something else: the id of an entry, or a `commandId`. The other is null. */
+export interface IdReusedDetails {
+  /** The id of the stored entry with other content. */
+  entryId: string | null;
+  /** The `commandId` of the other request. */
+  commandId: string | null;
+  /** The log of `seq`; null for a `commandId`. */
+  logId: string | null;
+  /** The seq of the stored entry; null for a `commandId`. */
+  seq: number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The id that is taken. */
+export interface AlreadyExistsDetails {
+  /** The id of the existing session. */
+  sessionId: string;
+  /** The open file of the same session, if the request names a copy of it. */
+  path: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The deleted session, and its place in the trash. */
+export interface SessionTrashedDetails {
+  /** The id of the session. */
+  sessionId: string;
+  /** Its id in the trash, for `trash/restore`; null while it is moved there. */
+  trashId: string | null;
+  /** Its file in the trash, for information; null for an ephemeral session, too. */
+  trashPath: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A size and its limit. */
+export interface TooLargeDetails {
+  /** The largest accepted size; null if `sessiond attach` responds and does not know it. */
+  limitBytes: number | null;
+  /** The size; null if the server stopped reading before the end. */
+  actualBytes: number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The format of a file of another program. */
+export interface ForeignDialectDetails {
+  /** The file. */
+  path: string;
+  /** Its format: a `Dialect`, or the name of a format without an importer. */
+  dialect: string;
+  /** The command that imports the file; null if the format has no importer. */
+  importCommand: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The rule that a compaction violates. */
+export interface WouldBreakTreeDetails {
+  /** The rule. */
+  rule: TreeRule | (string & {});
+  /** The id of the compaction, or of the leaf, if there is one. */
+  entryId: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The place of the invalid value in the params. */
+export interface InvalidEntryDetails {
+  /** The JSON path of the value, which begins with `$.entries[N]`. */
+  path: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The file that another program changed. */
+export interface ForeignWriterDetails {
+  /** The file of the session. */
+  path: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The file that is not writable. */
+export interface ReadOnlyDetails {
+  /** The file of the session, if there is one. */
+  path: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The versions of both sides: of the protocol, or of the format of session files. */
+export interface UnsupportedVersionDetails {
+  /** The versions that the daemon supports. At most 100 items. */
+  supportedVersions: number[];
+  /** Those of the client, or that of the file. At most 100 items. */
+  requestedVersions: number[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The time to wait. */
+export interface RetryLaterDetails {
   /** Milliseconds to wait before a retry. */
-  retryAfterMs?: number | null;
-  /** Of `foreignDialect`: the format of the file. */
-  dialect?: string | null;
-  /** Of `foreignDialect`: the command that imports the file. */
-  importCommand?: string | null;
+  retryAfterMs: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The place of the damage. */
+export interface SessionDamagedDetails {
+  /** The file; the id of a session without a file. */
+  path: string;
+  /** Physical line, 1-based. */
+  line: number;
+  /** Offset of the line's first byte. */
+  byteOffset: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The damaged blob. */
+export interface BlobDamagedDetails {
+  /** The hash in the request. */
+  hash: string;
+  /** The file, whose content has another hash. */
+  path: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The failed operation of the system. */
+export interface StorageDetails {
+  /** The file, if one is known. */
+  path: string | null;
+  /** The error number of the system, if there is one. */
+  errno: number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -3634,6 +3813,13 @@ export type SkipReason =
   /** it cannot be written. */
   | "readOnly";
 
+/** A rule that a compaction violates. */
+export type TreeRule =
+  /** a tool call stays with its result, and tool calls without results stay in the context. */
+  | "noToolSplit"
+  /** `firstKeptEntryId` is on the path that the compaction ends. */
+  | "firstKeptOnPath";
+
 /** A step of a long request. */
 export type ProgressKind =
   /** the first step. */
@@ -3647,69 +3833,71 @@ export type ProgressKind =
 export type ErrorKind =
   /** The message is not JSON. */
   | "parse"
-  /** The message is JSON, but no JSON-RPC 2.0 request, notification or reply. */
+  /** The message is JSON, but not a request, notification or response of JSON-RPC 2.0; or the connection does not allow the request at this time. */
   | "invalidRequest"
-  /** This daemon has no such method. */
+  /** The daemon has no method of this name. */
   | "methodNotFound"
-  /** A parameter is missing, unknown, of the wrong type or out of range; `path` says which. For an unknown one, `didYouMean` lists similar names. */
+  /** A parameter is missing, unknown, of the wrong type or out of range, or contradicts another one. `path` names it. For an unknown parameter, `didYouMean` lists similar names. */
   | "invalidParams"
-  /** A defect of the daemon. Nothing of the request was kept unless the message says so. */
+  /** The daemon has a defect. The request had no effect, unless the message says otherwise. */
   | "internal"
-  /** An LSP request came before `initialize`. Methods of this document never answer so. */
+  /** The client sent a request of LSP before `initialize`. The methods of this document do not need `initialize`. */
   | "notInitialized"
-  /** The client cancelled the request with `$/cancelRequest`. */
+  /** The client cancelled the request with `$/cancelRequest`. The request had no effect. */
   | "cancelled"
-  /** A client came over TCP and did not show the token in its first message. The daemon closes the connection. */
+  /** A client on TCP sent no token, or a wrong one, in its first message. The daemon closes the connection. */
   | "unauthenticated"
   /** No session has this id or path. */
   | "sessionNotFound"
-  /** The session was moved to the trash; `trashId` is its id there. Nothing was written. */
+  /** A client deleted the session, or closed its draft. `trashId` is its id in the trash. The request had no effect. */
   | "sessionTrashed"
   /** The session has no entry with this id. */
   | "entryNotFound"
-  /** No blob has this hash. */
+  /** The daemon has no blob with this hash. */
   | "blobNotFound"
-  /** The leaf is not `expectedLeafId`: somebody appended or branched in between. Nothing was written. */
+  /** The leaf is not `expectedLeafId`, because another client or program appended or branched. The request had no effect. */
   | "leafConflict"
-  /** The session already has an entry with this id and other content, or the `commandId` belongs to another request. Nothing was written. */
+  /** The session has an entry with this id and other content, or the `commandId` belongs to another request. The request had no effect. */
   | "idReused"
-  /** There already is a session with this id, or another file of the same session is open. */
+  /** A session with this id exists, or another file of the same session is open. */
   | "alreadyExists"
-  /** The cursor belongs to another query or to a state that is gone. */
+  /** The cursor or the position belongs to another query, or to a state that no longer exists. */
   | "cursorExpired"
-  /** A frame, an entry, a batch or a context has more than `limit` (it has `actual`). */
+  /** A message, an entry, a batch or a context has more than `limitBytes`; `actualBytes` is its size. */
   | "tooLarge"
-  /** The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written. */
+  /** The path ends in a compaction, or has no entry before the safe cut. The request had no effect. */
   | "nothingToCompact"
-  /** No client declared `summarize`, and no command is configured. Nothing was written. */
+  /** No client declared `summarize`, and `config.toml` has no command. The request had no effect. */
   | "noSummarizer"
-  /** Whoever was to write the summary left, failed or wrote nothing. Nothing was changed. */
+  /** The summarizer disconnected, failed, took too long or returned no text. The request had no effect. */
   | "summarizerFailed"
-  /** The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path. */
+  /** The compaction violates a rule of the tree; `rule` names it. The request had no effect. */
   | "wouldBreakTree"
-  /** A draft is no entry: not an object, without `type` or a field of its type, or with a bad id. */
+  /** A draft is not a valid entry: it is not an object, has no `type`, has no field that its type requires, or has an invalid id. `path` names the place. The daemon stored no entry of the request. */
   | "invalidEntry"
-  /** Another program cut short, changed, replaced or removed the file while it was open. What is there is left as it is. */
+  /** Another program truncated, changed, moved or removed the file of the open session. The daemon leaves the file as it is. */
   | "foreignWriter"
-  /** The session cannot be written: its file is damaged, or may not be written; `writeBlock` of the session says which. */
+  /** The session accepts no writes, because its header cannot be read, or its file is not writable. `writeBlock` of the session has the reason. */
   | "readOnly"
-  /** Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can. */
+  /** The client and the daemon support no common version of the protocol, or a session file has a format version that the daemon cannot write. `supportedVersions` lists the versions of the daemon. */
   | "unsupportedVersion"
-  /** The daemon is about to end and takes no more writes. */
+  /** The daemon is about to stop and accepts no writes. The request had no effect. */
   | "draining"
-  /** Too many clients are attached, too much waits to be written or to be summarized, or too many files are open. Nothing of the request was kept. */
+  /** A limit is reached: of clients, of writes that wait for the disk, of requests for summaries, or of open files. The request had no effect. */
   | "overloaded"
-  /** The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed. */
-  | "damaged"
-  /** The file is a session of another program: `dialect` names its format, `path` the file. Such files are imported, not opened, migrated or appended to. No byte was changed. */
+  /** The header of the session file cannot be read. `path`, `line` and `byteOffset` name the place. The daemon changed no byte. */
+  | "sessionDamaged"
+  /** The content of the blob's file does not have the hash of the blob. The daemon leaves the file as it is. */
+  | "blobDamaged"
+  /** The file is a session of another program. `dialect` names its format. The daemon imports such files; it does not open them or append to them. It changed no byte. */
   | "foreignDialect"
-  /** The daemon ended before it answered: what was asked may have been carried out, or not. Only `sessiond attach` answers so. */
+  /** The daemon ended before it responded, so the outcome of the request is unknown. Only `sessiond attach` responds with this error, and only to requests without a `commandId`. */
   | "outcomeUnknown"
-  /** The daemon ended and cannot be started again; the message says why. Only `sessiond attach` answers so. */
+  /** The daemon ended and cannot be started; the message has the reason. Only `sessiond attach` responds with this error. */
   | "unreachable"
-  /** The disk or the quota of the user is full. Nothing of the request was kept. */
+  /** The disk, or the quota of the user, is full. The request had no effect. */
   | "storageFull"
-  /** The disk refused (`errno`). Nothing of the request was kept. */
+  /** The system refused to read or write; `errno` is its error number. The request had no effect. */
   | "storageFailed";
 
 /** The stable name of a problem in a session file. */
@@ -3979,7 +4167,7 @@ export interface Requests {
    * A damaged file opens read-only. Its problems are reported, and the file is never replaced. If `bind` is false, the
    * server writes no breadcrumb and records no hold for the terminal.
    */
-  "session/open": { params: OpenParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "alreadyExists" };
+  "session/open": { params: OpenParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "alreadyExists" };
   /** Stop using a session. When its last client closes a draft session, the draft moves to the trash. */
   "session/close": { params: CloseParams; result: CloseResult; errors: "sessionNotFound" | "sessionTrashed" };
   /**
@@ -3992,7 +4180,7 @@ export interface Requests {
    * breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds is never bound.
    * Without a terminal, the server also considers sessions without a message.
    */
-  "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "idReused" | "draining" };
+  "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "idReused" | "draining" };
   /**
    * List sessions, the most recently updated first, in pages.
    *
@@ -4021,15 +4209,15 @@ export interface Requests {
    */
   "session/search": { params: SearchParams; result: SearchResult; errors: "sessionNotFound" | "sessionTrashed" | "cursorExpired" | "storageFailed" };
   /** Return the summary of a session and the problems of its file. Does not open or subscribe. */
-  "session/info": { params: InfoParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
+  "session/info": { params: InfoParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
   /** Return statistics of the path to `leafId` (default: the session's leaf), and of the whole tree. */
-  "session/stats": { params: StatsParams; result: StatsResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  "session/stats": { params: StatsParams; result: StatsResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Compare the paths to two entries from their common ancestor on: entries, files, tokens, cost.
    *
    * `rightId` defaults to the session's leaf. If one entry lies on the path of the other, its side is empty.
    */
-  "session/compare": { params: CompareParams; result: CompareResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  "session/compare": { params: CompareParams; result: CompareResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Add entries to a session: either all of them or none.
    *
@@ -4043,16 +4231,16 @@ export interface Requests {
    * or as the `message` of an entry. It is stored in the agents' own format. An item with tool results may become
    * several entries: the first has the id of the item, the others that id with `-1`, `-2` and so on.
    */
-  "session/append": { params: AppendParams; result: AppendResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "idReused" | "invalidEntry" | "wouldBreakTree" | "tooLarge" };
+  "session/append": { params: AppendParams; result: AppendResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "idReused" | "invalidEntry" | "wouldBreakTree" | "tooLarge" };
   /**
    * Read entries in log order: after a position, around an entry, or exactly the given ids.
    *
    * A position in another log than the session's fails with `cursorExpired`. Entries are sent as they are stored. With
    * `resolveBlobs`, images and cut texts that are stored as blobs are restored.
    */
-  "session/entries": { params: EntriesParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
+  "session/entries": { params: EntriesParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /** Read the entries from the root to `leafId` (default: the session's leaf), root first. */
-  "session/path": { params: PathParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
+  "session/path": { params: PathParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /**
    * Read the tree as flat rows in preorder, with children in log order.
    *
@@ -4060,7 +4248,7 @@ export interface Requests {
    * rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
    * `aroundId`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
    */
-  "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
+  "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /**
    * Return the messages that a model receives at `leafId` (default: the session's leaf).
    *
@@ -4070,14 +4258,14 @@ export interface Requests {
    * role) is left out, completed or joined. `explain` gives, for every entry of the path, the reason why it is in or
    * out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false.
    */
-  "session/context": { params: ContextParams; result: ContextResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  "session/context": { params: ContextParams; result: ContextResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Find a safe cut of a session and the entries to summarize. Nothing is changed.
    *
    * The result is also the preview of a compaction: `entryIdsToSummarize` would leave the context, and `tokensBefore`
    * would become `tokensAfter`. If `reason` is not null, there is no cut: nothing can be compacted, or not yet.
    */
-  "session/prepareCompaction": { params: PrepareCompactionParams; result: PrepareCompactionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  "session/prepareCompaction": { params: PrepareCompactionParams; result: PrepareCompactionResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Replace the older part of a session's context by a summary.
    *
@@ -4087,19 +4275,19 @@ export interface Requests {
    *
    * To undo a compaction, move the leaf to `previousLeafId` with `session/branch`.
    */
-  "session/compact": { params: CompactParams; result: CompactResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" | "leafConflict" | "wouldBreakTree" | "nothingToCompact" | "noSummarizer" | "summarizerFailed" };
+  "session/compact": { params: CompactParams; result: CompactResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" | "leafConflict" | "wouldBreakTree" | "nothingToCompact" | "noSummarizer" | "summarizerFailed" };
   /**
    * Set, for one session, when it is compacted automatically. Null restores the configuration.
    *
    * The choice is a line of the log. If `autoCompact` is absent, nothing is changed and the result has the settings.
    */
-  "session/configure": { params: ConfigureParams; result: ConfigureResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
+  "session/configure": { params: ConfigureParams; result: ConfigureResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
   /**
    * Return what moving the leaf from `leafId` (default: the session's leaf) to `entryId` would leave behind.
    *
    * Nothing is changed. A null `entryId` means before the first entry.
    */
-  "session/prepareBranch": { params: PrepareBranchParams; result: PrepareBranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  "session/prepareBranch": { params: PrepareBranchParams; result: PrepareBranchResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Move the leaf to an entry, or with null before the first. `summary` describes the branch that the leaf leaves.
    *
@@ -4107,7 +4295,7 @@ export interface Requests {
    * summary written, as for `session/compact`; if no entry is left behind, there is no summary. If the summary fails,
    * or the leaf moves meanwhile (`leafConflict`), the leaf is unchanged.
    */
-  "session/branch": { params: BranchParams; result: BranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" | "leafConflict" | "noSummarizer" | "summarizerFailed" };
+  "session/branch": { params: BranchParams; result: BranchResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" | "leafConflict" | "noSummarizer" | "summarizerFailed" };
   /**
    * Copy the path to an entry into a new session, and open the new session.
    *
@@ -4115,7 +4303,7 @@ export interface Requests {
    * excludes `leafId` and `position`, the new session has every entry and label of all branches, with the same ids and
    * the same leaf. The source is unchanged. `parentSession` of the new session names it.
    */
-  "session/fork": { params: ForkParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" };
+  "session/fork": { params: ForkParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" };
   /**
    * Import session files of other programs: files, or folders with everything below them.
    *
@@ -4140,17 +4328,17 @@ export interface Requests {
    * kinds and places. The session itself is unchanged. No set of rules finds every secret: review the output before you
    * share it.
    */
-  "session/export": { params: ExportParams; result: ExportResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "tooLarge" | "storageFull" };
+  "session/export": { params: ExportParams; result: ExportResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "tooLarge" | "storageFull" };
   /** Label an entry. An absent or empty `label` removes the label. */
-  "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" };
+  "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" };
   /**
    * Set the title of a session. An empty title removes it. The title is a line of the log.
    *
    * The server also writes the title to the title slot or the header, where oh-my-pi reads it.
    */
-  "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
+  "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
   /** Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by. */
-  "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
+  "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
   /**
    * Subscribe to the changes of a session, and with `after` also receive the lines after that position.
    *
@@ -4158,7 +4346,7 @@ export interface Requests {
    * too many, or the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says why. The client
    * then reads the tree again.
    */
-  "session/subscribe": { params: SubscribeParams; result: SubscribeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
+  "session/subscribe": { params: SubscribeParams; result: SubscribeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
   /** Cancel the subscription to a session. The session stays open for this client. */
   "session/unsubscribe": { params: UnsubscribeParams; result: UnsubscribeResult; errors: never };
   /** Wait until every line of a session (default: of all sessions) is synced to the disk. */
@@ -4169,14 +4357,14 @@ export interface Requests {
    * The file moves to the sessions of `cwd`, an absolute path, and the header is rewritten with the new `cwd`. The
    * original file stays beside it. Clients that have the session open keep it open.
    */
-  "session/move": { params: MoveParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "alreadyExists" };
+  "session/move": { params: MoveParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "alreadyExists" };
   /**
    * Move a session to the trash, even if clients have it open. `trash/restore` moves it back.
    *
    * The session is closed for every client, and every client is notified. A session in a folder of another program is
    * deleted only if it is named by `path`, the absolute path of its file.
    */
-  "session/delete": { params: DeleteParams; result: DeleteResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "alreadyExists" | "idReused" | "storageFull" | "draining" };
+  "session/delete": { params: DeleteParams; result: DeleteResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "alreadyExists" | "idReused" | "storageFull" | "draining" };
   /**
    * Move to the trash the sessions that exceed a maximum age or a maximum number.
    *
@@ -4194,7 +4382,7 @@ export interface Requests {
    * `sessionId` selects the session that was deleted last under this full id. `trashId` selects exactly one. The server
    * overwrites nothing. It does not open the session.
    */
-  "trash/restore": { params: RestoreParams; result: SessionResult; errors: "sessionNotFound" | "alreadyExists" | "idReused" | "damaged" | "storageFull" | "storageFailed" | "draining" };
+  "trash/restore": { params: RestoreParams; result: SessionResult; errors: "sessionNotFound" | "alreadyExists" | "idReused" | "sessionDamaged" | "storageFull" | "storageFailed" | "draining" };
   /**
    * Remove sessions from the trash permanently. This is the only operation that cannot be undone.
    *
@@ -4209,7 +4397,7 @@ export interface Requests {
    *
    * @experimental
    */
-  "state/get": { params: StateGetParams; result: StateGetResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  "state/get": { params: StateGetParams; result: StateGetResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Record changes of the working state as one line of the log. Numbers are added; other values replace.
    *
@@ -4218,7 +4406,7 @@ export interface Requests {
    *
    * @experimental
    */
-  "state/update": { params: StateUpdateParams; result: StateUpdateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
+  "state/update": { params: StateUpdateParams; result: StateUpdateResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
   /**
    * Begin a task: count a turn, record a decision if one is given, and prune if a limit is exceeded.
    *
@@ -4226,7 +4414,7 @@ export interface Requests {
    *
    * @experimental
    */
-  "state/beginTask": { params: StateBeginTaskParams; result: StateBeginTaskResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
+  "state/beginTask": { params: StateBeginTaskParams; result: StateBeginTaskResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
   /**
    * Read the rows of a session's page after a position, as `view/document` and `sessiond view` show them.
    *
@@ -4237,7 +4425,7 @@ export interface Requests {
    *
    * @experimental
    */
-  "view/page": { params: ViewPageParams; result: ViewPageResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "cursorExpired" };
+  "view/page": { params: ViewPageParams; result: ViewPageResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "cursorExpired" };
   /**
    * Return the document in which an editor's webview shows the rows of `view/page`.
    *
@@ -4255,7 +4443,7 @@ export interface Requests {
    *
    * @experimental
    */
-  "view/entry": { params: ViewEntryParams; result: ViewEntryResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  "view/entry": { params: ViewEntryParams; result: ViewEntryResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Return prompts, newest first.
    *
@@ -4282,7 +4470,7 @@ export interface Requests {
   /** Store bytes as a blob. The blob is durable when the response is sent. Equal bytes are stored once. */
   "blob/put": { params: BlobPutParams; result: BlobPutResult; errors: "storageFull" | "storageFailed" | "draining" };
   /** Read bytes of a blob. `hash` may be a `ref`. */
-  "blob/get": { params: BlobGetParams; result: BlobGetResult; errors: "blobNotFound" | "damaged" | "storageFailed" };
+  "blob/get": { params: BlobGetParams; result: BlobGetResult; errors: "blobNotFound" | "blobDamaged" | "storageFailed" };
   /**
    * Find blobs that no session references, and move them to the trash unless `dryRun` is true.
    *
@@ -4480,71 +4668,116 @@ export const bothWays = {
 export const errorCodes = {
   /** The message is not JSON. */
   parse: -32700,
-  /** The message is JSON, but no JSON-RPC 2.0 request, notification or reply. */
+  /** The message is JSON, but not a request, notification or response of JSON-RPC 2.0; or the connection does not allow the request at this time. */
   invalidRequest: -32600,
-  /** This daemon has no such method. */
+  /** The daemon has no method of this name. */
   methodNotFound: -32601,
-  /** A parameter is missing, unknown, of the wrong type or out of range; `path` says which. For an unknown one, `didYouMean` lists similar names. */
+  /** A parameter is missing, unknown, of the wrong type or out of range, or contradicts another one. `path` names it. For an unknown parameter, `didYouMean` lists similar names. */
   invalidParams: -32602,
-  /** A defect of the daemon. Nothing of the request was kept unless the message says so. */
+  /** The daemon has a defect. The request had no effect, unless the message says otherwise. */
   internal: -32603,
-  /** An LSP request came before `initialize`. Methods of this document never answer so. */
+  /** The client sent a request of LSP before `initialize`. The methods of this document do not need `initialize`. */
   notInitialized: -32002,
-  /** The client cancelled the request with `$/cancelRequest`. */
+  /** The client cancelled the request with `$/cancelRequest`. The request had no effect. */
   cancelled: -32800,
-  /** A client came over TCP and did not show the token in its first message. The daemon closes the connection. */
+  /** A client on TCP sent no token, or a wrong one, in its first message. The daemon closes the connection. */
   unauthenticated: 1401,
   /** No session has this id or path. */
   sessionNotFound: 1404,
   /** The session has no entry with this id. */
   entryNotFound: 1404,
-  /** No blob has this hash. */
+  /** The daemon has no blob with this hash. */
   blobNotFound: 1404,
-  /** The leaf is not `expectedLeafId`: somebody appended or branched in between. Nothing was written. */
+  /** The leaf is not `expectedLeafId`, because another client or program appended or branched. The request had no effect. */
   leafConflict: 1409,
-  /** The session already has an entry with this id and other content, or the `commandId` belongs to another request. Nothing was written. */
+  /** The session has an entry with this id and other content, or the `commandId` belongs to another request. The request had no effect. */
   idReused: 1409,
-  /** There already is a session with this id, or another file of the same session is open. */
+  /** A session with this id exists, or another file of the same session is open. */
   alreadyExists: 1409,
-  /** The cursor belongs to another query or to a state that is gone. */
+  /** The cursor or the position belongs to another query, or to a state that no longer exists. */
   cursorExpired: 1410,
-  /** The session was moved to the trash; `trashId` is its id there. Nothing was written. */
+  /** A client deleted the session, or closed its draft. `trashId` is its id in the trash. The request had no effect. */
   sessionTrashed: 1410,
-  /** The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written. */
+  /** The path ends in a compaction, or has no entry before the safe cut. The request had no effect. */
   nothingToCompact: 1412,
-  /** A frame, an entry, a batch or a context has more than `limit` (it has `actual`). */
+  /** A message, an entry, a batch or a context has more than `limitBytes`; `actualBytes` is its size. */
   tooLarge: 1413,
-  /** The file is a session of another program: `dialect` names its format, `path` the file. Such files are imported, not opened, migrated or appended to. No byte was changed. */
+  /** The file is a session of another program. `dialect` names its format. The daemon imports such files; it does not open them or append to them. It changed no byte. */
   foreignDialect: 1415,
-  /** The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path. */
+  /** The compaction violates a rule of the tree; `rule` names it. The request had no effect. */
   wouldBreakTree: 1422,
-  /** A draft is no entry: not an object, without `type` or a field of its type, or with a bad id. */
+  /** A draft is not a valid entry: it is not an object, has no `type`, has no field that its type requires, or has an invalid id. `path` names the place. The daemon stored no entry of the request. */
   invalidEntry: 1422,
-  /** Another program cut short, changed, replaced or removed the file while it was open. What is there is left as it is. */
+  /** Another program truncated, changed, moved or removed the file of the open session. The daemon leaves the file as it is. */
   foreignWriter: 1423,
-  /** The session cannot be written: its file is damaged, or may not be written; `writeBlock` of the session says which. */
+  /** The session accepts no writes, because its header cannot be read, or its file is not writable. `writeBlock` of the session has the reason. */
   readOnly: 1423,
-  /** No client declared `summarize`, and no command is configured. Nothing was written. */
+  /** No client declared `summarize`, and `config.toml` has no command. The request had no effect. */
   noSummarizer: 1424,
-  /** Whoever was to write the summary left, failed or wrote nothing. Nothing was changed. */
+  /** The summarizer disconnected, failed, took too long or returned no text. The request had no effect. */
   summarizerFailed: 1424,
-  /** Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can. */
+  /** The client and the daemon support no common version of the protocol, or a session file has a format version that the daemon cannot write. `supportedVersions` lists the versions of the daemon. */
   unsupportedVersion: 1426,
-  /** The daemon is about to end and takes no more writes. */
+  /** The daemon is about to stop and accepts no writes. The request had no effect. */
   draining: 1429,
-  /** Too many clients are attached, too much waits to be written or to be summarized, or too many files are open. Nothing of the request was kept. */
+  /** A limit is reached: of clients, of writes that wait for the disk, of requests for summaries, or of open files. The request had no effect. */
   overloaded: 1429,
-  /** The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed. */
-  damaged: 1500,
-  /** The daemon ended before it answered: what was asked may have been carried out, or not. Only `sessiond attach` answers so. */
+  /** The header of the session file cannot be read. `path`, `line` and `byteOffset` name the place. The daemon changed no byte. */
+  sessionDamaged: 1500,
+  /** The content of the blob's file does not have the hash of the blob. The daemon leaves the file as it is. */
+  blobDamaged: 1500,
+  /** The daemon ended before it responded, so the outcome of the request is unknown. Only `sessiond attach` responds with this error, and only to requests without a `commandId`. */
   outcomeUnknown: 1502,
-  /** The daemon ended and cannot be started again; the message says why. Only `sessiond attach` answers so. */
+  /** The daemon ended and cannot be started; the message has the reason. Only `sessiond attach` responds with this error. */
   unreachable: 1503,
-  /** The disk or the quota of the user is full. Nothing of the request was kept. */
+  /** The disk, or the quota of the user, is full. The request had no effect. */
   storageFull: 1507,
-  /** The disk refused (`errno`). Nothing of the request was kept. */
+  /** The system refused to read or write; `errno` is its error number. The request had no effect. */
   storageFailed: 1507,
 } as const satisfies Record<ErrorKind, number>;
+
+/** The type of `details` for each error kind. */
+export interface ErrorDetails {
+  parse: null;
+  invalidRequest: null;
+  methodNotFound: MethodNotFoundDetails;
+  invalidParams: InvalidParamsDetails;
+  internal: InternalDetails;
+  notInitialized: null;
+  cancelled: null;
+  unauthenticated: null;
+  sessionNotFound: SessionNotFoundDetails;
+  entryNotFound: EntryNotFoundDetails;
+  blobNotFound: BlobNotFoundDetails;
+  leafConflict: LeafConflictDetails;
+  idReused: IdReusedDetails;
+  alreadyExists: AlreadyExistsDetails;
+  cursorExpired: null;
+  sessionTrashed: SessionTrashedDetails;
+  nothingToCompact: null;
+  tooLarge: TooLargeDetails;
+  foreignDialect: ForeignDialectDetails;
+  wouldBreakTree: WouldBreakTreeDetails;
+  invalidEntry: InvalidEntryDetails;
+  foreignWriter: ForeignWriterDetails;
+  readOnly: ReadOnlyDetails;
+  noSummarizer: null;
+  summarizerFailed: null;
+  unsupportedVersion: UnsupportedVersionDetails;
+  draining: RetryLaterDetails;
+  overloaded: RetryLaterDetails;
+  sessionDamaged: SessionDamagedDetails;
+  blobDamaged: BlobDamagedDetails;
+  outcomeUnknown: null;
+  unreachable: null;
+  storageFull: StorageDetails;
+  storageFailed: StorageDetails;
+}
+
+/** The data of an error whose kind is known here: `kind` determines the type of `details`. */
+export type KnownErrorData = {
+  [K in ErrorKind]: { kind: K; retryable: boolean; details: ErrorDetails[K] };
+}[ErrorKind];
 
 export const entryTypes = [
   "message",

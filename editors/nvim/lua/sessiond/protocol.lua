@@ -1622,33 +1622,119 @@
 ---@field inlayHints? boolean Role, time, tokens and marks before each line. Default `true`.
 ---@field diagnostics? boolean Problems of the file. Default `true`.
 
----The `data` of every error.
----
----`kind` is the stable name to match. `retryable` says whether the same request may succeed later. The other fields
----are present where they apply to the error.
+---The `data` of every error. `kind` is the stable name to match, and determines the type of `details`.
 ---@class (exact) sessiond.ErrorData
----@field kind string
----@field retryable boolean
----@field id? string The id that the error is about.
----@field didYouMean? string[] Similar ids or names.
----@field currentLeaf? string Of `leafConflict`.
----@field seq? integer Of `leafConflict`: the seq of the last line; of `idReused`: of the stored entry.
----@field logId? string The log that the seqs are in, see "Positions".
----@field missing? integer Of `leafConflict`: number of lines after that of the expected leaf.
----@field trashId? string Of `sessionTrashed`: the id of the session in the trash.
----@field trashPath? string Of `sessionTrashed`: the file in the trash.
----@field path? string A file, or the place of an invalid value in the params.
----@field line? integer Physical line, 1-based.
----@field byteOffset? integer
----@field errno? integer
----@field limit? integer
----@field actual? integer
----@field supported? integer[] Supported versions.
----@field rule? string Of `wouldBreakTree`.
----@field reportId? string Identifies the error in the daemon's log.
----@field retryAfterMs? integer Milliseconds to wait before a retry.
----@field dialect? string Of `foreignDialect`: the format of the file.
----@field importCommand? string Of `foreignDialect`: the command that imports the file.
+---@field kind sessiond.ErrorKind|string The stable name of an error. Clients match it, never the message.
+---@field retryable boolean Whether the same request may succeed later, without a change by the client.
+---@field details? table<string, any> The details of this kind, as the table of kinds says; null for a kind without details.
+
+---Methods that are similar to the unknown one.
+---@class (exact) sessiond.MethodNotFoundDetails
+---@field didYouMean string[] Methods with similar names. At most 10 items.
+
+---The place of the invalid value in the params.
+---@class (exact) sessiond.InvalidParamsDetails
+---@field path string The JSON path of the value; `$` for the params as a whole.
+---@field didYouMean string[] For an unknown field: fields with similar names. At most 10 items.
+
+---The report of a defect.
+---@class (exact) sessiond.InternalDetails
+---@field reportId? string Identifies the error in the daemon's log; null for an error of a client or an LSP request.
+
+---The id or the path that names no session. One of the two is null.
+---@class (exact) sessiond.SessionNotFoundDetails
+---@field sessionId? string The id in the request: of a session, or of one in the trash.
+---@field path? string The path in the request: a file, or the folder of `session/continue`.
+---@field didYouMean string[] Ids of sessions that are similar. At most 10 items.
+
+---The id that names no entry.
+---@class (exact) sessiond.EntryNotFoundDetails
+---@field entryId string The id in the request.
+---@field didYouMean string[] Ids of entries that begin with it. At most 10 items.
+
+---The hash that names no blob.
+---@class (exact) sessiond.BlobNotFoundDetails
+---@field hash string The hash in the request.
+
+---The state of the session at the time of the conflict.
+---
+---The lines that the client does not know are the last `missingCount` ones, up to `lastSeq`.
+---@class (exact) sessiond.LeafConflictDetails
+---@field currentLeafId? string The present leaf; null for before the first entry.
+---@field lastSeq integer The seq of the last line of the log.
+---@field logId string The log of `lastSeq`.
+---@field missingCount integer The number of lines after that of the expected leaf.
+
+---The id that belongs to something else: the id of an entry, or a `commandId`. The other is null.
+---@class (exact) sessiond.IdReusedDetails
+---@field entryId? string The id of the stored entry with other content.
+---@field commandId? string The `commandId` of the other request.
+---@field logId? string The log of `seq`; null for a `commandId`.
+---@field seq? integer The seq of the stored entry; null for a `commandId`.
+
+---The id that is taken.
+---@class (exact) sessiond.AlreadyExistsDetails
+---@field sessionId string The id of the existing session.
+---@field path? string The open file of the same session, if the request names a copy of it.
+
+---The deleted session, and its place in the trash.
+---@class (exact) sessiond.SessionTrashedDetails
+---@field sessionId string The id of the session.
+---@field trashId? string Its id in the trash, for `trash/restore`; null while it is moved there.
+---@field trashPath? string Its file in the trash, for information; null for an ephemeral session, too.
+
+---A size and its limit.
+---@class (exact) sessiond.TooLargeDetails
+---@field limitBytes? integer The largest accepted size; null if `sessiond attach` responds and does not know it.
+---@field actualBytes? integer The size; null if the server stopped reading before the end.
+
+---The format of a file of another program.
+---@class (exact) sessiond.ForeignDialectDetails
+---@field path string The file.
+---@field dialect string Its format: a `Dialect`, or the name of a format without an importer.
+---@field importCommand? string The command that imports the file; null if the format has no importer.
+
+---The rule that a compaction violates.
+---@class (exact) sessiond.WouldBreakTreeDetails
+---@field rule sessiond.TreeRule|string The rule.
+---@field entryId? string The id of the compaction, or of the leaf, if there is one.
+
+---The place of the invalid value in the params.
+---@class (exact) sessiond.InvalidEntryDetails
+---@field path string The JSON path of the value, which begins with `$.entries[N]`.
+
+---The file that another program changed.
+---@class (exact) sessiond.ForeignWriterDetails
+---@field path string The file of the session.
+
+---The file that is not writable.
+---@class (exact) sessiond.ReadOnlyDetails
+---@field path? string The file of the session, if there is one.
+
+---The versions of both sides: of the protocol, or of the format of session files.
+---@class (exact) sessiond.UnsupportedVersionDetails
+---@field supportedVersions integer[] The versions that the daemon supports. At most 100 items.
+---@field requestedVersions integer[] Those of the client, or that of the file. At most 100 items.
+
+---The time to wait.
+---@class (exact) sessiond.RetryLaterDetails
+---@field retryAfterMs integer Milliseconds to wait before a retry.
+
+---The place of the damage.
+---@class (exact) sessiond.SessionDamagedDetails
+---@field path string The file; the id of a session without a file.
+---@field line integer Physical line, 1-based.
+---@field byteOffset integer Offset of the line's first byte.
+
+---The damaged blob.
+---@class (exact) sessiond.BlobDamagedDetails
+---@field hash string The hash in the request.
+---@field path string The file, whose content has another hash.
+
+---The failed operation of the system.
+---@class (exact) sessiond.StorageDetails
+---@field path? string The file, if one is known.
+---@field errno? integer The error number of the system, if there is one.
 
 ---One message of the conversation, in the agent's own format.
 ---@class (exact) sessiond.MessageEntry
@@ -2070,6 +2156,11 @@
 ---| "labeled" # it has labels.
 ---| "readOnly" # it cannot be written.
 
+---A rule that a compaction violates.
+---@alias sessiond.TreeRule
+---| "noToolSplit" # a tool call stays with its result, and tool calls without results stay in the context.
+---| "firstKeptOnPath" # `firstKeptEntryId` is on the path that the compaction ends.
+
 ---A step of a long request.
 ---@alias sessiond.ProgressKind
 ---| "begin" # the first step.
@@ -2079,38 +2170,39 @@
 ---The stable name of an error. Clients match it, never the message.
 ---@alias sessiond.ErrorKind
 ---| "parse" # The message is not JSON.
----| "invalidRequest" # The message is JSON, but no JSON-RPC 2.0 request, notification or reply.
----| "methodNotFound" # This daemon has no such method.
----| "invalidParams" # A parameter is missing, unknown, of the wrong type or out of range; `path` says which. For an unknown one, `didYouMean` lists similar names.
----| "internal" # A defect of the daemon. Nothing of the request was kept unless the message says so.
----| "notInitialized" # An LSP request came before `initialize`. Methods of this document never answer so.
----| "cancelled" # The client cancelled the request with `$/cancelRequest`.
----| "unauthenticated" # A client came over TCP and did not show the token in its first message. The daemon closes the connection.
+---| "invalidRequest" # The message is JSON, but not a request, notification or response of JSON-RPC 2.0; or the connection does not allow the request at this time.
+---| "methodNotFound" # The daemon has no method of this name.
+---| "invalidParams" # A parameter is missing, unknown, of the wrong type or out of range, or contradicts another one. `path` names it. For an unknown parameter, `didYouMean` lists similar names.
+---| "internal" # The daemon has a defect. The request had no effect, unless the message says otherwise.
+---| "notInitialized" # The client sent a request of LSP before `initialize`. The methods of this document do not need `initialize`.
+---| "cancelled" # The client cancelled the request with `$/cancelRequest`. The request had no effect.
+---| "unauthenticated" # A client on TCP sent no token, or a wrong one, in its first message. The daemon closes the connection.
 ---| "sessionNotFound" # No session has this id or path.
----| "sessionTrashed" # The session was moved to the trash; `trashId` is its id there. Nothing was written.
+---| "sessionTrashed" # A client deleted the session, or closed its draft. `trashId` is its id in the trash. The request had no effect.
 ---| "entryNotFound" # The session has no entry with this id.
----| "blobNotFound" # No blob has this hash.
----| "leafConflict" # The leaf is not `expectedLeafId`: somebody appended or branched in between. Nothing was written.
----| "idReused" # The session already has an entry with this id and other content, or the `commandId` belongs to another request. Nothing was written.
----| "alreadyExists" # There already is a session with this id, or another file of the same session is open.
----| "cursorExpired" # The cursor belongs to another query or to a state that is gone.
----| "tooLarge" # A frame, an entry, a batch or a context has more than `limit` (it has `actual`).
----| "nothingToCompact" # The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written.
----| "noSummarizer" # No client declared `summarize`, and no command is configured. Nothing was written.
----| "summarizerFailed" # Whoever was to write the summary left, failed or wrote nothing. Nothing was changed.
----| "wouldBreakTree" # The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path.
----| "invalidEntry" # A draft is no entry: not an object, without `type` or a field of its type, or with a bad id.
----| "foreignWriter" # Another program cut short, changed, replaced or removed the file while it was open. What is there is left as it is.
----| "readOnly" # The session cannot be written: its file is damaged, or may not be written; `writeBlock` of the session says which.
----| "unsupportedVersion" # Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can.
----| "draining" # The daemon is about to end and takes no more writes.
----| "overloaded" # Too many clients are attached, too much waits to be written or to be summarized, or too many files are open. Nothing of the request was kept.
----| "damaged" # The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.
----| "foreignDialect" # The file is a session of another program: `dialect` names its format, `path` the file. Such files are imported, not opened, migrated or appended to. No byte was changed.
----| "outcomeUnknown" # The daemon ended before it answered: what was asked may have been carried out, or not. Only `sessiond attach` answers so.
----| "unreachable" # The daemon ended and cannot be started again; the message says why. Only `sessiond attach` answers so.
----| "storageFull" # The disk or the quota of the user is full. Nothing of the request was kept.
----| "storageFailed" # The disk refused (`errno`). Nothing of the request was kept.
+---| "blobNotFound" # The daemon has no blob with this hash.
+---| "leafConflict" # The leaf is not `expectedLeafId`, because another client or program appended or branched. The request had no effect.
+---| "idReused" # The session has an entry with this id and other content, or the `commandId` belongs to another request. The request had no effect.
+---| "alreadyExists" # A session with this id exists, or another file of the same session is open.
+---| "cursorExpired" # The cursor or the position belongs to another query, or to a state that no longer exists.
+---| "tooLarge" # A message, an entry, a batch or a context has more than `limitBytes`; `actualBytes` is its size.
+---| "nothingToCompact" # The path ends in a compaction, or has no entry before the safe cut. The request had no effect.
+---| "noSummarizer" # No client declared `summarize`, and `config.toml` has no command. The request had no effect.
+---| "summarizerFailed" # The summarizer disconnected, failed, took too long or returned no text. The request had no effect.
+---| "wouldBreakTree" # The compaction violates a rule of the tree; `rule` names it. The request had no effect.
+---| "invalidEntry" # A draft is not a valid entry: it is not an object, has no `type`, has no field that its type requires, or has an invalid id. `path` names the place. The daemon stored no entry of the request.
+---| "foreignWriter" # Another program truncated, changed, moved or removed the file of the open session. The daemon leaves the file as it is.
+---| "readOnly" # The session accepts no writes, because its header cannot be read, or its file is not writable. `writeBlock` of the session has the reason.
+---| "unsupportedVersion" # The client and the daemon support no common version of the protocol, or a session file has a format version that the daemon cannot write. `supportedVersions` lists the versions of the daemon.
+---| "draining" # The daemon is about to stop and accepts no writes. The request had no effect.
+---| "overloaded" # A limit is reached: of clients, of writes that wait for the disk, of requests for summaries, or of open files. The request had no effect.
+---| "sessionDamaged" # The header of the session file cannot be read. `path`, `line` and `byteOffset` name the place. The daemon changed no byte.
+---| "blobDamaged" # The content of the blob's file does not have the hash of the blob. The daemon leaves the file as it is.
+---| "foreignDialect" # The file is a session of another program. `dialect` names its format. The daemon imports such files; it does not open them or append to them. It changed no byte.
+---| "outcomeUnknown" # The daemon ended before it responded, so the outcome of the request is unknown. Only `sessiond attach` responds with this error, and only to requests without a `commandId`.
+---| "unreachable" # The daemon ended and cannot be started; the message has the reason. Only `sessiond attach` responds with this error.
+---| "storageFull" # The disk, or the quota of the user, is full. The request had no effect.
+---| "storageFailed" # The system refused to read or write; `errno` is its error number. The request had no effect.
 
 ---The stable name of a problem in a session file.
 ---@alias sessiond.ProblemKind
@@ -2348,41 +2440,68 @@ M.both_ways = {
   progress = "$/progress", -- sessiond.ProgressNote
 }
 
+---The type of `details` for each error kind that has any.
+---@class (exact) sessiond.ErrorDetails
+---@field methodNotFound sessiond.MethodNotFoundDetails
+---@field invalidParams sessiond.InvalidParamsDetails
+---@field internal sessiond.InternalDetails
+---@field sessionNotFound sessiond.SessionNotFoundDetails
+---@field entryNotFound sessiond.EntryNotFoundDetails
+---@field blobNotFound sessiond.BlobNotFoundDetails
+---@field leafConflict sessiond.LeafConflictDetails
+---@field idReused sessiond.IdReusedDetails
+---@field alreadyExists sessiond.AlreadyExistsDetails
+---@field sessionTrashed sessiond.SessionTrashedDetails
+---@field tooLarge sessiond.TooLargeDetails
+---@field foreignDialect sessiond.ForeignDialectDetails
+---@field wouldBreakTree sessiond.WouldBreakTreeDetails
+---@field invalidEntry sessiond.InvalidEntryDetails
+---@field foreignWriter sessiond.ForeignWriterDetails
+---@field readOnly sessiond.ReadOnlyDetails
+---@field unsupportedVersion sessiond.UnsupportedVersionDetails
+---@field draining sessiond.RetryLaterDetails
+---@field overloaded sessiond.RetryLaterDetails
+---@field sessionDamaged sessiond.SessionDamagedDetails
+---@field blobDamaged sessiond.BlobDamagedDetails
+---@field storageFull sessiond.StorageDetails
+---@field storageFailed sessiond.StorageDetails
+
 ---@type table<sessiond.ErrorKind, integer>
 M.error_codes = {
   parse = -32700, -- The message is not JSON.
-  invalidRequest = -32600, -- The message is JSON, but no JSON-RPC 2.0 request, notification or reply.
-  methodNotFound = -32601, -- This daemon has no such method.
-  invalidParams = -32602, -- A parameter is missing, unknown, of the wrong type or out of range; `path` says which. For an unknown one, `didYouMean` lists similar names.
-  internal = -32603, -- A defect of the daemon. Nothing of the request was kept unless the message says so.
-  notInitialized = -32002, -- An LSP request came before `initialize`. Methods of this document never answer so.
-  cancelled = -32800, -- The client cancelled the request with `$/cancelRequest`.
-  unauthenticated = 1401, -- A client came over TCP and did not show the token in its first message. The daemon closes the connection.
+  invalidRequest = -32600, -- The message is JSON, but not a request, notification or response of JSON-RPC 2.0; or the connection does not allow the request at this time.
+  methodNotFound = -32601, -- The daemon has no method of this name.
+  invalidParams = -32602, -- A parameter is missing, unknown, of the wrong type or out of range, or contradicts another one. `path` names it. For an unknown parameter, `didYouMean` lists similar names.
+  internal = -32603, -- The daemon has a defect. The request had no effect, unless the message says otherwise.
+  notInitialized = -32002, -- The client sent a request of LSP before `initialize`. The methods of this document do not need `initialize`.
+  cancelled = -32800, -- The client cancelled the request with `$/cancelRequest`. The request had no effect.
+  unauthenticated = 1401, -- A client on TCP sent no token, or a wrong one, in its first message. The daemon closes the connection.
   sessionNotFound = 1404, -- No session has this id or path.
   entryNotFound = 1404, -- The session has no entry with this id.
-  blobNotFound = 1404, -- No blob has this hash.
-  leafConflict = 1409, -- The leaf is not `expectedLeafId`: somebody appended or branched in between. Nothing was written.
-  idReused = 1409, -- The session already has an entry with this id and other content, or the `commandId` belongs to another request. Nothing was written.
-  alreadyExists = 1409, -- There already is a session with this id, or another file of the same session is open.
-  cursorExpired = 1410, -- The cursor belongs to another query or to a state that is gone.
-  sessionTrashed = 1410, -- The session was moved to the trash; `trashId` is its id there. Nothing was written.
-  nothingToCompact = 1412, -- The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written.
-  tooLarge = 1413, -- A frame, an entry, a batch or a context has more than `limit` (it has `actual`).
-  foreignDialect = 1415, -- The file is a session of another program: `dialect` names its format, `path` the file. Such files are imported, not opened, migrated or appended to. No byte was changed.
-  wouldBreakTree = 1422, -- The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path.
-  invalidEntry = 1422, -- A draft is no entry: not an object, without `type` or a field of its type, or with a bad id.
-  foreignWriter = 1423, -- Another program cut short, changed, replaced or removed the file while it was open. What is there is left as it is.
-  readOnly = 1423, -- The session cannot be written: its file is damaged, or may not be written; `writeBlock` of the session says which.
-  noSummarizer = 1424, -- No client declared `summarize`, and no command is configured. Nothing was written.
-  summarizerFailed = 1424, -- Whoever was to write the summary left, failed or wrote nothing. Nothing was changed.
-  unsupportedVersion = 1426, -- Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can.
-  draining = 1429, -- The daemon is about to end and takes no more writes.
-  overloaded = 1429, -- Too many clients are attached, too much waits to be written or to be summarized, or too many files are open. Nothing of the request was kept.
-  damaged = 1500, -- The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.
-  outcomeUnknown = 1502, -- The daemon ended before it answered: what was asked may have been carried out, or not. Only `sessiond attach` answers so.
-  unreachable = 1503, -- The daemon ended and cannot be started again; the message says why. Only `sessiond attach` answers so.
-  storageFull = 1507, -- The disk or the quota of the user is full. Nothing of the request was kept.
-  storageFailed = 1507, -- The disk refused (`errno`). Nothing of the request was kept.
+  blobNotFound = 1404, -- The daemon has no blob with this hash.
+  leafConflict = 1409, -- The leaf is not `expectedLeafId`, because another client or program appended or branched. The request had no effect.
+  idReused = 1409, -- The session has an entry with this id and other content, or the `commandId` belongs to another request. The request had no effect.
+  alreadyExists = 1409, -- A session with this id exists, or another file of the same session is open.
+  cursorExpired = 1410, -- The cursor or the position belongs to another query, or to a state that no longer exists.
+  sessionTrashed = 1410, -- A client deleted the session, or closed its draft. `trashId` is its id in the trash. The request had no effect.
+  nothingToCompact = 1412, -- The path ends in a compaction, or has no entry before the safe cut. The request had no effect.
+  tooLarge = 1413, -- A message, an entry, a batch or a context has more than `limitBytes`; `actualBytes` is its size.
+  foreignDialect = 1415, -- The file is a session of another program. `dialect` names its format. The daemon imports such files; it does not open them or append to them. It changed no byte.
+  wouldBreakTree = 1422, -- The compaction violates a rule of the tree; `rule` names it. The request had no effect.
+  invalidEntry = 1422, -- A draft is not a valid entry: it is not an object, has no `type`, has no field that its type requires, or has an invalid id. `path` names the place. The daemon stored no entry of the request.
+  foreignWriter = 1423, -- Another program truncated, changed, moved or removed the file of the open session. The daemon leaves the file as it is.
+  readOnly = 1423, -- The session accepts no writes, because its header cannot be read, or its file is not writable. `writeBlock` of the session has the reason.
+  noSummarizer = 1424, -- No client declared `summarize`, and `config.toml` has no command. The request had no effect.
+  summarizerFailed = 1424, -- The summarizer disconnected, failed, took too long or returned no text. The request had no effect.
+  unsupportedVersion = 1426, -- The client and the daemon support no common version of the protocol, or a session file has a format version that the daemon cannot write. `supportedVersions` lists the versions of the daemon.
+  draining = 1429, -- The daemon is about to stop and accepts no writes. The request had no effect.
+  overloaded = 1429, -- A limit is reached: of clients, of writes that wait for the disk, of requests for summaries, or of open files. The request had no effect.
+  sessionDamaged = 1500, -- The header of the session file cannot be read. `path`, `line` and `byteOffset` name the place. The daemon changed no byte.
+  blobDamaged = 1500, -- The content of the blob's file does not have the hash of the blob. The daemon leaves the file as it is.
+  outcomeUnknown = 1502, -- The daemon ended before it responded, so the outcome of the request is unknown. Only `sessiond attach` responds with this error, and only to requests without a `commandId`.
+  unreachable = 1503, -- The daemon ended and cannot be started; the message has the reason. Only `sessiond attach` responds with this error.
+  storageFull = 1507, -- The disk, or the quota of the user, is full. The request had no effect.
+  storageFailed = 1507, -- The system refused to read or write; `errno` is its error number. The request had no effect.
 }
 
 return M
