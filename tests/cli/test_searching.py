@@ -34,6 +34,12 @@ def test_what_was_found_is_in_color_where_there_is_color(shell: Shell) -> None:
     assert "A \x1b[1;33mrace\x1b[0m of" in out
 
 
+def test_the_color_is_on_the_match_behind_characters_outside_the_basic_plane(shell: Shell) -> None:
+    shell("append", "search-me-1", "--assistant", "😀 👩‍🚀 a basilisk", "--model", "acme/one")
+    out = shell("search", "basilisk", FORCE_COLOR="1").out
+    assert "a \x1b[1;33mbasilisk\x1b[0m" in out
+
+
 def test_a_transcript_cannot_command_the_terminal(shell: Shell) -> None:
     for command in (("search", "zephyr again"), ("history", "again")):
         ran = shell(*command)
@@ -44,6 +50,8 @@ def test_a_transcript_cannot_command_the_terminal(shell: Shell) -> None:
 
 def test_filters_reach_the_daemon(shell: Shell) -> None:
     assert len(shell("search", "zephyr", "--role", "user", "--json").json["hits"]) == 2
+    both = ("--role", "user", "--role", "assistant")
+    assert len(shell("search", "zephyr", *both, "--json").json["hits"]) == 3
     assert len(shell("search", "zephyr", "--tag", "ci", "--limit", "1", "--json").json["hits"]) == 1
     assert shell("search", "zephyr", "--cwd", "/nowhere").out == ""
     assert len(shell("search", "zephyr", "--cwd", ".", "--session", "search-me", "--json").json["hits"]) == 3

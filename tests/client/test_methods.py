@@ -144,6 +144,14 @@ async def test_sessions_are_found_go_out_and_come_in(daemon: Daemon, tmp_path: P
     assert came.sessions[0].status == "created"
 
 
+async def test_the_ranges_of_a_hit_are_slices_of_its_snippet(daemon: Daemon, tmp_path: Path) -> None:
+    session = (await daemon.create(str(tmp_path))).session.session_id
+    message = {"role": "user", "content": "😀 👩‍🚀 a basilisk"}
+    await daemon.append(session, [{"type": "message", "message": message}])
+    [hit] = (await daemon.search("basilisk", session_id=session)).hits
+    assert [hit.snippet[it.start : it.end] for it in hit.ranges] == ["basilisk"]
+
+
 async def test_prompts_are_remembered(daemon: Daemon) -> None:
     assert (await daemon.add_prompt("a prompt of its own")).added
     assert (await daemon.list_prompts()).prompts[0].prompt == "a prompt of its own"

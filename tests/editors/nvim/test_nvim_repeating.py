@@ -119,6 +119,19 @@ def test_a_label_a_fork_and_a_message_are_made_once_when_the_daemon_is_killed_be
         assert sessions(teller) == sorted([story.id, fork])
 
 
+def test_what_a_daemon_that_is_about_to_end_refuses_is_done_by_the_next(
+    shell: Shell, teller: Teller, story: Story
+) -> None:
+    before = teller.call("server/status")
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.lua("require('sessiond').request('server/drain', {})")
+        ask(nvim, "session/rename", {"sessionId": story.id, "title": "By the next"})
+        answer(nvim)
+        after = teller.call("server/status")
+        assert (before["serverId"], before["epoch"] == after["epoch"]) == (after["serverId"], False)
+        assert [it.get("name") for it in entries(teller, story)].count("By the next") == 1
+
+
 def test_renames_take_effect_in_the_order_in_which_they_were_asked_for(
     shell: Shell, teller: Teller, story: Story
 ) -> None:

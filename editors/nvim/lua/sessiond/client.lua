@@ -53,7 +53,7 @@ local function remember(method, params, result)
 end
 
 ---Ask the daemon, which is found or started first. A request that writes is sent once more when the connection
----ends before the reply, and takes effect once. Any other then fails: `err.data.kind` is `disconnected`.
+---ends before the reply, and takes effect once. What a daemon that is about to end refuses goes to the next one. Any other then fails: `err.data.kind` is `disconnected`.
 ---@param method string
 ---@param params? table
 ---@param callback? fun(err: sessiond.RpcError?, result: any)
@@ -73,7 +73,8 @@ function M.request(method, params, callback)
       return
     end
     local function first(refused, result)
-      if is_repeatable and repeating.is_loss(refused) and vim.v.exiting == vim.NIL then
+      local is_worth_repeating = repeating.is_draining(refused) or (is_repeatable and repeating.is_loss(refused))
+      if is_worth_repeating and vim.v.exiting == vim.NIL then
         repeating.again(method, object(named), answered)
       else
         answered(refused, result)

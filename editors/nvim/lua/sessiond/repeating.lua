@@ -98,18 +98,33 @@ function M.lost(message)
   return { code = -32000, message = message, data = { kind = rpc.DISCONNECTED, retryable = true } }
 end
 
----Send again what was sent once: over the next connection, which is looked for until `M.PATIENCE` is over. It
----is not sent a third time, for it may be what daemons die of.
+---@param err sessiond.RpcError?
+---@return boolean whether the daemon did nothing, because it is about to end
+function M.is_draining(err)
+  return err ~= nil and err.data ~= nil and err.data.kind == 'draining'
+end
+
+---Send again what was sent once: over the next connection, which is looked for until `M.PATIENCE` is over. If that
+---connection is lost as well, it is not sent a third time, for it may be what daemons die of.
 ---@param method string
 ---@param params table
 ---@param callback fun(err: sessiond.RpcError?, result: any)
 function M.again(method, params, callback)
   local deadline = vim.uv.now() + M.PATIENCE
   local pause = FIRST_PAUSE
-  local function attempt()
+  local attempt
+  local function later()
+    vim.defer_fn(attempt, pause)
+    pause = math.min(pause * 2, LONGEST_PAUSE)
+  end
+  function attempt()
     connect.ensure(function(err, connection)
       local sent = connection
         and connection:request(method, params, function(refused, result)
+          if M.is_draining(refused) and vim.uv.now() < deadline then
+            later()
+            return
+          end
           if M.is_loss(refused) then
             refused = M.lost('The connection to sessiond ended twice before the answer. ' .. LOOK)
           end
@@ -123,8 +138,7 @@ function M.again(method, params, callback)
         callback(M.lost('sessiond ended before it answered, and is not back' .. why .. '. ' .. LOOK))
         return
       end
-      vim.defer_fn(attempt, pause)
-      pause = math.min(pause * 2, LONGEST_PAUSE)
+      later()
     end)
   end
   -- Those who wait are told before the connection counts as lost.

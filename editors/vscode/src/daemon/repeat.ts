@@ -1,5 +1,6 @@
 // Requests that write are sent again when the connection ends before the answer. The daemon carries out a request with
-// a `commandId` once, and stores an entry with an id once, however often they are sent: so each gets one here.
+// a `commandId` once, and stores an entry with an id once, however often they are sent: so each gets one here. What a
+// daemon that is about to end refuses had no effect, and goes to the next daemon.
 //
 // A request is not sent a third time: it may be what daemons die of. Knows nothing of VS Code.
 import { randomBytes, randomUUID } from "node:crypto";
@@ -46,7 +47,8 @@ export function named(method: string, params: object): Named {
 
 /**
  * Send a request by `send`. When the connection ends before the answer, a request that may be repeated is sent once
- * more, over the next connection that is made within `patience`. Rejects with a `DaemonError`: `notAttached` when
+ * more, over the next connection that is made within `patience`, and so is any request that is refused with `draining`.
+ * Rejects with a `DaemonError`: `notAttached` when
  * there is no connection at first, `cancelled` when `signal` gives up while it waits, and as `send` does.
  */
 export async function ask<R>(
@@ -60,10 +62,13 @@ export async function ask<R>(
   if (first === undefined) {
     throw new DaemonError("notAttached", `sessiond is not attached (${connections.state.kind}).`);
   }
+  let refused: unknown;
   try {
     return await send(first, params);
   } catch (error) {
-    if (!isRepeatable || !isLoss(error)) {
+    if (isDraining(error)) {
+      refused = error;
+    } else if (!isRepeatable || !isLoss(error)) {
       throw error;
     }
   }
@@ -73,7 +78,7 @@ export async function ask<R>(
     throw new DaemonError("cancelled", "It was given up while the daemon was away.");
   }
   if (second === undefined) {
-    throw new DaemonError("disconnected", `The daemon ended before it answered, and is not back. ${LOOK}`);
+    throw refused ?? new DaemonError("disconnected", `The daemon ended before it answered, and is not back. ${LOOK}`);
   }
   try {
     return await send(second, params);
@@ -88,6 +93,10 @@ const LOOK = "Look whether it was done before you do it again.";
 
 function isLoss(error: unknown): boolean {
   return error instanceof DaemonError && error.kind === "disconnected";
+}
+
+function isDraining(error: unknown): boolean {
+  return error instanceof DaemonError && error.kind === "draining";
 }
 
 function isThere(value: unknown): boolean {

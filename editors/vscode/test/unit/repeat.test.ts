@@ -164,6 +164,24 @@ test("a refusal by the second daemon is that of the request", async (t) => {
   await assert.rejects(asked, { kind: "entryNotFound" });
 });
 
+test("what a daemon that is about to end refuses is carried out by the next", async (t) => {
+  const { request, sessions, home, loop } = await aDesk(t);
+  const ended = loop.attachment?.ended;
+  const drained = request("server/drain", {});
+  const created = request("session/create", { cwd: home.folder });
+  await drained;
+  await ended;
+  await home.run("serve", "--detach");
+  const { session } = await created;
+  assert.deepEqual(await sessions(), [SESSION, session.sessionId].sort());
+});
+
+test("a refusal of a daemon that is about to end is told when no other daemon comes", async () => {
+  const draining = new DaemonError("draining", "The daemon is about to end.");
+  const asked = ask(lost("the first"), RENAME, () => Promise.reject(draining), undefined, 1);
+  await assert.rejects(asked, draining);
+});
+
 test("a request does not wait for a daemon that was stopped in this window", async (t) => {
   const { loop } = await aDesk(t);
   const begun = performance.now();
