@@ -42,7 +42,7 @@ async def test_an_export_needs_no_process_where_the_system_allows_none(
             await run_in_child_process(os.getpid)
         texts.append(await peer.call("session/export", sessionId=session_id, format="jsonl"))
         assert texts[0] == texts[1]
-        assert texts[0]["entries"] == 100
+        assert texts[0]["entryCount"] == 100
 
 
 async def test_cancelling_ends_the_process(tmp_path: Path) -> None:

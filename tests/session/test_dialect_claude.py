@@ -24,7 +24,7 @@ def test_claude_becomes_a_tree_with_branches_and_compactions() -> None:
     assert (compaction["firstKeptEntryId"], compaction["tokensBefore"]) == ("u3", 99)
     assert compaction["summary"] == "It was about a greeting."
     assert set(kept(session)) == {1, 4, 19}
-    assert session.report.made["repeated"] == 2
+    assert session.report.converted["repeated"] == 2
     assert as_log(session).tree.title == "Greetings"
 
 
@@ -105,7 +105,7 @@ def test_a_parent_that_is_not_there_makes_a_root_and_is_reported() -> None:
         claude("user", "u2", "gone", "z"),
     )
     assert entry(session, "u2")["parentId"] is None
-    assert [it.line for it in session.report.troubles] == [3]
+    assert [it.line for it in session.report.problems] == [3]
 
 
 def test_text_that_was_put_in_is_no_prompt_but_is_in_the_context() -> None:
@@ -136,7 +136,7 @@ def test_a_summary_without_its_boundary_and_the_other_way_round() -> None:
         claude("user", "u2", "cb", "z"),
     )
     assert path(bare) == ["u1", "a1", "cb", "u2"]
-    assert len(bare.report.troubles) == 1
+    assert len(bare.report.problems) == 1
 
 
 def test_the_leaf_is_where_the_pointer_says_until_somebody_goes_on() -> None:
@@ -191,5 +191,5 @@ def test_a_message_that_is_being_written_waits_for_the_next_time() -> None:
     ]
     growing = read(*lines, growing=True)
     assert [it[0] for it in tree(growing)] == ["u1"]
-    assert growing.report.held_back == 1
+    assert growing.report.held_back_count == 1
     assert [it[0] for it in tree(read(*lines))] == ["u1", "a1"]

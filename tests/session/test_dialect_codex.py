@@ -24,7 +24,7 @@ def test_codex_becomes_a_path_and_what_was_rolled_back_a_branch() -> None:
     assert log.title == "Greetings"
     assert log.leaf_id == "line-16"
     assert session.parent_source == "99999999-2222-4333-8444-555555555555"
-    assert session.report.made["mirror"] == 1
+    assert session.report.converted["mirror"] == 1
     assert set(kept(session)) == {2, 18}
 
 
@@ -86,7 +86,7 @@ def test_turns_are_rolled_back_by_what_people_typed() -> None:
         "line-8",
     ]
     assert path(rolled_back(turns=1)) == ["line-5"]
-    assert len(rolled_back(turns=5).report.troubles) == 1
+    assert len(rolled_back(turns=5).report.problems) == 1
 
 
 def test_text_in_an_element_was_put_in_unless_an_event_says_it_was_typed() -> None:

@@ -37,7 +37,7 @@ def test_a_growing_file_only_adds(file: Any) -> None:
             position = data.find(b"\n", position) + 1
             continue
         so_far = imported(data[:position], growing=True)
-        part = said(so_far) if so_far.said else {}
+        part = said(so_far) if so_far.conversation_count else {}
         for name, (parent, entry) in part.items():
             assert name in whole, f"{name} is gone when the file grows behind byte {position}"
             assert whole[name] == (parent, entry)
@@ -56,4 +56,4 @@ def test_every_file_is_whole_and_says_what_became_of_each_line(file: Any) -> Non
         seen.add(it.id)
     assert session.leaf in seen
     account = session.report
-    assert sum(account.made.values()) + sum(account.kept.values()) >= data.count(b"\n")
+    assert sum(account.converted.values()) + sum(account.preserved.values()) >= data.count(b"\n")

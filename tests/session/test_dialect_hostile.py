@@ -89,7 +89,7 @@ def test_what_is_nested_too_deeply_is_kept_raw_or_said(dialect: str) -> None:
     }
     session = read(dialect, jsonl(deep, almost))
     assert_whole(session)
-    assert session.report.trouble_count or session.report.kept
+    assert session.report.problem_count or session.report.preserved
 
 
 def nested(depth: int) -> Any:
@@ -169,7 +169,7 @@ def test_a_file_that_grows_only_adds(dialect: str) -> None:
     whole = {it.id: it for it in read(dialect, jsonl(*lines)).entries}
     for count in range(1, len(lines)):
         part = read(dialect, jsonl(*lines[:count]), growing=True)
-        for it in part.entries if part.said else []:
+        for it in part.entries if part.conversation_count else []:
             assert whole[it.id].parent_id == it.parent_id
             if not it.id.startswith(("origin-", "raw-", "line-", "title-")):
                 assert whole[it.id].line == it.line

@@ -113,7 +113,7 @@ def test_a_state_that_updates_cannot_say_is_kept_beside_them() -> None:
         {**NOVA, "metrics": {"decision_count": 40, "total_tokens": 1, "errors": 3}, "mystery": "x"}
     )
     assert len(kept(session)) == 1
-    assert session.report.trouble_count == 4
+    assert session.report.problem_count == 4
 
 
 def test_a_state_that_changed_is_a_path_of_its_own() -> None:

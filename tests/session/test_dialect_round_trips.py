@@ -54,8 +54,8 @@ COMMON = (
 
 def came_back(data: bytes) -> tuple[list[dict[str, Any]], str | None]:
     session = imported(data)
-    assert not session.report.troubles
-    assert not session.report.kept
+    assert not session.report.problems
+    assert not session.report.preserved
     return [
         it for it in entries(session) if not it["id"].startswith(("origin-", "line-", "title-"))
     ], session.leaf

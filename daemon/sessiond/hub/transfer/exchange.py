@@ -34,11 +34,11 @@ class Exchange:
 
     async def export(
         self, live: LiveSession, moment: Moment, params: t.ExportParams, state: t.WorkingState | None,
-        tell: Callable[[str, int], None],
+        report: Callable[[str, int], None],
     ) -> t.ExportResult:  # fmt: skip
         """See `exporting.Exports.run`."""
         _, exports = await self._loaded()
-        return await exports.run(live, moment, params, state, tell)
+        return await exports.run(live, moment, params, state, report)
 
     async def _loaded(self) -> "tuple[Imports, Exports]":
         if self._both is None:

@@ -55,7 +55,7 @@ _NOVA_NAMES: Final = {
 }  # fmt: skip
 """NOVA's names of the fields of a working state that differ in more than the spelling."""
 
-Tell = Callable[[str, int], None]
+ReportProgress = Callable[[str, int], None]
 """Reports progress: a message and a percentage."""
 
 
@@ -72,7 +72,7 @@ class Exports:
         moment: Moment,
         params: t.ExportParams,
         state: t.WorkingState | None,
-        tell: Tell,
+        report: ReportProgress,
     ) -> t.ExportResult:
         """Export a session.
 
@@ -81,7 +81,7 @@ class Exports:
             moment: The state of the session to export.
             params: The request.
             state: The working state at that moment, for NOVA.
-            tell: Receives progress.
+            report: Receives progress.
 
         Raises:
             EntryNotFound: The requested leaf does not exist.
@@ -93,7 +93,7 @@ class Exports:
         target = _target(params, self._files)
         about = _about(live, moment)
         if params.leaf_id is UNSET:
-            found = await live.drive(_all_lines(live, moment, tell))
+            found = await live.drive(_all_lines(live, moment, report))
             about = replace(about, leaf=moment.leaf_id)
         else:
             row = live.row_at(params.leaf_id)
@@ -103,7 +103,7 @@ class Exports:
             found = (await live.drive(path))[1:]
             name = f"{about.session_id[:100]}-{fields.digest(about.session_id, params.leaf_id or '')[:8]}"
             about = replace(about, session_id=name, parent_session=about.session_id)
-        tell(f"Writing {len(found):,} entries", _READ)
+        report(f"Writing {len(found):,} entries", _READ)
         work, missing = await asyncio.to_thread(
             _described, about, found, params, live.blobs, target, state, self._keys
         )
@@ -142,11 +142,11 @@ def _target(params: t.ExportParams, files: Store) -> Path | None:
         raise IncompatibleParams("path is not an absolute path")
     target = Path(os.path.realpath(params.path))
     if files.holds(str(target)):
-        raise IncompatibleParams("path lies among the files of sessiond; choose another folder")
+        raise IncompatibleParams("path is in a folder of sessiond; choose another folder")
     return target
 
 
-def _all_lines(live: LiveSession, moment: Moment, tell: Tell) -> Steps[list[bytes]]:
+def _all_lines(live: LiveSession, moment: Moment, report: ReportProgress) -> Steps[list[bytes]]:
     tree = live.tree
     rows: list[int] = []
     for start in range(1, moment.committed, ROWS_A_STEP):
@@ -155,7 +155,7 @@ def _all_lines(live: LiveSession, moment: Moment, tell: Tell) -> Steps[list[byte
     found: list[bytes] = []
     for start in range(0, len(rows), _ROWS_A_STEP):
         found += live.read_rows(rows[start : start + _ROWS_A_STEP])
-        tell(f"Reading {len(rows):,} entries", _READ * len(found) // len(rows))
+        report(f"Reading {len(rows):,} entries", _READ * len(found) // len(rows))
         yield
     return found
 
@@ -193,7 +193,7 @@ def _written(
         beside = _put_beside(target, converted.pictures)
         _put(data, target, overwrite=params.overwrite)
     elif len(data) > MAX_INLINE:
-        raise TooLarge("the exported text (say a path to write it to)", len(data), MAX_INLINE)
+        raise TooLarge("the exported text (give a path to write it to a file)", len(data), MAX_INLINE)
     else:
         text = lines.sound(data.decode("utf-8", "replace"))
     return t.ExportResult(
@@ -224,7 +224,7 @@ def _put_beside(target: Path, pictures: dict[str, bytes]) -> list[Path]:
         try:
             folder.mkdir(exist_ok=True)
         except FileExistsError:
-            raise IncompatibleParams(f"{folder} is there already, and is no folder for pictures") from None
+            raise IncompatibleParams(f"{folder} exists already, and is not a folder for pictures") from None
     paths = {folder / name: picture for name, picture in pictures.items()}
     for path, picture in paths.items():
         if not path.is_file() or path.stat().st_size != len(picture):
@@ -235,7 +235,7 @@ def _put_beside(target: Path, pictures: dict[str, bytes]) -> list[Path]:
 def _refuse_if_there(target: Path, *, overwrite: bool) -> None:
     """Raise `IncompatibleParams` if the target exists, before pictures are written. `_put` checks again."""
     if not overwrite and os.path.lexists(target):
-        raise IncompatibleParams(f"{target} is there already; say overwrite, or choose another path")
+        raise IncompatibleParams(f"{target} exists already; use overwrite, or choose another path")
 
 
 def _most_frequent(counts: dict[str, int]) -> list[t.Loss]:
@@ -270,7 +270,7 @@ def _put(data: bytes, target: Path, *, overwrite: bool) -> None:
     try:
         os.close(new_file(made, [data], calls))
     except FileNotFoundError as error:
-        reason = "no file can be made in" if target.parent.is_dir() else "there is no folder"
+        reason = "no file can be created in" if target.parent.is_dir() else "there is no folder"
         raise StorageFailed(f"{reason} {target.parent}", path=str(target), errno=error.errno) from None
     try:
         if overwrite:
@@ -278,9 +278,7 @@ def _put(data: bytes, target: Path, *, overwrite: bool) -> None:
         else:
             os.link(made, target)  # fails if the target exists
     except FileExistsError:
-        raise IncompatibleParams(
-            f"{target} is there already; say overwrite, or choose another path"
-        ) from None
+        raise IncompatibleParams(f"{target} exists already; use overwrite, or choose another path") from None
     except OSError as error:
         if error.errno == errno.EISDIR:
             raise IncompatibleParams(f"{target} is a folder") from None

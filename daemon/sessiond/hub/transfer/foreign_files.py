@@ -78,21 +78,21 @@ def read(path: str, dialect: str | None, titles: "Titles") -> Imported:
     head = data[: known.HEAD_BYTES]
     if dialect is None and (program := without_importer(first_objects(head))) is not None:
         raise NotImported(f"sessiond cannot import session files of {program.name}")
-    spoken = dialect or known.detect(head)
-    if spoken is None and path.endswith(".json"):
-        spoken = known.detect(data)
-    if spoken is None:
-        raise NotImported("it is no session of a program that is known here")
+    detected = dialect or known.detect(head)
+    if detected is None and path.endswith(".json"):
+        detected = known.detect(data)
+    if detected is None:
+        raise NotImported("it is not a session file of a known program")
     source = Source(
         name=Path(path).name, data=data, modified=clock.iso(int(modified * 1e9)),
-        growing=time.time() - modified < GROWING_SECONDS, beside=_beside(path, spoken, titles),
+        growing=time.time() - modified < GROWING_SECONDS, beside=_beside(path, detected, titles),
     )  # fmt: skip
     try:
-        imported = known.DIALECTS[spoken].read(source)
+        imported = known.DIALECTS[detected].read(source)
     except RecursionError:
         raise NotImported("it is nested too deeply") from None
-    if not imported.said:
-        raise NotImported("nothing is said in it")
+    if not imported.conversation_count:
+        raise NotImported("it has no entries")
     return imported
 
 
@@ -132,11 +132,11 @@ def _beside(path: str, dialect: str, titles: Titles) -> dict[str, Any]:
     meta = Path(path).with_suffix(".meta.json")
     if meta.is_file():
         try:
-            said = msgspec.json.decode(meta.read_bytes())
+            values = msgspec.json.decode(meta.read_bytes())
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OSError):
             return beside
-        if isinstance(said, dict):
-            beside |= {name: value for name, value in said.items() if isinstance(value, str | int | bool)}
+        if isinstance(values, dict):
+            beside |= {name: value for name, value in values.items() if isinstance(value, str | int | bool)}
     return beside
 
 
@@ -148,7 +148,7 @@ def _bytes(path: str) -> tuple[bytes, float]:
     with os.fdopen(fd, "rb") as file:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
-            raise NotImported("it is no regular file")
+            raise NotImported("it is not a regular file")
         if status.st_size > MAX_BYTES:
             raise NotImported(f"it has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read")
         return file.read(), status.st_mtime

@@ -108,7 +108,7 @@ class Imports:
             self._sessions.refuse_when_draining()
             percentage = 100 * number // page.file_count
             message = f"{number + 1:,} of {page.file_count:,}: {lines.sound(it.path.rpartition('/')[2])}"
-            reporting.told(t.Progress(kind="report", message=message, percentage=percentage))
+            reporting.report(t.Progress(kind="report", message=message, percentage=percentage))
             try:
                 sessions.append(await self._take(it.path, run))
             except StorageFull:
@@ -138,9 +138,9 @@ class Imports:
             if there is None:
                 finding = BlobFinder(self._blobs_of(path))
                 new = await asyncio.to_thread(new_session, imported, session_id, target, finding)
-                _tell_of_missing(imported, finding)
+                _report_missing(imported, finding)
                 return await self._create(new, path, run)
-            if await asyncio.to_thread(landing.is_of, there.tree, there.read, imported):
+            if await asyncio.to_thread(landing.is_import_of, there.tree, there.read, imported):
                 return await self._grow(imported, session_id, there.tree, path, run)
         raise NotImported(f"other sessions have its ids: {', '.join(names)}")
 
@@ -178,7 +178,7 @@ class Imports:
         run.refs[new.session_id] = made.ref
         run.reporting.created(info)
         if not new.cwd:
-            new.imported.report.trouble(0, "it names no folder; import it with `cwd`")
+            new.imported.report.add_problem(0, "it names no folder; import it with `cwd`")
         return t.ImportedSession(
             status="created", session_id=new.session_id, title=info.title, is_draft=info.is_draft,
             added_count=new.added, **_account(new.imported, path),
@@ -198,7 +198,7 @@ class Imports:
                 blobs = self._blobs_of(path)
                 finding = BlobFinder(blobs)
                 whole_lines = await asyncio.to_thread(_with_images, new, finding)
-                _tell_of_missing(imported, finding)
+                _report_missing(imported, finding)
                 if not live.blobs.takes_images:
                     new = whole_lines
                 await blobs.carry([it.line for it in new], self._files.blobs)
@@ -253,7 +253,7 @@ class _Scanned:
 def _named(params: t.ImportParams) -> list[str]:
     paths = [*([] if params.path is None else [params.path]), *(params.paths or [])]
     if not paths:
-        raise IncompatibleParams("say what to import: path or paths")
+        raise IncompatibleParams("path or paths must name what to import")
     for path in [*paths, *([] if params.cwd is None else [params.cwd])]:
         if not path.startswith("/") or "\0" in path:
             raise IncompatibleParams(f"{path!r:.80} is not an absolute path")
@@ -264,12 +264,12 @@ def _account(imported: Imported, path: str) -> dict[str, Any]:
     """Return the import report of a file as fields of `ImportedSession`."""
     report = imported.report
     return {
-        "path": lines.sound(path), "format": imported.dialect, "converted_lines": _most_frequent(report.made),
-        "preserved_lines": _most_frequent(report.kept),
-        "held_back_count": report.held_back, "problem_count": report.trouble_count,
+        "path": lines.sound(path), "format": imported.dialect, "converted_lines": _most_frequent(report.converted),
+        "preserved_lines": _most_frequent(report.preserved),
+        "held_back_count": report.held_back_count, "problem_count": report.problem_count,
         "problems": [
-            t.ImportProblem(line=it.line, message=lines.sound(it.reason))
-            for it in report.troubles[:MAX_PROBLEMS]
+            t.ImportProblem(line=it.line, message=lines.sound(it.message))
+            for it in report.problems[:MAX_PROBLEMS]
         ],
     }  # fmt: skip
 
@@ -284,9 +284,9 @@ def _with_images(entries: Sequence[ImportedEntry], find: Find) -> list[ImportedE
     return [replace(it, line=restore_images(it.line, find)) for it in entries]
 
 
-def _tell_of_missing(imported: Imported, finding: BlobFinder) -> None:
+def _report_missing(imported: Imported, finding: BlobFinder) -> None:
     for digest in finding.missing:
-        imported.report.trouble(0, f"an image is not to be had, and its reference stays: {PREFIX}{digest}")
+        imported.report.add_problem(0, f"an image is missing, and its reference stays: {PREFIX}{digest}")
 
 
 def _draft(it: ImportedEntry, dialect: str, there: Container[str | None]) -> bytes:
@@ -294,9 +294,11 @@ def _draft(it: ImportedEntry, dialect: str, there: Container[str | None]) -> byt
     try:
         draft = drafts.read_draft(0, it.line)
     except HubError as refusal:
-        return landing.as_kept(it, dialect, str(refusal))
+        return landing.as_preserved(it, dialect, str(refusal))
     if draft.target is not None and draft.target not in there:
-        return landing.as_kept(it, dialect, f"it points to an entry that is not here: {draft.target}")
+        return landing.as_preserved(
+            it, dialect, f"it points to an entry that is not in the file: {draft.target}"
+        )
     return it.line
 
 

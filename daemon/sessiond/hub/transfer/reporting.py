@@ -10,6 +10,6 @@ from sessiond.protocol import types as t
 class Reporting:
     """Receives the progress of an import and each new session. `origin` is that of the entries it appends."""
 
-    told: Callable[[t.Progress], None]
+    report: Callable[[t.Progress], None]
     created: Callable[[t.SessionInfo], None]
     origin: t.Origin

@@ -59,10 +59,10 @@ class _Reader:
         self._is_subagent = False
         self._is_linked = False
         self._hangs: dict[str, str | None] = {}  # uuid -> the entry that is the parent of its children
-        self._said: dict[str, ChainLine] = {}
+        self._by_uuid: dict[str, ChainLine] = {}
         self._turns: dict[str, _Turn] = {}  # uuid of an assistant line or a tool result -> its turn
         self._tools: dict[str, str] = {}
-        self._kept: dict[str, Preserved] = {}  # uuid of a preserved message -> its compaction's messages
+        self._preserved: dict[str, Preserved] = {}  # uuid of a preserved message -> its compaction's messages
         self._boundary: ChainLine | None = None
         self._last: dict[bool, str | None] = {
             False: None,
@@ -84,17 +84,17 @@ class _Reader:
         for it in links:
             if it.is_boundary:
                 what = preserved(it)
-                self._kept.update((uuid, what) for uuid in what.uuids if uuid in self._known)
+                self._preserved.update((uuid, what) for uuid in what.uuids if uuid in self._known)
         whole, self._moved = in_place(merged(chain))
         held_from = unfinished(whole, self._known) if self._source.growing else None
         if held_from is not None:
-            builder.report.held_back = sum(isinstance(rest, ChainLine) for rest in whole[held_from:])
+            builder.report.held_back_count = sum(isinstance(rest, ChainLine) for rest in whole[held_from:])
             whole = whole[:held_from]
         for step in whole:
             if isinstance(step, ChainLine):
                 self._take_link(step)
             elif step.value is None:
-                builder.bad(step)
+                builder.preserve_unreadable(step)
             else:
                 self._take_other(step, step.value)
         self._flush_boundary()
@@ -127,8 +127,8 @@ class _Reader:
 
     def _take_link(self, it: ChainLine) -> None:
         builder = self._builder
-        at = builder.tick(it.value.get("timestamp"))
-        before = self._said.get(it.uuid)
+        at = builder.time_of(it.value.get("timestamp"))
+        before = self._by_uuid.get(it.uuid)
         if before is not None and self._is_repeat(before, it):
             builder.count("repeated")
             return
@@ -140,7 +140,7 @@ class _Reader:
             self._flush_boundary()
         if it.is_summary and self._boundary is not None:
             self._take_compaction(it, None, at)
-            self._said[it.uuid] = it
+            self._by_uuid[it.uuid] = it
             return
         parent = self._parent_of(it)
         if it.is_summary:
@@ -150,43 +150,43 @@ class _Reader:
         elif it.type == "user" and isinstance(it.message.get("content"), list | str):
             self._take_user(it, parent, at)
         else:
-            self._keep_link(it, parent)
+            self._preserve_link(it, parent)
             return
-        self._said[it.uuid] = it
+        self._by_uuid[it.uuid] = it
 
     def _is_repeat(self, before: ChainLine, it: ChainLine) -> bool:
         """Return whether the line repeats `before`, or is a message that a compaction preserved and wrote again."""
         same = before.message == it.message and before.type == it.type
-        return same and (it.parent == before.parent or it.uuid in self._kept)
+        return same and (it.parent == before.parent or it.uuid in self._preserved)
 
-    def _keep_link(self, it: ChainLine, parent: str | None) -> None:
+    def _preserve_link(self, it: ChainLine, parent: str | None) -> None:
         """Store a link without a counterpart as it is. Its children get its parent."""
         self._hangs[it.uuid] = parent
         subtype = fields.text(it.value.get("subtype"))
         kind = f"{it.type}.{subtype}" if subtype else it.type
         if it.type in ("user", "assistant"):
-            self._builder.report.trouble(
-                it.line.number, f"a {it.type} line without a message that says something"
-            )
+            self._builder.report.add_problem(it.line.number, f"a {it.type} line without content")
             kind = f"{it.type} without content"
-        self._builder.keep(it.line, kind, "it has no counterpart here")
+        self._builder.preserve(it.line, kind, "it has no counterpart in sessiond")
 
     def _parent_of(self, it: ChainLine) -> str | None:
         """Return the entry that becomes the parent of a line."""
         parent = it.parent
         if not self._is_linked:
             if parent is not None:
-                self._builder.report.trouble(it.line.number, f"its parent is not here: {parent:.80}")
+                self._builder.report.add_problem(
+                    it.line.number, f"its parent is not in the file: {parent:.80}"
+                )
             return self._last[it.is_aside]
         if it.uuid in self._moved:  # written only after the summary
-            first = self._kept[it.uuid].before(it.uuid)
+            first = self._preserved[it.uuid].before(it.uuid)
             return self._last[False] if first is None else self._on(first, it)
         if parent is None:
             return None
         if parent not in self._hangs:
             reason = "comes later" if parent in self._known else "is not here"
-            self._builder.report.trouble(
-                it.line.number, f"its parent {reason}: {parent:.80}; it is taken as a root"
+            self._builder.report.add_problem(
+                it.line.number, f"its parent {reason}: {parent:.80}; it becomes a root"
             )
             return None
         return self._on(parent, it)
@@ -224,15 +224,15 @@ class _Reader:
     def _take_user(self, it: ChainLine, parent: str | None, at: str) -> None:
         builder, content = self._builder, it.message.get("content")
         messages: list[tuple[str, dict[str, Any]]] = []
-        said: list[Any] = []
+        spoken: list[Any] = []
         for block in fields.items(content):
             if isinstance(block, dict) and block.get("type") == "tool_result":
                 tool = self._tools.get(fields.as_text(block.get("tool_use_id")), "unknown")
                 messages.append(("message", {"message": claude_messages.tool_result(block, tool, at=at)}))
             else:
-                said.append(block)
-        if isinstance(content, str) or said or not messages:
-            messages.append(self._spoken(it, content if isinstance(content, str) else said, at))
+                spoken.append(block)
+        if isinstance(content, str) or spoken or not messages:
+            messages.append(self._speech(it, content if isinstance(content, str) else spoken, at))
         foreign, made = self._foreign(it), parent
         for number, (type, payload) in enumerate(messages, 1):
             is_last = number == len(messages)
@@ -249,7 +249,7 @@ class _Reader:
             self._turns[it.uuid] = turn
         builder.count("tool result" if results else "meta" if it.value.get("isMeta") is True else "user")
 
-    def _spoken(self, it: ChainLine, content: Any, at: str) -> tuple[str, dict[str, Any]]:
+    def _speech(self, it: ChainLine, content: Any, at: str) -> tuple[str, dict[str, Any]]:
         """Return the entry type and payload of a user line. Text inserted by the program becomes a custom message."""
         message = claude_messages.user(content, at=at)
         if it.value.get("isMeta") is not True:
@@ -263,13 +263,18 @@ class _Reader:
     def _take_compaction(self, it: ChainLine, parent: str | None, at: str) -> None:
         """Add a summary and the boundary before it as one compaction."""
         boundary, self._boundary = self._boundary, None
-        kept = Preserved() if boundary is None else preserved(boundary)
+        preserved_messages = Preserved() if boundary is None else preserved(boundary)
         if boundary is not None:
             parent = self._logical_parent(boundary)
         elif parent is None:
             parent = self._last[False]
         self._compact(
-            boundary or it, claude_messages.plain_text(it.message.get("content")), kept, parent, boundary, at
+            boundary or it,
+            claude_messages.plain_text(it.message.get("content")),
+            preserved_messages,
+            parent,
+            boundary,
+            at,
         )
         self._hangs[it.uuid] = self._hangs[(boundary or it).uuid]
         self._builder.count("compaction summary")
@@ -278,32 +283,32 @@ class _Reader:
         """Add a compaction for a boundary that has no summary."""
         boundary, self._boundary = self._boundary, None
         if boundary is not None:
-            at = self._builder.tick(boundary.value.get("timestamp"))
+            at = self._builder.time_of(boundary.value.get("timestamp"))
             text = fields.as_text(boundary.value.get("content"))
             parent = self._logical_parent(boundary)
-            self._builder.report.trouble(boundary.line.number, "a compaction without its summary")
+            self._builder.report.add_problem(boundary.line.number, "a compaction without its summary")
             self._compact(boundary, text, preserved(boundary), parent, boundary, at)
 
     def _compact(
         self,
         it: ChainLine,
         summary: str,
-        kept: Preserved,
+        preserved_messages: Preserved,
         parent: str | None,
         boundary: ChainLine | None,
         at: str,
     ) -> None:
         payload = {
-            "summary": summary, "firstKeptEntryId": self._hangs.get(kept.head or ""),
+            "summary": summary, "firstKeptEntryId": self._hangs.get(preserved_messages.head or ""),
             "tokensBefore": tokens_before(boundary), **self._foreign(it),
         }  # fmt: skip
         made = self._builder.add(it.line, it.uuid, parent, "compaction", payload, at=at)
         self._hangs[it.uuid] = made
         if boundary is not None:
             self._builder.count("compaction")
-        if kept.tail is not None:
-            self._hangs[kept.tail] = made
-            self._turns.pop(kept.tail, None)
+        if preserved_messages.tail is not None:
+            self._hangs[preserved_messages.tail] = made
+            self._turns.pop(preserved_messages.tail, None)
         self._last[False] = made
 
     def _logical_parent(self, boundary: ChainLine) -> str | None:
@@ -315,24 +320,24 @@ class _Reader:
 
     def _take_other(self, line: SourceLine, value: dict[str, Any]) -> None:
         builder, type = self._builder, fields.as_text(value.get("type"))
-        builder.tick(value.get("timestamp"))
+        builder.time_of(value.get("timestamp"))
         for rank, (kind, name) in enumerate(
             (("summary", "summary"), ("ai-title", "aiTitle"), ("custom-title", "customTitle"))
         ):
             if type == kind and (title := fields.text(value.get(name))) is not None:
                 if rank >= self._title_rank:
                     self._title_rank = rank
-                    builder.aside(line, "session_info", {"name": title})
+                    builder.add_beside(line, "session_info", {"name": title})
                     builder.count("title")
                 else:
-                    builder.keep(line, "title", "a better title came before")
+                    builder.preserve(line, "title", "a better title came before")
                 return
         if type == "tag" and isinstance(value.get("tag"), str):
             tags = [value["tag"]] if value["tag"] else []
-            builder.aside(line, "custom", {"customType": entries.TAGS_TYPE, "data": {"tags": tags}})
+            builder.add_beside(line, "custom", {"customType": entries.TAGS_TYPE, "data": {"tags": tags}})
             builder.count("tag")
         else:
-            builder.keep(line, type or "without a type", "it has no counterpart here")
+            builder.preserve(line, type or "without a type", "it has no counterpart in sessiond")
 
     def _foreign(self, it: ChainLine) -> dict[str, Any]:
         """Return the other fields of a line, without fields whose value is unchanged since the line before."""

@@ -28,15 +28,15 @@ def leaf(chain: list[ChainLine], values: list[dict[str, Any]], *, is_subagent: b
             if it.is_visible and (is_subagent or not it.is_aside):
                 speakers[part.uuid] = place
     newest = _newest(parents, speakers)
-    pointer, explicit, spoken = _pointer(values, speakers)
+    pointer, explicit, later = _pointer(values, speakers)
     if pointer is None or pointer not in parents:
         return newest
-    if not spoken:
+    if not later:
         return pointer
     if not explicit:
         return newest
     below = _below(parents, pointer)
-    return _newest(parents, {uuid: speakers[uuid] for uuid in spoken if uuid in below}) or pointer
+    return _newest(parents, {uuid: speakers[uuid] for uuid in later if uuid in below}) or pointer
 
 
 def _newest(parents: dict[str, str | None], speakers: dict[str, int]) -> str | None:
@@ -84,12 +84,12 @@ def _pointer(values: list[dict[str, Any]], speakers: dict[str, int]) -> tuple[st
     """Return the last pointer, whether it is explicit, and the uuids of the messages after it."""
     pointer: str | None = None
     explicit = False
-    spoken: list[str] = []
+    later: list[str] = []
     for value in values:
         if value.get("type") == "last-prompt" and "leafUuid" in value:
             named = fields.text(value["leafUuid"])
             if named is not None or value.get("explicit") is True:
-                pointer, explicit, spoken = named, value.get("explicit") is True, []
+                pointer, explicit, later = named, value.get("explicit") is True, []
         elif (uuid := fields.text(value.get("uuid"))) in speakers and uuid is not None:
-            spoken.append(uuid)
-    return pointer, explicit, spoken
+            later.append(uuid)
+    return pointer, explicit, later

@@ -94,8 +94,13 @@ def merged(chain: list[ChainLine | SourceLine]) -> list[ChainLine | SourceLine]:
 
 
 def _continues(speaking: ChainLine, it: ChainLine, parent: str | None) -> bool:
-    said, says = fields.text(speaking.message.get("id")), fields.text(it.message.get("id"))
-    if it.type != "assistant" or said is None or said != says or it.is_aside != speaking.is_aside:
+    earlier_id, later_id = fields.text(speaking.message.get("id")), fields.text(it.message.get("id"))
+    if (
+        it.type != "assistant"
+        or earlier_id is None
+        or earlier_id != later_id
+        or it.is_aside != speaking.is_aside
+    ):
         return False
     uuids = {part.uuid for part in speaking.parts}
     return it.uuid not in uuids and (parent is None or parent in uuids or parent == speaking.parent)
@@ -160,10 +165,10 @@ def in_place(whole: list[ChainLine | SourceLine]) -> tuple[list[ChainLine | Sour
         if isinstance(it, ChainLine) and it.is_boundary:
             for uuid in preserved(it).uuids:
                 late = places.get(uuid, -1)
-                if uuid not in seen and late > place and isinstance(said := whole[late], ChainLine):
-                    moved[late] = said
+                if uuid not in seen and late > place and isinstance(line := whole[late], ChainLine):
+                    moved[late] = line
                     seen.add(uuid)
-                    ordered.append(said)
+                    ordered.append(line)
         if place not in moved:
             ordered.append(it)
         if isinstance(it, ChainLine):

@@ -93,8 +93,8 @@ def no_cost() -> dict[str, int]:
 
 
 def _timed(message: dict[str, Any], at: str) -> dict[str, Any]:
-    said_at = fields.milliseconds(at)
-    return message if said_at is None else {**message, "timestamp": said_at}
+    milliseconds = fields.milliseconds(at)
+    return message if milliseconds is None else {**message, "timestamp": milliseconds}
 
 
 def _block(block: dict[str, Any] | str) -> dict[str, Any]:

@@ -80,13 +80,13 @@ class _Reader:
         )
         for line in found:
             if line.value is None:
-                builder.bad(line)
+                builder.preserve_unreadable(line)
             elif (
                 self._source.growing
                 and line.number > last_item
                 and _mirror(line.value) not in (None, *mirrored)
             ):
-                builder.report.held_back += 1  # the item that it mirrors is expected later
+                builder.report.held_back_count += 1  # the item that it mirrors is expected later
             else:
                 self._take(line, line.value, mirrored)
         title = fields.text(self._source.beside.get("title"))
@@ -97,7 +97,7 @@ class _Reader:
 
     def _take(self, line: SourceLine, value: dict[str, Any], mirrored: set[tuple[str, str]]) -> None:
         builder = self._builder
-        at = builder.tick(value.get("timestamp"))
+        at = builder.time_of(value.get("timestamp"))
         type, payload = (
             fields.as_text(value.get("type")),
             fields.mapping(value.get("payload")),
@@ -117,10 +117,10 @@ class _Reader:
             else:
                 self._take_event(line, payload, at)
         else:
-            builder.keep(
+            builder.preserve(
                 line,
                 type or fields.as_text(value.get("record_type")) or "without a type",
-                "it has no counterpart here",
+                "it has no counterpart in sessiond",
             )
 
     def _add(self, line: SourceLine, type: str, payload: dict[str, Any], at: str) -> str | None:
@@ -133,7 +133,7 @@ class _Reader:
     def _take_meta(self, line: SourceLine, payload: dict[str, Any]) -> None:
         builder = self._builder
         if self._named_source:
-            builder.keep(line, "session_meta", "the first one names the session")
+            builder.preserve(line, "session_meta", "the first one names the session")
             return
         self._named_source = True
         builder.source_id = (
@@ -158,8 +158,8 @@ class _Reader:
             typed=self._typed,
         )
         if item is None:
-            self._builder.keep(
-                line, fields.as_text(value.get("type")) or "item", "it has no counterpart here"
+            self._builder.preserve(
+                line, fields.as_text(value.get("type")) or "item", "it has no counterpart in sessiond"
             )
             return
         made = self._add(line, item.type, item.payload, at)
@@ -187,7 +187,7 @@ class _Reader:
         rest = fields.without(payload, "turn_id", "model", "effort", "current_date")
         if rest != self._turn_context:
             self._turn_context = rest
-            builder.keep(line, "turn_context", "it says more than the model")
+            builder.preserve(line, "turn_context", "it has more fields than the model")
         else:
             builder.count("turn context")
 
@@ -196,7 +196,7 @@ class _Reader:
         summary = fields.text(payload.get("message"))
         if summary is None:
             messages = [fields.mapping(it) for it in fields.items(history)]
-            summary = next((text for it in reversed(messages) if (text := codex_items.said(it))), "")
+            summary = next((text for it in reversed(messages) if (text := codex_items.text_of(it))), "")
         details = {name: payload[name] for name in payload if name != "message" and payload[name] is not None}
         entry: dict[str, Any] = {"summary": summary, "firstKeptEntryId": None, "tokensBefore": self._tokens}
         if details:
@@ -213,14 +213,16 @@ class _Reader:
                 self._roll_back(line, payload.get("num_turns"))
             case "thread_name_updated" if name := fields.text(fields.first(payload, "thread_name", "name")):
                 self._named = True
-                builder.aside(line, "session_info", {"name": name}, at=at)
+                builder.add_beside(line, "session_info", {"name": name}, at=at)
                 builder.count("title")
             case "token_count" if payload.get("info") is None:
                 builder.count("token count")
             case "token_count" if isinstance(payload.get("info"), dict):
                 self._count_tokens(line, payload["info"], at)
             case kind:
-                builder.keep(line, f"event {fields.as_text(kind)}".strip(), "it has no counterpart here")
+                builder.preserve(
+                    line, f"event {fields.as_text(kind)}".strip(), "it has no counterpart in sessiond"
+                )
 
     def _roll_back(self, line: SourceLine, turns: Any) -> None:
         builder, dropped = self._builder, self._tip
@@ -229,9 +231,11 @@ class _Reader:
             left -= at in self._turns
             at = self._above.get(at)
         if left > 0:
-            builder.report.trouble(line.number, f"{left} of the turns that were rolled back are not here")
+            builder.report.add_problem(
+                line.number, f"{left} of the turns that were rolled back are not in the file"
+            )
         if dropped is not None and at != dropped:
-            builder.aside(line, "label", {"targetId": dropped, "label": ROLLED_BACK})
+            builder.add_beside(line, "label", {"targetId": dropped, "label": ROLLED_BACK})
             self._tip = at
         builder.count("rollback")
 
@@ -271,7 +275,7 @@ def _mirrored(value: dict[str, Any]) -> list[tuple[str, str]]:
     if item is None:
         return []
     if item.get("type") == "message":
-        return [(fields.as_text(item.get("role")), codex_items.said(item).strip())]
+        return [(fields.as_text(item.get("role")), codex_items.text_of(item).strip())]
     if item.get("type") == "reasoning":
         parts = [*fields.items(item.get("summary")), *fields.items(item.get("content"))]
         return [("reasoning", fields.as_text(fields.mapping(part).get("text")).strip()) for part in parts]

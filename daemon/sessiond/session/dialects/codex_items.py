@@ -72,7 +72,7 @@ def item_of(
     return None
 
 
-def said(value: dict[str, Any]) -> str:
+def text_of(value: dict[str, Any]) -> str:
     """Return the text of a message item."""
     return "\n".join(
         text
@@ -86,7 +86,7 @@ def is_typed(value: dict[str, Any], typed: Container[str] = ()) -> bool:
 
     Text that consists of one XML element counts as written by Codex, unless it is in `typed`.
     """
-    text = said(value).strip()
+    text = text_of(value).strip()
     if value.get("role") != "user" or text.startswith(_INJECTED):
         return False
     return text in typed or _ELEMENT.fullmatch(text) is None
@@ -205,5 +205,5 @@ def _foreign(value: dict[str, Any], *taken: str) -> dict[str, Any]:
 
 
 def _timed(message: dict[str, Any], at: str) -> dict[str, Any]:
-    said_at = fields.milliseconds(at)
-    return message if said_at is None else {**message, "timestamp": said_at}
+    milliseconds = fields.milliseconds(at)
+    return message if milliseconds is None else {**message, "timestamp": milliseconds}

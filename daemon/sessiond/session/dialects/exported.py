@@ -62,7 +62,7 @@ def tunneled(entry: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]:
     return {"type": fields.type_of(entry), "payload": fields.payload_of(entry)}
 
 
-def said_by_header(whole: Whole) -> list[dict[str, Any]]:
+def header_entries(whole: Whole) -> list[dict[str, Any]]:
     """Return title and tags as entries if only the header has them, for formats without these header fields."""
     made: list[dict[str, Any]] = []
     said = {fields.type_of(it) for it in whole.entries}
@@ -75,6 +75,6 @@ def said_by_header(whole: Whole) -> list[dict[str, Any]]:
     return [{**it, "parentId": None, "timestamp": whole.timestamp} for it in made]
 
 
-def keeps_none(entry: dict[str, Any]) -> str:
+def first_kept_id(entry: dict[str, Any]) -> str:
     """Return the id of the first entry that a compaction keeps; its own id if it keeps none (pi 0.87)."""
     return fields.text(entry.get("firstKeptEntryId")) or fields.as_text(entry.get("id"))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sessiond.session.content import fields
 from sessiond.session.dialects import blocks
 from sessiond.session.dialects.import_builder import ImportBuilder, Imported
-from sessiond.session.dialects.linking import Linked, Names, Part, carried, name_of, newest, weave
+from sessiond.session.dialects.linking import Linked, Names, Part, add_linked, carried, name_of, newest
 from sessiond.session.dialects.source import Source
 
 NAME: Final = "go"
@@ -37,24 +37,24 @@ def read(source: Source) -> Imported:
     for line in source.lines():
         value = line.value
         if value is None:
-            builder.bad(line)
+            builder.preserve_unreadable(line)
         elif not begun and value.get("type") == "session":
             begun = True
             builder.source_id = name_of(value, "id") or builder.source_id
             builder.cwd = fields.as_text(value.get("cwd"))
             builder.parent_source = fields.text(value.get("parent_session"))
-            builder.tick(value.get("timestamp"))
+            builder.time_of(value.get("timestamp"))
             builder.count("header")
             if fields.without(value, "type", "id", "version", "cwd", "parent_session", "timestamp"):
-                builder.keep(line, "header", "it says more than a header here")
+                builder.preserve(line, "header", "it has fields that a header does not have")
         elif _is_pointer(value):
             pointer = line.number, name_of(value, "parent_id")
-            builder.moved(line, pointer[1])
+            builder.record_leaf_move(line, pointer[1])
         elif (name := name_of(value, "id")) is None:
-            builder.keep(line, fields.as_text(value.get("type")) or "without a type", "it has no id")
+            builder.preserve(line, fields.as_text(value.get("type")) or "without a type", "it has no id")
         else:
             linked.append(Linked(line, value, name, name_of(value, "parent_id")))
-    names = weave(builder, linked, lambda it, names: _parts(it, names, tools))
+    names = add_linked(builder, linked, lambda it, names: _parts(it, names, tools))
     last = newest(linked)
     builder.leaf = names.below(last)
     if pointer is not None and (last is None or last.line.number < pointer[0]):

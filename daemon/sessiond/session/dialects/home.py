@@ -36,22 +36,24 @@ def read(source: Source) -> Imported:
     for line in source.lines():
         value = line.value
         if value is None:
-            builder.bad(line)
+            builder.preserve_unreadable(line)
         elif header is None and value.get("type") == "title":
             title = fields.text(value.get("title"))
             if title is not None:  # it may change, so it becomes an entry and not a header field
-                builder.aside(line, "session_info", {"name": title}, name=f"title-{fields.digest(title)}")
+                builder.add_beside(
+                    line, "session_info", {"name": title}, name=f"title-{fields.digest(title)}"
+                )
             builder.count("title")
         elif header is None and value.get("type") == "session":
             header, before = value, line.number
             version = _take_header(builder, line, value)
         elif not fields.text(value.get("type")):
-            builder.keep(line, "without a type", "it has no type")
+            builder.preserve(line, "without a type", "it has no type")
         elif header is not None:
             found.append((line.number - before, line, value))
         else:
-            builder.keep(line, fields.as_text(value["type"]), "it stands before the header")
-    _weave(builder, found, 1 if version is None else version)
+            builder.preserve(line, fields.as_text(value["type"]), "it precedes the header")
+    _add_entries(builder, found, 1 if version is None else version)
     return builder.finish()
 
 
@@ -60,7 +62,7 @@ def _take_header(builder: ImportBuilder, line: SourceLine, value: dict[str, Any]
     builder.cwd = fields.as_text(value.get("cwd"))
     builder.title = fields.text(value.get("title"))
     builder.parent_source = fields.text(value.get("parentSession"))
-    builder.tick(value.get("timestamp"))
+    builder.time_of(value.get("timestamp"))
     builder.count("header")
     tags = [tag for tag in fields.items(value.get("tags")) if isinstance(tag, str)]
     builder.tags = tuple(tags)
@@ -68,18 +70,22 @@ def _take_header(builder: ImportBuilder, line: SourceLine, value: dict[str, Any]
         value, "type", "version", "id", "timestamp", "cwd", "title", "parentSession", "tags", COMMAND_FIELD
     )
     if rest:
-        builder.keep(line, "header", "it says more than a header here")
+        builder.preserve(line, "header", "it has fields that a header does not have")
     version = value.get("version")
     if version is None:
         return None
     try:
         return int(version)
     except (TypeError, ValueError, OverflowError):
-        builder.report.trouble(line.number, f"a version that is no number: {version!r:.40}; taken as 3")
+        builder.report.add_problem(
+            line.number, f"a version that is not a number: {version!r:.40}; 3 is assumed"
+        )
         return 3
 
 
-def _weave(builder: ImportBuilder, found: list[tuple[int, SourceLine, dict[str, Any]]], version: int) -> None:
+def _add_entries(
+    builder: ImportBuilder, found: list[tuple[int, SourceLine, dict[str, Any]]], version: int
+) -> None:
     linear: list[str] = []
     linked: list[Linked] = []
     migrated: set[int] = set()
@@ -95,7 +101,7 @@ def _weave(builder: ImportBuilder, found: list[tuple[int, SourceLine, dict[str, 
                 migrated.add(line.number)
         name = name_of(entry, "id")
         if name is None:
-            builder.keep(line, fields.as_text(value.get("type")), "it has no id")
+            builder.preserve(line, fields.as_text(value.get("type")), "it has no id")
         else:
             linked.append(Linked(line, entry, name, name_of(entry, "parentId")))
     names = Names()
@@ -108,14 +114,14 @@ def _weave(builder: ImportBuilder, found: list[tuple[int, SourceLine, dict[str, 
             names.put(it, names.of(it.id))
             continue
         seen[it.id] = it.line.raw
-        for trouble in filter(
+        for problem in filter(
             None,
             (
-                placed.trouble,
-                f"a second entry has the id {it.id:.80}; both are kept" if builder.has(it.id) else None,
+                placed.problem,
+                f"a second entry has the id {it.id:.80}; both are imported" if builder.has(it.id) else None,
             ),
         ):
-            builder.report.trouble(it.line.number, trouble)
+            builder.report.add_problem(it.line.number, problem)
         names.put(it, _add(builder, it, names.below(placed.parent), migrated=it.line.number in migrated))
         if it.value.get("type") == "leaf":
             moves.append((it.line.number, it.value.get("targetId")))
@@ -128,7 +134,7 @@ def _weave(builder: ImportBuilder, found: list[tuple[int, SourceLine, dict[str, 
 def _add(builder: ImportBuilder, it: Linked, parent: str | None, *, migrated: bool) -> str | None:
     type = fields.as_text(it.value.get("type"))
     builder.count(type)
-    at = builder.tick(it.value.get("timestamp"))
+    at = builder.time_of(it.value.get("timestamp"))
     stays = (
         not migrated and "parentId" in it.value and not builder.has(it.id) and fields.entry_id(it.id) == it.id
     )
@@ -140,7 +146,7 @@ def _add(builder: ImportBuilder, it: Linked, parent: str | None, *, migrated: bo
         except (ValueError, RecursionError, lines.NotAnEntry):
             pass
         else:
-            builder.verbatim(
+            builder.add_verbatim(
                 it.id, parent, type, line, role if isinstance(role, str) and type == "message" else None
             )
             return it.id

@@ -38,31 +38,31 @@ class ImportedEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """Something in the source that could not be converted as it is. `line` counts from 1; 0 is the whole file."""
+class SourceProblem:
+    """A part of the source that could not be converted as it is. `line` counts from 1; 0 is the whole file."""
 
     line: int
-    reason: str
+    message: str
 
 
 @dataclass(slots=True)
 class ImportReport:
-    """Counts of the lines: `made` by what they became, `kept` by kind for lines that are stored unchanged.
+    """Counts of the lines: `converted` by what they became, `preserved` by kind for lines that are stored unchanged.
 
-    `held_back` counts lines at the end of a growing file that are left for a later import.
+    `held_back_count` counts lines at the end of a growing file that are left for a later import.
     """
 
-    made: Counter[str] = field(default_factory=Counter)
-    kept: Counter[str] = field(default_factory=Counter)
-    troubles: list[Trouble] = field(default_factory=list)
-    trouble_count: int = 0
-    held_back: int = 0
+    converted: Counter[str] = field(default_factory=Counter)
+    preserved: Counter[str] = field(default_factory=Counter)
+    problems: list[SourceProblem] = field(default_factory=list)
+    problem_count: int = 0
+    held_back_count: int = 0
 
-    def trouble(self, line: int, reason: str) -> None:
+    def add_problem(self, line: int, message: str) -> None:
         """Record a problem. After the first `MAX_PROBLEMS`, problems are only counted."""
-        self.trouble_count += 1
-        if len(self.troubles) < MAX_PROBLEMS:
-            self.troubles.append(Trouble(line, reason))
+        self.problem_count += 1
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(SourceProblem(line, message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Imported:
     leaf: str | None
     report: ImportReport
 
-    said: int
+    conversation_count: int
     """The number of `entries` that belong to the conversation tree."""
 
     @property
@@ -158,19 +158,19 @@ class ImportBuilder:
             written = self._line(type, name, parent, at, payload)
         except (RecursionError, ValueError, TypeError):
             self._taken.discard(name)
-            self.keep(line, "nested too deeply", "it is nested too deeply")
+            self.preserve(line, "nested too deeply", "it is nested too deeply")
             return parent
         self._put(name, parent, type, written, payload)
         self.last = name
         return name
 
-    def verbatim(self, name: str, parent: str | None, type: str, line: bytes, role: str | None) -> None:
+    def add_verbatim(self, name: str, parent: str | None, type: str, line: bytes, role: str | None) -> None:
         """Add an entry whose line is v3 already, byte for byte."""
         self._taken.add(name)
         self._tree.append(ImportedEntry(name, parent, type, line, role))
         self.last = name
 
-    def aside(
+    def add_beside(
         self, line: SourceLine, type: str, payload: dict[str, Any],
         *, at: str | None = None, name: str | None = None,
     ) -> str:  # fmt: skip
@@ -185,18 +185,18 @@ class ImportBuilder:
         self._beside.append((line.number, name, type, at or self._clock or _EPOCH, payload))
         return name
 
-    def moved(self, line: SourceLine, target: str | None) -> None:
+    def record_leaf_move(self, line: SourceLine, target: str | None) -> None:
         """Record that a line moved the leaf. An import of a grown file moves the leaf only if an entry is new."""
-        self.aside(line, "custom", {"customType": MOVE_TYPE, "data": {"targetId": target}})
-        self.report.made["leaf"] += 1
+        self.add_beside(line, "custom", {"customType": MOVE_TYPE, "data": {"targetId": target}})
+        self.report.converted["leaf"] += 1
 
-    def keep(self, line: SourceLine, kind: str, reason: str) -> str:
+    def preserve(self, line: SourceLine, kind: str, reason: str) -> str:
         """Store a line without a counterpart unchanged. `kind` is its name in the import report.
 
         Returns:
             The id of the entry.
         """
-        self.report.kept[kind] += 1
+        self.report.preserved[kind] += 1
         data = {"origin": self.dialect, "line": line.number, "reason": reason}
         try:
             data["raw"] = line.raw.decode()
@@ -207,16 +207,16 @@ class ImportBuilder:
         self._beside.append((line.number, name, "custom", self._clock or _EPOCH, payload))
         return name
 
-    def bad(self, line: SourceLine) -> None:
+    def preserve_unreadable(self, line: SourceLine) -> None:
         """Store a line that contains no object unchanged, and record a problem."""
-        self.report.trouble(line.number, line.reason)
-        self.keep(line, "unreadable", line.reason)
+        self.report.add_problem(line.number, line.reason)
+        self.preserve(line, "unreadable", line.reason)
 
     def count(self, kind: str) -> None:
         """Count a converted line under what it became."""
-        self.report.made[kind] += 1
+        self.report.converted[kind] += 1
 
-    def tick(self, value: object, *, unit: float = 1.0) -> str:
+    def time_of(self, value: object, *, unit: float = 1.0) -> str:
         """Return the time of a line; if it has none, the time of the line before.
 
         Args:
@@ -233,7 +233,7 @@ class ImportBuilder:
         """Set the clock to the first valid time, for lines that come before any line with a time."""
         at = next((found for value in times if (found := fields.time(value)) is not None), None)
         if at is not None:
-            self.tick(at)
+            self.time_of(at)
 
     def has(self, name: str) -> bool:
         """Return whether an entry of this id was added."""
@@ -244,21 +244,23 @@ class ImportBuilder:
     def finish(self) -> Imported:
         """Return the imported session."""
         if self.leaf is not None and self.leaf not in self._taken:
-            self.report.trouble(0, f"the leaf is not here: {self.leaf:.80}; the last entry is taken")
+            self.report.add_problem(
+                0, f"the leaf is not in the file: {self.leaf:.80}; the last entry becomes the leaf"
+            )
             self.leaf = self.last
-        began = _fit(self.timestamp) or _fit(self._source.modified) or _EPOCH
+        start = _fit(self.timestamp) or _fit(self._source.modified) or _EPOCH
         return Imported(
-            dialect=self.dialect, source_id=self.source_id, timestamp=began, cwd=self.cwd, title=self.title,
-            tags=self.tags, parent_source=self.parent_source, entries=self._all(began),
-            leaf=self.leaf, report=self.report, said=len(self._tree),
+            dialect=self.dialect, source_id=self.source_id, timestamp=start, cwd=self.cwd, title=self.title,
+            tags=self.tags, parent_source=self.parent_source, entries=self._all(start),
+            leaf=self.leaf, report=self.report, conversation_count=len(self._tree),
         )  # fmt: skip
 
-    def _all(self, began: str) -> list[ImportedEntry]:
+    def _all(self, start: str) -> list[ImportedEntry]:
         """Return the origin, the tree, and the chain beside it in line order."""
         origin = {"source": self.dialect, "sourceId": self.source_id, **self.origin}
         above = origin_id(self.dialect, self.source_id)
         payload = {"customType": ORIGIN_TYPE, "data": origin}
-        first = ImportedEntry(above, None, "custom", self._line("custom", above, None, began, payload))
+        first = ImportedEntry(above, None, "custom", self._line("custom", above, None, start, payload))
         chain: list[ImportedEntry] = []
         for _, name, type, at, payload in sorted(self._beside, key=lambda it: it[0]):
             chain.append(ImportedEntry(name, above, type, self._line(type, name, above, at, payload)))

@@ -20,14 +20,14 @@ from sessiond.session.tree.rows import LogRows
 from sessiond.session.tree.steps import Read
 from sessiond.session.tree.tree import Tree
 
-_KEPT: Final = KIND["custom"]
+_CUSTOM: Final = KIND["custom"]
 """The kind of an entry that could not be appended as it is."""
 _WITHOUT_ORDER: Final = frozenset(("nova",))
 """Dialects that store a state: entries of an earlier state need not be in a later one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class NewLog:
     """A complete log, and the blobs that it names."""
 
     log: bytes
@@ -40,7 +40,7 @@ def candidates(imported: Imported, path: str) -> list[str]:
     return own + session_ids(imported.dialect, f"{imported.source_id}\0{path}")[-1:]
 
 
-def is_of(tree: Tree, read: Read, imported: Imported) -> bool:
+def is_import_of(tree: Tree, read: Read, imported: Imported) -> bool:
     """Return whether an existing session was imported from this file or from an earlier state of it.
 
     Two files may name the same session and have different content under the same ids; they are two sessions. The
@@ -51,15 +51,15 @@ def is_of(tree: Tree, read: Read, imported: Imported) -> bool:
         return False
     if imported.dialect in _WITHOUT_ORDER:
         return True
-    first, *others = (it for it in imported.entries[1 : imported.said + 1])
+    first, *others = (it for it in imported.entries[1 : imported.conversation_count + 1])
     if tree.any_row(first.id) is None:
         return False
-    return all(_says_the_same(tree, read, it) for it in (first, *others))
+    return all(_has_same_content(tree, read, it) for it in (first, *others))
 
 
-def _says_the_same(tree: Tree, read: Read, it: ImportedEntry) -> bool:
+def _has_same_content(tree: Tree, read: Read, it: ImportedEntry) -> bool:
     row = tree.row(it.id)
-    if row is None or tree.kind(row) == _KEPT:
+    if row is None or tree.kind(row) == _CUSTOM:
         return True
     if tree.kind(row) != KIND_OF[it.type]:
         return False
@@ -75,8 +75,8 @@ def _says_the_same(tree: Tree, read: Read, it: ImportedEntry) -> bool:
         line
     ):  # the stored line may have the image inline: its hash equals that of the reference
         as_stored.append(extract_blobs.extract(stored).draft)
-    said = [_content(it) for it in as_stored]
-    return any(_content(it) in said for it in as_read)
+    stored_contents = [_content(it) for it in as_stored]
+    return any(_content(it) in stored_contents for it in as_read)
 
 
 def _content(entry: bytes) -> object:
@@ -97,7 +97,7 @@ def new_log(
     *,
     images: bool = False,
     find: restore_blobs.Find = _nothing,
-) -> Landed:
+) -> NewLog:
     """Build the log of a new session: header, entries, and a leaf line if the last entry is not the leaf.
 
     Args:
@@ -123,7 +123,7 @@ def new_log(
         written.append(line)
     if imported.entries[-1].id != imported.leaf:
         written.append(_leaf_line(imported))
-    return Landed(b"\n".join(written) + b"\n", blobs)
+    return NewLog(b"\n".join(written) + b"\n", blobs)
 
 
 def parent_session(imported: Imported) -> str | None:
@@ -139,7 +139,7 @@ def missing(imported: Imported, rows: LogRows) -> list[ImportedEntry]:
     return [it for it in imported.entries if rows.any_row(it.id) is None]
 
 
-def as_kept(it: ImportedEntry, dialect: str, reason: str) -> bytes:
+def as_preserved(it: ImportedEntry, dialect: str, reason: str) -> bytes:
     """Return a custom entry in the same place, with the line of an entry that could not be appended as it is."""
     data = {"origin": dialect, "line": 0, "reason": reason, "raw": lines.presentable(it.line).decode()}
     return fields.dumps(

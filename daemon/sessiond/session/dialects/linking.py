@@ -26,11 +26,11 @@ class Linked:
 
 @dataclass(frozen=True, slots=True)
 class PlacedEntry:
-    """An entry with its resolved parent. `trouble` describes a problem with its place."""
+    """An entry with its resolved parent. `problem` describes a problem with its place."""
 
     linked: Linked
     parent: Linked | None
-    trouble: str | None = None
+    problem: str | None = None
 
 
 def in_order(linked: Iterable[Linked]) -> Iterator[PlacedEntry]:
@@ -39,36 +39,38 @@ def in_order(linked: Iterable[Linked]) -> Iterator[PlacedEntry]:
     An entry whose parent is missing becomes a root. A cycle is cut.
     """
     rest = list(linked)
-    shelf = _Shelf(Counter(it.id for it in rest))
+    placement = _Placement(Counter(it.id for it in rest))
     for it in rest:
-        shelf.coming[it.id] -= 1
-        if it.parent is None or it.parent in shelf.known:
-            yield from shelf.take(it)
-        elif it.parent == it.id and not shelf.coming[it.id]:
-            yield from shelf.take(it, "it is its own parent; it is taken as a root")
-        elif shelf.coming[it.parent] or shelf.held[it.parent]:
-            shelf.hold(it)
+        placement.expected[it.id] -= 1
+        if it.parent is None or it.parent in placement.known:
+            yield from placement.place(it)
+        elif it.parent == it.id and not placement.expected[it.id]:
+            yield from placement.place(it, "it is its own parent; it becomes a root")
+        elif placement.expected[it.parent] or placement.waiting_count[it.parent]:
+            placement.wait(it)
         else:
-            yield from shelf.take(it, f"its parent is not here: {it.parent:.80}; it is taken as a root")
-    while (held := shelf.any_held()) is not None:
-        yield from shelf.take(held, "its parents lead back to itself; it is taken as a root")
+            yield from placement.place(
+                it, f"its parent is not in the file: {it.parent:.80}; it becomes a root"
+            )
+    while (left := placement.any_waiting()) is not None:
+        yield from placement.place(left, "its parents lead back to itself; it becomes a root")
 
 
-class _Shelf:
+class _Placement:
     """The placed entries by id, and the entries that wait for a parent that comes later."""
 
-    def __init__(self, coming: Counter[str]) -> None:
-        self.coming = coming
+    def __init__(self, expected: Counter[str]) -> None:
+        self.expected = expected
         self.known: dict[str, Linked] = {}
-        self.held: Counter[str] = Counter()
+        self.waiting_count: Counter[str] = Counter()
         self._waiting: dict[str, deque[Linked]] = {}
 
-    def hold(self, it: Linked) -> None:
+    def wait(self, it: Linked) -> None:
         """Queue an entry until its parent is placed."""
-        self.held[it.id] += 1
+        self.waiting_count[it.id] += 1
         self._waiting.setdefault(it.parent or "", deque()).append(it)
 
-    def any_held(self) -> Linked | None:
+    def any_waiting(self) -> Linked | None:
         """Remove and return an entry whose parent is never placed, or None."""
         if not self._waiting:
             return None
@@ -76,20 +78,20 @@ class _Shelf:
         it = waiting.popleft()
         if not waiting:
             del self._waiting[name]
-        self.held[it.id] -= 1
+        self.waiting_count[it.id] -= 1
         return it
 
-    def take(self, it: Linked, trouble: str | None = None) -> Iterator[PlacedEntry]:
+    def place(self, it: Linked, problem: str | None = None) -> Iterator[PlacedEntry]:
         """Place an entry, then the entries that waited for it."""
-        ready: list[tuple[Linked, str | None]] = [(it, trouble)]
+        ready: list[tuple[Linked, str | None]] = [(it, problem)]
         while ready:
-            it, trouble = ready.pop()
-            above = None if it.parent is None or trouble is not None else self.known.get(it.parent)
+            it, problem = ready.pop()
+            above = None if it.parent is None or problem is not None else self.known.get(it.parent)
             self.known[it.id] = it
-            yield PlacedEntry(it, above, trouble)
+            yield PlacedEntry(it, above, problem)
             released = self._waiting.pop(it.id, deque())
             for child in released:
-                self.held[child.id] -= 1
+                self.waiting_count[child.id] -= 1
             ready += [(child, None) for child in reversed(released)]
 
 
@@ -150,7 +152,7 @@ def newest(linked: Iterable[Linked]) -> Linked | None:
     return max(linked, key=lambda it: it.line.number, default=None)
 
 
-def weave(
+def add_linked(
     builder: ImportBuilder, linked: Iterable[Linked], parts_of: Callable[[Linked, Names], list[Part]]
 ) -> Names:
     """Add linked lines as entries.
@@ -175,14 +177,16 @@ def weave(
             names.put(it, names.of(it.id))
             continue
         if it.id in seen:
-            builder.report.trouble(it.line.number, f"a second entry has the id {it.id:.80}; both are kept")
+            builder.report.add_problem(
+                it.line.number, f"a second entry has the id {it.id:.80}; both are imported"
+            )
         seen[it.id] = it.line.raw
-        if placed.trouble is not None:
-            builder.report.trouble(it.line.number, placed.trouble)
+        if placed.problem is not None:
+            builder.report.add_problem(it.line.number, placed.problem)
         parts = parts_of(it, names)
         if not parts:
             kind = fields.as_text(it.value.get("type")) or "entry"
-            builder.keep(it.line, kind, "it has no counterpart here")
+            builder.preserve(it.line, kind, "it has no counterpart in sessiond")
             names.put(it, names.below(placed.parent))
         else:
             builder.count(next((part.type for part in parts if part.own), parts[-1].type))
@@ -191,7 +195,7 @@ def weave(
 
 
 def _add(builder: ImportBuilder, it: Linked, parts: list[Part], names: Names, above: str | None) -> None:
-    at = builder.tick(it.value.get("timestamp"))
+    at = builder.time_of(it.value.get("timestamp"))
     own = next((number for number, part in enumerate(parts) if part.own), len(parts) - 1)
     named: str | None = None
     for number, part in enumerate(parts):

@@ -44,15 +44,15 @@ def read(source: Source) -> Imported:
     builder = ImportBuilder(NAME, source)
     line = SourceLine(1, source.data.strip(), _decoded(source.data), "it is not JSON")
     if not line.value:
-        builder.bad(line)
+        builder.preserve_unreadable(line)
         return builder.finish()
     state = line.value
     builder.source_id = fields.text(state.get("session_id")) or builder.source_id
     builder.parent_source = fields.text(state.get("fork_parent_id"))
     tags = sorted(tag for tag in fields.items(state.get("tags")) if isinstance(tag, str))
-    began = builder.tick(state.get("created_at"))
+    began = builder.time_of(state.get("created_at"))
     ended = fields.time(state.get("last_updated")) or began
-    updates, missed = _updates(state)
+    updates, inexpressible = _updates(state)
     name = f"nova-{fields.digest(fields.dumps(state).decode())}"
     above: str | None = None
     if tags:
@@ -70,11 +70,13 @@ def read(source: Source) -> Imported:
         above = builder.add(line, f"{name}-{number}", above, "custom", payload, at=at)
     builder.leaf = above
     builder.count("state")
-    missed += [name for name in state if name not in _KNOWN and state[name] not in (None, 0)]
-    for what in missed:
-        builder.report.trouble(1, f"{what} cannot be said by updates; the object is kept as it is")
-    if missed:
-        builder.keep(line, "state", "it says more than updates can")
+    inexpressible += [name for name in state if name not in _KNOWN and state[name] not in (None, 0)]
+    for what in inexpressible:
+        builder.report.add_problem(
+            1, f"{what} cannot be expressed by updates; the object is preserved unchanged"
+        )
+    if inexpressible:
+        builder.preserve(line, "state", "it has more than updates can express")
     return builder.finish()
 
 
@@ -87,25 +89,25 @@ def _decoded(data: bytes) -> dict[str, Any]:
 
 def _updates(state: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
     """Return updates that lead to a state, and names of the parts of the state that updates cannot express."""
-    missed: list[str] = []
+    inexpressible: list[str] = []
     decisions = [_decision(it) for it in fields.items(state.get("key_decisions"))]
-    kept = [it for it in decisions if it is not None]
-    if len(kept) < len(decisions):
-        missed.append("a decision without text")
+    valid = [it for it in decisions if it is not None]
+    if len(valid) < len(decisions):
+        inexpressible.append("a decision without text")
     metrics = fields.mapping(state.get("metrics"))
-    counted = _whole(metrics.get("decision_count", len(kept)))
-    since = min(counted, len(kept)) if state.get("pruned") is True else len(kept)
-    if counted != since or len(kept) > KEPT_DECISIONS:
-        missed.append("metrics.decision_count")
-    before, after = kept[: len(kept) - since], kept[len(kept) - since :]
+    counted = _whole(metrics.get("decision_count", len(valid)))
+    since = min(counted, len(valid)) if state.get("pruned") is True else len(valid)
+    if counted != since or len(valid) > KEPT_DECISIONS:
+        inexpressible.append("metrics.decision_count")
+    before, after = valid[: len(valid) - since], valid[len(valid) - since :]
     updates: list[dict[str, Any]] = [{"decision": it} for it in before]
     if state.get("pruned") is True:
         updates.append({"compress": _ALL_TOKENS, "at": fields.time(state.get("last_pruned_at"))})
     updates += [{"decision": it} for it in after] or [{}]
-    missed += _spread(state, metrics, updates)
-    missed += [f"metrics.{name}" for name in metrics if name not in _METRICS and metrics[name]]
-    updates[-1] |= _said(state)
-    return [update for update in updates if update], missed
+    inexpressible += _spread(state, metrics, updates)
+    inexpressible += [f"metrics.{name}" for name in metrics if name not in _METRICS and metrics[name]]
+    updates[-1] |= _named_values(state)
+    return [update for update in updates if update], inexpressible
 
 
 def _spread(state: dict[str, Any], metrics: dict[str, Any], updates: list[dict[str, Any]]) -> list[str]:
@@ -114,17 +116,17 @@ def _spread(state: dict[str, Any], metrics: dict[str, Any], updates: list[dict[s
     Returns:
         The names of values that updates cannot express.
     """
-    missed: list[str] = []
+    inexpressible: list[str] = []
     artifacts = [(name, path) for name, path in fields.mapping(state.get("latest_artifacts")).items() if name]
     turns = _whole(state.get("turn_count"))
     tasks = _whole(metrics.get("task_count", turns))
     if tasks > _MAX_TASKS or (turns and not tasks):
-        missed.append("metrics.task_count")
+        inexpressible.append("metrics.task_count")
         tasks = min(max(tasks, 1), _MAX_TASKS)
     updates += [{} for _ in range(max(len(artifacts), tasks) - len(updates))]
     for update, (name, path) in zip(reversed(updates), artifacts, strict=False):
         if fields.text(path) is None:
-            missed.append(f"the artifact {name:.40}")
+            inexpressible.append(f"the artifact {name:.40}")
         else:
             update["artifact"] = {"name": name, "path": path}
     for number, update in zip(range(tasks), reversed(updates), strict=False):
@@ -133,16 +135,16 @@ def _spread(state: dict[str, Any], metrics: dict[str, Any], updates: list[dict[s
     if tokens:
         updates[-1]["tokens"] = min(tokens, _MAX_TOKENS)
     if tokens > _MAX_TOKENS or _whole(metrics.get("total_tokens", tokens)) != tokens:
-        missed.append("metrics.total_tokens")
-    return missed
+        inexpressible.append("metrics.total_tokens")
+    return inexpressible
 
 
-def _said(state: dict[str, Any]) -> dict[str, Any]:
-    said = {
+def _named_values(state: dict[str, Any]) -> dict[str, Any]:
+    values = {
         "plan": fields.text(state.get("current_plan")), "model": fields.text(state.get("model")),
         "agentName": fields.text(state.get("agent_name")),
     }  # fmt: skip
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _decision(value: object) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from sessiond.session.content import fields
 from sessiond.session.dialects import blocks
 from sessiond.session.dialects.import_builder import ImportBuilder, Imported
-from sessiond.session.dialects.linking import Linked, Names, Part, carried, name_of, newest, weave
+from sessiond.session.dialects.linking import Linked, Names, Part, add_linked, carried, name_of, newest
 from sessiond.session.dialects.source import Source, SourceLine
 
 NAME: Final = "operator"
@@ -62,30 +62,30 @@ def read(source: Source) -> Imported:
     for line in source.lines():
         value = line.value
         if value is None:
-            builder.bad(line)
+            builder.preserve_unreadable(line)
         elif not leaves and not linked and value.get("type") in ("session_header", "session"):
             _take_header(builder, line, value)
         elif value.get("type") == "leaf":
             target = name_of(value, "target_id", "targetId")
             leaves.append((line.number, target))
-            builder.moved(line, target)
+            builder.record_leaf_move(line, target)
             name = name_of(value, "id")
             if name is not None:
                 linked.append(Linked(line, value, name, name_of(value, "parent_id", "parentId")))
         elif (name := name_of(value, "id")) is None:
-            builder.keep(line, fields.as_text(value.get("type")) or "without a type", "it has no id")
+            builder.preserve(line, fields.as_text(value.get("type")) or "without a type", "it has no id")
         else:
             linked.append(Linked(line, value, name, name_of(value, "parent_id", "parentId")))
-    said = _through(linked)
-    names = weave(builder, said, lambda it, names: _parts(it, names, tools))
-    last = newest(said)
+    without_leaves = _without_leaf_lines(linked)
+    names = add_linked(builder, without_leaves, lambda it, names: _parts(it, names, tools))
+    last = newest(without_leaves)
     builder.leaf = names.below(last)
     if leaves and (last is None or last.line.number < leaves[-1][0]):
         builder.leaf = names.of(leaves[-1][1])
     return builder.finish()
 
 
-def _through(linked: list[Linked]) -> list[Linked]:
+def _without_leaf_lines(linked: list[Linked]) -> list[Linked]:
     """Return the lines without leaf lines. A parent that is a leaf line is replaced by its target."""
     target = {
         it.id: name_of(it.value, "target_id", "targetId") for it in linked if it.value.get("type") == "leaf"
@@ -107,13 +107,13 @@ def _take_header(builder: ImportBuilder, line: SourceLine, value: dict[str, Any]
     builder.cwd = fields.as_text(value.get("cwd"))
     builder.parent_source = fields.text(fields.first(value, "parent_session", "parentSession"))
     builder.title = fields.text(value.get("title")) or fields.text(value.get("name"))
-    builder.tick(value.get("timestamp"))
+    builder.time_of(value.get("timestamp"))
     builder.count("header")
     rest = fields.without(
         value, "type", "id", "cwd", "parent_session", "parentSession", "title", "name", "timestamp", "version"
     )
     if any(it is not None for it in rest.values()):
-        builder.keep(line, "header", "it says more than a header here")
+        builder.preserve(line, "header", "it has fields that a header does not have")
 
 
 def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:

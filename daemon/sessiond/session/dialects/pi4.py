@@ -11,7 +11,7 @@ import msgspec
 
 from sessiond.session.content import fields
 from sessiond.session.dialects.import_builder import ImportBuilder, Imported
-from sessiond.session.dialects.linking import Linked, Names, Part, name_of, weave
+from sessiond.session.dialects.linking import Linked, Names, Part, add_linked, name_of
 from sessiond.session.dialects.source import Source, SourceLine
 
 NAME: Final = "pi4"
@@ -44,10 +44,10 @@ class _Reader:
         for line in self._source.lines():
             values = [line.value] if line.value is not None else _transaction(line)
             if not values:
-                builder.bad(line)
+                builder.preserve_unreadable(line)
             for value in values:
                 self._take(line, value)
-        names = weave(builder, self._linked, _parts)
+        names = add_linked(builder, self._linked, _parts)
         for line, value in self._facts:
             self._take_fact(line, value, names)
         lane = "main" if "main" in self._lanes else next(reversed(self._lanes), None)
@@ -70,15 +70,15 @@ class _Reader:
         elif kind == "lane" and lane is not None:
             self._lanes.pop(lane, None)
             self._lanes[lane] = name_of(value, "leafId")
-            builder.moved(line, self._lanes[lane])
+            builder.record_leaf_move(line, self._lanes[lane])
         elif kind == "fact":
             self._facts.append((line, value))
         else:
             what = fields.text(value.get("type")) or fields.as_text(value.get("register"))
-            builder.keep(
+            builder.preserve(
                 line,
                 f"{fields.as_text(kind)} {what}".strip() or "without a kind",
-                "it has no counterpart here",
+                "it has no counterpart in sessiond",
             )
 
     def _take_header(self, line: SourceLine, value: dict[str, Any]) -> None:
@@ -86,25 +86,25 @@ class _Reader:
         builder.source_id = name_of(value, "id") or builder.source_id
         builder.cwd = fields.as_text(value.get("cwd"))
         builder.parent_source = fields.text(fields.first(value, "parentSessionId", "legacyParentSessionPath"))
-        builder.tick(_time(value.get("createdAt")))
+        builder.time_of(_time(value.get("createdAt")))
         builder.count("header")
         if value.get("metadata"):
-            builder.keep(line, "header", "it says more than a header here")
+            builder.preserve(line, "header", "it has fields that a header does not have")
 
     def _take_fact(self, line: SourceLine, value: dict[str, Any], names: Names) -> None:
         builder, fact = self._builder, value.get("fact")
         at = _time(value.get("timestamp"))
         if fact in ("name", "session.name"):
             name = fields.first(value, "name", "value")
-            builder.aside(line, "session_info", {"name": name if isinstance(name, str) else None}, at=at)
+            builder.add_beside(line, "session_info", {"name": name if isinstance(name, str) else None}, at=at)
             builder.count("title")
         elif fact == "label" and (target := names.of(value.get("targetId"))) is not None:
             label = fields.first(value, "label", "value")
             payload = {"targetId": target, "label": label if isinstance(label, str) else None}
-            builder.aside(line, "label", payload, at=at)
+            builder.add_beside(line, "label", payload, at=at)
             builder.count("label")
         else:
-            builder.keep(line, f"fact {fields.as_text(fact)}", "it has no counterpart here")
+            builder.preserve(line, f"fact {fields.as_text(fact)}", "it has no counterpart in sessiond")
 
 
 def _parts(it: Linked, names: Names) -> list[Part]:

@@ -11,8 +11,8 @@ from sessiond.session.dialects.exported import (
     TUNNEL_TYPE,
     ConversionLosses,
     Whole,
-    keeps_none,
-    said_by_header,
+    first_kept_id,
+    header_entries,
     tunneled,
 )
 from sessiond.session.dialects.go import LEAF_TYPE
@@ -27,7 +27,7 @@ def to_go(whole: Whole, losses: ConversionLosses) -> bytes:
     written = [fields.dumps(header)]
     targets = {it.get("id"): it.get("targetId") for it in whole.entries if fields.type_of(it) == "leaf"}
     last: object = None
-    for entry in [*said_by_header(whole), *whole.entries]:
+    for entry in [*header_entries(whole), *whole.entries]:
         if fields.type_of(entry) == "leaf":
             continue
         type, payload = _payload(entry, losses)
@@ -76,7 +76,7 @@ def _payload(entry: dict[str, Any], losses: ConversionLosses) -> tuple[str, dict
         case "compaction":
             losses.lose_rest(type, payload, "summary", "firstKeptEntryId", "tokensBefore")
             return type, {
-                "summary": fields.as_text(payload.get("summary")), "first_kept_entry_id": keeps_none(entry),
+                "summary": fields.as_text(payload.get("summary")), "first_kept_entry_id": first_kept_id(entry),
                 "tokens_before": int(fields.number(payload.get("tokensBefore"))),
             }  # fmt: skip
         case "branch_summary":

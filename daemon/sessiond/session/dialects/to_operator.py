@@ -11,8 +11,8 @@ from sessiond.session.dialects.exported import (
     TUNNEL_TYPE,
     ConversionLosses,
     Whole,
-    keeps_none,
-    said_by_header,
+    first_kept_id,
+    header_entries,
     tunneled,
 )
 from sessiond.session.dialects.operator import SNAKE
@@ -38,7 +38,7 @@ def to_operator(whole: Whole, losses: ConversionLosses) -> bytes:
         "cwd": whole.cwd, "parent_session": whole.parent_session,
     }  # fmt: skip
     written = [fields.dumps(header)]
-    for entry in [*said_by_header(whole), *whole.entries]:
+    for entry in [*header_entries(whole), *whole.entries]:
         base = {
             "type": fields.type_of(entry), "id": entry.get("id"), "parent_id": entry.get("parentId"),
             "timestamp": _seconds(entry.get("timestamp")),
@@ -69,7 +69,7 @@ def _payload(entry: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]:
                 **_snake(fields.without(payload, "title")),
             }
         case "compaction":
-            first = {"first_kept_entry_id": keeps_none(entry)}
+            first = {"first_kept_entry_id": first_kept_id(entry)}
             return {
                 **_snake(payload),
                 **first,

@@ -91,7 +91,7 @@ test("what a model would see stands in fences that it cannot end, what it would 
   const context = {
     messages: [{ role: "user", content: "```\n# no heading" }, { role: "assistant", content: [{ type: "text", text: "yes" }, { type: "toolCall", name: "ls" }] }],
     entryIds: ["e1", "e2"], models: { default: "a/b" }, thinkingLevel: "off", leafId: "e2", tokens: 5, tokensEstimated: true,
-    explanation: [{ entryId: "e0", type: "message", role: "user", fate: "out", reason: "compactedAway", because: "It was compacted away.", tokens: 0, message: null }],
+    explanation: [{ entryId: "e0", type: "message", role: "user", fate: "out", reason: "compactedAway", message: "It was compacted away.", tokens: 0, messageIndex: null }],
   } as unknown as ContextResult;
   const text = contextDocument(context);
   assert.match(text, /````text\n```\n# no heading\n````/);
