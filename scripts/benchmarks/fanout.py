@@ -71,7 +71,7 @@ class Crowd:
         self._thread.start()
 
     def _read(self) -> None:
-        mark = b'"seqs":['
+        mark = b'{"seq":'
         while not self._closing:
             for key, _ in self._selector.select(0.1):
                 assert isinstance(key.fileobj, socket.socket)
@@ -81,8 +81,7 @@ class Crowd:
                 header, _, body = data[complete:].partition(b"\r\n\r\n")
                 if body and len(body) == int(header[len(b"Content-Length: ") :]):
                     complete = len(data)
-                for notification in data[:complete].split(mark)[1:]:
-                    self.received += notification[: notification.index(b"]")].count(b",") + 1
+                self.received += data[:complete].count(mark)
                 key.data[0] = data[complete:]
 
     def close(self) -> None:

@@ -145,8 +145,8 @@ def branch_and_label(left: Terminal) -> None:
     left.run(f"sessiond tree {SHORT} --root {question}")
     here = ask(left, f"sessiond context {SHORT} --json")
     there = ask(left, f"sessiond context {SHORT} --leaf {find(left, 'Published.')} --json")
-    claim("a model at this leaf would see the new answer last", here["entryIds"][-1] == answer)
-    claim("and on the other branch the old one", answer not in there["entryIds"])
+    claim("a model at this leaf would see the new answer last", here["messages"][-1]["entryId"] == answer)
+    claim("and on the other branch the old one", answer not in [row["entryId"] for row in there["messages"]])
     claim("both begin with the compaction that pi wrote", here["messages"][0] == there["messages"][0])
 
 
@@ -171,9 +171,14 @@ def compact(left: Terminal) -> None:
     say("config.toml names a program for summaries; here it only stands for a model.")
     left.run(f"sessiond compact {SHORT} --keep-recent 20")
     after = ask(left, f"sessiond context {SHORT} --json")
-    claim("the context begins with its summary", "weather program" in after["messages"][0]["summary"])
+    claim(
+        "the context begins with its summary", "weather program" in after["messages"][0]["message"]["summary"]
+    )
     claim("and takes fewer tokens", after["tokens"] < before["tokens"])
-    claim("what it stands for is still in the tree", set(before["entryIds"]) <= set(entries(left)))
+    claim(
+        "what it stands for is still in the tree",
+        {row["entryId"] for row in before["messages"]} <= set(entries(left)),
+    )
     left.run(f"sessiond branch {SHORT} {before['leafId']}")
     again = ask(left, f"sessiond context {SHORT} --json")
     claim("it can be undone", again["messages"] == before["messages"])
@@ -244,7 +249,7 @@ def entries(terminal: Terminal) -> list[str]:
     params: dict[str, Any] = {"sessionId": SESSION, "limit": 1000}
     while True:
         page = ask(terminal, f"sessiond rpc session/entries '{msgspec.json.encode(params).decode()}'")
-        found += [entry["id"] for entry in page["entries"]]
+        found += [item["entry"]["id"] for item in page["items"]]
         if not page.get("nextCursor"):
             return found
         params["cursor"] = page["nextCursor"]

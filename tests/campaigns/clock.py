@@ -10,6 +10,7 @@ from campaigns.daemons import Home, runs
 from campaigns.log_on_disk import log_of, read_log
 from campaigns.victims import assistant, user
 from sessiond.client.blocking import BlockingDaemon
+from support.columns import entries_of
 
 _LIBRARIES = ("*/faketime/libfaketimeMT.so.1", "faketime/libfaketimeMT.so.1")
 _SESSION = "under-a-jumping-clock"
@@ -53,7 +54,7 @@ def run(ground: Ground) -> Figures:
             hold(list(log.seqs) == names, f"the file has {list(log.seqs)[-3:]}, {names[-3:]} is due")
             entries = len(names)
     with home.serving() as process:  # with the right time again
-        told = home.call("session/entries", sessionId=_SESSION, limit=10_000)["entries"]
+        told = entries_of(home.call("session/entries", sessionId=_SESSION, limit=10_000))
         hold([it["id"] for it in told] == names[:10_000], "another daemon shows other entries")
     return Figures(rounds=jumps, faults=jumps, checked=entries, more="from 1970 to 2103, forth and back")
 
@@ -100,7 +101,7 @@ def _append(daemon: BlockingDaemon, number: int) -> list[str]:
 def _work(daemon: BlockingDaemon, number: int, jump: int) -> list[str]:
     """What clients do all day; the names of the new entries."""
     names = _append(daemon, number)
-    entries = daemon.call("session/entries", {"sessionId": _SESSION, "entryIds": names})["entries"]
+    entries = entries_of(daemon.call("session/entries", {"sessionId": _SESSION, "entryIds": names}))
     _check_times(entries, jump)
     listed = daemon.call("session/list", {"all": True})["sessions"]
     hold([it["sessionId"] for it in listed] == [_SESSION], f"the list has {listed}")

@@ -18,6 +18,7 @@ from campaigns.nursery import Nursery, nursery
 from campaigns.victims import assistant, user
 from sessiond.client.blocking import BlockingDaemon
 from sessiond.client.wire import RpcError
+from support.columns import entries_of
 
 _A_LIFE = 150
 """Cases between two restarts of the daemon, which keeps what was opened open for a while."""
@@ -184,7 +185,7 @@ def _check_opened(daemon: BlockingDaemon, session_id: str, opened: Any, data: by
     if header == data.split(b"\n")[0]:
         touched = {line for line in damaged.split(b"\n") if line not in data.split(b"\n")}
         batches = any(line.endswith(b"\t}") for line in damaged.split(b"\n")[-3:])
-        shown = daemon.call("session/entries", {"sessionId": session_id, "limit": 1000})["entries"]
+        shown = entries_of(daemon.call("session/entries", {"sessionId": session_id, "limit": 1000}))
         for line in damaged.split(b"\n")[1:]:
             if line and line not in touched and not batches:
                 hold(json.loads(line) in shown, f"an entry that is whole is not shown: {line[:80]!r}")

@@ -19,6 +19,7 @@ from campaigns.log_on_disk import read_log
 from campaigns.victims import assistant, user
 from sessiond.client.blocking import BlockingDaemon
 from sessiond.client.wire import RpcError
+from support.columns import entries_of
 
 _SHORT = (96, 200)
 """Descriptors and sessions of a short run."""
@@ -83,7 +84,7 @@ class _Scene:
     def _has_shown_all(self, name: str) -> bool:
         """Whether an answer has every entry. Raises `Broken` when one is missing that was acknowledged or shown."""
         page = self.ask("session/entries", sessionId=name)
-        seen = [it["id"] for it in page["entries"] if it["type"] == "message"]
+        seen = [it["id"] for it in entries_of(page) if it["type"] == "message"]
         wanted = self.acknowledged[name]
         is_so_far = len(seen) >= self.told[name] and seen == wanted[: len(seen)]
         hold(is_so_far, f"{name} is answered with {seen[-3:]}, not {wanted[-3:]}")

@@ -19,6 +19,7 @@ from campaigns.log_on_disk import read_log
 from campaigns.victims import assistant, user
 from sessiond.client.blocking import BlockingDaemon
 from sessiond.client.wire import RpcError
+from support.columns import entries_of
 
 _OURS = "on-the-small-disk"
 _OTHER = "on-another-disk"
@@ -76,7 +77,7 @@ class Scene:
     def others_are_unharmed(self) -> None:
         """The session elsewhere takes writes, and everything can be read."""
         self.append(_OTHER)
-        shown = self.daemon.call("session/entries", {"sessionId": _OURS, "limit": 10_000})["entries"]
+        shown = entries_of(self.daemon.call("session/entries", {"sessionId": _OURS, "limit": 10_000}))
         hold([it["id"] for it in shown] == self.acknowledged, "what is shown is not what was acknowledged")
         listed = {it["sessionId"] for it in self.daemon.call("session/list", {"all": True})["sessions"]}
         hold(_OURS in listed, f"the list has {listed}")

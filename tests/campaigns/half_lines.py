@@ -134,9 +134,9 @@ def _check_foreign_bytes(log: LogOnDisk, names: list[str], seed: int) -> None:
 async def _check_served(reader: Daemon, wire: Wire, session_id: str, log: LogOnDisk) -> None:
     """The daemon reads out every entry under its seq, and reports every broken line."""
     after, served = None, dict[int, str]()
-    while (page := await reader.entries(session_id, after=after, limit=1_000)).entries:
-        served |= {seq: entry["id"] for seq, entry in zip(page.seqs, page.entries, strict=True)}
-        after = t.After(log_id=page.log_id, seq=page.seqs[-1])
+    while (page := await reader.entries(session_id, after=after, limit=1_000)).items:
+        served |= {it.seq: it.entry["id"] for it in page.items}
+        after = t.After(log_id=page.log_id, seq=page.items[-1].seq)
     there = {seq: name for name, seq in log.seqs.items()}
     other = sorted(served.items() ^ there.items())
     hold(

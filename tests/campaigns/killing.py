@@ -187,8 +187,8 @@ class Season:
                 ledger.session_id, after=t.After(log_id=log_id, seq=at) if at else None, limit=1_000
             )
             log_id = page.log_id
-            hold(page.entries, f"{log.path}: nothing behind line {at} of {len(log.lines)}")
-            for seq, entry in zip(page.seqs, page.entries, strict=True):
-                hold(seq == at + 1, f"{log.path}: line {seq} was read out behind line {at}")
-                hold(entry == log.lines[seq], f"{log.path}: line {seq} was read out as another")
-                at = seq
+            hold(page.items, f"{log.path}: nothing behind line {at} of {len(log.lines)}")
+            for it in page.items:
+                hold(it.seq == at + 1, f"{log.path}: line {it.seq} was read out behind line {at}")
+                hold(it.entry == log.lines[it.seq], f"{log.path}: line {it.seq} was read out as another")
+                at = it.seq

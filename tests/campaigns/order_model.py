@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from support.columns import entries_of, message_ids_of
+
 Outcome = dict[str, Any] | str
 """The result of a request, or the kind of its error."""
 
@@ -221,7 +223,7 @@ class Plan:
         return Step("session/path", self._on(session), _is(_named_entries, session.path))
 
     def _context(self, session: Session) -> Step:
-        return Step("session/context", self._on(session), _is(lambda it: it["entryIds"], session.path))
+        return Step("session/context", self._on(session), _is(message_ids_of, session.path))
 
     def _entries_of(self, session: Session) -> Step:
         return Step("session/entries", self._on(session), _is(_named_entries, list(session.messages)))
@@ -296,7 +298,7 @@ def _title(result: dict[str, Any]) -> Any:
 
 
 def _named_entries(result: dict[str, Any]) -> list[str]:
-    return [it["id"] for it in result["entries"] if it["type"] == "message"]
+    return [it["id"] for it in entries_of(result) if it["type"] == "message"]
 
 
 def _labeled(result: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from campaigns.script import Course, Kept, lay_out, perform, session_of
 from campaigns.victims import user
 from sessiond.client.blocking import BlockingDaemon
 from sessiond.client.wire import RpcError
+from support.columns import entries_of, seqs_of
 
 _STEPS = ("truncate", "rename", "link", "unlink")
 _BLOB = re.compile(rb"blob:sha256:([0-9a-f]{64})")
@@ -126,7 +127,7 @@ def _told(events: list[Event]) -> Iterator[Told]:
 def _entries_in(message: dict[str, Any]) -> list[tuple[str, int]]:
     if message.get("method") == "session/appended":
         told = message["params"]
-        return [(entry["id"], seq) for entry, seq in zip(told["entries"], told["seqs"], strict=True)]
+        return [(entry["id"], seq) for entry, seq in zip(entries_of(told), seqs_of(told), strict=True)]
     result = message.get("result")
     entries = result.get("entries") if isinstance(result, dict) else None
     return [(it["id"], it["seq"]) for it in entries or () if "status" in it]
@@ -294,7 +295,7 @@ def _shown(daemon: BlockingDaemon, session_id: str) -> dict[str, int]:
     cursor = None
     while True:
         page = daemon.call("session/entries", {"sessionId": session_id, "cursor": cursor, "limit": 10_000})
-        for entry, seq in zip(page["entries"], page["seqs"], strict=True):
+        for entry, seq in zip(entries_of(page), seqs_of(page), strict=True):
             hold(entry["id"] not in shown, f"{session_id}: {entry['id']} is shown twice")
             shown[entry["id"]] = seq
         cursor = page["nextCursor"]

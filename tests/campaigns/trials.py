@@ -24,6 +24,7 @@ from campaigns.replay import replay
 from campaigns.script import ALONE
 from campaigns.victims import SESSION, VICTIMS, Stage, user
 from sessiond.client.wire import RpcError, frame
+from support.columns import entries_of, seqs_of
 
 Trial = Callable[[Ground, Nursery, Sequence[str]], None]
 
@@ -104,7 +105,7 @@ def a_full_disk(ground: Ground, nurse: Nursery, faults: Sequence[str]) -> None:
             "error" in answer or f"u-full{number}" in there,
             f"u-full{number} was acknowledged and is not there",
         )
-    shown = stage.call("session/entries", sessionId=SESSION)["entries"]
+    shown = entries_of(stage.call("session/entries", sessionId=SESSION))
     hold([it["id"] for it in shown] == list(there), "what is shown is not what is there")
     _end(stage)
 
@@ -139,7 +140,7 @@ def followers(ground: Ground, nurse: Nursery, faults: Sequence[str]) -> None:
         news = watching.notifications()
         for seq in range(1, 13):
             told = next(params for method, params in news if method == "session/appended")
-            hold(told["seqs"] == [seq], f"a follower was told of {told['seqs']} where {seq} was due")
+            hold(seqs_of(told) == [seq], f"a follower was told of {seqs_of(told)} where {seq} was due")
     _end(stage)
 
 

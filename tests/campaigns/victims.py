@@ -17,6 +17,7 @@ from campaigns.campaign import hold
 from campaigns.daemons import Home
 from campaigns.log_on_disk import LogOnDisk, log_of, read_log, without_title
 from sessiond.client.blocking import BlockingDaemon
+from support.columns import entries_of, messages_of
 
 SESSION = "victim-session-0001"
 NEW = "victim-session-0002"
@@ -127,7 +128,7 @@ def _check_append(stage: Stage, acknowledged: bool) -> None:
 
 
 def _check_append_before(stage: Stage, acknowledged: bool) -> None:
-    shown = stage.call("session/entries", sessionId=SESSION)["entries"]
+    shown = entries_of(stage.call("session/entries", sessionId=SESSION))
     names = [entry["id"] for entry in shown if entry["id"].startswith("n")]
     hold(names in ([], ["n1", "n2", "n3"]), f"a part of a batch is shown: {names}")
     hold(names or not acknowledged, "an acknowledged batch is not shown")
@@ -204,7 +205,7 @@ def _compact(stage: Stage) -> None:
 
 
 def _check_compact(stage: Stage, acknowledged: bool) -> None:
-    messages = stage.call("session/context", sessionId=SESSION)["messages"]
+    messages = messages_of(stage.call("session/context", sessionId=SESSION))
     compacted = "so far so good" in json.dumps(messages[0])
     hold(compacted or not acknowledged, "an acknowledged compaction is not there")
     hold(len(messages) == (3 if compacted else 6), f"the context has {len(messages)} messages")
@@ -388,7 +389,7 @@ def _check_image(stage: Stage, acknowledged: bool) -> None:
         hold((stage.data / "blobs" / named).exists(), f"a line names a blob that is not there: {named}")
     _append_image(stage)
     back = stage.call("session/entries", sessionId=SESSION, entryIds=["n1"], resolveBlobs=True)
-    hold(back["entries"][0]["message"]["content"][0]["data"] == _IMAGE, "an image did not come back whole")
+    hold(entries_of(back)[0]["message"]["content"][0]["data"] == _IMAGE, "an image did not come back whole")
 
 
 def _remember(stage: Stage) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from campaigns.campaign import Broken, hold
 from campaigns.daemons import PATIENCE, Home
+from support.columns import seqs_of
 
 _CHUNK = 1 << 18
 
@@ -133,7 +134,7 @@ class Wire:
     def _take(self, message: dict[str, Any]) -> None:
         self._something.set()
         if message.get("method") == "session/appended":
-            self.seqs += message["params"]["seqs"]
+            self.seqs += seqs_of(message["params"])
         elif message.get("method") == "session/lagged":
             self.lagged[message["params"]["sessionId"]] = message["params"]["lastSeq"]
         elif "method" in message:

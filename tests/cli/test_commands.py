@@ -46,7 +46,7 @@ def test_json_is_what_the_daemon_sent_and_nothing_else(shell: Shell) -> None:
         (("status",), "pid"), (("clients",), "clients"), (("new",), "session"), (("continue",), "because"),
         (("append", session, "--user", "x"), "entries"), (("branch", session, answer), "leafId"),
         (("label", session, question, "here"), "recordId"), (("rename", session, "t"), "session"),
-        (("tag", session, "--add", "x"), "session"), (("show", session, "--entry", question), "entries"),
+        (("tag", session, "--add", "x"), "session"), (("show", session, "--entry", question), "items"),
     ]:  # fmt: skip
         ran = shell(*words, "--json")
         assert field in ran.json, words

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from support.columns import message_ids_of
 from support.commands import Shell, a_shell
 from support.homes import sessiond, wait_until
 from support.summarizers import as_toml, commanded, program
@@ -43,7 +44,7 @@ def with_a_summarizer(shell: Shell, body: str) -> None:
 
 def seen(shell: Shell, session: str) -> list[str]:
     """The ids of the entries that a model sees."""
-    ids: list[str] = shell("context", session, "--json").json["entryIds"]
+    ids: list[str] = message_ids_of(shell("context", session, "--json").json)
     return ids
 
 

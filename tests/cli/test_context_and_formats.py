@@ -9,6 +9,7 @@ import pytest
 
 from sessiond.cli.render.context_reasons import explained
 from sessiond.cli.render.style import Style
+from support.columns import entries_of
 from support.commands import Shell, a_shell
 
 
@@ -28,7 +29,7 @@ def asked(shell: Shell) -> str:
 
 def stored(shell: Shell, session: str) -> list[dict[str, Any]]:
     params = json.dumps({"sessionId": session})
-    return [entry["message"] for entry in shell("rpc", "session/path", params).json["entries"]]
+    return [entry["message"] for entry in entries_of(shell("rpc", "session/path", params).json)]
 
 
 # --- context -----------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from sessiond.cli.parse.entry_argument import Ambiguous, chosen
+from support.columns import message_ids_of
 from support.commands import Shell, a_shell
 
 
@@ -54,7 +55,7 @@ def test_every_command_takes_every_name(shell: Shell, name: str) -> None:
     said = "one-answer"
     assert shell("show", "atlas-one", "--entry", name, "--json").json["entries"][0]["id"] == said
     assert shell("tree", "atlas-one", "--root", name, "--json").json["nodes"][0]["id"] == said
-    assert shell("context", "atlas-one", "--leaf", name, "--json").json["entryIds"][-1] == said
+    assert message_ids_of(shell("context", "atlas-one", "--leaf", name, "--json").json)[-1] == said
     assert shell("stats", "atlas-one", "--leaf", name, "--json").json["pathStats"]["entryCount"] == 2
     assert shell("state", "atlas-one", "--leaf", name, "--json").json["state"]
     assert said in shell("export", "atlas-one", "--leaf", name).out

@@ -12,6 +12,7 @@ from sessiond.client import CannotConnect, RpcError, connect, connect_blocking
 from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from support.attached import a_scripted_daemon
+from support.columns import seqs_of
 from support.homes import a_home
 from support.scripted import taken
 
@@ -34,7 +35,9 @@ async def test_a_script_writes_reads_and_branches(where: Locations, tmp_path: Pa
         done = await daemon.append(session, [said("user", "1"), said("assistant", "2")])
         first, second = (entry.id for entry in done.entries)
         assert [entry["id"] for entry in (await daemon.path(session)).entries][1:] == [first, second]
-        assert (await daemon.entries(session, after=t.After(log_id=done.log_id, seq=2))).seqs == [3]
+        assert [
+            it.seq for it in (await daemon.entries(session, after=t.After(log_id=done.log_id, seq=2))).items
+        ] == [3]
         assert [message["role"] for message in (await daemon.context(session)).messages] == [
             "user",
             "assistant",
@@ -119,4 +122,4 @@ def test_the_blocking_client_hears_of_what_another_does(where: Locations, tmp_pa
         entries = [{"type": "message", "message": {"role": "user", "content": "hi"}}]
         added = writer.call("session/append", {"sessionId": session, "entries": entries})
         heard = next(params for method, params in subscriber.notifications() if method == "session/appended")
-        assert heard["seqs"] == [added["lastSeq"]]
+        assert seqs_of(heard) == [added["lastSeq"]]

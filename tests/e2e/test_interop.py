@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from support import daemons, peers
+from support.columns import entries_of, messages_of
 from support.images import image_block, png
 from support.peers import BOTH, OMP, PI
 
@@ -538,7 +539,7 @@ async def file_of(daemon: daemons.Peer, session_id: str) -> Path:
 
 
 async def entry_ids(daemon: daemons.Peer, session_id: str) -> list[str]:
-    return [entry["id"] for entry in (await daemon.call("session/entries", sessionId=session_id))["entries"]]
+    return [entry["id"] for entry in entries_of(await daemon.call("session/entries", sessionId=session_id))]
 
 
 async def path_and_messages(
@@ -547,16 +548,16 @@ async def path_and_messages(
     at = {} if leaf_id is None else {"leafId": leaf_id}
     path = await daemon.call("session/path", sessionId=session_id, **at)
     context = await daemon.call("session/context", sessionId=session_id, **at)
-    return [entry["id"] for entry in path["entries"]], context["messages"]
+    return [entry["id"] for entry in entries_of(path)], messages_of(context)
 
 
 async def seen_here(daemon: daemons.Peer, session_id: str) -> Seen:
-    path = (await daemon.call("session/path", sessionId=session_id))["entries"]
+    path = entries_of(await daemon.call("session/path", sessionId=session_id))
     context = await daemon.call("session/context", sessionId=session_id)
     tree = await daemon.call("session/tree", sessionId=session_id, filter="all")
     return Seen(
         [entry["id"] for entry in path if entry["type"] != "leaf"],
-        context["messages"],
+        messages_of(context),
         {node["id"]: node["label"] for node in tree["nodes"] if node.get("label") is not None},
     )
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from support.columns import entries_of
 from support.daemons import Peer, Refused, Running, assistant, running, user
 
 CLIENTS = 3
@@ -138,7 +139,7 @@ class Clients(RuleBasedStateMachine):
             name = self.parents[name]
         for number in range(CLIENTS):
             seen = self.call(number, "path")
-            assert [entry["id"] for entry in seen["entries"]] == path[::-1]
+            assert [entry["id"] for entry in entries_of(seen)] == path[::-1]
             tree = self.call(number, "tree", filter="all")
             assert tree["leafId"] == self.leaf
             assert {row["id"]: row.get("parentId") for row in tree["nodes"]} == self.parents

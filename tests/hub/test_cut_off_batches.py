@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from support.columns import entries_of
 from support.daemons import Peer, assistant, running, user
 
 BATCH = [user("one", id="b1"), assistant("two", id="b2"), user("three", id="b3")]
@@ -13,7 +14,7 @@ BATCH = [user("one", id="b1"), assistant("two", id="b2"), user("three", id="b3")
 async def ids(peer: Peer, path: Path) -> list[str]:
     opened = await peer.call("session/open", path=str(path))
     entries = await peer.call("session/entries", sessionId=opened["session"]["sessionId"])
-    return [entry["id"] for entry in entries["entries"]]
+    return [entry["id"] for entry in entries_of(entries)]
 
 
 async def written(home: Path) -> bytes:
@@ -79,7 +80,7 @@ async def test_the_mark_of_a_batch_is_not_seen_in_what_is_read(tmp_path: Path) -
         await peer.append(session, *BATCH)
         await other.until(lambda subscriber: subscriber.seqs() == [1, 2, 3])
         read: dict[str, Any] = await peer.call("session/entries", sessionId=session)
-        assert read["entries"] == other.told("session/appended")[0]["entries"]
-        assert [set(entry) for entry in read["entries"]] == [
+        assert entries_of(read) == entries_of(other.told("session/appended")[0])
+        assert [set(entry) for entry in entries_of(read)] == [
             {"type", "id", "parentId", "timestamp", "message"}
         ] * 3

@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+from support.columns import entries_of
 from support.daemons import assistant, running, user
 
 
@@ -57,6 +58,6 @@ async def test_a_model_change_without_a_provider_is_in_the_context_and_in_lists(
             assert seen["models"] == {"default": name}
             [row] = (await peer.call("session/list", all=True))["sessions"]
             assert row["model"] == name
-        entries = (await peer.call("session/entries", sessionId=session))["entries"]
+        entries = entries_of(await peer.call("session/entries", sessionId=session))
         changes = [it for it in entries if it["type"] == "model_change"]
         assert [(it["model"], it["modelId"]) for it in changes] == [("one", "one"), ("two", "two")]

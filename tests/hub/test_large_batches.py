@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sessiond.hub.session.batches import LARGE_BATCH
+from support.columns import entries_of
 from support.daemons import Refused, assistant, running, user
 from support.shared import started
 
@@ -41,9 +42,9 @@ async def test_what_is_appended_behind_a_large_batch_stands_behind_it(tmp_path: 
         assert (first["lastSeq"], large["lastSeq"], last["lastSeq"]) == (1, ROWS + 1, ROWS + 2)
         assert [it["seq"] for it in large["entries"]] == list(range(2, ROWS + 2))
         path = await peer.call("session/path", sessionId=session_id, limit=10_000)
-        ids = [it["id"] for it in path["entries"]]
+        ids = [it["id"] for it in entries_of(path)]
         assert ids == [it["id"] for result in (first, large, last) for it in result["entries"]]
-        assert [it["parentId"] for it in path["entries"]] == [None, *ids[:-1]]
+        assert [it["parentId"] for it in entries_of(path)] == [None, *ids[:-1]]
 
 
 async def test_a_large_batch_that_is_sent_again_is_stored_once(tmp_path: Path, cwd: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from sessiond.hub.index.tracker import OpenTracker
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
+from support.columns import entries_of
 from support.daemons import Peer, Running, assistant, running, user
 
 CWD = "/work/clock"
@@ -96,7 +97,7 @@ async def rename(peer: Peer, name: str) -> None:
 
 
 async def label(peer: Peer, name: str) -> None:
-    path = (await peer.call("session/path", sessionId=name))["entries"]
+    path = entries_of(await peer.call("session/path", sessionId=name))
     await peer.call("session/label", sessionId=name, entryId=path[0]["id"], label="jade")
 
 
@@ -105,7 +106,7 @@ async def tag(peer: Peer, name: str) -> None:
 
 
 async def branch_and_append(peer: Peer, name: str) -> None:
-    path = (await peer.call("session/path", sessionId=name))["entries"]
+    path = entries_of(await peer.call("session/path", sessionId=name))
     await peer.call("session/branch", sessionId=name, entryId=path[0]["id"])
     await peer.append(name, user("another way"), assistant("with topaz"))
 

@@ -20,6 +20,7 @@ from sessiond.protocol import types as t
 from sessiond.protocol.advice import GENERAL
 from sessiond.protocol.errors import CODES, KINDS, ErrorData
 from sessiond.protocol.methods import CLIENT_METHODS, METHODS, NOTIFICATIONS, PROGRESS
+from support.columns import entries_of, seqs_of
 
 LSP = {"initialize", "initialized", "shutdown", "exit"}
 
@@ -144,7 +145,7 @@ def test_the_story_keeps_the_lines_it_has_told() -> None:
         *((it.message["params"]["sessionId"], it.message["params"]) for it in told),
     ]
     for session_id, page in pages:
-        for seq, entry in zip(page["seqs"], page["entries"], strict=True):
+        for seq, entry in zip(seqs_of(page), entries_of(page), strict=True):
             assert seen.setdefault((session_id, entry["id"]), (seq, entry)) == (seq, entry)
 
 

@@ -61,7 +61,7 @@ def without_log(kind: Any) -> Iterator[type[msgspec.Struct]]:
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind not in OF_MANY_SESSIONS:
         fields = get_type_hints(kind)
         if "log_id" not in fields:
-            if fields.keys() & {"seq", "seqs", "from_seq", "to_seq", "last_seq"}:
+            if fields.keys() & {"seq", "from_seq", "to_seq", "last_seq"}:
                 yield kind
             for each in fields.values():
                 yield from without_log(each)

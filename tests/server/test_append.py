@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
+from support.columns import entries_of, seqs_of
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.disk import Disk
 from support.patience import BOUND
@@ -23,7 +24,7 @@ def statuses(result: dict[str, Any]) -> list[str]:
 
 
 async def stored(peer: Peer, session_id: str, *names: str) -> list[dict[str, Any]]:
-    return list((await peer.call("session/entries", sessionId=session_id, entryIds=list(names)))["entries"])
+    return list(entries_of(await peer.call("session/entries", sessionId=session_id, entryIds=list(names))))
 
 
 # --- all or nothing ----------------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ async def test_who_expects_another_leaf_is_told_what_it_is_and_how_much_was_miss
         sessionId=session_id,
         after=await peer.position(session_id, refused.details["lastSeq"] - 2),
     )
-    assert missed["seqs"] == [2, 3]
+    assert seqs_of(missed) == [2, 3]
     assert (await peer.append(session_id, user("4", id="d"), expectedLeafId="c"))["leafId"] == "d"
 
 
@@ -430,7 +431,7 @@ async def test_a_thousand_appends_of_eight_clients_to_a_closed_session_keep_each
     await reader.until(lambda it: it.seqs()[-1:] == [1002])
     assert reader.seqs() == list(range(3, 1003))
     said = [
-        entry["message"]["content"] for note in reader.told("session/appended") for entry in note["entries"]
+        entry["message"]["content"] for note in reader.told("session/appended") for entry in entries_of(note)
     ]
     for number in range(8):
         own = [text for text in said if text.startswith(f"{number}.")]
@@ -672,8 +673,8 @@ async def test_a_conflict_names_a_leaf_that_can_be_read(daemon: Running, cwd: st
         assert refused.kind == "leafConflict"
         named = refused.details["currentLeafId"]
         read = await loser.call("session/entries", sessionId=session_id, entryIds=[named])
-        assert [entry["id"] for entry in read["entries"]] == [named]
-        assert refused.details["lastSeq"] == read["seqs"][0]
+        assert [entry["id"] for entry in entries_of(read)] == [named]
+        assert refused.details["lastSeq"] == seqs_of(read)[0]
         await won
 
 

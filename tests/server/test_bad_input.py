@@ -12,6 +12,7 @@ import pytest
 
 from sessiond.rpc.framing import MAX_FRAME
 from support import logs
+from support.columns import entries_of, messages_of, seqs_of
 from support.daemons import Peer, Running, assistant, refusal, user
 from support.shared import started
 from support.wire import Wire, in_thread
@@ -317,10 +318,10 @@ async def test_a_page_of_ids_is_bounded(memory: Running, cwd: str) -> None:
     await peer.append(session_id, user("—" * 499_000, id="big"), user("y", id="small"))
     ids = ["big", "small"] * 500
     first = await peer.call("session/entries", sessionId=session_id, entryIds=ids, limit=1000)
-    assert len(first["entries"]) < 5
+    assert len(first["items"]) < 5
     rest = await peer.call("session/entries", sessionId=session_id, entryIds=ids, cursor=first["nextCursor"])
-    assert [it["id"] for it in first["entries"] + rest["entries"]] == ids[
-        : len(first["seqs"]) + len(rest["seqs"])
+    assert [it["id"] for it in entries_of(first) + entries_of(rest)] == ids[
+        : len(seqs_of(first)) + len(seqs_of(rest))
     ]
 
 
@@ -503,7 +504,7 @@ async def test_an_odd_file_can_be_gone_on_with_and_keeps_its_lines(
     session_id = (await peer.call("session/open", path=str(path)))["session"]["sessionId"]
     await peer.append(session_id, user("on"), assistant("and on"))
     assert path.read_bytes().startswith(ODD[name])
-    assert len((await peer.call("session/context", sessionId=session_id))["messages"]) >= 2
+    assert len(messages_of(await peer.call("session/context", sessionId=session_id))) >= 2
 
 
 async def test_a_path_to_nothing_or_to_no_file_is_no_session(memory: Running, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sessiond.rpc.errors import ConnectionClosed
+from support.columns import entries_of
 from support.daemons import Peer, assistant, configure, joined, running, spawn, user
 from support.disk import Disk
 from support.homes import a_home
@@ -40,7 +41,7 @@ async def test_a_crash_between_blob_and_line_leaves_a_blob_that_nobody_names(tmp
         peer = await daemon.attach()
         path = await peer.call("session/path", sessionId=session_id)
         found = await peer.call("blob/collect", graceMs=0)
-        assert [entry.get("id") for entry in path["entries"]].count("q1") == 0
+        assert [entry.get("id") for entry in entries_of(path)].count("q1") == 0
         assert [it["hash"] for it in found["removed"]] == [hashlib.sha256(picture).hexdigest()]
         again = await peer.append(session_id, shows(picture, "q1"))
         assert again["entries"][0]["status"] == "created"

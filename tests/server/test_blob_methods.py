@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from sessiond.protocol import types
+from support.columns import messages_of
 from support.daemons import MODES, Mode, Peer, Running, assistant, refusal, running, user
 from support.images import image_block, png
 
@@ -131,7 +132,7 @@ async def test_an_entry_may_name_what_was_put(near: Running) -> None:
     session_id = await session(peer)
     await peer.append(session_id, shows(await put(peer, DATA)))
     context = await peer.call("session/context", sessionId=session_id)
-    assert context["messages"][0]["content"] == [image_block(DATA)]
+    assert messages_of(context)[0]["content"] == [image_block(DATA)]
 
 
 async def test_an_ephemeral_session_may_name_what_was_put(near: Running) -> None:
@@ -139,7 +140,7 @@ async def test_an_ephemeral_session_may_name_what_was_put(near: Running) -> None
     session_id = await session(peer, ephemeral=True)
     await peer.append(session_id, shows(await put(peer, DATA)))
     context = await peer.call("session/context", sessionId=session_id)
-    assert context["messages"][0]["content"] == [image_block(DATA)]
+    assert messages_of(context)[0]["content"] == [image_block(DATA)]
 
 
 # --- collect -----------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from support.columns import entries_of, messages_of
 from support.daemons import MODES, Mode, Peer, Running, assistant, refusal, running, user
 from support.disk import Disk
 from support.images import image_block, png
@@ -51,7 +52,7 @@ def shows(data: bytes = IMAGE, **more: Any) -> dict[str, Any]:
 
 async def stored(peer: Peer, session_id: str) -> list[dict[str, Any]]:
     page = await peer.call("session/entries", sessionId=session_id)
-    entries: list[dict[str, Any]] = page["entries"]
+    entries: list[dict[str, Any]] = entries_of(page)
     return entries
 
 
@@ -77,8 +78,8 @@ async def test_a_context_has_its_images_and_whole_texts_again(daemon: Running) -
     session_id = await session(peer)
     await peer.append(session_id, shows(), assistant(LONG))
     context = await peer.call("session/context", sessionId=session_id)
-    assert context["messages"][0] == shows()["message"]
-    assert context["messages"][1]["content"][0]["text"] == LONG
+    assert messages_of(context)[0] == shows()["message"]
+    assert messages_of(context)[1]["content"][0]["text"] == LONG
     assert not context["missingBlobs"]
 
 
@@ -87,8 +88,8 @@ async def test_a_context_may_be_had_as_it_is_stored(near: Running) -> None:
     session_id = await session(peer)
     await peer.append(session_id, shows(), assistant(LONG))
     context = await peer.call("session/context", sessionId=session_id, resolveBlobs=False)
-    assert context["messages"][0]["content"][1]["data"] == REFERENCE
-    assert context["messages"][1]["content"][0]["text"].endswith(NOTICE)
+    assert messages_of(context)[0]["content"][1]["data"] == REFERENCE
+    assert messages_of(context)[1]["content"][0]["text"].endswith(NOTICE)
 
 
 @pytest.mark.parametrize("method", ["session/entries", "session/path"])
@@ -98,12 +99,12 @@ async def test_entries_travel_as_stored_unless_their_blobs_are_asked_for(near: R
     await peer.append(session_id, shows(), assistant(LONG))
     as_stored = await peer.call(method, sessionId=session_id)
     whole = await peer.call(method, sessionId=session_id, resolveBlobs=True)
-    assert as_stored["entries"][0]["message"]["content"][1]["data"] == REFERENCE
-    assert list(as_stored["entries"][1]["sessiondBlobs"]) == ["/message/content/0/text"]
-    assert [entry["message"] for entry in whole["entries"]] == [
+    assert entries_of(as_stored)[0]["message"]["content"][1]["data"] == REFERENCE
+    assert list(entries_of(as_stored)[1]["sessiondBlobs"]) == ["/message/content/0/text"]
+    assert [entry["message"] for entry in entries_of(whole)] == [
         shows()["message"], assistant(LONG)["message"]
     ]  # fmt: skip
-    assert "sessiondBlobs" not in whole["entries"][1]
+    assert "sessiondBlobs" not in entries_of(whole)[1]
 
 
 async def test_a_summary_and_a_custom_message_are_whole_in_a_context(near: Running) -> None:
@@ -119,8 +120,8 @@ async def test_a_summary_and_a_custom_message_are_whole_in_a_context(near: Runni
     summary = {"type": "compaction", "summary": LONG, "firstKeptEntryId": "u1", "tokensBefore": 9}
     await peer.append(session_id, summary)
     context = await peer.call("session/context", sessionId=session_id)
-    assert context["messages"][0]["summary"] == LONG
-    assert context["messages"][3]["content"] == [image_block(IMAGE)]
+    assert messages_of(context)[0]["summary"] == LONG
+    assert messages_of(context)[3]["content"] == [image_block(IMAGE)]
 
 
 async def test_an_edited_message_has_the_images_of_its_edit(near: Running) -> None:
@@ -134,7 +135,7 @@ async def test_an_edited_message_has_the_images_of_its_edit(near: Running) -> No
     }
     await peer.append(session_id, shows(id="u1"), assistant("hi"), edit)
     context = await peer.call("session/context", sessionId=session_id)
-    assert context["messages"][0]["content"] == [other, {"type": "text", "text": LONG}]
+    assert messages_of(context)[0]["content"] == [other, {"type": "text", "text": LONG}]
 
 
 async def test_a_provider_is_given_the_image_itself(near: Running) -> None:
@@ -142,7 +143,7 @@ async def test_a_provider_is_given_the_image_itself(near: Running) -> None:
     session_id = await session(peer)
     await peer.append(session_id, shows(), assistant("A picture."))
     context = await peer.call("session/context", sessionId=session_id, format="anthropic")
-    source = context["messages"][0]["content"][1]["source"]
+    source = messages_of(context)[0]["content"][1]["source"]
     assert base64.b64decode(source["data"]) == IMAGE
 
 
@@ -204,7 +205,7 @@ async def test_a_fork_names_the_blobs_of_its_source(near: Running) -> None:
     await peer.append(session_id, shows(), assistant(LONG))
     fork = (await peer.call("session/fork", sessionId=session_id))["session"]["sessionId"]
     context = await peer.call("session/context", sessionId=fork)
-    assert context["messages"] == [shows()["message"], assistant(LONG)["message"]]
+    assert messages_of(context) == [shows()["message"], assistant(LONG)["message"]]
 
 
 async def test_a_session_in_memory_keeps_its_blobs_there(near: Running) -> None:
@@ -214,7 +215,7 @@ async def test_a_session_in_memory_keeps_its_blobs_there(near: Running) -> None:
     fork = (await peer.call("session/fork", sessionId=session_id))["session"]["sessionId"]
     for name in (session_id, fork):
         context = await peer.call("session/context", sessionId=name)
-        assert context["messages"] == [shows()["message"], assistant(LONG)["message"]]
+        assert messages_of(context) == [shows()["message"], assistant(LONG)["message"]]
     assert blobs_of(near) == {}
 
 
@@ -228,8 +229,8 @@ async def test_a_missing_blob_leaves_its_reference_and_is_told(near: Running) ->
     (near.home / "data" / "blobs" / HASH).unlink()
     context = await peer.call("session/context", sessionId=session_id)
     page = await peer.call("session/entries", sessionId=session_id, resolveBlobs=True)
-    assert context["messages"][0]["content"][1]["data"] == REFERENCE
-    assert page["entries"][0]["message"]["content"][1]["data"] == REFERENCE
+    assert messages_of(context)[0]["content"][1]["data"] == REFERENCE
+    assert entries_of(page)[0]["message"]["content"][1]["data"] == REFERENCE
     assert context["missingBlobs"] == page["missingBlobs"] == [HASH]
 
 
@@ -240,7 +241,7 @@ async def test_a_provider_is_not_given_a_reference(near: Running) -> None:
     (near.home / "data" / "blobs" / HASH).unlink()
     for provider in ("openai", "anthropic", "google"):
         context = await peer.call("session/context", sessionId=session_id, format=provider)
-        assert REFERENCE not in repr(context["messages"])
+        assert REFERENCE not in repr(messages_of(context))
         assert context["missingBlobs"] == [HASH]
 
 
@@ -250,7 +251,7 @@ async def test_a_damaged_blob_is_not_served_as_good(near: Running) -> None:
     await peer.append(session_id, shows(), assistant("?"))
     (near.home / "data" / "blobs" / HASH).write_bytes(b"x" * len(IMAGE))
     context = await peer.call("session/context", sessionId=session_id)
-    assert context["messages"][0]["content"][1]["data"] == REFERENCE
+    assert messages_of(context)[0]["content"][1]["data"] == REFERENCE
     assert context["missingBlobs"] == [HASH]
 
 
@@ -306,8 +307,8 @@ async def test_what_would_not_fit_into_a_reply_is_refused_with_advice(near: Runn
                 "session/entries", sessionId=session_id, resolveBlobs=True, cursor=pages[-1]["nextCursor"]
             )
         )
-    assert [len(page["entries"]) for page in pages] == [1, 1, 1]
-    assert all(page["entries"][0]["message"] == shows(data)["message"] for page in pages)
+    assert [len(entries_of(page)) for page in pages] == [1, 1, 1]
+    assert all(entries_of(page)[0]["message"] == shows(data)["message"] for page in pages)
 
 
 # --- other programs' sessions ------------------------------------------------------------------------------
@@ -336,7 +337,7 @@ async def test_a_session_of_oh_my_pi_shows_the_images_that_it_keeps_beside(near:
     file = omp_session(near.home, OMP_LINE)
     opened = await peer.call("session/open", path=str(file))
     context = await peer.call("session/context", sessionId=opened["session"]["sessionId"])
-    assert context["messages"][0]["content"] == [image_block(IMAGE)]
+    assert messages_of(context)[0]["content"] == [image_block(IMAGE)]
     assert blobs_of(near) == {}
 
 
@@ -356,7 +357,7 @@ async def test_a_fork_of_another_programs_session_has_its_blobs_here(near: Runni
     fork = (await peer.call("session/fork", sessionId=session_id))["session"]["sessionId"]
     assert blobs_of(near) == {HASH: IMAGE}
     context = await peer.call("session/context", sessionId=fork)
-    assert context["messages"][0]["content"] == [image_block(IMAGE)]
+    assert messages_of(context)[0]["content"] == [image_block(IMAGE)]
 
 
 async def test_an_imported_session_of_oh_my_pi_has_its_blobs_here(near: Running) -> None:
@@ -364,7 +365,7 @@ async def test_an_imported_session_of_oh_my_pi_has_its_blobs_here(near: Running)
     file = omp_session(near.home, OMP_LINE)
     (made,) = (await peer.call("session/import", path=str(file)))["sessions"]
     context = await peer.call("session/context", sessionId=made["sessionId"])
-    assert context["messages"][0]["content"] == [image_block(IMAGE)]
+    assert messages_of(context)[0]["content"] == [image_block(IMAGE)]
     (near.home / ".omp" / "agent" / "blobs" / HASH).unlink()
     assert blobs_of(near) == {HASH: IMAGE}
 
@@ -419,7 +420,7 @@ async def test_an_image_larger_than_a_text_may_be_is_not_cut(tmp_path: Path) -> 
         await peer.append(
             name, {"type": "message", "message": {"role": "user", "content": [block]}}, user("x" * 600_000)
         )
-        seen = (await peer.call("session/entries", sessionId=name, resolveBlobs=False))["entries"]
+        seen = entries_of(await peer.call("session/entries", sessionId=name, resolveBlobs=False))
         assert seen[0]["message"]["content"] == [block]
         assert len(seen[1]["message"]["content"]) == 500_000
 
@@ -436,10 +437,10 @@ async def test_a_session_with_images_in_blobs_stays_readable_when_images_stay_in
     async with running(tmp_path) as now:
         peer = await now.attach()
         await peer.append(name, {**draft, "id": "q"})
-        stored = (await peer.call("session/entries", sessionId=name, resolveBlobs=False))["entries"]
+        stored = entries_of(await peer.call("session/entries", sessionId=name, resolveBlobs=False))
         images = [it["message"]["content"][0]["data"] for it in stored if it["id"] in ("p", "q")]
         assert (images[0].startswith("blob:sha256:"), images[1]) == (True, block["data"])
-        seen = (await peer.call("session/context", sessionId=name))["messages"]
+        seen = messages_of(await peer.call("session/context", sessionId=name))
         assert [it["content"][0] for it in seen if it["role"] == "user"] == [block, block]
 
 
@@ -458,7 +459,7 @@ async def test_an_image_becomes_a_blob_where_pi_cannot_read_the_session(tmp_path
             name = (await peer.call("session/open", path=str(file)))["session"]["sessionId"]
         block = image_block(png(60, 60))
         await peer.append(name, {"type": "message", "message": {"role": "user", "content": [block]}})
-        stored = (await peer.call("session/entries", sessionId=name, resolveBlobs=False))["entries"]
+        stored = entries_of(await peer.call("session/entries", sessionId=name, resolveBlobs=False))
         assert stored[-1]["message"]["content"][0]["data"].startswith("blob:sha256:")
 
 
@@ -497,7 +498,7 @@ async def test_an_import_with_images_in_its_lines_grows_and_is_known_again(tmp_p
         (again,) = (await peer.call("session/import", path=str(file)))["sessions"]
         assert (again["status"], again["sessionId"]) == ("unchanged", made["sessionId"])
         context = await peer.call("session/context", sessionId=made["sessionId"])
-        assert [it["content"] for it in context["messages"]] == [[image_block(IMAGE)]] * 2
+        assert [it["content"] for it in messages_of(context)] == [[image_block(IMAGE)]] * 2
         assert blobs_of(plain) == {}
 
 
@@ -531,4 +532,4 @@ async def test_a_fork_puts_images_into_its_lines_and_leaves_cut_texts_cut(tmp_pa
         assert len(cut["text"]) == 500_000
         assert list(stored["sessiondBlobs"]) == ["/message/content/1/text"]
         context = await peer.call("session/context", sessionId=fork["sessionId"])
-        assert context["messages"][0]["content"] == message["content"]
+        assert messages_of(context)[0]["content"] == message["content"]

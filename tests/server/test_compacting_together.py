@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from support.columns import message_ids_of
 from support.daemons import Peer, Running, assistant, joined, refusal, running, spawn, user
 from support.summarizers import (
     SMALL,
@@ -52,7 +53,7 @@ async def test_appends_go_on_meanwhile_and_stand_before_the_compaction(daemon: R
     [entry] = await compactions(peer, session_id)
     assert (entry["parentId"], done["previousLeafId"]) == ("a10", "a10")
     seen = await peer.call("session/context", sessionId=session_id)
-    kept = seen["entryIds"]
+    kept = message_ids_of(seen)
     assert kept[0] == entry["id"]
     assert kept[1] == done["firstKeptEntryId"]
     assert kept[-2:] == ["q10", "a10"]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from support.columns import message_ids_of
 from support.daemons import Running, assistant, refusal, running, user
 from support.shared import lines_of
 from support.summarizers import SMALL, answer_of, compactions, summarizing, talk, tool_call, tool_result
@@ -12,7 +13,7 @@ from support.summarizers import SMALL, answer_of, compactions, summarizing, talk
 
 async def context_ids(peer: Any, session_id: str, **params: Any) -> list[str]:
     seen = await peer.call("session/context", sessionId=session_id, **params)
-    return list(seen["entryIds"])
+    return list(message_ids_of(seen))
 
 
 # --- preparing ---------------------------------------------------------------------------------------------

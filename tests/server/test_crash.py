@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sessiond.rpc.errors import ConnectionClosed
+from support.columns import entries_of
 from support.daemons import Peer, assistant, joined, spawn, user
 from support.homes import a_home
 from support.patience import BOUND
@@ -119,7 +120,7 @@ async def check(peer: Peer, path: Path, session_id: str, writers: list[Writer]) 
     cursor = None
     while True:
         page = await peer.call("session/entries", sessionId=session_id, limit=10_000, cursor=cursor)
-        shown += [entry["id"] for entry in page["entries"] if entry.get("customType") != "check"]
+        shown += [entry["id"] for entry in entries_of(page) if entry.get("customType") != "check"]
         cursor = page.get("nextCursor")
         if cursor is None:
             break

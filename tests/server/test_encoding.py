@@ -10,8 +10,10 @@ from sessiond.session.tree.steps import run
 
 
 def entries(count: int, next_cursor: str | None = None) -> t.EntriesResult:
-    found = [Raw(b'{"type":"x","id":"%d"}' % number) for number in range(count)]
-    return t.EntriesResult(log_id="log", entries=found, seqs=list(range(count)), next_cursor=next_cursor)
+    found = [
+        t.StoredEntry(seq=number, entry=Raw(b'{"type":"x","id":"%d"}' % number)) for number in range(count)
+    ]
+    return t.EntriesResult(log_id="log", items=found, next_cursor=next_cursor)
 
 
 @given(st.integers(0, 3 * encoding.MIN_PARTS_IN_STEPS), st.none() | st.text())

@@ -17,6 +17,7 @@ from sessiond.protocol.errors import CODES, KINDS, STORAGE_FAILED
 from sessiond.server import errors
 from sessiond.store import errors as store
 from support import logs
+from support.columns import seqs_of
 from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
 from support.dialect_files import DATA
 from support.disk import Disk
@@ -227,7 +228,7 @@ async def test_writes_are_refused_while_the_daemon_ends_and_reads_are_not(
         assert (refused.kind, refused.details["retryAfterMs"] > 0) == ("draining", True)
     for params in ({"cwd": cwd}, {"cwd": cwd, "ephemeral": True}):
         assert (await refusal(peer.call("session/create", **params))).kind == "draining"
-    assert (await peer.call("session/path", sessionId=session_id))["seqs"] == [1]
+    assert seqs_of(await peer.call("session/path", sessionId=session_id)) == [1]
     assert (await peer.call("server/status"))["draining"]
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from sessiond.hub.errors import InvalidEntry
 from sessiond.hub.session.provider_formats import to_drafts
+from support.columns import entries_of, message_ids_of, messages_of
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.formats import PNG
 from support.providers import PROVIDERS, Provider, check
@@ -25,8 +26,8 @@ async def a_session(peer: Peer) -> str:
 async def asked(peer: Peer, session: str, format: Provider, **params: Any) -> dict[str, Any]:
     """A context that the provider would take."""
     answer: dict[str, Any] = await peer.call("session/context", sessionId=session, format=format, **params)
-    check(format, answer["messages"], answer["system"])
-    assert len(answer["entryIds"]) == len(answer["messages"])
+    check(format, messages_of(answer), answer["system"])
+    assert all(message_ids_of(answer))
     return answer
 
 
@@ -41,14 +42,14 @@ async def test_a_simple_session_of_the_go_library(daemon: Running) -> None:
     items = [{"id": "msg-1", "message": hello}, {"id": "msg-2", "message": hi}]
     added = await peer.append(session, *items, format="anthropic")
     assert [it["id"] for it in added["entries"]] == ["msg-1", "msg-2"]
-    parents = [it["parentId"] for it in (await peer.call("session/path", sessionId=session))["entries"]]
+    parents = [it["parentId"] for it in entries_of(await peer.call("session/path", sessionId=session))]
     assert parents == [None, "msg-1"]
-    assert (await asked(peer, session, "anthropic"))["messages"] == [hello, hi]
-    assert (await asked(peer, session, "openai"))["messages"] == [
+    assert messages_of(await asked(peer, session, "anthropic")) == [hello, hi]
+    assert messages_of(await asked(peer, session, "openai")) == [
         hello,
         {"role": "assistant", "content": "Hi there!"},
     ]
-    assert (await asked(peer, session, "google"))["messages"] == [
+    assert messages_of(await asked(peer, session, "google")) == [
         {"role": "user", "parts": [{"text": "Hello"}]},
         {"role": "model", "parts": [{"text": "Hi there!"}]},
     ]
@@ -63,9 +64,9 @@ async def test_a_complex_session_with_tools_of_the_go_library(daemon: Running) -
     messages = [ask, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
     items = [{"id": f"m-{number}", "message": it} for number, it in enumerate(messages, 1)]
     await peer.append(session, *items, format="anthropic")
-    assert (await asked(peer, session, "anthropic"))["messages"] == messages
+    assert messages_of(await asked(peer, session, "anthropic")) == messages
     function = {"name": "read_file", "arguments": '{"path":"main.go"}'}
-    assert (await asked(peer, session, "openai"))["messages"][1:] == [
+    assert messages_of(await asked(peer, session, "openai"))[1:] == [
         {
             "role": "assistant",
             "content": None,
@@ -74,11 +75,11 @@ async def test_a_complex_session_with_tools_of_the_go_library(daemon: Running) -
         {"role": "tool", "tool_call_id": "call_abc", "content": "package main..."},
     ]
     answer = {"id": "call_abc", "name": "read_file", "response": {"output": "package main..."}}
-    assert (await asked(peer, session, "google"))["messages"][2] == {
+    assert messages_of(await asked(peer, session, "google"))[2] == {
         "role": "user",
         "parts": [{"functionResponse": answer}],
     }
-    agent = (await peer.call("session/context", sessionId=session))["messages"]
+    agent = messages_of(await peer.call("session/context", sessionId=session))
     assert [it["role"] for it in agent] == ["user", "assistant", "toolResult"]
 
 
@@ -114,7 +115,7 @@ async def test_a_batch_with_one_bad_item_stores_nothing_and_says_where(daemon: R
     bad = {"message": {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "document"}]}}
     refused = await refusal(peer.append(session, RESULTS, bad, format="anthropic"))
     assert (refused.kind, refused.details["path"]) == ("invalidEntry", "$.entries[1].message.content[1].type")
-    assert (await peer.call("session/context", sessionId=session))["messages"] == []
+    assert messages_of(await peer.call("session/context", sessionId=session)) == []
 
 
 async def test_an_answer_makes_the_session_one_that_is_listed_with_model_and_tokens(daemon: Running) -> None:
@@ -159,7 +160,7 @@ async def test_every_entry_of_the_path_is_explained(daemon: Running, format: Pro
     assert fates["a"] == ("out", "compactedAway")
     assert fates["c"] == ("in", "compaction")
     assert fates["d"] == ("out", "settings")
-    assert all(context["messages"][row["messageIndex"]] for row in rows if row["messageIndex"] is not None)
+    assert all(messages_of(context)[row["messageIndex"]] for row in rows if row["messageIndex"] is not None)
     assert (await asked(peer, session, format))["explanation"] is None
 
 
@@ -176,7 +177,7 @@ async def is_shown_and_left_out(peer: Peer) -> None:
         session, {"role": "user", "content": [{"type": "image", "source": source}]}, format="anthropic"
     )
     shown = await asked(peer, session, "anthropic")
-    assert shown["messages"][0]["content"][0]["source"]["data"] == big
+    assert messages_of(shown)[0]["content"][0]["source"]["data"] == big
     bare = await asked(peer, session, "anthropic", resolveBlobs=False, explain=True)
     assert bare["explanation"][0]["reason"] == "imageLeftOut"
 
@@ -263,11 +264,11 @@ async def test_openais_client_sends_what_a_context_says_and_its_answer_is_append
         "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7},
     }  # fmt: skip
     with openai.OpenAI(api_key="none", base_url=provider.url, max_retries=0) as client:
-        answer = client.chat.completions.create(model="gpt-x", messages=context["messages"])
-    assert provider.requests[0]["messages"] == context["messages"]
+        answer = client.chat.completions.create(model="gpt-x", messages=messages_of(context))
+    assert provider.requests[0]["messages"] == messages_of(context)
     await peer.append(session, answer.model_dump(mode="json"), format="openai")
     later = await asked(peer, session, "openai")
-    assert later["messages"] == [*context["messages"], {"role": "assistant", "content": "A dot."}]
+    assert messages_of(later) == [*messages_of(context), {"role": "assistant", "content": "A dot."}]
     assert later["tokens"] == 7
 
 
@@ -287,13 +288,13 @@ async def test_anthropics_client_sends_what_a_context_says_and_its_answer_is_app
     }  # fmt: skip
     with anthropic.Anthropic(api_key="none", base_url=provider.url, max_retries=0) as client:
         answer = client.messages.create(
-            model="claude-x", max_tokens=9, messages=context["messages"], system=context["system"]
+            model="claude-x", max_tokens=9, messages=messages_of(context), system=context["system"]
         )
-    assert provider.requests[0]["messages"] == context["messages"]
+    assert provider.requests[0]["messages"] == messages_of(context)
     assert provider.requests[0]["system"] == "Be brief."
     await peer.append(session, answer.model_dump(mode="json"), format="anthropic")
     later = await asked(peer, session, "anthropic")
-    assert later["messages"] == [*context["messages"], {"role": "assistant", "content": content}]
+    assert messages_of(later) == [*messages_of(context), {"role": "assistant", "content": content}]
     assert later["tokens"] == 7
 
 
@@ -311,7 +312,7 @@ async def test_googles_client_sends_what_a_context_says_and_its_answer_is_append
         "candidates": [{"content": content, "finishReason": "STOP", "index": 0}], "modelVersion": "gemini-x",
         "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 2, "totalTokenCount": 7},
     }  # fmt: skip
-    contents = [types.Content.model_validate(it) for it in context["messages"]]
+    contents = [types.Content.model_validate(it) for it in messages_of(context)]
     options = types.HttpOptions(base_url=provider.url)
     with genai.Client(api_key="none", vertexai=False, http_options=options) as client:
         answer = client.models.generate_content(
@@ -325,5 +326,5 @@ async def test_googles_client_sends_what_a_context_says_and_its_answer_is_append
     assert list(map(types.Content.model_validate, provider.requests[0]["contents"])) == contents
     await peer.append(session, answer.model_dump(mode="json", exclude_none=True), format="google")
     later = await asked(peer, session, "google")
-    assert later["messages"] == [*context["messages"], content]
+    assert messages_of(later) == [*messages_of(context), content]
     assert later["tokens"] == 7

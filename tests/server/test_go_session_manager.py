@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from support.columns import entries_of, message_ids_of, messages_of
 from support.daemons import Peer, Running, assistant, refusal, user
 from support.shared import lines_of, started
 from support.summarizers import tool_call, tool_result
@@ -26,7 +27,7 @@ async def labels(peer: Peer, session_id: str) -> dict[str, str]:
 
 
 async def context_ids(peer: Peer, session_id: str) -> list[str]:
-    return list((await peer.call("session/context", sessionId=session_id))["entryIds"])
+    return list(message_ids_of(await peer.call("session/context", sessionId=session_id)))
 
 
 async def test_section_13_each_step_is_the_line_that_the_document_shows(daemon: Running, cwd: str) -> None:
@@ -84,15 +85,15 @@ async def test_section_13_each_step_is_the_line_that_the_document_shows(daemon: 
 
     # 8. Resulting context: the compaction summary, then msg-3.
     seen = await peer.call("session/context", sessionId=session)
-    assert seen["entryIds"] == ["comp-1", "msg-3"]
-    assert (seen["messages"][0]["role"], seen["messages"][0]["summary"]) == ("compactionSummary", summary)
+    assert message_ids_of(seen) == ["comp-1", "msg-3"]
+    assert (messages_of(seen)[0]["role"], messages_of(seen)[0]["summary"]) == ("compactionSummary", summary)
 
 
 async def test_section_7_1_concurrent_appends_make_one_chain(daemon: Running, cwd: str) -> None:
     peer, session = await started(daemon, cwd)
     others = [peer, await daemon.attach(), await daemon.attach()]
     await asyncio.gather(*(it.append(session, user(f"{n}")) for n in range(10) for it in others))
-    path = (await peer.call("session/path", sessionId=session))["entries"]
+    path = entries_of(await peer.call("session/path", sessionId=session))
     assert len(path) == 30
     assert [entry["parentId"] for entry in path] == [None, *(entry["id"] for entry in path[:-1])]
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from support import logs
+from support.columns import entries_of
 from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
 from support.dialects import jsonl
 from support.shared import lines_of
@@ -43,9 +44,9 @@ async def imported(peer: Peer, path: Path, **params: Any) -> dict[str, Any]:
     return dict(session)
 
 
-async def entries_of(peer: Peer, session_id: str) -> list[dict[str, Any]]:
+async def stored_in(peer: Peer, session_id: str) -> list[dict[str, Any]]:
     page = await peer.call("session/entries", sessionId=session_id, limit=1_000)
-    return [dict(it) for it in page["entries"]]
+    return [dict(it) for it in entries_of(page)]
 
 
 async def test_a_file_becomes_a_session_of_its_own_id_and_the_source_is_only_read(
@@ -67,7 +68,7 @@ async def test_a_file_becomes_a_session_of_its_own_id_and_the_source_is_only_rea
         assert (info["leafId"], info["messageCount"], info["tags"]) == ("turn-1", 2, ["docs"])
         assert info["createdAt"] == "2026-01-01T00:00:00.000Z"
         path = await peer.call("session/path", sessionId=session["sessionId"])
-        assert [it["id"] for it in path["entries"]] == ["turn-0", "turn-1"]
+        assert [it["id"] for it in entries_of(path)] == ["turn-0", "turn-1"]
         assert (source.read_bytes(), source.stat().st_mtime_ns) == before
     finally:
         for file in daemon.files():
@@ -90,7 +91,7 @@ async def test_a_second_import_adds_nothing_and_a_grown_file_what_is_new(
     assert (grown["status"], grown["addedCount"], grown["sessionId"]) == ("grown", 3, first["sessionId"])
     info = (await peer.call("session/info", sessionId=first["sessionId"]))["session"]
     assert info["leafId"] == "turn-3"
-    found = {it["id"]: it["parentId"] for it in await entries_of(peer, first["sessionId"])}
+    found = {it["id"]: it["parentId"] for it in await stored_in(peer, first["sessionId"])}
     assert (found["turn-2"], found["turn-3"]) == ("turn-1", "turn-2")
     assert (await imported(peer, source))["status"] == "unchanged"
 
@@ -105,7 +106,7 @@ async def test_where_people_went_on_here_the_leaf_stays_with_them(memory: Runnin
     info = (await peer.call("session/info", sessionId=session_id))["session"]
     assert info["leafId"] == here["id"]
     path = await peer.call("session/path", sessionId=session_id, leafId="turn-3")
-    assert [it["id"] for it in path["entries"]] == ["turn-0", "turn-1", "turn-2", "turn-3"]
+    assert [it["id"] for it in entries_of(path)] == ["turn-0", "turn-1", "turn-2", "turn-3"]
 
 
 async def test_a_session_that_nobody_answered_is_a_draft(memory: Running, tmp_path: Path) -> None:
@@ -202,7 +203,7 @@ async def test_subagents_come_along_as_children(memory: Running, tmp_path: Path)
     info = (await peer.call("session/info", sessionId=child))["session"]
     assert (info["parentSession"], info["leafId"]) == (parent, "turn-1")
     origin = next(
-        it["data"] for it in await entries_of(peer, child) if it.get("customType") == "sessiond.origin"
+        it["data"] for it in await stored_in(peer, child) if it.get("customType") == "sessiond.origin"
     )
     assert origin["toolUseId"] == "toolu_1"
 
@@ -215,7 +216,7 @@ async def test_large_texts_and_images_go_into_blobs(memory: Running, tmp_path: P
     [file] = memory.files()
     assert file.stat().st_size < 550_000
     assert len(list((memory.home / "data" / "blobs").rglob("*"))) >= 1
-    entries = await entries_of(peer, session["sessionId"])
+    entries = await stored_in(peer, session["sessionId"])
     assert any("sessiondBlobs" in it for it in entries)
 
 

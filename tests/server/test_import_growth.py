@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from support.columns import entries_of
 from support.daemons import Peer, running
 from support.dialect_files import FILES
 from support.dialects import jsonl
@@ -14,9 +15,9 @@ from support.logs import Line
 GROWING = {name: lines for name, lines in FILES.items() if name != "nova"}
 
 
-async def entries_of(peer: Peer, session_id: str) -> dict[str, Line]:
+async def stored_in(peer: Peer, session_id: str) -> dict[str, Line]:
     page = await peer.call("session/entries", sessionId=session_id, limit=1_000)
-    return {it["id"]: it for it in page["entries"] if it["type"] != "leaf"}
+    return {it["id"]: it for it in entries_of(page) if it["type"] != "leaf"}
 
 
 async def imported(peer: Peer, path: Path) -> str | None:
@@ -36,13 +37,13 @@ async def test_line_by_line_comes_to_the_same_as_at_once(dialect: str, tmp_path:
         os.utime(path, (1_700_000_000, 1_700_000_000))
         session = await imported(peer, path)
         assert session is not None
-        grown = await entries_of(peer, session)
+        grown = await stored_in(peer, session)
         leaf = (await peer.call("session/info", sessionId=session))["session"]["leafId"]
     async with running(tmp_path / "at-once") as daemon:
         peer = await daemon.attach()
         at_once = await imported(peer, path)
         assert at_once == session
-        whole = await entries_of(peer, session)
+        whole = await stored_in(peer, session)
         assert leaf == (await peer.call("session/info", sessionId=session))["session"]["leafId"]
     beside = ("origin-", "raw-", "line-", "title-")
     assert {name: it["parentId"] for name, it in grown.items()} == {

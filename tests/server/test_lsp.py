@@ -9,6 +9,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from support import logs
+from support.columns import entries_of
 from support.daemons import Running, assistant, user
 from support.editors import FLAT, HIERARCHICAL, connected, editor, names, symbols
 from support.shared import started
@@ -377,7 +378,7 @@ async def test_a_payload_with_a_nested_jsonrpc_key_survives(daemon: Running, cwd
     await peer.call("initialize", **INITIALIZE[1])
     await peer.append(session_id, {"type": "custom", "customType": "x", "data": nested, "id": "n"})
     stored = await peer.call("session/entries", sessionId=session_id, entryIds=["n"])
-    assert stored["entries"][0]["data"] == nested
+    assert entries_of(stored)[0]["data"] == nested
     method, params = SYMBOLS
     answer = await peer.call(method, **params, extra=nested)
     assert answer == []

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from sessiond.hub.session.migration import with_cwd
 from sessiond.session.tree.tree import Tree
 from support import logs
+from support.columns import entries_of
 from support.daemons import Running, assistant, refusal, running, user
 from support.disk import Disk
 from support.shared import started, terminal
@@ -61,7 +62,7 @@ async def test_appends_around_a_move_are_all_kept_in_order(daemon: Running, cwd:
     calls.insert(10, peer.call("session/move", sessionId=name, cwd=f"{cwd}-renamed"))
     await asyncio.gather(*calls)
     found = await peer.call("session/path", sessionId=name)
-    said = [entry["message"]["content"] for entry in found["entries"][2:]]
+    said = [entry["message"]["content"] for entry in entries_of(found)[2:]]
     assert said == [f"{number}" for number in range(20)]
 
 

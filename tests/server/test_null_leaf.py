@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from support.columns import seqs_of
 from support.daemons import Peer, Running, assistant, user
 from support.shared import started
 
@@ -17,7 +18,7 @@ async def said(daemon: Running, cwd: str) -> tuple[Peer, str]:
 @pytest.mark.parametrize(
     ("method", "params", "of_leaf", "of_null"),
     [
-        ("session/path", {}, lambda it: it["seqs"] == [1, 2], lambda it: it["seqs"] == []),
+        ("session/path", {}, lambda it: seqs_of(it) == [1, 2], lambda it: it["items"] == []),
         ("session/context", {}, lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None),
         ("session/context", {}, lambda it: len(it["messages"]) == 2, lambda it: it["messages"] == []),
         (

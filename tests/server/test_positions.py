@@ -10,6 +10,7 @@ import pytest
 from sessiond.client import AgentSession, connect
 from sessiond.paths import places
 from support import logs
+from support.columns import entries_of
 from support.daemons import Peer, Running, assistant, refusal, running, user
 
 SESSION = "positions-1"
@@ -79,7 +80,7 @@ async def test_what_adds_a_line_tells_its_position(daemon: Running, cwd: str) ->
             position = {"logId": done["logId"], "seq": done["seq"] - 1}
             read = await peer.call("session/entries", sessionId=session_id, after=position)
             record_id = done.get("recordId", done.get("entryId"))
-            assert record_id is None or read["entries"][0]["id"] == record_id, method
+            assert record_id is None or entries_of(read)[0]["id"] == record_id, method
 
 
 async def test_a_command_that_is_sent_again_tells_the_position_of_its_line(memory: Running, cwd: str) -> None:
@@ -113,7 +114,7 @@ async def test_a_conflict_names_the_log_in_which_the_missing_lines_are(daemon: R
         assert (it.kind, it.details["logId"], it.details["missingCount"]) == ("leafConflict", log_id, 2)
         after = {"logId": log_id, "seq": it.details["lastSeq"] - it.details["missingCount"]}
         missing = await peer.call("session/entries", sessionId=session_id, after=after)
-        assert [entry["id"] for entry in missing["entries"]] == ["a2", "a3"]
+        assert [entry["id"] for entry in entries_of(missing)] == ["a2", "a3"]
     reused = await refusal(peer.append(session_id, user("other", id="a2")))
     assert (reused.kind, reused.details["logId"], reused.details["seq"]) == ("idReused", log_id, 2)
 
@@ -219,5 +220,5 @@ async def test_an_agent_that_branched_in_a_replaced_log_follows_what_was_added_t
         label = (await peer.call("session/label", sessionId=SESSION, entryId="e1", label="seen"))["recordId"]
         async with agent.turn():
             said = await agent.append(assistant("on we go")["message"])
-        entries = (await peer.call("session/path", sessionId=SESSION))["entries"]
+        entries = entries_of(await peer.call("session/path", sessionId=SESSION))
         assert [it["id"] for it in entries] == ["e1", "e2", label, said]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from campaigns.order_model import Outcome, Plan, Step
+from support.columns import entries_of, message_ids_of
 from support.daemons import Mode, Peer, Refused, Running, assistant, refusal, running, user
 from support.disk import Disk
 from support.shared import started
@@ -79,8 +80,8 @@ async def test_whatever_follows_an_append_sees_it(daemon: Running, cwd: str) -> 
         fork = peer.send("session/fork", **on, leafId=name)
         branched = peer.send("session/branch", **on, entryId=name)
         tree = peer.send("session/tree", **on, filter="labeledOnly")
-        assert (await context)["entryIds"][-1] == name
-        assert (await path)["entries"][-1]["id"] == name
+        assert message_ids_of(await context)[-1] == name
+        assert entries_of(await path)[-1]["id"] == name
         assert (await label)["recordId"]
         assert (await fork)["session"]["messageCount"] == number + 1
         assert (await branched)["leafId"] == name
@@ -128,7 +129,7 @@ async def test_what_waits_behind_a_write_that_fails_goes_on_without_it(tmp_path:
         path = peer.send("session/path", sessionId=session_id)
         label = peer.send("session/label", sessionId=session_id, entryId="m1", label="x")
         assert (await refusal(failed)).kind == "storageFailed"
-        assert [entry["id"] for entry in (await path)["entries"]] == ["m0"]
+        assert [entry["id"] for entry in entries_of(await path)] == ["m0"]
         assert (await refusal(label)).kind == "entryNotFound"
 
 
@@ -187,7 +188,7 @@ async def test_nothing_waits_for_a_summary(memory: Running, cwd: str) -> None:
     compacting = peer.send("session/compact", sessionId=session_id, settings=SMALL)
     appended = await peer.append(session_id, user("goes on"))
     context = await peer.call("session/context", sessionId=session_id)
-    assert context["entryIds"][-1] == appended["leafId"]
+    assert message_ids_of(context)[-1] == appended["leafId"]
     assert not compacting.done()
 
 
@@ -241,7 +242,7 @@ async def test_a_session_is_not_deleted_while_an_earlier_read_still_needs_it(
     await peer.call("server/status")
     assert not deleted.done()
     answers.leave(answers.size)
-    assert (await read)["entryIds"] == ["m1"]
+    assert message_ids_of(await read) == ["m1"]
     assert (await deleted)["sessionId"] == session_id
     assert (await refusal(behind)).kind == "sessionTrashed"
 

@@ -13,6 +13,7 @@ import pytest
 from scripts.protocol.examples import Answered, Example, answered, asked_of_clients, notifications
 
 from support import logs
+from support.columns import entries_of
 from support.daemons import Peer, Refused, running
 from support.summarizers import Summarizing
 
@@ -182,7 +183,7 @@ async def beside_the_requests(story: Story) -> None:
     await story.script.call("session/close", sessionId="atlas-scratch")
     session = (await story.nvim.call("session/info", sessionId="atlas-parser-1"))["session"]
     [note] = [it.message["params"] for it in notifications() if it.heading == "session/appended"]
-    [entry] = note["entries"]
+    [entry] = entries_of(note)
     entry |= {"id": "9c4e77b0", "parentId": story.ids[entry["parentId"]]}
     with Path(session["path"]).open("ab") as file:
         file.write(json.dumps(entry).encode() + b"\n")

@@ -9,6 +9,7 @@ import pytest
 
 from sessiond.hub import disk_space
 from sessiond.hub.session import log_maintenance
+from support.columns import entries_of
 from support.daemons import Peer, assistant, refusal, running, user
 from support.disk import Disk
 
@@ -116,7 +117,7 @@ async def test_a_file_that_is_gone_is_told_and_served_again_when_it_is_back(
         assert (refused.kind, refused.details["path"]) == ("foreignWriter", str(file))
         assert await status(peer) == {"session-a": "replaced"}
         entries = await peer.call("session/entries", sessionId="session-a")
-        assert len(entries["entries"]) == 2, "what it held can still be read"
+        assert len(entries_of(entries)) == 2, "what it held can still be read"
         away.rename(file.parent)
         assert (await peer.append("session-a", user("on")))["lastSeq"] == 3
         assert await status(peer) == {}
@@ -164,7 +165,7 @@ async def test_a_file_whose_sync_fails_at_open_is_read_and_written_anew_before_i
         peer = await daemon.attach()
         opened = await peer.call("session/open", sessionId="session-a")
         assert opened["session"]["writeBlock"]["reason"] == "notSynced"
-        assert len((await peer.call("session/entries", sessionId="session-a"))["entries"]) == 2
+        assert len(entries_of(await peer.call("session/entries", sessionId="session-a"))) == 2
         assert (await peer.append("session-a", user("on")))["lastSeq"] == 3
         assert file.stat().st_ino != inode
         assert file.read_bytes().startswith(before)

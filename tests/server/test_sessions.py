@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from support.columns import messages_of
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.shared import terminal
 
@@ -194,7 +195,7 @@ async def test_an_ephemeral_session_never_touches_the_disk(daemon: Running, cwd:
     session_id = made["sessionId"]
     assert (made["ephemeral"], made["path"]) == (True, None)
     await peer.append(session_id, user("hello"), assistant("hi"))
-    assert len((await peer.call("session/context", sessionId=session_id))["messages"]) == 2
+    assert len(messages_of(await peer.call("session/context", sessionId=session_id))) == 2
     assert (await peer.call("session/list", cwd=cwd))["sessions"] == []
     await peer.call("session/close", sessionId=session_id)
     assert (await peer.call("session/info", sessionId=session_id))["session"]["messageCount"] == 2

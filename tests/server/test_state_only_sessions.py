@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import get_args
 
 from sessiond.protocol.types import Filter
+from support.columns import message_ids_of, messages_of
 from support.daemons import Running, refusal, user
 from support.dialect_files import DATA
 from support.shared import started
@@ -40,7 +41,7 @@ async def test_a_compaction_without_a_first_kept_entry_keeps_nothing_from_before
     for extra in ({}, {"firstKeptEntryId": None}):
         await peer.append(session_id, {"type": "compaction", "summary": "s", **extra}, user("on"))
         seen = await peer.call("session/context", sessionId=session_id)
-        assert [it["role"] for it in seen["messages"]] == ["compactionSummary", "user"]
+        assert [it["role"] for it in messages_of(seen)] == ["compactionSummary", "user"]
     refused = await refusal(
         peer.append(session_id, {"type": "compaction", "summary": "s", "firstKeptEntryId": "nobody"})
     )
@@ -76,7 +77,7 @@ async def test_a_message_that_is_not_displayed_is_seen_by_models_and_complete_vi
         rows = (await peer.call("session/tree", sessionId=session_id, filter=name))["nodes"]
         assert [row["id"] for row in rows] == ids
     context = await peer.call("session/context", sessionId=session_id)
-    assert context["entryIds"] == ["q", "hid", "shown", "on", "tip"]
+    assert message_ids_of(context) == ["q", "hid", "shown", "on", "tip"]
     found = await peer.call("session/search", query="hint")
     assert [hit["entryId"] for hit in found["hits"]] == ["shown"]
     rows = (await peer.call("view/page", sessionId=session_id))["rows"]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sessiond.hub.session import subscribers
+from support.columns import entries_of
 from support.daemons import Peer, Running, assistant, user
 from support.shared import started
 from support.wire import Wire, in_thread
@@ -39,11 +40,11 @@ async def test_exactly_what_came_after_is_replayed(daemon: Running, cwd: str, af
     *replayed, live = other.told("session/appended")
     assert all(note["replay"] and note["origin"] is None for note in replayed)
     assert not live["replay"]
-    entries = [entry for note in other.told("session/appended") for entry in note["entries"]]
+    entries = [entry for note in other.told("session/appended") for entry in entries_of(note)]
     stored = await peer.call(
         "session/entries", sessionId=session_id, after=await peer.position(session_id, after)
     )
-    assert entries == stored["entries"]
+    assert entries == entries_of(stored)
 
 
 async def test_without_after_one_reads_what_is_there_oneself(daemon: Running, cwd: str) -> None:

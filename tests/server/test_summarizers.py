@@ -11,6 +11,7 @@ import pytest
 from sessiond.config import Config, SummarizerConfig
 from sessiond.hub.summaries import external_command as commands
 from sessiond.paths import places
+from support.columns import entries_of
 from support.daemons import Peer, Running, refusal, running
 from support.processes import runs
 from support.rpc_peers import until
@@ -254,7 +255,7 @@ async def test_a_command_reads_the_prompt_and_writes_the_summary(tmp_path: Path,
 
 async def questions_before(peer: Peer, session_id: str, entry_id: str) -> list[str]:
     found = await peer.call("session/path", sessionId=session_id)
-    ids = [entry["id"] for entry in found["entries"]]
+    ids = [entry["id"] for entry in entries_of(found)]
     return [name for name in ids[: ids.index(entry_id)] if name.startswith("q")]
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from support import logs
+from support.columns import seqs_of
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.disk import Disk
 from support.shared import started
@@ -59,7 +60,7 @@ async def test_everybody_hears_of_a_delete_and_of_a_restore(daemon: Running, cwd
     assert other.told("session/restored")[0]["session"] == session
     await peer.append(session["sessionId"], user("more"))
     await other.call("server/status")
-    assert [note["seqs"] for note in other.told("session/appended")] == []  # it is closed for all
+    assert [seqs_of(note) for note in other.told("session/appended")] == []  # it is closed for all
     assert other.told("session/lagged") == []
 
 

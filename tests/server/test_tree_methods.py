@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from support import logs
+from support.columns import entries_of, message_ids_of, messages_of, seqs_of
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.shared import lines_of, started
 from support.waiting import until
@@ -25,7 +26,7 @@ async def talk(daemon: Running, cwd: str) -> tuple[Peer, str]:
 
 async def path(peer: Peer, session_id: str, **params: Any) -> list[str]:
     found = await peer.call("session/path", sessionId=session_id, **params)
-    return [entry["id"] for entry in found["entries"]]
+    return [entry["id"] for entry in entries_of(found)]
 
 
 # --- branch ------------------------------------------------------------------------------------------------
@@ -55,7 +56,7 @@ async def test_a_branch_to_null_starts_anew(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
     assert (await peer.call("session/branch", sessionId=session_id, entryId=None))["leafId"] is None
     assert await path(peer, session_id) == []
-    assert (await peer.call("session/context", sessionId=session_id))["messages"] == []
+    assert messages_of(await peer.call("session/context", sessionId=session_id)) == []
     await peer.append(session_id, user("again", id="r"))
     assert await path(peer, session_id) == ["r"]
 
@@ -69,18 +70,18 @@ async def test_a_branch_with_a_summary_says_what_was_left_behind(daemon: Running
     assert moved["leafId"] == moved["recordId"]
     stored = await peer.call("session/entries", sessionId=session_id, entryIds=[moved["recordId"]])
     entry = {
-        name: stored["entries"][0][name] for name in ("type", "parentId", "fromId", "summary", "details")
+        name: entries_of(stored)[0][name] for name in ("type", "parentId", "fromId", "summary", "details")
     }
     assert entry == {
         "type": "branch_summary", "parentId": "a1", "fromId": "a1", "summary": "Tried to flush.",
         "details": {"n": 1},
     }  # fmt: skip
-    said = (await peer.call("session/context", sessionId=session_id))["messages"][-1]
+    said = messages_of(await peer.call("session/context", sessionId=session_id))[-1]
     assert said["role"] == "branchSummary"
     await peer.until(lambda it: bool(it.told("session/leafMoved")))
     root = await peer.call("session/branch", sessionId=session_id, entryId=None, summary="All of it.")
     stored = await peer.call("session/entries", sessionId=session_id, entryIds=[root["recordId"]])
-    assert (stored["entries"][0]["parentId"], stored["entries"][0]["fromId"]) == (None, "root")
+    assert (entries_of(stored)[0]["parentId"], entries_of(stored)[0]["fromId"]) == (None, "root")
 
 
 async def test_a_branch_may_expect_where_the_leaf_is(daemon: Running, cwd: str) -> None:
@@ -107,9 +108,8 @@ async def test_leaf_lines_stand_in_no_view_and_no_context(daemon: Running, cwd: 
     tree = await peer.call("session/tree", sessionId=session_id, filter="all")
     assert {node["type"] for node in tree["nodes"]} == {"message"}
     assert await peer.call("session/context", sessionId=session_id) == context
-    assert (
-        await peer.call("session/entries", sessionId=session_id, after=await peer.position(session_id, 6))
-    )["seqs"] == [7, 8]
+    after = await peer.position(session_id, 6)
+    assert seqs_of(await peer.call("session/entries", sessionId=session_id, after=after)) == [7, 8]
 
 
 # --- fork --------------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ async def test_a_whole_fork_has_its_blobs_also_in_memory(memory: Running, cwd: s
     page = await peer.call(
         "session/entries", sessionId=forked["sessionId"], entryIds=["big"], resolveBlobs=True
     )
-    assert page["entries"][0]["message"]["content"] == "x" * 600_000
+    assert entries_of(page)[0]["message"]["content"] == "x" * 600_000
     assert page.get("missingBlobs", []) == []
 
 
@@ -328,7 +328,7 @@ async def test_a_label_is_set_replaced_and_removed(daemon: Running, cwd: str) ->
         changed = await peer.call("session/label", sessionId=session_id, entryId="q1", **params)
         assert await labels() == expected
         stored = await peer.call("session/entries", sessionId=session_id, entryIds=[changed["recordId"]])
-        assert (stored["entries"][0]["type"], stored["seqs"]) == ("label", [changed["seq"]])
+        assert (entries_of(stored)[0]["type"], seqs_of(stored)) == ("label", [changed["seq"]])
 
 
 async def test_a_title_is_a_line_and_an_empty_one_takes_it_away(daemon: Running, cwd: str) -> None:
@@ -449,7 +449,7 @@ async def test_entries_are_found_after_around_and_by_id(daemon: Running, cwd: st
     peer, session_id, _ = await bushy(daemon, cwd)
 
     async def seqs(**params: Any) -> list[int]:
-        return list((await peer.call("session/entries", sessionId=session_id, **params))["seqs"])
+        return list(seqs_of(await peer.call("session/entries", sessionId=session_id, **params)))
 
     assert await seqs(limit=3) == [1, 2, 3]
     assert await seqs(after=await peer.position(session_id, 38)) == [39, 40]
@@ -469,7 +469,7 @@ async def test_a_page_ends_where_it_would_get_too_large(memory: Running, cwd: st
     await peer.append(session_id, *(user("x" * 700_000) for _ in range(6)))
     for method in ("entries", "path"):
         first = await peer.call(f"session/{method}", sessionId=session_id, limit=10_000)
-        assert 1 < len(first["entries"]) < 6
+        assert 1 < len(first["items"]) < 6
         rest = await pages(peer, method, "entries", sessionId=session_id, limit=10_000)
         assert len(rest) == 6
 
@@ -493,8 +493,8 @@ async def test_a_context_is_that_of_any_leaf(daemon: Running, cwd: str) -> None:
     for leaf, ids in (("a2", ["q1", "a1", "q2", "a2"]), ("q1", ["q1"]), (None, ["q1", "a1", "q3", "a3"])):
         at = {} if leaf is None else {"leafId": leaf}
         seen = await peer.call("session/context", sessionId=session_id, **at)
-        assert seen["entryIds"] == ids
-        assert [message["role"] for message in seen["messages"]] == ["user", "assistant"] * (
+        assert message_ids_of(seen) == ids
+        assert [message["role"] for message in messages_of(seen)] == ["user", "assistant"] * (
             len(ids) // 2
         ) + (["user"] if len(ids) % 2 else [])
     assert seen["models"] == {"default": "anthropic/claude-x"}
@@ -515,6 +515,6 @@ async def test_a_session_that_the_real_builders_made_reads_the_same_over_the_wir
     peer = await memory.attach()
     session = (await peer.call("session/open", path=str(tmp_path / "made.jsonl")))["session"]
     seen = await peer.call("session/context", sessionId=session["sessionId"])
-    assert [json.dumps(it) for it in seen["messages"]] == [
+    assert [json.dumps(it) for it in messages_of(seen)] == [
         json.dumps(json.loads(bytes(it))) for it in loaded.context().messages
     ]

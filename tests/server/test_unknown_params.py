@@ -12,6 +12,7 @@ from sessiond.protocol.methods import CLIENT_METHODS, METHODS, NOTIFICATIONS
 from sessiond.server.connection.params import is_extension
 from sessiond.server.errors import InvalidParams
 from sessiond.server.handlers.routes import ROUTES
+from support.columns import entries_of
 from support.daemons import Running, refusal, user
 from support.shared import started
 
@@ -74,7 +75,7 @@ async def test_meta_and_names_that_begin_with_x_are_left_to_clients(daemon: Runn
     extras = {"_meta": {"trace": "7"}, "x-mine": [1]}
     entry = {**user("1e400 stays", id="a"), "big": 12345678901234567890123, "_meta": {"of": "the entry"}}
     await peer.append(session_id, entry, **extras)
-    [stored] = (await peer.call("session/entries", sessionId=session_id, entryIds=["a"], **extras))["entries"]
+    [stored] = entries_of(await peer.call("session/entries", sessionId=session_id, entryIds=["a"], **extras))
     assert {name: stored[name] for name in entry} == entry
     assert "x-mine" not in stored
     terminal = {"id": "tty-x", **extras}

@@ -17,6 +17,7 @@ from sessiond.server import server
 from sessiond.store.files.store import FileStore
 from sessiond.store.files.watch import FolderWatch
 from support import logs
+from support.columns import entries_of
 from support.daemons import Running, assistant, running, user
 from support.patience import BOUND
 from support.shared import started
@@ -62,7 +63,7 @@ async def test_a_line_of_another_program_is_announced_without_waiting_for_the_sw
             await peer.until(lambda it, number=number: len(it.told("session/appended")) >= 2 + number)  # type: ignore[misc]
         notes = peer.told("session/appended")[-5:]
         assert [note["origin"]["kind"] for note in notes] == ["foreign"] * 5
-        assert [note["entries"][0]["id"] for note in notes] == [f"f{number}" for number in range(5)]
+        assert [entries_of(note)[0]["id"] for note in notes] == [f"f{number}" for number in range(5)]
         tree = (await peer.call("session/tree", sessionId=session_id))["nodes"]
         assert {node["id"]: node["parentId"] for node in tree}["f0"] == "ours"
 

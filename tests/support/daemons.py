@@ -30,6 +30,7 @@ from sessiond.server.server import Server
 from sessiond.store.files.store import FileStore
 from sessiond.store.files.syscalls import Syscalls
 from sessiond.store.memory import MemoryStore
+from support.columns import seqs_of
 from support.patience import BOUND
 
 Mode = Literal["memory", "socket", "process"]
@@ -112,7 +113,7 @@ class Peer(Handler[Connection]):
 
     def seqs(self) -> list[int]:
         """The seqs of all lines that this client was told of, in order of arrival."""
-        return [seq for note in self.told("session/appended") for seq in note["seqs"]]
+        return [seq for note in self.told("session/appended") for seq in seqs_of(note)]
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
         message = json.loads(body)

@@ -60,14 +60,17 @@ class Scripted(Recorder):
     def tell(self, seqs: list[int], **more: Any) -> None:
         self.send("session/appended", self.note(seqs, **more))
 
+    def _items(self, seqs: list[int]) -> list[dict[str, Any]]:
+        return [{"seq": seq, "entry": self.log[seq - 1]} for seq in seqs]
+
     def note(self, seqs: list[int], **more: Any) -> dict[str, Any]:
-        entries = [self.log[seq - 1] for seq in seqs]
+        items = self._items(seqs)
         return {
             "sessionId": SESSION,
             "logId": LOG,
-            "entries": entries,
-            "seqs": seqs,
-            "seq": seqs[-1],
+            "items": items,
+            "fromSeq": seqs[0],
+            "toSeq": seqs[-1],
             "leafId": None,
             **more,
         }
@@ -134,7 +137,7 @@ class Scripted(Recorder):
     def _session_entries(self, params: dict[str, Any]) -> dict[str, Any]:
         after = params["after"]["seq"]
         seqs = list(range(after + 1, min(after + 3, len(self.log)) + 1))
-        return {"logId": LOG, "entries": [self.log[seq - 1] for seq in seqs], "seqs": seqs}
+        return {"logId": LOG, "items": self._items(seqs)}
 
     def _session_append(self, params: dict[str, Any]) -> dict[str, Any]:
         known = {entry["id"] for entry in self.log}

@@ -9,6 +9,7 @@ from typing import Any
 
 from sessiond.config import CompactionConfig, Config, SummarizerConfig
 from sessiond.rpc.message import encode_error, encode_result
+from support.columns import entries_of
 from support.daemons import Peer, Running, assistant, user
 
 SMALL: dict[str, Any] = {"contextWindow": 4_000, "reserveTokens": 1_000, "keepRecentTokens": 500}
@@ -110,7 +111,7 @@ async def talk(daemon: Running, cwd: str, *, turns: int = 10, **params: Any) -> 
 async def compactions(peer: Peer, session_id: str) -> list[dict[str, Any]]:
     """The compactions in a session, in the order of the log."""
     found = await peer.call("session/entries", sessionId=session_id, limit=10_000)
-    return [entry for entry in found["entries"] if entry["type"] == "compaction"]
+    return [entry for entry in entries_of(found) if entry["type"] == "compaction"]
 
 
 def program(folder: Path, body: str) -> list[str]:

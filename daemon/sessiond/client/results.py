@@ -9,21 +9,38 @@ from sessiond.protocol import types as t
 Entry = dict[str, Any]
 
 
+class DecodedEntry(t.Wire, frozen=True):
+    """`StoredEntry` with a decoded entry."""
+
+    seq: int
+    entry: Entry
+
+
 class Entries(t.Wire, frozen=True):
     """`EntriesResult` with decoded entries."""
 
     log_id: str
-    entries: list[Entry]
-    seqs: list[int]
+    items: list[DecodedEntry]
     next_cursor: str | None = None
     missing_blobs: list[str] = msgspec.field(default_factory=list)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The entries without their seqs."""
+        return [it.entry for it in self.items]
+
+
+class DecodedMessage(t.Wire, frozen=True):
+    """`ContextMessage` with a decoded message."""
+
+    entry_id: str
+    message: dict[str, Any]
 
 
 class SessionContext(t.Wire, frozen=True):
     """`ContextResult` with decoded messages."""
 
-    messages: list[dict[str, Any]]
-    entry_ids: list[str]
+    rows: list[DecodedMessage] = msgspec.field(name="messages")
     models: dict[str, str]
     thinking_level: str
     mode: str
@@ -39,15 +56,30 @@ class SessionContext(t.Wire, frozen=True):
     explanation: list[t.Explained] | None = None
     missing_blobs: list[str] = msgspec.field(default_factory=list)
 
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages, as a model receives them."""
+        return [it.message for it in self.rows]
+
+    @property
+    def entry_ids(self) -> list[str]:
+        """The entry of each message."""
+        return [it.entry_id for it in self.rows]
+
 
 class AppendedBatch(t.Wire, frozen=True):
     """`AppendedNote` with decoded entries."""
 
     session_id: str
     log_id: str
-    entries: list[Entry]
-    seqs: list[int]
-    seq: int
+    items: list[DecodedEntry]
+    from_seq: int
+    to_seq: int
     leaf_id: str | None
     origin: t.Origin | None = None
     replay: bool = False
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The entries without their seqs."""
+        return [it.entry for it in self.items]

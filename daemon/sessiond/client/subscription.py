@@ -161,18 +161,16 @@ class Subscription:
             self._start_over()  # the log was replaced meanwhile
             return
         page = msgspec.json.decode(raw, type=Entries)
-        if not page.entries:
+        if not page.items:
             self.seq = self._read_up_to
-        self._ready.extend(zip(page.seqs, page.entries, strict=True))
+        self._ready.extend((it.seq, it.entry) for it in page.items)
 
     def _take(self, note: AppendedBatch) -> None:
-        if not note.replay and note.seq <= self._replayed_up_to:
+        if not note.replay and note.to_seq <= self._replayed_up_to:
             return  # the replay contains this live entry too; here it would be out of order
         self.log_id = note.log_id
         known = self.seq or 0
-        self._ready.extend(
-            (seq, entry) for seq, entry in zip(note.seqs, note.entries, strict=True) if seq > known
-        )
+        self._ready.extend((it.seq, it.entry) for it in note.items if it.seq > known)
 
     def _is_followed_by_another(self) -> bool:
         return any(

@@ -106,7 +106,7 @@ class Contents:
 
     def appended(self, note: AppendedBatch) -> None:
         """Handle appended entries: note what must be read."""
-        before, self.leaf_id, self._seq = self.leaf_id, note.leaf_id, note.seq
+        before, self.leaf_id, self._seq = self.leaf_id, note.leaf_id, note.to_seq
         new = {entry.get("id") for entry in note.entries}
         for entry in note.entries:
             match entry.get("type"):

@@ -28,9 +28,9 @@ export class Preview implements vscode.TextDocumentContentProvider, vscode.Dispo
           this.#soon(() => true);
         }
       }),
-      daemon.onNotification("session/appended", ({ sessionId, entries }) => {
+      daemon.onNotification("session/appended", ({ sessionId, items }) => {
         // A path and what is made of it stay as they are, but for labels; an entry also gets children.
-        const labels = entries.some(({ type }) => type === "label");
+        const labels = items.some(({ entry: { type } }) => type === "label");
         this.#soon((address) => address.sessionId === sessionId && (labels || address.kind === "entry"));
       }),
       daemon.onNotification("session/restored", ({ session }) =>

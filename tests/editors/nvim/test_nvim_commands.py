@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from support.columns import entries_of
 from support.commands import Shell
 from support.daemons import assistant, user
 from support.neovim import Neovim, a_neovim
@@ -92,7 +93,7 @@ def test_the_lines_of_a_range_are_appended(shell: Shell, teller: Teller, story: 
         nvim.rpc.current.buffer[:] = ["not this", "def f():", "    return 1"]
         nvim.command("2,3Sessiond append")
         nvim.see("◉ user       def f(): return 1")
-        (entry,) = teller.call("session/path", sessionId=story.id)["entries"][-1:]
+        (entry,) = entries_of(teller.call("session/path", sessionId=story.id))[-1:]
         assert entry["message"]["content"] == "def f():\n    return 1"
 
 

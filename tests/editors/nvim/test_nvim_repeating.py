@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sessiond.protocol.methods import METHODS
+from support.columns import entries_of
 from support.commands import Shell
 from support.daemons import user
 from support.homes import wait_until
@@ -66,7 +67,7 @@ def sessions(teller: Teller) -> list[str]:
 
 
 def entries(teller: Teller, story: Story) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = teller.call("session/entries", sessionId=story.id)["entries"]
+    found: list[dict[str, Any]] = entries_of(teller.call("session/entries", sessionId=story.id))
     return found
 
 

@@ -14,6 +14,7 @@ import pytest_lsp
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from support.columns import entries_of
 from support.daemons import Running, assistant, user
 from support.editors import HIERARCHICAL, LanguageProtocol, connected
 
@@ -124,7 +125,7 @@ async def test_payloads_that_look_like_messages_arrive_unchanged(
     session_id = await plugin.create(cwd)
     await plugin.append(session_id, custom(id="c1"))
     peer = await served.attach()
-    [entry] = (await peer.call("session/entries", sessionId=session_id))["entries"]
+    [entry] = entries_of(await peer.call("session/entries", sessionId=session_id))
     assert (entry["id"], entry["data"]) == ("c1", NESTED)
     [same] = (await plugin.ask("session/entries", sessionId=session_id)).entries
     assert values(same.data) == values(NESTED)

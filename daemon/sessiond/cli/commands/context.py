@@ -49,8 +49,8 @@ def context(given: Given) -> int:
         from sessiond.cli.render import transcript
 
         style = style_for(sys.stdout)
-        for message, entry_id in zip(seen["messages"], seen["entryIds"], strict=False):
-            print(*transcript.message(message, entry_id, style), sep="\n")
+        for row in seen["messages"]:
+            print(*transcript.message(row["message"], row["entryId"], style), sep="\n")
     _say_settings(seen)
     return 0
 
@@ -76,5 +76,7 @@ def _print_request(seen: dict[str, Any]) -> None:
 
     system, messages = _REQUESTS[seen["format"]]
     request = {} if seen["system"] is None else {system: seen["system"]}
-    text = json.dumps({**request, messages: seen["messages"]}, indent=2, ensure_ascii=False)
+    text = json.dumps(
+        {**request, messages: [row["message"] for row in seen["messages"]]}, indent=2, ensure_ascii=False
+    )
     print("\n".join(lines(text)) if sys.stdout.isatty() else text)

@@ -66,7 +66,7 @@ def _said(daemon: BlockingDaemon, session: str, ids: list[str | None]) -> dict[s
     found: dict[str, dict[str, Any]] = {}
     for start in range(0, len(wanted), 200):
         page = daemon.call("session/entries", {"sessionId": session, "entryIds": wanted[start : start + 200]})
-        found |= {entry["id"]: entry for entry in page["entries"]}
+        found |= {item["entry"]["id"]: item["entry"] for item in page["items"]}
     return found
 
 

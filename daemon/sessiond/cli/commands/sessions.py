@@ -86,7 +86,7 @@ def listing(given: Given) -> int:
 
 
 def show(given: Given) -> int:
-    """Send `session/info`, or `session/entries` with `ids`."""
+    """Send `session/info`, or `session/entries` with `entryIds`."""
     with connect() as daemon:
         session = session_id(daemon, given)
         if wanted := [entry for _, entry in given.many("entry")]:
@@ -97,8 +97,8 @@ def show(given: Given) -> int:
             from sessiond.cli.render import transcript
 
             style = style_for(sys.stdout)
-            for entry in daemon.call("session/entries", params)["entries"]:
-                print(*transcript.entry(entry, style), sep="\n")
+            for item in daemon.call("session/entries", params)["items"]:
+                print(*transcript.entry(item["entry"], style), sep="\n")
             return 0
         if given.flag("json"):
             print(daemon.call_text("session/info", {"sessionId": session}))

@@ -97,27 +97,21 @@ class NotificationPrinter:
         while self.known < seq:
             params = {"sessionId": self.session, "after": self._position(), "limit": 500}
             page = daemon.call("session/entries", params)
-            if not page["entries"]:
+            if not (items := page["items"]):
                 return
-            self._take({"sessionId": self.session, "seq": page["seqs"][-1], "replay": True, **page})
+            about = {"sessionId": self.session, "fromSeq": items[0]["seq"], "toSeq": items[-1]["seq"]}
+            self._take({**about, "replay": True, **page})
 
     def _position(self) -> dict[str, Any]:
         return {"logId": self.log_id, "seq": self.known}
 
     def _take(self, params: dict[str, Any]) -> None:
-        if not params.get("replay") and params["seq"] <= self._replayed_up_to:
+        if not params.get("replay") and params["toSeq"] <= self._replayed_up_to:
             return  # the replay contains this live entry too; here it would be out of order
-        new = [
-            (seq, entry)
-            for seq, entry in zip(params["seqs"], params["entries"], strict=True)
-            if seq > self.known
-        ]
+        new = [item for item in params["items"] if item["seq"] > self.known]
         if new:
-            self.log_id, self.known = params["logId"], new[-1][0]
-            self._shown(
-                "session/appended",
-                params | {"seqs": [seq for seq, _ in new], "entries": [entry for _, entry in new]},
-            )
+            self.log_id, self.known = params["logId"], new[-1]["seq"]
+            self._shown("session/appended", params | {"items": new, "fromSeq": new[0]["seq"]})
 
     def _shown(self, method: str, params: dict[str, Any]) -> None:
         self._print(method, params)
@@ -150,7 +144,8 @@ def _as_json(method: str, params: dict[str, Any]) -> None:
 def _as_lines(style: Style) -> Callable[[str, dict[str, Any]], None]:
     def show(method: str, params: dict[str, Any]) -> None:
         if method == "session/appended":
-            for entry in params["entries"]:
+            for item in params["items"]:
+                entry = item["entry"]
                 if is_for_models_only(entry):
                     continue
                 print(_line(entry, style))

@@ -33,7 +33,7 @@ def entries(
     if not asked:
         return
     found = daemon.call("session/entries", {"sessionId": session_id, "entryIds": asked, "limit": len(asked)})
-    by_id = {entry["id"]: entry for entry in found["entries"]}
+    by_id = {item["entry"]["id"]: item["entry"] for item in found["items"]}
     rows = [
         (
             one_line(name),

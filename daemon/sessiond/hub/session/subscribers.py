@@ -178,17 +178,19 @@ class Subscribers:
             m.APPENDED.name,
             t.AppendedNote(
                 session_id=self.session_id, log_id=self.log_id(),
-                entries=[Raw(entry) for entry in entries], seqs=list(seqs),
-                seq=seqs[-1], leaf_id=self.leaf_id(), origin=origin, replay=replay,
+                items=[t.StoredEntry(seq=seq, entry=Raw(entry)) for seq, entry in zip(seqs, entries, strict=True)],
+                from_seq=seqs[0], to_seq=seqs[-1], leaf_id=self.leaf_id(), origin=origin, replay=replay,
             ),
         )  # fmt: skip
 
     def _note_in_parts(self, entries: Sequence[bytes], seqs: Sequence[int]) -> list[bytes]:
         """Encode a replay notification without copying its entries: copying large entries blocks the event loop."""
-        note = self._note([_NOTHING], seqs, None, replay=True)
-        head, _, tail = note.partition(b"[%b]" % _NOTHING)
-        parts = [part for entry in entries for part in (b",", entry)]
-        return [head, b"[", *parts[1:], b"]", tail]
+        note = self._note([_NOTHING] * len(entries), seqs, None, replay=True)
+        *before, tail = note.split(b'"entry":' + _NOTHING)
+        parts = [
+            part for head, entry in zip(before, entries, strict=True) for part in (head, b'"entry":', entry)
+        ]
+        return [*parts, tail]
 
     def _catch_up(self, subscription: _Subscription) -> None:
         subscription.pump = asyncio.get_running_loop().create_task(self._replay(subscription))

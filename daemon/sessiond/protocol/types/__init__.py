@@ -47,6 +47,7 @@ from sessiond.protocol.types.compaction import (
     SummarizeResult as SummarizeResult,
 )
 from sessiond.protocol.types.context import (
+    ContextMessage as ContextMessage,
     ContextParams as ContextParams,
     ContextResult as ContextResult,
     Explained as Explained,
@@ -184,6 +185,7 @@ from sessiond.protocol.types.shared import (
     Seq as Seq,
     SessionId as SessionId,
     SessionInfo as SessionInfo,
+    StoredEntry as StoredEntry,
     Terminal as Terminal,
     Tokens as Tokens,
     Wire as Wire,

@@ -16,7 +16,8 @@ class ContextParams(Params, frozen=True):
     branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are messages that the
     provider's API accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
     role) is left out, completed or joined. `explain` gives, for every entry of the path, the reason why it is in or
-    out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false.
+    out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. Of a blob that could
+    not be restored the reference stays in the agents' format; in a provider's format the content is left out.
     """
 
     session_id: SessionId  # the full id of the session
@@ -27,41 +28,42 @@ class ContextParams(Params, frozen=True):
 
 
 class Explained(Wire, frozen=True):
-    """The fate of one entry of the path, and the reason.
+    """The fate of one entry of the path, and the reason."""
 
-    `messageIndex` is the index in `messages` of its text. It is null if the entry is out, or in `system`.
-    """
-
-    entry_id: str
-    type: str
-    role: str | None
-    fate: Annotated[str, opened("Fate")]
+    entry_id: str  # the entry
+    type: str  # its type
+    role: str | None  # the role of its message; null without one
+    fate: Annotated[str, opened("Fate")]  # whether it is in the context
     reason: Annotated[str, opened("ContextReason")]  # see "Why an entry is in or out"
     message: str  # the reason as a sentence
     tokens: int  # estimated tokens in the context; 0 if the entry is out
-    message_index: int | None
+    message_index: int | None  # the index in `messages` of its text; null if the entry is out, or in `system`
+
+
+class ContextMessage(Wire, frozen=True, gc=False):
+    """One message of a context."""
+
+    entry_id: str  # the entry that it comes from; the first one if several were joined
+    message: Message  # the message in the requested format
 
 
 class ContextResult(Wire, frozen=True):
-    """Messages in order, with the entry of each, and the settings in force at the leaf.
+    """The messages in order, and the settings in force at the leaf. A larger context fails with `tooLarge`."""
 
-    `missingBlobs` lists the hashes of blobs that could not be restored. In the agents' format their references stay;
-    in a provider's format the referenced content is left out.
-    """
-
-    messages: list[Message]
-    entry_ids: list[str]  # of each message; of the first entry if several were joined
+    messages: list[ContextMessage]  # one for each message that the model receives; at most 32 MiB together
     models: dict[str, str]  # role -> "provider/model"
-    thinking_level: str
-    mode: str
-    injected_ttsr_rules: list[str]
-    leaf_id: str | None
-    mode_data: Json  # null without one
-    configured_thinking_level: str | None
-    service_tier: Json  # null without one
-    format: Annotated[str, opened("Format")]
+    thinking_level: str  # the level in force: `off`, `low`, `medium`, `high`, or another of the agent's
+    mode: str  # the mode that the agent set; `none` without one
+    injected_ttsr_rules: list[str]  # names of the rules that oh-my-pi injected, as its entries have them
+    leaf_id: str | None  # the end of the path; null before the first entry
+    mode_data: Json  # what the agent stored with the mode; null without one
+    configured_thinking_level: str | None  # the level that the user chose, if it differs; null without one
+    service_tier: Json  # what the agent stored as service tier; null without one
+    format: Annotated[str, opened("Format")]  # the format of the messages
     system: Json  # what the provider takes beside the messages (`system`, `systemInstruction`), or null
     tokens: int  # the provider's count for the last answer, plus an estimate of what came after
     tokens_estimated: bool  # true if no provider count is valid: all of `tokens` is an estimate
-    explanation: list[Explained] | None
-    missing_blobs: list[str] = msgspec.field(default_factory=list)
+    explanation: list[Explained] | None  # one row for each entry of the path; null without `explain`
+    missing_blobs: list[str] = msgspec.field(
+        default_factory=list
+    )  # hashes of blobs that could not be restored

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from sessiond.protocol.enums import opened
-from sessiond.protocol.types.shared import Entry, Origin, SessionInfo, Wire
+from sessiond.protocol.types.shared import Origin, SessionInfo, StoredEntry, Wire
 
 
 class CreatedNote(Wire, frozen=True):
@@ -14,16 +14,20 @@ class CreatedNote(Wire, frozen=True):
 
 
 class AppendedNote(Wire, frozen=True):
-    """Lines were added. `replay` is true for lines that close a gap."""
+    """Lines were added. Several notifications that follow each other may report the lines of one append.
 
-    session_id: str
-    log_id: str
-    entries: list[Entry]
-    seqs: list[int]
-    seq: int  # of the last line
-    leaf_id: str | None
-    origin: Origin | None = None
-    replay: bool = False
+    A notification has at least one line. Its size is limited: a larger batch is sent as a replay, in parts of about
+    128 KiB, each with at least one line.
+    """
+
+    session_id: str  # the session
+    log_id: str  # the log of the seqs
+    items: list[StoredEntry]  # the lines, in log order; a line that is no entry is left out
+    from_seq: int  # the seq of the first line
+    to_seq: int  # the seq of the last line
+    leaf_id: str | None  # the session's leaf after all lines of the log; null before the first entry
+    origin: Origin | None = None  # the cause; null for a replay
+    replay: bool = False  # true if the lines close a gap, or are too large to be sent to all at once
 
 
 class LeafMovedNote(Wire, frozen=True):
@@ -32,12 +36,12 @@ class LeafMovedNote(Wire, frozen=True):
     When the leaf moves to any other new entry, only `session/appended` reports it.
     """
 
-    session_id: str
-    leaf_id: str | None
-    previous_leaf_id: str | None
-    log_id: str
-    seq: int
-    origin: Origin
+    session_id: str  # the session
+    leaf_id: str | None  # the leaf now; null before the first entry
+    previous_leaf_id: str | None  # the leaf before
+    log_id: str  # the log of `seq`
+    seq: int  # the seq of the line that recorded the move
+    origin: Origin  # the cause
 
 
 class ChangedNote(Wire, frozen=True):

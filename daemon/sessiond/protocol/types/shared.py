@@ -56,6 +56,13 @@ class Params(Sent, frozen=True, forbid_unknown_fields=True):
     """The base of request params, and of the objects in them. The server rejects fields that it does not know."""
 
 
+class StoredEntry(Wire, frozen=True, gc=False):
+    """One line of a log."""
+
+    seq: int  # the seq of the line
+    entry: Entry  # the entry as it is stored
+
+
 class WriteBlock(Wire, frozen=True):
     """The reason why a session accepts no writes at present.
 

@@ -10,12 +10,12 @@ from sessiond.protocol.types.shared import (
     After,
     Appendable,
     CommandId,
-    Entry,
     EntryId,
     Limit,
     Params,
     SessionId,
     SessionInfo,
+    StoredEntry,
     Wire,
 )
 
@@ -47,19 +47,21 @@ class AppendParams(Params, frozen=True):
 class Appended(Wire, frozen=True):
     """One entry of an append: `created` now, or a `duplicate` of an entry that is stored already."""
 
-    id: str
-    seq: int
-    status: Annotated[str, opened("AppendStatus")]
+    id: str  # the id of the entry
+    seq: int  # the seq of its line
+    status: Annotated[str, opened("AppendStatus")]  # what became of it
 
 
 class AppendResult(Wire, frozen=True):
     """The leaf and the last line after the append."""
 
-    leaf_id: str | None
-    log_id: str
-    last_seq: int
-    entries: list[Appended]
-    branched: bool
+    leaf_id: str | None  # the session's leaf; null before the first entry
+    log_id: str  # the log of the seqs
+    last_seq: int  # the seq of the last line of the log
+    entries: list[
+        Appended
+    ]  # in the order of the request; with a provider's format an item may be several entries
+    branched: bool  # true if the entries became a sibling branch because of a conflict
 
 
 class EntriesParams(Params, frozen=True):
@@ -79,16 +81,14 @@ class EntriesParams(Params, frozen=True):
 
 
 class EntriesResult(Wire, frozen=True):
-    """Entries as stored, with the seq of each. `nextCursor` is null on the last page.
+    """A page of stored entries. A page ends early if its entries have more than about 2 MiB."""
 
-    `missingBlobs` lists the hashes of blobs that could not be restored. Their references stay in the entries.
-    """
-
-    log_id: str
-    entries: list[Entry]
-    seqs: list[int]
-    next_cursor: str | None
-    missing_blobs: list[str] = msgspec.field(default_factory=list)
+    log_id: str  # the log of the seqs
+    items: list[StoredEntry]  # at most `limit`, in the order of the request
+    next_cursor: str | None  # the cursor of the next page; null on the last page
+    missing_blobs: list[str] = msgspec.field(
+        default_factory=list
+    )  # hashes; their references stay in the entries
 
 
 class PathParams(Params, frozen=True):

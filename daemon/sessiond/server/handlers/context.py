@@ -14,6 +14,8 @@ from sessiond.server.connection.encoding import converted
 from sessiond.session.context import tokens
 from sessiond.session.context.context import total_bytes
 from sessiond.session.formats import explain
+from sessiond.session.tree import steps
+from sessiond.session.tree.steps import Steps
 
 
 def context_(
@@ -41,7 +43,7 @@ async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.C
         rows = await live.drive(explain.explain(tree, leaf, seen, live.read_rows, written, prompt_id))
         explanation = await live.drive(converted(rows, t.Explained))
     return t.ContextResult(
-        messages=messages, entry_ids=entry_ids, models=seen.models,
+        messages=await live.drive(_rows(entry_ids, messages)), models=seen.models,
         thinking_level=seen.thinking_level, mode=seen.mode, injected_ttsr_rules=seen.injected_ttsr_rules,
         leaf_id=seen.leaf_id, mode_data=_json(seen.mode_data),
         configured_thinking_level=seen.configured_thinking_level, service_tier=_json(seen.service_tier),
@@ -49,6 +51,19 @@ async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.C
         tokens=counted.tokens, tokens_estimated=counted.estimated, explanation=explanation,
         missing_blobs=missing,
     )  # fmt: skip
+
+
+def _rows(entry_ids: list[str], messages: list[Raw]) -> Steps[list[t.ContextMessage]]:
+    """Pair each message with its entry, in steps."""
+    rows: list[t.ContextMessage] = []
+    for start in range(0, len(messages), steps.ROWS_A_STEP):
+        part = slice(start, start + steps.ROWS_A_STEP)
+        rows += [
+            t.ContextMessage(entry_id=entry_id, message=message)
+            for entry_id, message in zip(entry_ids[part], messages[part], strict=True)
+        ]
+        yield
+    return rows
 
 
 def _check_size(size: int) -> None:

@@ -125,7 +125,7 @@ def _answered(
     if resolve:
         return _whole(live, entries, seqs, after)
     return t.EntriesResult(
-        log_id=live.log.log_id, entries=_raw(entries), seqs=seqs, next_cursor=after(len(entries))
+        log_id=live.log.log_id, items=_stored(entries, seqs), next_cursor=after(len(entries))
     )
 
 
@@ -136,7 +136,7 @@ async def _whole(live: LiveSession, entries: list[bytes], seqs: list[int], after
     )
     count = len(page.entries)
     return t.EntriesResult(
-        log_id=live.log.log_id, entries=_raw(page.entries), seqs=seqs[:count],
+        log_id=live.log.log_id, items=_stored(page.entries, seqs[:count]),
         next_cursor=after(count), missing_blobs=page.missing,
     )  # fmt: skip
 
@@ -152,8 +152,8 @@ def _fitting(live: LiveSession, rows: list[int]) -> list[int]:
     return rows
 
 
-def _raw(lines: Sequence[bytes]) -> list[Raw]:
-    return [Raw(line) for line in lines]
+def _stored(lines: Sequence[bytes], seqs: Sequence[int]) -> list[t.StoredEntry]:
+    return [t.StoredEntry(seq=seq, entry=Raw(line)) for seq, line in zip(seqs, lines, strict=True)]
 
 
 def _row(live: LiveSession, cursor: str) -> int:

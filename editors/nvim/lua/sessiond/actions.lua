@@ -203,10 +203,11 @@ end
 ---@param id string
 ---@param entry string
 function M.copy_text(id, entry)
-  ask('session/entries', { sessionId = id, ids = { entry }, resolveBlobs = true }, function(result)
-    local content = vim.tbl_get(result.entries[1], 'message', 'content')
-      or result.entries[1].content
-      or result.entries[1].summary
+  ask('session/entries', { sessionId = id, entryIds = { entry }, resolveBlobs = true }, function(result)
+    local stored = result.items[1].entry
+    local content = vim.tbl_get(stored, 'message', 'content')
+      or stored.content
+      or stored.summary
       or ''
     if type(content) == 'table' then
       local parts = {}

@@ -158,10 +158,11 @@ local function read_context(buffer, id, entry)
         ),
         '',
       }
-      for index, message in ipairs(result.messages) do
+      for _, row in ipairs(result.messages) do
+        local message = row.message
         vim.list_extend(
           lines,
-          { ('## %s · %s'):format(text.one_line(message.role), text.one_line(result.entryIds[index])), '' }
+          { ('## %s · %s'):format(text.one_line(message.role), text.one_line(row.entryId)), '' }
         )
         local fence = '```'
         local body = said(message)

@@ -231,11 +231,11 @@ local NOTES = {
   ['session/appended'] = function(note)
     local session = followed[note.sessionId]
     if session then
-      if session.seq and session.logId == note.logId and note.seq <= session.seq then
+      if session.seq and session.logId == note.logId and note.toSeq <= session.seq then
         return
       end
       -- What opening told already may be told again when following began meanwhile.
-      session.logId, session.seq = note.logId, note.seq
+      session.logId, session.seq = note.logId, note.toSeq
       tell(note.sessionId, 'appended', note)
     end
   end,

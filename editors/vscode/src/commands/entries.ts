@@ -54,8 +54,8 @@ async function revealEntry(views: Views, target: NamedEntry): Promise<void> {
 }
 
 async function seqOf({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<number> {
-  const { seqs } = await daemon.request("session/entries", { sessionId, entryIds: [entryId] });
-  return seqs[0] ?? 0;
+  const { items } = await daemon.request("session/entries", { sessionId, entryIds: [entryId] });
+  return items[0]?.seq ?? 0;
 }
 
 /** Bring an entry into sight in the Tree, and its line in the file. */
@@ -116,8 +116,8 @@ async function copy(text: string, told: string): Promise<void> {
 }
 
 async function copyText({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<void> {
-  const { entries } = await daemon.request("session/entries", { sessionId, entryIds: [entryId], resolveBlobs: true });
-  const text = wordsOf((entries[0] ?? {}) as Readonly<Record<string, unknown>>);
+  const { items } = await daemon.request("session/entries", { sessionId, entryIds: [entryId], resolveBlobs: true });
+  const text = wordsOf((items[0]?.entry ?? {}) as Readonly<Record<string, unknown>>);
   await copy(text, `Copied ${Array.from(text).length} characters.`);
 }
 

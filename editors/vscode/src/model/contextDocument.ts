@@ -16,8 +16,7 @@ export function contextDocument(context: ContextResult): string {
     ...Object.entries(context.models).map(([role, model]) => `- Model (${told(role)}): ${told(model)}`),
     "",
   ];
-  context.messages.forEach((message, index) => {
-    const entryId = context.entryIds[index] ?? "";
+  context.messages.forEach(({ entryId, message }) => {
     const changed = reasons.get(entryId);
     lines.push(
       `## ${told(message["role"])} · ${told(entryId)}`,

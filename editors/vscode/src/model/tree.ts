@@ -210,12 +210,12 @@ export class TreeModel {
     const before = this.leafId;
     const tip = this.tip();
     this.leafId = note.leafId;
-    this.total += note.entries.length;
+    this.total += note.items.length;
     if (before !== note.leafId && tip !== undefined && tip.id === before && this.#mayHide(tip)) {
       this.#await(tip.id, tip.parentId); // a turn without words is shown only while it is the leaf
     }
-    const here = new Set(note.entries.map((entry) => entry.id));
-    for (const entry of note.entries) {
+    const here = new Set(note.items.map(({ entry }) => entry.id));
+    for (const { entry } of note.items) {
       this.#came(entry, here);
     }
     this.#soon();

@@ -36,7 +36,7 @@ export class LabelsView implements vscode.TreeDataProvider<EntryElement>, vscode
       current.onDidOpen(() => this.#soon()),
       current.onDidChange(() => this.#sessionId !== current.sessionId && this.#soon()),
       daemon.onNotification("session/appended", (note) => {
-        if (about(note) && note.entries.some(({ type }) => type === "label" || type === "leaf")) {
+        if (about(note) && note.items.some(({ entry: { type } }) => type === "label" || type === "leaf")) {
           this.#soon();
         }
       }),

@@ -54,7 +54,8 @@ async function aDesk(t: TestContext): Promise<Desk> {
     way,
     loop,
     request,
-    entries: async () => (await request("session/entries", { sessionId: SESSION })).entries as unknown as Entry[],
+    entries: async () =>
+      (await request("session/entries", { sessionId: SESSION })).items.map(({ entry }) => entry) as unknown as Entry[],
     sessions: async () => {
       const { sessions } = await request("session/list", { all: true, drafts: true });
       return sessions.map(({ sessionId }) => sessionId).sort();

@@ -442,11 +442,12 @@ end
 function Tree:appended(note)
   local before = self.leaf_id
   self.leaf_id = note.leafId
-  if #note.entries == 1 and note.entries[1].type == 'leaf' then
+  if #note.items == 1 and note.items[1].entry.type == 'leaf' then
     self:move_leaf(before)
     return
   end
-  for _, entry in ipairs(note.entries) do
+  for _, item in ipairs(note.items) do
+    local entry = item.entry
     if entry.type == 'leaf' then
       self:refresh()
     elseif entry.type == 'label' then
@@ -454,7 +455,8 @@ function Tree:appended(note)
     end
   end
   local tip = self.tip
-  for _, entry in ipairs(note.entries) do
+  for _, item in ipairs(note.items) do
+    local entry = item.entry
     if self.rows.places[entry.parentId] then
       self.stale[entry.parentId] = true
     elseif tip and entry.parentId == before then
@@ -507,7 +509,8 @@ end
 ---@param id string
 ---@return boolean whether the entry came with the same note, so that its parent is looked after
 function Tree:is_among(note, id)
-  for _, entry in ipairs(note.entries) do
+  for _, item in ipairs(note.items) do
+    local entry = item.entry
     if entry.id == id then
       return true
     end

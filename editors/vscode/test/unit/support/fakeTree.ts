@@ -26,9 +26,12 @@ export class FakeTree {
     return {
       sessionId: "s",
       logId: "log",
-      entries: entries.map((entry) => ({ ...entry, timestamp: "2026-01-01T00:00:00.000Z" })) as never,
-      seqs: entries.map((_, index) => first + index),
-      seq: this.entries.length,
+      items: entries.map((entry, index) => ({
+        seq: first + index,
+        entry: { ...entry, timestamp: "2026-01-01T00:00:00.000Z" } as never,
+      })),
+      fromSeq: first,
+      toSeq: this.entries.length,
       leafId: this.leafId,
       origin: null,
       replay: false,
