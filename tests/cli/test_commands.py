@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support.columns import entries_of
 from support.commands import Shell, a_shell
 from support.homes import sessiond, wait_until
 from support.processes import runs
@@ -114,7 +115,7 @@ def test_an_entry_is_shown_to_be_read_and_with_json_as_it_is_stored(shell: Shell
     assert shown[2].startswith("  second")
     assert "\x1b" not in shown[2]
     assert '"n": 1' in shell("show", session, "--entry", custom).out
-    (entry,) = shell("show", session, "--entry", message, "--json").json["entries"]
+    (entry,) = entries_of(shell("show", session, "--entry", message, "--json").json)
     assert entry["message"]["content"] == said["content"]
 
 
@@ -135,7 +136,7 @@ def test_a_file_can_be_named_instead_of_an_id(shell: Shell) -> None:
 def test_drafts_come_from_standard_input_in_every_form(shell: Shell, stdin: str) -> None:
     session, _, _ = told(shell)
     (entry,) = shell("append", session, "-", stdin=stdin).lines
-    assert shell("show", session, "--entry", entry, "--json").json["entries"][0]["customType"] == "x"
+    assert entries_of(shell("show", session, "--entry", entry, "--json").json)[0]["customType"] == "x"
 
 
 def test_several_entries_go_in_the_order_of_the_command_line(shell: Shell) -> None:
@@ -152,7 +153,7 @@ def test_several_entries_go_in_the_order_of_the_command_line(shell: Shell) -> No
         "--user",
         "4",
     )
-    entries = shell("rpc", "session/path", json.dumps({"sessionId": session})).json["entries"]
+    entries = entries_of(shell("rpc", "session/path", json.dumps({"sessionId": session})).json)
     assert [entry.get("customType") or entry["message"]["role"] for entry in entries] == [
         "user",
         "assistant",

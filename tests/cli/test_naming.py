@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from sessiond.cli.parse.entry_argument import Ambiguous, chosen
-from support.columns import message_ids_of
+from support.columns import entries_of, message_ids_of
 from support.commands import Shell, a_shell
 
 
@@ -53,7 +53,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 @pytest.mark.parametrize("name", ["one-answer", "one-a", "first try"])
 def test_every_command_takes_every_name(shell: Shell, name: str) -> None:
     said = "one-answer"
-    assert shell("show", "atlas-one", "--entry", name, "--json").json["entries"][0]["id"] == said
+    assert entries_of(shell("show", "atlas-one", "--entry", name, "--json").json)[0]["id"] == said
     assert shell("tree", "atlas-one", "--root", name, "--json").json["nodes"][0]["id"] == said
     assert message_ids_of(shell("context", "atlas-one", "--leaf", name, "--json").json)[-1] == said
     assert shell("stats", "atlas-one", "--leaf", name, "--json").json["pathStats"]["entryCount"] == 2
@@ -70,7 +70,7 @@ def test_every_command_takes_every_name(shell: Shell, name: str) -> None:
 def test_the_leaf_and_beginnings_are_names_too(shell: Shell) -> None:
     found = shell("diff", "atlas-one", "one-answer", "@", "--json").json
     assert (found["ancestorId"], found["right"]["leafId"]) == ("question", "two-answer")
-    assert shell("show", "atlas-one", "--entry", "que", "--json").json["entries"][0]["id"] == "question"
+    assert entries_of(shell("show", "atlas-one", "--entry", "que", "--json").json)[0]["id"] == "question"
     shell(
         "append", "atlas-one", "--stay", "--json-entry", '{"type":"custom","customType":"x","id":"one-more"}'
     )
@@ -85,7 +85,7 @@ def test_the_leaf_and_beginnings_are_names_too(shell: Shell) -> None:
 def test_entries_are_added_below_a_name_and_only_if_the_leaf_is_what_a_name_means(shell: Shell) -> None:
     session = shell("fork", "atlas-one").lines[0]
     below = shell("append", session, "--parent", "que", "--user", "again", "--stay").lines[0]
-    entries = shell("show", session, "--entry", below, "--json").json["entries"]
+    entries = entries_of(shell("show", session, "--entry", below, "--json").json)
     assert entries[0]["parentId"] == "question"
     assert shell.run("append", session, "--expect", "que", "--user", "late").code == 1
     assert shell("append", session, "--expect", "@", "--user", "in time").lines

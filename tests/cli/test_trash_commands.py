@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from support.columns import entries_of
 from support.commands import Shell, a_shell
 
 
@@ -113,7 +114,7 @@ def test_a_purge_says_what_would_go_and_with_yes_does_it(shell: Shell) -> None:
 
 def test_a_cleanup_says_what_would_go_and_with_yes_does_it(shell: Shell) -> None:
     sessions = [talked(shell, title) for title in ("Kept", "Plans", "Notes", "Last")]
-    entry = shell("rpc", "session/path", f'{{"sessionId": "{sessions[0]}"}}').json["entries"][0]["id"]
+    entry = entries_of(shell("rpc", "session/path", f'{{"sessionId": "{sessions[0]}"}}').json)[0]["id"]
     shell("label", sessions[0], entry, "keep")
     said = shell("cleanup", "--keep", "0")
     assert len(said.lines) == 4

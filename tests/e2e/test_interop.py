@@ -518,7 +518,7 @@ def tool_result(call_id: str, text: str) -> dict[str, Any]:
 
 
 def says(notes: list[dict[str, Any]], text: str) -> bool:
-    return any(text in repr(note["entries"]) for note in notes)
+    return any(text in repr(note["items"]) for note in notes)
 
 
 def every_call_has_its_result(messages: list[Any]) -> bool:

@@ -12,6 +12,7 @@ import pytest
 from support.commands import Shell, a_shell
 from support.homes import sessiond, wait_until
 from support.panes import Pane, Panes, in_a_new_terminal, needs, recipe, some_panes
+from support.columns import entries_of
 
 pytestmark = pytest.mark.system
 
@@ -210,7 +211,4 @@ def test_without_a_terminal_a_job_finds_what_it_has_made(shell: Shell) -> None:
 
 
 def _entries(shell: Shell, session: str) -> list[dict[str, dict[str, str]]]:
-    found: list[dict[str, dict[str, str]]] = shell(
-        "rpc", "session/entries", json.dumps({"sessionId": session})
-    ).json["entries"]
-    return found
+    return entries_of(shell("rpc", "session/entries", json.dumps({"sessionId": session})).json)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from support.columns import entries_of
 from support.daemons import assistant, running, user
 from support.disk import Disk
 from support.shared import started
@@ -53,5 +54,5 @@ async def test_a_refusal_in_a_burst_refuses_only_what_it_should(tmp_path: Path, 
         kinds = [getattr(result, "kind", "stored") for result in results]
         assert kinds == ["invalidEntry" if number % 10 == 0 else "stored" for number in range(100)]
         said = await peer.call("session/path", sessionId=session_id)
-        texts = [entry["message"]["content"] for entry in said["entries"]]
+        texts = [entry["message"]["content"] for entry in entries_of(said)]
         assert texts == [f"{number}" for number in range(100) if number % 10]

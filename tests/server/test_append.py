@@ -258,7 +258,7 @@ async def test_two_clients_work_on_two_paths_of_one_session(daemon: Running, cwd
 
     for path in await asyncio.gather(along(peer, "a", 10), along(other, "b", 10)):
         walked = await peer.call("session/path", sessionId=session_id, leafId=path[-1])
-        assert [entry["id"] for entry in walked["entries"]][-11:] == path
+        assert [entry["id"] for entry in entries_of(walked)][-11:] == path
     assert (await peer.call("session/info", sessionId=session_id))["session"]["leafId"] == "b"
 
 

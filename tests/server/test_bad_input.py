@@ -278,7 +278,7 @@ async def test_a_cursor_that_was_never_given_is_refused_or_finds_nothing(
     except Exception as error:  # noqa: BLE001 - the kind is looked at
         assert getattr(error, "kind", "") == "cursorExpired"  # noqa: PT017
     else:
-        assert page.get("entries", page.get("nodes")) == []
+        assert page.get("items", page.get("nodes")) == []
 
 
 @pytest.mark.parametrize(

@@ -407,9 +407,7 @@ async def pages(peer: Peer, method: str, field: str, grow: Any = None, **params:
 
 
 @pytest.mark.parametrize("limit", [1, 3, 39, 40, 41])
-@pytest.mark.parametrize(
-    ("method", "field"), [("entries", "entries"), ("path", "entries"), ("tree", "nodes")]
-)
+@pytest.mark.parametrize(("method", "field"), [("entries", "items"), ("path", "items"), ("tree", "nodes")])
 async def test_pages_together_are_the_whole(
     daemon: Running, cwd: str, method: str, field: str, limit: int
 ) -> None:
@@ -418,9 +416,7 @@ async def test_pages_together_are_the_whole(
     assert await pages(peer, method, field, sessionId=session_id, limit=limit) == whole
 
 
-@pytest.mark.parametrize(
-    ("method", "field"), [("entries", "entries"), ("path", "entries"), ("tree", "nodes")]
-)
+@pytest.mark.parametrize(("method", "field"), [("entries", "items"), ("path", "items"), ("tree", "nodes")])
 async def test_cursors_hold_while_the_log_grows(memory: Running, cwd: str, method: str, field: str) -> None:
     peer, session_id, _ = await bushy(memory, cwd)
     whole = (await peer.call(f"session/{method}", sessionId=session_id, limit=10_000))[field]
@@ -429,10 +425,10 @@ async def test_cursors_hold_while_the_log_grows(memory: Running, cwd: str, metho
         await peer.append(session_id, user("new"), parentId="e0", durability="written")
 
     rows = await pages(peer, method, field, grow, sessionId=session_id, limit=6)
-    names = [row["id"] for row in rows]
+    names = [row.get("entry", row)["id"] for row in rows]
     assert len(set(names)) == len(names)
-    known = {row["id"] for row in whole}
-    assert [name for name in names if name in known] == [row["id"] for row in whole]
+    known = [row.get("entry", row)["id"] for row in whole]
+    assert [name for name in names if name in known] == known
 
 
 @pytest.mark.parametrize("filter_", ["default", "noTools", "userOnly", "labeledOnly", "all"])
@@ -470,7 +466,7 @@ async def test_a_page_ends_where_it_would_get_too_large(memory: Running, cwd: st
     for method in ("entries", "path"):
         first = await peer.call(f"session/{method}", sessionId=session_id, limit=10_000)
         assert 1 < len(first["items"]) < 6
-        rest = await pages(peer, method, "entries", sessionId=session_id, limit=10_000)
+        rest = await pages(peer, method, "items", sessionId=session_id, limit=10_000)
         assert len(rest) == 6
 
 
