@@ -154,7 +154,7 @@ async def test_who_watches_is_told_of_the_lines_as_they_are_stored(near: Running
     await peer.append(session_id, shows())
     await subscriber.until(lambda it: bool(it.told("session/appended")))
     (note,) = subscriber.told("session/appended")
-    assert note["entries"][0]["message"]["content"][1]["data"] == REFERENCE
+    assert entries_of(note)[0]["message"]["content"][1]["data"] == REFERENCE
 
 
 async def test_appends_with_and_without_images_keep_their_order(near: Running) -> None:

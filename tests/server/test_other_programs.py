@@ -64,7 +64,7 @@ async def test_lines_of_another_program_are_announced_as_foreign(daemon: Running
     write(path, line("f1", "b") + line("f2", "a"))
     await peer.until(lambda it: it.seqs() == [1, 2, 3, 4])
     last = peer.told("session/appended")[-1]
-    assert (last["origin"], last["leafId"], last["seq"]) == (FOREIGN, "f2", 4)
+    assert (last["origin"], last["leafId"], last["toSeq"]) == (FOREIGN, "f2", 4)
     assert [entry["id"] for entry in entries_of(last)] == ["f1", "f2"]
     path_of_leaf = await peer.call("session/path", sessionId=session_id)
     assert [entry["id"] for entry in entries_of(path_of_leaf)] == ["a", "f2"]
