@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from support.columns import entries_of
 from support.commands import Shell, a_shell
 from support.homes import sessiond, wait_until
 from support.panes import Pane, Panes, in_a_new_terminal, needs, recipe, some_panes
-from support.columns import entries_of
 
 pytestmark = pytest.mark.system
 
