@@ -683,13 +683,15 @@ export interface AppendParams {
 
 /** The leaf and the last line after the append. */
 export interface AppendResult {
-  /** The leaf; null before the first entry. */
+  /** The session's leaf; null before the first entry. */
   leafId: string | null;
-  /** The log that the seqs are in, see "Positions". */
+  /** The log of the seqs. */
   logId: string;
   /** The seq of the last line of the log. */
   lastSeq: number;
+  /** In the order of the request; with a provider's format an item may be several entries. */
   entries: Appended[];
+  /** True if the entries became a sibling branch because of a conflict. */
   branched: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -697,10 +699,11 @@ export interface AppendResult {
 
 /** One entry of an append: `created` now, or a `duplicate` of an entry that is stored already. */
 export interface Appended {
+  /** The id of the entry. */
   id: string;
-  /** The seq of the line. */
+  /** The seq of its line. */
   seq: number;
-  /** What became of one entry of an append. */
+  /** What became of it. */
   status: AppendStatus | (string & {});
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -741,20 +744,26 @@ export interface After {
   [extension: `x-${string}`]: unknown;
 }
 
-/**
- * Entries as stored, with the seq of each. `nextCursor` is null on the last page.
- *
- * `missingBlobs` lists the hashes of blobs that could not be restored. Their references stay in the entries.
- */
+/** A page of stored entries. A page ends early if its entries have more than about 2 MiB. */
 export interface EntriesResult {
-  /** The log that the seqs are in, see "Positions". */
+  /** The log of the seqs. */
   logId: string;
-  entries: Entry[];
-  seqs: number[];
+  /** At most `limit`, in the order of the request. */
+  items: StoredEntry[];
   /** The cursor of the next page; null on the last page. */
   nextCursor: string | null;
-  /** The hashes of blobs that could not be restored. */
+  /** Hashes; their references stay in the entries. */
   missingBlobs: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** One line of a log. */
+export interface StoredEntry {
+  /** The seq of the line. */
+  seq: number;
+  /** The entry as it is stored. */
+  entry: Entry;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -864,7 +873,8 @@ export interface TreeNode {
  * branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are messages that the
  * provider's API accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
  * role) is left out, completed or joined. `explain` gives, for every entry of the path, the reason why it is in or
- * out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false.
+ * out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. Of a blob that could
+ * not be restored the reference stays in the agents' format; in a provider's format the content is left out.
  */
 export interface ContextParams {
   /** The full id of the session. 1 to 128 characters. */
@@ -881,29 +891,27 @@ export interface ContextParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/**
- * Messages in order, with the entry of each, and the settings in force at the leaf.
- *
- * `missingBlobs` lists the hashes of blobs that could not be restored. In the agents' format their references stay;
- * in a provider's format the referenced content is left out.
- */
+/** The messages in order, and the settings in force at the leaf. A larger context fails with `tooLarge`. */
 export interface ContextResult {
-  messages: Record<string, unknown>[];
-  /** Of each message; of the first entry if several were joined. */
-  entryIds: string[];
+  /** One for each message that the model receives; at most 32 MiB together. */
+  messages: ContextMessage[];
   /** Role -> "provider/model". */
   models: Record<string, string>;
+  /** The level in force: `off`, `low`, `medium`, `high`, or another of the agent's. */
   thinkingLevel: string;
+  /** The mode that the agent set; `none` without one. */
   mode: string;
+  /** Names of the rules that oh-my-pi injected, as its entries have them. */
   injectedTtsrRules: string[];
-  /** The leaf; null before the first entry. */
+  /** The end of the path; null before the first entry. */
   leafId: string | null;
-  /** Null without one. */
+  /** What the agent stored with the mode; null without one. */
   modeData: unknown;
+  /** The level that the user chose, if it differs; null without one. */
   configuredThinkingLevel: string | null;
-  /** Null without one. */
+  /** What the agent stored as service tier; null without one. */
   serviceTier: unknown;
-  /** The format of messages. */
+  /** The format of the messages. */
   format: Format | (string & {});
   /** What the provider takes beside the messages (`system`, `systemInstruction`), or null. */
   system: unknown;
@@ -911,25 +919,33 @@ export interface ContextResult {
   tokens: number;
   /** True if no provider count is valid: all of `tokens` is an estimate. */
   tokensEstimated: boolean;
+  /** One row for each entry of the path; null without `explain`. */
   explanation: Explained[] | null;
-  /** The hashes of blobs that could not be restored. */
+  /** Hashes of blobs that could not be restored. */
   missingBlobs: string[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/**
- * The fate of one entry of the path, and the reason.
- *
- * `messageIndex` is the index in `messages` of its text. It is null if the entry is out, or in `system`.
- */
-export interface Explained {
-  /** The id of the entry. */
+/** One message of a context. */
+export interface ContextMessage {
+  /** The entry that it comes from; the first one if several were joined. */
   entryId: string;
+  /** The message in the requested format. */
+  message: Record<string, unknown>;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The fate of one entry of the path, and the reason. */
+export interface Explained {
+  /** The entry. */
+  entryId: string;
+  /** Its type. */
   type: string;
-  /** The role of the message; null for an entry of another type. */
+  /** The role of its message; null without one. */
   role: string | null;
-  /** Whether an entry of the path is in the context. */
+  /** Whether it is in the context. */
   fate: Fate | (string & {});
   /** See "Why an entry is in or out". */
   reason: ContextReason | (string & {});
@@ -937,6 +953,7 @@ export interface Explained {
   message: string;
   /** Estimated tokens in the context; 0 if the entry is out. */
   tokens: number;
+  /** The index in `messages` of its text; null if the entry is out, or in `system`. */
   messageIndex: number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2864,20 +2881,28 @@ export interface Origin {
   [extension: `x-${string}`]: unknown;
 }
 
-/** Lines were added. `replay` is true for lines that close a gap. */
+/**
+ * Lines were added. Several notifications that follow each other may report the lines of one append.
+ *
+ * A notification has at least one line. Its size is limited: a larger batch is sent as a replay, in parts of about
+ * 128 KiB, each with at least one line.
+ */
 export interface AppendedNote {
-  /** The id of the session. */
+  /** The session. */
   sessionId: string;
-  /** The log that the seqs are in, see "Positions". */
+  /** The log of the seqs. */
   logId: string;
-  entries: Entry[];
-  seqs: number[];
-  /** Of the last line. */
-  seq: number;
-  /** The leaf; null before the first entry. */
+  /** The lines, in log order; a line that is no entry is left out. */
+  items: StoredEntry[];
+  /** The seq of the first line. */
+  fromSeq: number;
+  /** The seq of the last line. */
+  toSeq: number;
+  /** The session's leaf after all lines of the log; null before the first entry. */
   leafId: string | null;
-  /** The cause of the change. */
+  /** The cause; null for a replay. */
   origin: Origin | null;
+  /** True if the lines close a gap, or are too large to be sent to all at once. */
   replay: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2889,17 +2914,17 @@ export interface AppendedNote {
  * When the leaf moves to any other new entry, only `session/appended` reports it.
  */
 export interface LeafMovedNote {
-  /** The id of the session. */
+  /** The session. */
   sessionId: string;
-  /** The leaf; null before the first entry. */
+  /** The leaf now; null before the first entry. */
   leafId: string | null;
-  /** The leaf before the request; null before the first entry. */
+  /** The leaf before. */
   previousLeafId: string | null;
-  /** The log that the seqs are in, see "Positions". */
+  /** The log of `seq`. */
   logId: string;
-  /** The seq of the line. */
+  /** The seq of the line that recorded the move. */
   seq: number;
-  /** The cause of the change. */
+  /** The cause. */
   origin: Origin;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -4256,7 +4281,8 @@ export interface Requests {
    * branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are messages that the
    * provider's API accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
    * role) is left out, completed or joined. `explain` gives, for every entry of the path, the reason why it is in or
-   * out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false.
+   * out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. Of a blob that could
+   * not be restored the reference stays in the agents' format; in a provider's format the content is left out.
    */
   "session/context": { params: ContextParams; result: ContextResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
@@ -4528,7 +4554,12 @@ export interface ClientRequests {
 export interface Notifications {
   /** A session was created, or a draft became a session. Sent to every client. */
   "session/created": { params: CreatedNote };
-  /** Lines were added. `replay` is true for lines that close a gap. */
+  /**
+   * Lines were added. Several notifications that follow each other may report the lines of one append.
+   *
+   * A notification has at least one line. Its size is limited: a larger batch is sent as a replay, in parts of about
+   * 128 KiB, each with at least one line.
+   */
   "session/appended": { params: AppendedNote };
   /**
    * The leaf moved to an earlier entry, to before the first entry, or to a new branch summary.

@@ -33,7 +33,8 @@ class ContextMethods(Methods):
         `google` are messages that the provider's API accepts: what it would refuse (a tool call without its
         result, an aborted turn, two turns of one role) is left out, completed or joined. `explain` gives, for
         every entry of the path, the reason why it is in or out. Images and cut texts that are stored as blobs
-        are restored unless `resolve_blobs` is false.
+        are restored unless `resolve_blobs` is false. Of a blob that could not be restored the reference stays
+        in the agents' format; in a provider's format the content is left out.
 
         Method `session/context`.
 
@@ -45,9 +46,8 @@ class ContextMethods(Methods):
             resolve_blobs: Restore images and cut texts from their blobs.
 
         Returns:
-            Messages in order, with the entry of each, and the settings in force at the leaf. `missing_blobs`
-            lists the hashes of blobs that could not be restored. In the agents' format their references stay;
-            in a provider's format the referenced content is left out.
+            The messages in order, and the settings in force at the leaf. A larger context fails with
+            `tooLarge`.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,

@@ -43,8 +43,7 @@ class EntryMethods(AppendMethods):
             resolve_blobs: Restore images and cut texts from their blobs.
 
         Returns:
-            Entries as stored, with the seq of each. `next_cursor` is None on the last page. `missing_blobs`
-            lists the hashes of blobs that could not be restored. Their references stay in the entries.
+            A page of stored entries. A page ends early if its entries have more than about 2 MiB.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -84,8 +83,7 @@ class EntryMethods(AppendMethods):
             resolve_blobs: Restore images and cut texts from their blobs.
 
         Returns:
-            Entries as stored, with the seq of each. `next_cursor` is None on the last page. `missing_blobs`
-            lists the hashes of blobs that could not be restored. Their references stay in the entries.
+            A page of stored entries. A page ends early if its entries have more than about 2 MiB.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,

@@ -365,17 +365,17 @@
 
 ---The leaf and the last line after the append.
 ---@class (exact) sessiond.AppendResult
----@field leafId? string The leaf; null before the first entry.
----@field logId string The log that the seqs are in, see "Positions".
+---@field leafId? string The session's leaf; null before the first entry.
+---@field logId string The log of the seqs.
 ---@field lastSeq integer The seq of the last line of the log.
----@field entries sessiond.Appended[]
----@field branched boolean
+---@field entries sessiond.Appended[] In the order of the request; with a provider's format an item may be several entries.
+---@field branched boolean True if the entries became a sibling branch because of a conflict.
 
 ---One entry of an append: `created` now, or a `duplicate` of an entry that is stored already.
 ---@class (exact) sessiond.Appended
----@field id string
----@field seq integer The seq of the line.
----@field status sessiond.AppendStatus|string What became of one entry of an append.
+---@field id string The id of the entry.
+---@field seq integer The seq of its line.
+---@field status sessiond.AppendStatus|string What became of it.
 
 ---Read entries in log order: after a position, around an entry, or exactly the given ids.
 ---
@@ -395,15 +395,17 @@
 ---@field logId string The log that the seqs are in, see "Positions". 1 to 128 characters.
 ---@field seq integer The seq of the line. At least 0.
 
----Entries as stored, with the seq of each. `nextCursor` is null on the last page.
----
----`missingBlobs` lists the hashes of blobs that could not be restored. Their references stay in the entries.
+---A page of stored entries. A page ends early if its entries have more than about 2 MiB.
 ---@class (exact) sessiond.EntriesResult
----@field logId string The log that the seqs are in, see "Positions".
----@field entries sessiond.Entry[]
----@field seqs integer[]
+---@field logId string The log of the seqs.
+---@field items sessiond.StoredEntry[] At most `limit`, in the order of the request.
 ---@field nextCursor? string The cursor of the next page; null on the last page.
----@field missingBlobs string[] The hashes of blobs that could not be restored.
+---@field missingBlobs string[] Hashes; their references stay in the entries.
+
+---One line of a log.
+---@class (exact) sessiond.StoredEntry
+---@field seq integer The seq of the line.
+---@field entry sessiond.Entry The entry as it is stored.
 
 ---Read the entries from the root to `leafId` (default: the session's leaf), root first.
 ---@class (exact) sessiond.PathParams
@@ -465,7 +467,8 @@
 ---branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are messages that the
 ---provider's API accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
 ---role) is left out, completed or joined. `explain` gives, for every entry of the path, the reason why it is in or
----out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false.
+---out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. Of a blob that could
+---not be restored the reference stays in the agents' format; in a provider's format the content is left out.
 ---@class (exact) sessiond.ContextParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
@@ -473,40 +476,39 @@
 ---@field explain? boolean Explain for every entry of the path why it is in the context or not. Default `false`.
 ---@field resolveBlobs? boolean Restore images and cut texts from their blobs. Default `true`.
 
----Messages in order, with the entry of each, and the settings in force at the leaf.
----
----`missingBlobs` lists the hashes of blobs that could not be restored. In the agents' format their references stay;
----in a provider's format the referenced content is left out.
+---The messages in order, and the settings in force at the leaf. A larger context fails with `tooLarge`.
 ---@class (exact) sessiond.ContextResult
----@field messages table<string, any>[]
----@field entryIds string[] Of each message; of the first entry if several were joined.
+---@field messages sessiond.ContextMessage[] One for each message that the model receives; at most 32 MiB together.
 ---@field models table<string, string> Role -> "provider/model".
----@field thinkingLevel string
----@field mode string
----@field injectedTtsrRules string[]
----@field leafId? string The leaf; null before the first entry.
----@field modeData any Null without one.
----@field configuredThinkingLevel? string
----@field serviceTier any Null without one.
----@field format sessiond.Format|string The format of messages.
+---@field thinkingLevel string The level in force: `off`, `low`, `medium`, `high`, or another of the agent's.
+---@field mode string The mode that the agent set; `none` without one.
+---@field injectedTtsrRules string[] Names of the rules that oh-my-pi injected, as its entries have them.
+---@field leafId? string The end of the path; null before the first entry.
+---@field modeData any What the agent stored with the mode; null without one.
+---@field configuredThinkingLevel? string The level that the user chose, if it differs; null without one.
+---@field serviceTier any What the agent stored as service tier; null without one.
+---@field format sessiond.Format|string The format of the messages.
 ---@field system any What the provider takes beside the messages (`system`, `systemInstruction`), or null.
 ---@field tokens integer The provider's count for the last answer, plus an estimate of what came after.
 ---@field tokensEstimated boolean True if no provider count is valid: all of `tokens` is an estimate.
----@field explanation? sessiond.Explained[]
----@field missingBlobs string[] The hashes of blobs that could not be restored.
+---@field explanation? sessiond.Explained[] One row for each entry of the path; null without `explain`.
+---@field missingBlobs string[] Hashes of blobs that could not be restored.
+
+---One message of a context.
+---@class (exact) sessiond.ContextMessage
+---@field entryId string The entry that it comes from; the first one if several were joined.
+---@field message table<string, any> The message in the requested format.
 
 ---The fate of one entry of the path, and the reason.
----
----`messageIndex` is the index in `messages` of its text. It is null if the entry is out, or in `system`.
 ---@class (exact) sessiond.Explained
----@field entryId string The id of the entry.
----@field type string
----@field role? string The role of the message; null for an entry of another type.
----@field fate sessiond.Fate|string Whether an entry of the path is in the context.
+---@field entryId string The entry.
+---@field type string Its type.
+---@field role? string The role of its message; null without one.
+---@field fate sessiond.Fate|string Whether it is in the context.
 ---@field reason sessiond.ContextReason|string See "Why an entry is in or out".
 ---@field message string The reason as a sentence.
 ---@field tokens integer Estimated tokens in the context; 0 if the entry is out.
----@field messageIndex? integer
+---@field messageIndex? integer The index in `messages` of its text; null if the entry is out, or in `system`.
 
 ---Find a safe cut of a session and the entries to summarize. Nothing is changed.
 ---
@@ -1527,27 +1529,30 @@
 ---@field kind sessiond.OriginKind|string The cause of a change.
 ---@field clientId? string The id of the client.
 
----Lines were added. `replay` is true for lines that close a gap.
+---Lines were added. Several notifications that follow each other may report the lines of one append.
+---
+---A notification has at least one line. Its size is limited: a larger batch is sent as a replay, in parts of about
+---128 KiB, each with at least one line.
 ---@class (exact) sessiond.AppendedNote
----@field sessionId string The id of the session.
----@field logId string The log that the seqs are in, see "Positions".
----@field entries sessiond.Entry[]
----@field seqs integer[]
----@field seq integer Of the last line.
----@field leafId? string The leaf; null before the first entry.
----@field origin? sessiond.Origin The cause of the change.
----@field replay boolean
+---@field sessionId string The session.
+---@field logId string The log of the seqs.
+---@field items sessiond.StoredEntry[] The lines, in log order; a line that is no entry is left out.
+---@field fromSeq integer The seq of the first line.
+---@field toSeq integer The seq of the last line.
+---@field leafId? string The session's leaf after all lines of the log; null before the first entry.
+---@field origin? sessiond.Origin The cause; null for a replay.
+---@field replay boolean True if the lines close a gap, or are too large to be sent to all at once.
 
 ---The leaf moved to an earlier entry, to before the first entry, or to a new branch summary.
 ---
 ---When the leaf moves to any other new entry, only `session/appended` reports it.
 ---@class (exact) sessiond.LeafMovedNote
----@field sessionId string The id of the session.
----@field leafId? string The leaf; null before the first entry.
----@field previousLeafId? string The leaf before the request; null before the first entry.
----@field logId string The log that the seqs are in, see "Positions".
----@field seq integer The seq of the line.
----@field origin sessiond.Origin The cause of the change.
+---@field sessionId string The session.
+---@field leafId? string The leaf now; null before the first entry.
+---@field previousLeafId? string The leaf before.
+---@field logId string The log of `seq`.
+---@field seq integer The seq of the line that recorded the move.
+---@field origin sessiond.Origin The cause.
 
 ---The title, tags, labels, path, folder or write block (`writeBlock`) of a session changed.
 ---@class (exact) sessiond.ChangedNote
