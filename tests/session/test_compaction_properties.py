@@ -81,7 +81,7 @@ def test_a_proposed_compaction_is_let_through(log: Loaded, keep: int, data: st.D
     if plan.reason is None:
         above = None if row == NONE else log.tree.id(row)
         new = NewRow(compacted(log, row, plan), "compaction", "new", above)
-        assert safety.objection(log.tree, [], new, lambda at: log.read([at])[0]) is None
+        assert safety.find_violation(log.tree, [], new, lambda at: log.read([at])[0]) is None
 
 
 @given(histories(), KEEPS, st.data())

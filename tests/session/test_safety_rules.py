@@ -34,7 +34,7 @@ def rule(log: Loaded, first_kept: str) -> str | None:
         "timestamp": time_of(9),
     }
     new = NewRow(json.dumps(line).encode() + b"\n", "compaction", "new", log.tree.leaf_id)
-    found = safety.objection(log.tree, [], new, lambda row: log.read([row])[0])
+    found = safety.find_violation(log.tree, [], new, lambda row: log.read([row])[0])
     return None if found is None else found.rule
 
 

@@ -121,7 +121,7 @@ def test_an_earlier_summary_is_to_be_brought_up_to_date() -> None:
 
 def test_a_branch_is_told_as_something_that_was_tried() -> None:
     prompt = steps.run(branch_prompt(Material(("x",), NO_FILES)))
-    assert "gone back to an earlier point" in prompt
+    assert "went back to an earlier point" in prompt
     assert "\n## Goal\n" in prompt
 
 

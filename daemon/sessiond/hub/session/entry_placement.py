@@ -170,7 +170,7 @@ def _repeated(tree: Tree, command: CommandRecord, known: command_ids.Recorded) -
 
 def _check_compaction(tree: Tree, rows: Sequence[NewRow], new: NewRow, read: Callable[[int], bytes]) -> None:
     """Raise `WouldBreakTree` unless a compaction is safe at its place."""
-    found = safety.objection(tree, rows, new, read)
+    found = safety.find_violation(tree, rows, new, read)
     if found is not None:
         raise WouldBreakTree(new.id, found.rule, found.reason)
 

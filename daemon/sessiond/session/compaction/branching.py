@@ -1,4 +1,4 @@
-"""Prepares a move of the leaf: the entries it leaves, the leaf after it, and the prompt for a branch summary.
+"""Prepares a move of the leaf: the abandoned entries, the new leaf, and the prompt for a branch summary.
 
 The leaf is not moved and no model is called (decision 0019).
 """
@@ -14,7 +14,7 @@ from sessiond.session.compaction.rendering import render
 from sessiond.session.content.agent_message import read_message, texts
 from sessiond.session.content.pi_touched_files import TouchedFiles, TouchedPaths
 from sessiond.session.context import messages, summaries, tokens
-from sessiond.session.context.messages import Edit, Said
+from sessiond.session.context.messages import ContextMessage, Edit
 from sessiond.session.tree import steps
 from sessiond.session.tree.steps import Read, Steps
 from sessiond.session.tree.tree import KIND, LEAF, NONE, USER, Tree
@@ -24,7 +24,7 @@ _COMPACTION: Final = KIND["compaction"]
 _BRANCH_SUMMARY: Final = KIND["branch_summary"]
 _CUSTOM_MESSAGE: Final = KIND["custom_message"]
 _SUMMARIES: Final = (_COMPACTION, _BRANCH_SUMMARY)
-_MOSTLY_FULL: Final = 0.9
+_NEARLY_FULL: Final = 0.9
 """Part of the budget. If less is used, a summary that exceeds the budget is still included."""
 
 
@@ -81,89 +81,93 @@ def prepare_branch(
         instructions: The user's instructions for the summarizer.
 
     """
-    ancestor, left = yield from left_behind(tree, old_row, target_row)
+    ancestor, abandoned = yield from abandoned_rows(tree, old_row, target_row)
     resume_at_id, editor_text = _resumption(tree, target_row, read)
-    known = (
-        _id(tree, target_row), _id(tree, old_row), _id(tree, above_leaf_lines(tree, ancestor)),
+    move = (
+        _id(tree, target_row), _id(tree, old_row), _id(tree, nearest_visible_row(tree, ancestor)),
         resume_at_id, editor_text,
     )  # fmt: skip
-    said, files = yield from said_by(tree, left, read)
-    ids = tuple(tree.id(row) or "" for row in left if tree.kind(row) != LEAF)
-    chosen, total = _within(said, max_tokens)
+    candidates, files = yield from branch_messages(tree, abandoned, read)
+    ids = tuple(tree.id(row) or "" for row in abandoned if tree.kind(row) != LEAF)
+    chosen, token_count = _within_budget(candidates, max_tokens)
     parts: list[str] = []
-    for one in chosen:
-        parts += render(read_message(one.body))
+    for candidate in chosen:
+        parts += render(read_message(candidate.body))
         yield
     if not parts:
-        return BranchPreparation(*known, ids, files)
+        return BranchPreparation(*move, ids, files)
     material = prompts.Material(parts, files)
     prompt = yield from prompts.branch_prompt(material, instructions)
-    return BranchPreparation(*known, ids, files, total, prompt)
+    return BranchPreparation(*move, ids, files, token_count, prompt)
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """The message of one entry that the leaf leaves; `counts` is true if it belongs in the prompt."""
+class BranchMessage:
+    """The message of one entry of the abandoned branch; `in_prompt` is true if the prompt includes it."""
 
     body: Raw
     tokens: int
     is_summary: bool
-    counts: bool
+    in_prompt: bool
 
 
-def left_behind(tree: Tree, old_row: int, target_row: int) -> Steps[tuple[int, list[int]]]:
+def abandoned_rows(tree: Tree, old_row: int, target_row: int) -> Steps[tuple[int, list[int]]]:
     """Return the row of the common ancestor or `NONE`, and the rows from below it to the old leaf."""
     old_path = [] if old_row == NONE else (yield from steps.path(tree, old_row))
     target_path = [] if target_row == NONE else (yield from steps.path(tree, target_row))
-    places, staying = {row: place for place, row in enumerate(old_path)}, set(target_path)
+    positions, target_rows = {row: position for position, row in enumerate(old_path)}, set(target_path)
     yield
-    ancestor = next((row for row in reversed(target_path) if row in places), NONE)
-    below = old_path[places.get(ancestor, -1) + 1 :]
+    ancestor = next((row for row in reversed(target_path) if row in positions), NONE)
+    below = old_path[positions.get(ancestor, -1) + 1 :]
     # Only if parents form a circle can an entry be below the ancestor and also on the target's path.
-    return ancestor, [row for row in below if row not in staying] if tree.irregular else below
+    return ancestor, [row for row in below if row not in target_rows] if tree.irregular else below
 
 
-def said_by(tree: Tree, rows: Sequence[int], read: Read) -> Steps[tuple[list[Left], TouchedPaths]]:
+def branch_messages(
+    tree: Tree, rows: Sequence[int], read: Read
+) -> Steps[tuple[list[BranchMessage], TouchedPaths]]:
     """Return the messages of rows, with the edits among them applied, and the files that they touched."""
     edits: dict[str, Raw | None] = {}
     for batch in steps.batches(tree, [row for row in rows if tree.kind(row) == _EDIT]):
         edits.update(edit for edit in map(messages.edit_of, read(batch)) if edit is not None)
         yield
-    said: list[Left] = []
+    candidates: list[BranchMessage] = []
     files = TouchedFiles()
-    for batch in steps.batches(tree, [row for row in rows if tree.kind(row) in _SAYS]):
+    for batch in steps.batches(tree, [row for row in rows if tree.kind(row) in _MESSAGE_READERS]):
         for row, entry in zip(batch, read(batch), strict=True):
             if tree.kind(row) == _BRANCH_SUMMARY:
                 files.add_summary(entry)  # the files of a compaction may be older than the branch
-            found = _SAYS[tree.kind(row)](entry, edits.get(tree.id(row) or "", UNSET))
+            found = _MESSAGE_READERS[tree.kind(row)](entry, edits.get(tree.id(row) or "", UNSET))
             if found is None or found.role == "system":
                 continue
             message = read_message(found.body)
             files.add_message(message)
             size = tokens.estimate_of(message)
             is_summary = tree.kind(row) in _SUMMARIES
-            said.append(Left(found.body, size, is_summary, found.role != "toolResult"))
+            candidates.append(BranchMessage(found.body, size, is_summary, found.role != "toolResult"))
         yield
-    return said, files.operations()
+    return candidates, files.operations()
 
 
-def _within(said: Sequence[Left], max_tokens: int | None) -> tuple[list[Left], int]:
+def _within_budget(
+    candidates: Sequence[BranchMessage], max_tokens: int | None
+) -> tuple[list[BranchMessage], int]:
     """Return the newest messages that fit, in log order, and their tokens. Tool results are omitted.
 
-    The calls that remain name the tools.
+    The calls in assistant messages still name the tools.
     """
-    chosen: list[Left] = []
-    total = 0
-    for one in reversed([one for one in said if one.counts]):
-        if max_tokens is not None and chosen and total + one.tokens > max_tokens:
-            if one.is_summary and total < max_tokens * _MOSTLY_FULL:
-                chosen.append(one)
-                total += one.tokens
+    chosen: list[BranchMessage] = []
+    token_count = 0
+    for candidate in reversed([candidate for candidate in candidates if candidate.in_prompt]):
+        if max_tokens is not None and chosen and token_count + candidate.tokens > max_tokens:
+            if candidate.is_summary and token_count < max_tokens * _NEARLY_FULL:
+                chosen.append(candidate)
+                token_count += candidate.tokens
             break
-        chosen.append(one)
-        total += one.tokens
+        chosen.append(candidate)
+        token_count += candidate.tokens
     chosen.reverse()
-    return chosen, total
+    return chosen, token_count
 
 
 def _resumption(tree: Tree, target_row: int, read: Read) -> tuple[str | None, str | None]:
@@ -172,13 +176,13 @@ def _resumption(tree: Tree, target_row: int, read: Read) -> tuple[str | None, st
         return None, None
     kind = tree.kind(target_row)
     if tree.role(target_row) == USER or kind == _CUSTOM_MESSAGE:
-        said = _SAYS[kind](read([target_row])[0], UNSET)
-        text = None if said is None else "".join(texts(read_message(said.body)))
-        return _id(tree, above_leaf_lines(tree, tree.parent(target_row))), text
-    return _id(tree, above_leaf_lines(tree, target_row)), None
+        message = _MESSAGE_READERS[kind](read([target_row])[0], UNSET)
+        text = None if message is None else "".join(texts(read_message(message.body)))
+        return _id(tree, nearest_visible_row(tree, tree.parent(target_row))), text
+    return _id(tree, nearest_visible_row(tree, target_row)), None
 
 
-def above_leaf_lines(tree: Tree, row: int) -> int:
+def nearest_visible_row(tree: Tree, row: int) -> int:
     """Return the row, or its nearest ancestor that is not a `leaf` line."""
     seen: set[int] = set()
     while row != NONE and tree.kind(row) == LEAF and row not in seen:
@@ -191,13 +195,13 @@ def _id(tree: Tree, row: int) -> str | None:
     return None if row == NONE else tree.id(row)
 
 
-def _of_compaction(entry: bytes, edit: Edit) -> Said | None:
-    return None if edit is None else Said("compactionSummary", summaries.compaction_message(entry))
+def _read_compaction(entry: bytes, edit: Edit) -> ContextMessage | None:
+    return None if edit is None else ContextMessage("compactionSummary", summaries.compaction_message(entry))
 
 
-_SAYS: Final[dict[int, Callable[[bytes, Edit], Said | None]]] = {
+_MESSAGE_READERS: Final[dict[int, Callable[[bytes, Edit], ContextMessage | None]]] = {
     KIND["message"]: messages.of_message,
     _CUSTOM_MESSAGE: messages.of_custom_message,
     _BRANCH_SUMMARY: messages.of_branch_summary,
-    _COMPACTION: _of_compaction,
+    _COMPACTION: _read_compaction,
 }

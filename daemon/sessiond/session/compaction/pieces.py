@@ -1,4 +1,4 @@
-"""Converts the part of a path that a context is made of into one piece for each entry, as `cuts` needs it."""
+"""Converts the part of a path that a context is built from into one `CutPiece` for each entry."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Raw
 
-from sessiond.session.compaction.cuts import CutPiece, Voice
+from sessiond.session.compaction.cuts import CutPiece, CutRole
 from sessiond.session.compaction.tool_calls import calls_of
 from sessiond.session.content.agent_message import AgentMessage, message_of, read_message
 from sessiond.session.context import messages, tokens
@@ -15,96 +15,96 @@ from sessiond.session.tree import steps
 from sessiond.session.tree.steps import Read, Steps
 from sessiond.session.tree.tree import KIND, LEAF, MESSAGE, NONE, ROLES, Tree
 
-_PASSED_OVER: Final = frozenset(
+_MESSAGE_KINDS: Final = frozenset(
     KIND[name] for name in ("message", "custom_message", "branch_summary", "compaction")
 )
 _POINTERS: Final = frozenset((KIND["label"], LEAF))
-_VOICES: Final[dict[object, Voice]] = {
-    "user": "asks",
-    "bashExecution": "asks",
-    "custom": "asks",
-    "branchSummary": "asks",
-    "compactionSummary": "asks",
-    "hookMessage": "asks",
-    "pythonExecution": "asks",
-    "assistant": "answers",
+_CUT_ROLES: Final[dict[object, CutRole]] = {
+    "user": "turnStart",
+    "bashExecution": "turnStart",
+    "custom": "turnStart",
+    "branchSummary": "turnStart",
+    "compactionSummary": "turnStart",
+    "hookMessage": "turnStart",
+    "pythonExecution": "turnStart",
+    "assistant": "assistant",
     "system": "system",
 }
 """Voices by role; the first seven start a turn, as in pi."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ContextRows:
     """The rows that a context is built from, with their messages and pieces.
 
     Attributes:
         path: The whole path.
         rows: The rows that may have a message.
-        said: The message of each row in the context, or None.
+        messages_by_row: The message of each row in the context, or None.
         pieces: The piece of each row.
         compaction: The row of the compaction in force, or `NONE`.
-        kept: The number of first pieces that are before the compaction.
+        kept_count: The number of first pieces that are before the compaction.
 
     """
 
     path: Sequence[int]
     rows: Sequence[int]
-    said: list[Raw | None]
+    messages_by_row: list[Raw | None]
     pieces: list[CutPiece]
     compaction: int
-    kept: int
+    kept_count: int
 
 
-def stretch_of(tree: Tree, leaf_row: int, context: Context, read: Read) -> Steps[Stretch]:
-    """Return the stretch of a context that was built for this row."""
+def context_rows(tree: Tree, leaf_row: int, context: Context, read: Read) -> Steps[ContextRows]:
+    """Return the rows of a context that was built for `leaf_row`."""
     if leaf_row == NONE:
-        return Stretch((), (), [], [], NONE, 0)
+        return ContextRows((), (), [], [], NONE, 0)
     path = yield from steps.path(tree, leaf_row)
     selection = yield from select(tree, path, read)
     rows = [*selection.kept, *selection.rest]
-    spoken: dict[str, Raw] = {}
+    messages_by_id: dict[str, Raw] = {}
     for start in range(0, len(context.messages), steps.ROWS_A_STEP):
-        some = slice(start, start + steps.ROWS_A_STEP)
-        spoken.update(zip(context.entry_ids[some], context.messages[some], strict=True))
+        chunk = slice(start, start + steps.ROWS_A_STEP)
+        messages_by_id.update(zip(context.entry_ids[chunk], context.messages[chunk], strict=True))
         yield
-    said: list[Raw | None] = []
+    messages_by_row: list[Raw | None] = []
     pieces: list[CutPiece] = []
     for batch in steps.batches(tree, rows):
         lines = read(batch) if context.edited else [b""] * len(batch)
         for row, line in zip(batch, lines, strict=True):
-            message = spoken.get(tree.id(row) or "")
-            said.append(message)
+            message = messages_by_id.get(tree.id(row) or "")
+            messages_by_row.append(message)
             pieces.append(_piece(tree, row, message, line))
         yield
     if selection.edits:
         yield from _bind_to_edits(tree, path, rows, selection.edits, pieces, read)
-    return Stretch(path, rows, said, pieces, selection.compaction, len(selection.kept))
+    return ContextRows(path, rows, messages_by_row, pieces, selection.compaction, len(selection.kept))
 
 
-def first_kept(tree: Tree, stretch: Stretch, at: int) -> str:
+def first_kept_id(tree: Tree, source: ContextRows, at: int) -> str:
     """Return the id of the first entry that a cut before a piece keeps.
 
     Settings and similar entries directly before the piece are kept too. The entry is never a label or a `leaf` line,
     because a fork removes those from the path.
     """
-    path, place = stretch.path, stretch.path.index(stretch.rows[at])
-    first = place
-    while first > 0 and tree.kind(path[first - 1]) not in _PASSED_OVER:
+    path, index = source.path, source.path.index(source.rows[at])
+    first = index
+    while first > 0 and tree.kind(path[first - 1]) not in _MESSAGE_KINDS:
         first -= 1
-    named = next(row for row in path[first : place + 1] if tree.kind(row) not in _POINTERS)
-    return tree.id(named) or ""
+    nameable = next(row for row in path[first : index + 1] if tree.kind(row) not in _POINTERS)
+    return tree.id(nameable) or ""
 
 
-def _piece(tree: Tree, row: int, said: Raw | None, line: bytes) -> CutPiece:
-    message = AgentMessage() if said is None else read_message(said)
-    said_calls = calls_of(message)
-    calls = calls_of(message_of(line)) if line and tree.kind(row) == MESSAGE else said_calls
-    voice = "silent" if said is None else _voice(message.role)
-    return CutPiece(voice, ROLES[tree.role(row)], tokens.estimate_of(message), calls, said_calls)
+def _piece(tree: Tree, row: int, raw: Raw | None, line: bytes) -> CutPiece:
+    message = AgentMessage() if raw is None else read_message(raw)
+    context_calls = calls_of(message)
+    calls = calls_of(message_of(line)) if line and tree.kind(row) == MESSAGE else context_calls
+    cut_role = "none" if raw is None else _cut_role(message.role)
+    return CutPiece(cut_role, ROLES[tree.role(row)], tokens.estimate_of(message), calls, context_calls)
 
 
-def _voice(role: object) -> Voice:
-    return _VOICES.get(role, "other") if isinstance(role, str) else "other"
+def _cut_role(role: object) -> CutRole:
+    return _CUT_ROLES.get(role, "other") if isinstance(role, str) else "other"
 
 
 def _bind_to_edits(
@@ -116,20 +116,22 @@ def _bind_to_edits(
     read: Read,
 ) -> Steps[None]:
     """Bind each edited piece to an edit that precedes it, because without the edit its message would change."""
-    places = {tree.id(row): place for place, row in enumerate(rows)}
-    targets: dict[int, str] = {}
+    indexes = {tree.id(row): index for index, row in enumerate(rows)}
+    target_ids: dict[int, str] = {}
     for batch in steps.batches(tree, edits):
         for row, entry in zip(batch, read(batch), strict=True):
             edit = messages.edit_of(entry)
             if edit is not None:
-                targets[row] = edit[0]
+                target_ids[row] = edit[0]
         yield
-    above = -1
-    for looked_at, row in enumerate(path):
-        above = places.get(tree.id(row), above)
-        target = places.get(targets[row], -1) if row in targets else -1
-        if target > above:
+    previous = -1
+    for number, row in enumerate(path):
+        previous = indexes.get(tree.id(row), previous)
+        target = indexes.get(target_ids[row], -1) if row in target_ids else -1
+        if target > previous:
             bound = pieces[target].bound_to
-            pieces[target] = replace(pieces[target], bound_to=above if bound is None else min(bound, above))
-        if looked_at % steps.ROWS_A_STEP == 0:
+            pieces[target] = replace(
+                pieces[target], bound_to=previous if bound is None else min(bound, previous)
+            )
+        if number % steps.ROWS_A_STEP == 0:
             yield

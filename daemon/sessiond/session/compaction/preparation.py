@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from sessiond.session.compaction import cuts, prompts
-from sessiond.session.compaction.pieces import Stretch, first_kept, stretch_of
+from sessiond.session.compaction.pieces import ContextRows, context_rows, first_kept_id
 from sessiond.session.compaction.rendering import render
 from sessiond.session.content.agent_message import read_message
 from sessiond.session.content.pi_touched_files import TouchedFiles, TouchedPaths
@@ -101,36 +101,36 @@ def prepare(
     """
     context = yield from build_context(tree, leaf_row, read)
     counted = yield from tokens.count(tree, leaf_row, context)
-    stretch = yield from stretch_of(tree, leaf_row, context, read)
-    cut = yield from cuts.find_cut(stretch.pieces, limits.keep_recent_tokens)
+    source = yield from context_rows(tree, leaf_row, context, read)
+    cut = yield from cuts.find_cut(source.pieces, limits.keep_recent_tokens)
     needed = is_full(counted.tokens, limits)
-    reason = _reason(stretch, cut)
+    reason = _reason(source, cut)
     if cut is None or reason is not None:
         return Preparation(context.leaf_id, needed, counted.tokens, counted.tokens, reason)
-    left, turn = range(cut.at), range(cut.at if cut.turn is None else cut.turn, cut.at)
-    said_first = _of_compaction(tree, stretch, context)
-    previous, files = _summary_in(said_first), TouchedFiles()
-    if said_first:
-        files.add_summary(read([stretch.compaction])[0])
-    history = yield from _rendered(stretch, range(turn.start), files)
-    beginning = yield from _rendered(stretch, turn, files)
-    material = prompts.Material(history, files.operations(), beginning, previous)
+    removed, turn = range(cut.at), range(cut.at if cut.turn is None else cut.turn, cut.at)
+    compaction_messages = _compaction_messages(tree, source, context)
+    previous, files = _summary_in(compaction_messages), TouchedFiles()
+    if compaction_messages:
+        files.add_summary(read([source.compaction])[0])
+    history = yield from _rendered(source, range(turn.start), files)
+    turn_prefix = yield from _rendered(source, turn, files)
+    material = prompts.Material(history, files.operations(), turn_prefix, previous)
     prompt = yield from prompts.compaction_prompt(material, instructions)
     yield
-    in_force = system_message.in_force((yield from _system_messages(stretch, said_first)))
+    in_force = system_message.in_force((yield from _system_messages(source, compaction_messages)))
     yield
-    kept = sum(piece.tokens for piece in stretch.pieces[cut.at :] if piece.voice != "system")
-    tokens_after = kept + (0 if in_force is None else tokens.estimate(in_force))
-    first = first_kept(tree, stretch, cut.at)
+    kept_tokens = sum(piece.tokens for piece in source.pieces[cut.at :] if piece.cut_role != "system")
+    tokens_after = kept_tokens + (0 if in_force is None else tokens.estimate(in_force))
+    first = first_kept_id(tree, source, cut.at)
     yield
-    left_ids = yield from _ids(tree, stretch, left)
-    turn_ids = yield from _ids(tree, stretch, turn)
-    yield from clear_lists(stretch.pieces, stretch.said, context.messages)
+    removed_ids = yield from _ids(tree, source, removed)
+    turn_ids = yield from _ids(tree, source, turn)
+    yield from clear_lists(source.pieces, source.messages_by_row, context.messages)
     return Preparation(
         context.leaf_id, needed, counted.tokens,
         tokens_after=tokens_after,
         first_kept_entry_id=first,
-        entry_ids_to_summarize=left_ids,
+        entry_ids_to_summarize=removed_ids,
         turn_prefix_ids=turn_ids,
         split_turn=cut.turn is not None,
         previous_summary=previous,
@@ -140,13 +140,13 @@ def prepare(
     )  # fmt: skip
 
 
-def _reason(stretch: Stretch, cut: cuts.Cut | None) -> Reason | None:
-    since = stretch.pieces[stretch.kept :]
-    if stretch.compaction != NONE and all(piece.voice == "silent" for piece in since):
+def _reason(source: ContextRows, cut: cuts.Cut | None) -> Reason | None:
+    later = source.pieces[source.kept_count :]
+    if source.compaction != NONE and all(piece.cut_role == "none" for piece in later):
         return "alreadyCompacted"
     if cut is None:
         return "nothingToSummarize"
-    return "callsUnanswered" if cuts.awaits_results(stretch.pieces) else None
+    return "callsUnanswered" if cuts.awaits_results(source.pieces) else None
 
 
 class _Summary(msgspec.Struct):
@@ -156,49 +156,49 @@ class _Summary(msgspec.Struct):
 _summary = msgspec.json.Decoder(_Summary)
 
 
-def _of_compaction(tree: Tree, stretch: Stretch, context: Context) -> list[Raw]:
+def _compaction_messages(tree: Tree, source: ContextRows, context: Context) -> list[Raw]:
     """Return the messages of the compaction in force: a system message, if it carries one, and the summary."""
-    compaction_id = None if stretch.compaction == NONE else tree.id(stretch.compaction)
-    begin = zip(context.entry_ids[:2], context.messages[:2], strict=True)
-    return [message for entry_id, message in begin if entry_id == compaction_id]
+    compaction_id = None if source.compaction == NONE else tree.id(source.compaction)
+    first_messages = zip(context.entry_ids[:2], context.messages[:2], strict=True)
+    return [message for entry_id, message in first_messages if entry_id == compaction_id]
 
 
-def _summary_in(said: list[Raw]) -> str | None:
-    summary = payloads.part(_summary, said[-1]) if said else None
+def _summary_in(messages: list[Raw]) -> str | None:
+    summary = payloads.part(_summary, messages[-1]) if messages else None
     return summary.summary if summary is not None and isinstance(summary.summary, str) else None
 
 
-def _rendered(stretch: Stretch, places: range, files: TouchedFiles) -> Steps[list[str]]:
+def _rendered(source: ContextRows, indexes: range, files: TouchedFiles) -> Steps[list[str]]:
     """Return the rendered messages of pieces, and add their files to `files`."""
     parts: list[str] = []
-    for looked_at, place in enumerate(places):
-        said = stretch.said[place]
-        if said is not None and stretch.pieces[place].voice != "system":
-            message = read_message(said)
+    for number, index in enumerate(indexes):
+        raw = source.messages_by_row[index]
+        if raw is not None and source.pieces[index].cut_role != "system":
+            message = read_message(raw)
             files.add_message(message)
             parts += render(message)
-        if looked_at % _MESSAGES_A_STEP == 0:
+        if number % _MESSAGES_A_STEP == 0:
             yield
     return parts
 
 
-def _system_messages(stretch: Stretch, said_first: list[Raw]) -> Steps[list[Raw]]:
+def _system_messages(source: ContextRows, compaction_messages: list[Raw]) -> Steps[list[Raw]]:
     """Return the system messages of a context, oldest first, beginning with that of the compaction."""
-    found = said_first[:-1]
-    for place, (message, piece) in enumerate(zip(stretch.said, stretch.pieces, strict=True)):
-        if message is not None and piece.voice == "system":
+    found = compaction_messages[:-1]
+    for index, (message, piece) in enumerate(zip(source.messages_by_row, source.pieces, strict=True)):
+        if message is not None and piece.cut_role == "system":
             found.append(message)
-        if place % ROWS_A_STEP == 0:
+        if index % ROWS_A_STEP == 0:
             yield
     return found
 
 
-def _ids(tree: Tree, stretch: Stretch, places: range) -> Steps[tuple[str, ...]]:
+def _ids(tree: Tree, source: ContextRows, indexes: range) -> Steps[tuple[str, ...]]:
     """Return the ids of the pieces that a summarizer receives."""
     found: list[str] = []
-    for looked_at, place in enumerate(places):
-        if stretch.pieces[place].voice not in ("silent", "system"):
-            found.append(tree.id(stretch.rows[place]) or "")
-        if looked_at % ROWS_A_STEP == 0:
+    for number, index in enumerate(indexes):
+        if source.pieces[index].cut_role not in ("none", "system"):
+            found.append(tree.id(source.rows[index]) or "")
+        if number % ROWS_A_STEP == 0:
             yield
     return tuple(found)

@@ -22,7 +22,11 @@ def render(message: AgentMessage) -> list[str]:
     Join the parts of all messages with `SEPARATOR`.
     """
     parts_of = _PARTS.get(message.role) if isinstance(message.role, str) else None
-    return [] if parts_of is None else [f"[{label}]: {said}" for label, said in parts_of(message) if said]
+    return (
+        []
+        if parts_of is None
+        else [f"[{label}]: {content}" for label, content in parts_of(message) if content]
+    )
 
 
 def _of_user(message: AgentMessage) -> list[tuple[str, str]]:
@@ -48,20 +52,20 @@ def _of_command(message: AgentMessage) -> list[tuple[str, str]]:
 
 def _of_files(message: AgentMessage) -> list[tuple[str, str]]:
     files = message.files if isinstance(message.files, list) else []
-    named = [text(file.get("path")) for file in files if isinstance(file, dict)]
-    return [("User files", ", ".join(filter(None, named)))]
+    paths = [text(file.get("path")) for file in files if isinstance(file, dict)]
+    return [("User files", ", ".join(filter(None, paths)))]
 
 
 def _call(call: Block) -> str:
     arguments = call.arguments if isinstance(call.arguments, dict) else {}
-    given = ", ".join(f"{name}={lines.dumps(value).decode()}" for name, value in arguments.items())
-    return f"{text(call.name)}({given})"
+    arguments_text = ", ".join(f"{name}={lines.dumps(value).decode()}" for name, value in arguments.items())
+    return f"{text(call.name)}({arguments_text})"
 
 
-def _shortened(said: str) -> str:
-    if len(said) <= MAX_RESULT_CHARACTERS:
-        return said
-    return f"{said[:MAX_RESULT_CHARACTERS]}\n[{len(said) - MAX_RESULT_CHARACTERS} characters more]"
+def _shortened(content: str) -> str:
+    if len(content) <= MAX_RESULT_CHARACTERS:
+        return content
+    return f"{content[:MAX_RESULT_CHARACTERS]}\n[{len(content) - MAX_RESULT_CHARACTERS} characters more]"
 
 
 _PARTS: Final[dict[str, Callable[[AgentMessage], list[tuple[str, str]]]]] = {
@@ -75,5 +79,5 @@ _PARTS: Final[dict[str, Callable[[AgentMessage], list[tuple[str, str]]]]] = {
     "pythonExecution": _of_command,
     "fileMention": _of_files,
     "branchSummary": lambda message: [("Summary of a branch", text(message.summary))],
-    "compactionSummary": lambda message: [("Summary of what was before", text(message.summary))],
+    "compactionSummary": lambda message: [("Summary of the earlier conversation", text(message.summary))],
 }

@@ -13,8 +13,8 @@ from msgspec import UNSET, Raw, UnsetType
 
 from sessiond.session.content import restore_blobs
 from sessiond.session.context import messages, summaries
-from sessiond.session.context.messages import Edit, Said
-from sessiond.session.context.settings import Settings, settings, take_settings
+from sessiond.session.context.messages import ContextMessage, Edit
+from sessiond.session.context.settings import Settings, apply_rows, settings
 from sessiond.session.tree import payloads, steps
 from sessiond.session.tree.steps import Read, Steps
 from sessiond.session.tree.tree import KIND, NONE, Tree
@@ -22,7 +22,7 @@ from sessiond.session.tree.tree import KIND, NONE, Tree
 _COMPACTION: Final = KIND["compaction"]
 _CONTEXT_EDIT: Final = KIND["context_edit"]
 _RESET: Final = KIND["reset_boundary"]
-_SAYS: Final[dict[int, Callable[[bytes, Edit], Said | None]]] = {
+_MESSAGE_READERS: Final[dict[int, Callable[[bytes, Edit], ContextMessage | None]]] = {
     KIND["message"]: messages.of_message,
     KIND["custom_message"]: messages.of_custom_message,
     KIND["branch_summary"]: messages.of_branch_summary,
@@ -69,51 +69,51 @@ def build_context(tree: Tree, leaf_row: int, read: Read) -> Steps[Context]:
     edits = yield from _edits(tree, selection.edits, read)
     context.edited = bool(edits)
     if selection.compaction != NONE:
-        _say_summary(context, tree, selection.compaction, read, edits)
-    yield from _say(context, tree, selection.kept, read, edits, unkept_role="system")
-    yield from _say(context, tree, selection.rest, read, edits)
+        _add_summary(context, tree, selection.compaction, read, edits)
+    yield from _add_messages(context, tree, selection.kept, read, edits, excluded_role="system")
+    yield from _add_messages(context, tree, selection.rest, read, edits)
     if edits:
         yield from _note_blobs_of_edits(context, tree, selection.edits, read)
     return context
 
 
 def extend_context(
-    tree: Tree, known: Context, known_row: int, leaf_row: int, read: Read
+    tree: Tree, base: Context, base_row: int, leaf_row: int, read: Read
 ) -> Steps[Context | None]:
     """Extend a known context to a row that is not far below its own.
 
     Args:
         tree: The tree of the session.
-        known: The known context. It is not changed.
-        known_row: The row for which it was built.
+        base: The known context. It is not changed.
+        base_row: The row for which it was built.
         leaf_row: The row for which to build the context.
         read: Returns the entries of rows.
 
     Returns:
-        The context, or None if it must be built with `build_context`: the row is not below `known_row` or too far
+        The context, or None if it must be built with `build_context`: the row is not below `base_row` or too far
             below it, an entry between them changes earlier messages, the known context has edits, or the tree is
             irregular.
 
     """
     rows: list[int] = []
     row = leaf_row
-    while row != known_row:
+    while row != base_row:
         if row == NONE or tree.kind(row) in _REWRITES or len(rows) == _FURTHER_ROWS:
             return None
         rows.append(row)
         row = tree.parent(row)
-    if known.edited or tree.irregular:
+    if base.edited or tree.irregular:
         return None
     rows.reverse()
-    context = Context(**msgspec.structs.asdict(known))
+    context = Context(**msgspec.structs.asdict(base))
     context.leaf_id = tree.id(leaf_row)
-    context.models = dict(known.models)
-    context.injected_ttsr_rules = list(known.injected_ttsr_rules)
-    context.messages, context.entry_ids = list(known.messages), list(known.entry_ids)
-    context.blobs, context.sizes = dict(known.blobs), known.sizes[:]
-    yield from take_settings(context, tree, rows, read)
-    speaking = [row for row in rows if tree.kind(row) in _SAYS]
-    yield from _say(context, tree, speaking, read, {})
+    context.models = dict(base.models)
+    context.injected_ttsr_rules = list(base.injected_ttsr_rules)
+    context.messages, context.entry_ids = list(base.messages), list(base.entry_ids)
+    context.blobs, context.sizes = dict(base.blobs), base.sizes[:]
+    yield from apply_rows(context, tree, rows, read)
+    message_rows = [row for row in rows if tree.kind(row) in _MESSAGE_READERS]
+    yield from _add_messages(context, tree, message_rows, read, {})
     return context
 
 
@@ -173,12 +173,12 @@ def select(tree: Tree, path: Sequence[int], read: Read) -> Steps[Selection]:
 
 
 def _gather(
-    speaking: list[int], edits: list[int], path: Sequence[int], kinds: bytearray, places: range
+    message_rows: list[int], edits: list[int], path: Sequence[int], kinds: bytearray, indexes: range
 ) -> Steps[None]:
-    for start in range(0, len(places), steps.ROWS_A_STEP):
-        for at in places[start : start + steps.ROWS_A_STEP]:
-            if kinds[at] in _SAYS:
-                speaking.append(path[at])
+    for start in range(0, len(indexes), steps.ROWS_A_STEP):
+        for at in indexes[start : start + steps.ROWS_A_STEP]:
+            if kinds[at] in _MESSAGE_READERS:
+                message_rows.append(path[at])
             elif kinds[at] == _CONTEXT_EDIT:
                 edits.append(path[at])
         yield
@@ -195,9 +195,9 @@ _compaction = msgspec.json.Decoder(_Compaction)
 def _first_kept(tree: Tree, path: Sequence[int], compaction: int, read: Read) -> Steps[int]:
     """Return the index on a path of the first kept entry, or of the compaction if it keeps nothing before it."""
     found = payloads.part(_compaction, read([path[compaction]])[0])
-    wanted = found.first_kept_entry_id if found is not None else None
+    first_kept_id = found.first_kept_entry_id if found is not None else None
     for at in range(compaction):
-        if tree.id(path[at]) == wanted:
+        if tree.id(path[at]) == first_kept_id:
             return at
         if at % steps.ROWS_A_STEP == 0:
             yield
@@ -233,7 +233,7 @@ def _note_blobs_of_edits(context: Context, tree: Tree, rows: Sequence[int], read
         }
 
 
-def _say_summary(context: Context, tree: Tree, row: int, read: Read, edits: dict[str, Raw | None]) -> None:
+def _add_summary(context: Context, tree: Tree, row: int, read: Read, edits: dict[str, Raw | None]) -> None:
     """Add the summary of a compaction, after the system message that pi's compactions carry."""
     entry_id = tree.id(row) or ""
     if edits.get(entry_id, UNSET) is None:
@@ -249,19 +249,19 @@ def _say_summary(context: Context, tree: Tree, row: int, read: Read, edits: dict
     context.entry_ids.append(entry_id)
 
 
-def _say(
+def _add_messages(
     context: Context, tree: Tree, rows: Sequence[int], read: Read, edits: dict[str, Raw | None],
-    *, unkept_role: str | None = None,
+    *, excluded_role: str | None = None,
 ) -> Steps[None]:  # fmt: skip
     """Add the messages of rows, except those of one role: pi's compactions keep no system messages."""
-    say, said_by = context.messages.append, context.entry_ids.append
+    add_message, add_entry_id = context.messages.append, context.entry_ids.append
     for batch in steps.batches(tree, rows):
         for row, entry in zip(batch, read(batch), strict=True):
             entry_id = tree.id(row) or ""
-            said = _SAYS[tree.kind(row)](entry, edits.get(entry_id, UNSET))
-            if said is not None and (unkept_role is None or said.role != unkept_role):
+            message = _MESSAGE_READERS[tree.kind(row)](entry, edits.get(entry_id, UNSET))
+            if message is not None and (excluded_role is None or message.role != excluded_role):
                 if restore_blobs.names_blobs(entry):
                     context.blobs[len(context.messages)] = restore_blobs.cuts_of(entry, below="/message")
-                say(said.body)
-                said_by(entry_id)
+                add_message(message.body)
+                add_entry_id(entry_id)
         yield

@@ -30,7 +30,7 @@ class Settings(msgspec.Struct, kw_only=True):
     """The settings of a path.
 
     Attributes:
-        default_was_said: The default model is not fixed, so the next assistant message that names a model changes it.
+        default_is_inferred: The next assistant message that names a model changes the default model.
         follows_pi: The last `model_change` that only one program could have written was in pi's form.
         models: Model by role, as "provider/model", or "model" if no provider is named.
         thinking_level: The thinking level.
@@ -42,7 +42,7 @@ class Settings(msgspec.Struct, kw_only=True):
 
     """
 
-    default_was_said: bool = True
+    default_is_inferred: bool = True
     follows_pi: bool = False
     models: dict[str, str] = msgspec.field(default_factory=dict)
     thinking_level: str = "off"
@@ -67,13 +67,13 @@ class _Change(msgspec.Struct, rename="camel"):
     service_tier: Raw | UnsetType = UNSET
 
 
-class _Speaker(msgspec.Struct):
+class _AssistantMessage(msgspec.Struct):
     model: str
     provider: Any = None
 
 
 class _Turn(msgspec.Struct):
-    message: _Speaker
+    message: _AssistantMessage
 
 
 _change = msgspec.json.Decoder(_Change)
@@ -82,37 +82,37 @@ _turn = msgspec.json.Decoder(_Turn)
 
 def settings(tree: Tree, path: Sequence[int], read: Read) -> Steps[Settings]:
     """Return the settings at the end of a path."""
-    answer = Settings()
-    yield from take_settings(answer, tree, path, read)
-    return answer
+    target = Settings()
+    yield from apply_rows(target, tree, path, read)
+    return target
 
 
-def take_settings(answer: Settings, tree: Tree, path: Sequence[int], read: Read) -> Steps[None]:
+def apply_rows(target: Settings, tree: Tree, path: Sequence[int], read: Read) -> Steps[None]:
     """Apply further rows of a path to settings."""
-    places: list[int] = []
+    indexes: list[int] = []
     for start in range(0, len(path), steps.ROWS_A_STEP):
         end = min(start + steps.ROWS_A_STEP, len(path))
-        places += [at for at in range(start, end) if tree.kind(path[at]) in _KINDS]
+        indexes += [at for at in range(start, end) if tree.kind(path[at]) in _KINDS]
         yield
-    chosen = taken = 0
-    for batch in steps.batches(tree, [path[at] for at in places]):
+    last_default = processed = 0
+    for batch in steps.batches(tree, [path[at] for at in indexes]):
         for entry in read(batch):
-            if take_change(answer, tree, entry):
-                chosen = places[taken]
-            taken += 1
+            if apply_change(target, tree, entry):
+                last_default = indexes[processed]
+            processed += 1
         yield
-    if answer.default_was_said:
-        speaker = yield from _last_speaker(tree, path[chosen:], read)
-        if speaker is not None:
-            answer.models["default"] = model_name(speaker.provider, speaker.model) or speaker.model
+    if target.default_is_inferred:
+        message = yield from _last_model_message(tree, path[last_default:], read)
+        if message is not None:
+            target.models["default"] = model_name(message.provider, message.model) or message.model
 
 
-def take_change(answer: Settings, tree: Tree, entry: bytes) -> bool:
+def apply_change(target: Settings, tree: Tree, entry: bytes) -> bool:
     """Apply one entry to settings; return whether it sets the default model."""
     change = payloads.part(_change, entry) or _Change()
     if change.type == "model_change":
-        return _take_model(answer, tree, change)
-    _take(answer, change)
+        return _apply_model_change(target, tree, change)
+    _apply_other_change(target, change)
     return False
 
 
@@ -126,18 +126,18 @@ def model_form(entry: bytes) -> str | None:
 
 def model_name(provider: object, model: object) -> str | None:
     """Return `provider/model`, or the model alone if there is no provider; None without a model."""
-    name, owner = _text(model), _text(provider)
-    return f"{owner}/{name}" if owner and name else name
+    name, provider_name = _text(model), _text(provider)
+    return f"{provider_name}/{name}" if provider_name and name else name
 
 
 def _form(change: _Change) -> str | None:
-    is_of_pi = _text(change.model_id) is not None
+    has_pi_form = _text(change.model_id) is not None
     if _text(change.model) is not None:
-        return "both" if is_of_pi else "omp"
-    return "pi" if is_of_pi else None
+        return "both" if has_pi_form else "omp"
+    return "pi" if has_pi_form else None
 
 
-def _take_model(answer: Settings, tree: Tree, change: _Change) -> bool:
+def _apply_model_change(target: Settings, tree: Tree, change: _Change) -> bool:
     """Apply a `model_change` by the rule of the program whose form it has.
 
     In oh-my-pi, an assistant message never overrides a default that was chosen. In pi, the last change or message
@@ -148,30 +148,30 @@ def _take_model(answer: Settings, tree: Tree, change: _Change) -> bool:
     name = _text(change.model) or model_name(change.provider, change.model_id)
     if form is None or name is None:
         return False
-    answer.models[role] = name
+    target.models[role] = name
     if role != "default":
         return False
     if form != "both":
-        answer.follows_pi = form == "pi" and tree.slot_title is None
-    answer.default_was_said = answer.follows_pi
+        target.follows_pi = form == "pi" and tree.slot_title is None
+    target.default_is_inferred = target.follows_pi
     return True
 
 
-def _take(answer: Settings, change: _Change) -> None:
+def _apply_other_change(target: Settings, change: _Change) -> None:
     match change.type:
         case "thinking_level_change":
             level = _text(change.thinking_level)
-            answer.thinking_level = level or "off"
-            answer.configured_thinking_level = _text(change.configured) or level
+            target.thinking_level = level or "off"
+            target.configured_thinking_level = _text(change.configured) or level
         case "mode_change":
-            answer.mode = _text(change.mode) or "none"
-            answer.mode_data = _value(change.data)
+            target.mode = _text(change.mode) or "none"
+            target.mode_data = _value(change.data)
         case "service_tier_change":
-            answer.service_tier = _value(change.service_tier)
+            target.service_tier = _value(change.service_tier)
         case _:
             rules = change.injected_rules if isinstance(change.injected_rules, list) else []
-            known = answer.injected_ttsr_rules
-            known += [rule for rule in dict.fromkeys(map(_text, rules)) if rule and rule not in known]
+            injected = target.injected_ttsr_rules
+            injected += [rule for rule in dict.fromkeys(map(_text, rules)) if rule and rule not in injected]
 
 
 def _text(value: object) -> str | None:
@@ -182,14 +182,14 @@ def _value(raw: Raw | UnsetType) -> Raw | None:
     return None if raw is UNSET or payloads.is_null(raw) else raw
 
 
-def _last_speaker(tree: Tree, path: Sequence[int], read: Read) -> Steps[_Speaker | None]:
+def _last_model_message(tree: Tree, path: Sequence[int], read: Read) -> Steps[_AssistantMessage | None]:
     """Return the newest assistant message that names its model. It sets the default model unless that is fixed."""
-    for looked_at, row in enumerate(reversed(path)):
+    for number, row in enumerate(reversed(path)):
         if tree.role(row) == ASSISTANT:
             turn = payloads.part(_turn, read([row])[0])
             if turn is not None:
                 return turn.message
             yield
-        elif looked_at % steps.ROWS_A_STEP == 0:
+        elif number % steps.ROWS_A_STEP == 0:
             yield
     return None

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from sessiond.session.tree import payloads
 
-_NOTHING: Final = (b'""', b"null", b"false", b"0")
+_EMPTY_VALUES: Final = (b'""', b"null", b"false", b"0")
 
 
 class _Entry(msgspec.Struct, rename="camel"):
@@ -48,7 +48,7 @@ def compaction_message(entry: bytes) -> Raw:
 def branch_message(entry: bytes) -> Raw | None:
     """Return the message `branchSummary`, or None if there is no summary."""
     branch = payloads.part(_entry, entry) or _Entry()
-    if branch.summary is UNSET or bytes(branch.summary) in _NOTHING:
+    if branch.summary is UNSET or bytes(branch.summary) in _EMPTY_VALUES:
         return None
     return _message(
         role="branchSummary", summary=branch.summary, fromId=branch.from_id,
@@ -77,12 +77,12 @@ def milliseconds(timestamp: object) -> int | None:
     if not isinstance(timestamp, str):
         return None
     try:
-        moment = datetime.fromisoformat(timestamp)
+        time = datetime.fromisoformat(timestamp)
     except ValueError:
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    return round((time - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)
 
 
 def _message(**fields: object) -> Raw:

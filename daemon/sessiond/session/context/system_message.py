@@ -57,8 +57,8 @@ def in_force(messages: Iterable[bytes | Raw]) -> Raw | None:
 
 
 def _names(tools: object) -> list[str]:
-    named = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
-    return [tool["name"] for tool in named if isinstance(tool.get("name"), str)]
+    objects = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    return [tool["name"] for tool in objects if isinstance(tool.get("name"), str)]
 
 
 def _text(content: object) -> str:

@@ -35,8 +35,8 @@ _UNKNOWN: Final = -1
 """Size of a message that has not been estimated."""
 _SYSTEM: Final = -2
 """Size of a system message. All system messages together are counted once."""
-_DISTRUSTED: Final = ("aborted", "error")
-_RECOUNTS: Final = frozenset((KIND["compaction"], KIND["context_edit"], KIND["reset_boundary"]))
+_FAILED_STOP_REASONS: Final = ("aborted", "error")
+_INVALIDATING_KINDS: Final = frozenset((KIND["compaction"], KIND["context_edit"], KIND["reset_boundary"]))
 """Kinds that invalidate the usage of earlier messages."""
 
 
@@ -60,13 +60,13 @@ def count(tree: Tree, leaf_row: int, context: Context) -> Steps[Count]:
     Only the messages after the trusted usage are decoded, so in a session whose agent stores usage this takes
     microseconds at any depth. The context caches the estimates, and `extend_context` copies them.
     """
-    answer, used_tokens = yield from _last_trusted(tree, leaf_row, context)
-    messages, first = context.messages, answer + 1
+    trusted_index, used_tokens = yield from _last_trusted(tree, leaf_row, context)
+    messages, first = context.messages, trusted_index + 1
     sizes = yield from _sizes(context, first)
-    of_system = [messages[first + at] for at, size in enumerate(sizes) if size == _SYSTEM]
-    in_force = system_message.in_force(of_system)
-    total = used_tokens + sum(sizes) - _SYSTEM * len(of_system)
-    return Count(total if in_force is None else total + estimate(in_force), estimated=answer < 0)
+    system_messages = [messages[first + at] for at, size in enumerate(sizes) if size == _SYSTEM]
+    in_force = system_message.in_force(system_messages)
+    total = used_tokens + sum(sizes) - _SYSTEM * len(system_messages)
+    return Count(total if in_force is None else total + estimate(in_force), estimated=trusted_index < 0)
 
 
 def estimate(message: bytes | Raw) -> int:
@@ -96,21 +96,21 @@ def used(message: bytes | Raw) -> int | None:
             zero.
 
     """
-    said = payloads.part(_answer, message)
-    if said is None or said.role != "assistant" or said.stop_reason in _DISTRUSTED:
+    decoded = payloads.part(_answer, message)
+    if decoded is None or decoded.role != "assistant" or decoded.stop_reason in _FAILED_STOP_REASONS:
         return None
-    usage = said.usage
+    usage = decoded.usage
     if not isinstance(usage, dict):
         return None
     parts = (usage.get(name) for name in ("input", "output", "cacheRead", "cacheWrite"))
-    total = _whole(usage.get("totalTokens")) or sum(map(_whole, parts))
+    total = _as_int(usage.get("totalTokens")) or sum(map(_as_int, parts))
     return total if 0 < total <= MAX_TOKENS else None
 
 
 def role(message: bytes | Raw) -> object:
     """Return the role of a message, or None if it has none."""
-    said = payloads.part(_head, message)
-    return None if said is None else said.role
+    decoded = payloads.part(_head, message)
+    return None if decoded is None else decoded.role
 
 
 class _Head(msgspec.Struct):
@@ -170,8 +170,8 @@ def _of_assistant(message: AgentMessage) -> int:
 
 def _of_system(message: AgentMessage) -> int:
     sections = message.sections if isinstance(message.sections, dict) else {}
-    named = sum(map(_length, sections.values()))
-    return _of_content(message) + named + _length_as_json(message.tools_added)
+    section_length = sum(map(_length, sections.values()))
+    return _of_content(message) + section_length + _length_as_json(message.tools_added)
 
 
 def _of_files(message: AgentMessage) -> int:
@@ -200,7 +200,7 @@ _CHARACTERS: Final[dict[str, Callable[[AgentMessage], int]]] = {
 }
 
 
-def _whole(value: object) -> int:
+def _as_int(value: object) -> int:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
@@ -208,46 +208,46 @@ def _sizes(context: Context, first: int) -> Steps["array[int]"]:
     """Return the estimates of a context's messages from an index on."""
     messages, sizes = context.messages, context.sizes
     sizes.extend(array("i", [_UNKNOWN]) * (len(messages) - len(sizes)))
-    looked_at = 0
+    visited = 0
     for at in range(first, len(messages)) if _UNKNOWN in sizes[first:] else ():
         if sizes[at] == _UNKNOWN:
             message = messages[at]
             sizes[at] = _SYSTEM if role(message) == "system" else estimate(message)
-            looked_at += memoryview(message).nbytes + _COST_OF_A_MESSAGE
-        if looked_at > _BYTES_A_STEP:
-            looked_at = 0
+            visited += memoryview(message).nbytes + _COST_OF_A_MESSAGE
+        if visited > _BYTES_A_STEP:
+            visited = 0
             yield
     return sizes[first:]
 
 
 def _last_trusted(tree: Tree, leaf_row: int, context: Context) -> Steps[tuple[int, int]]:
     """Return the index and tokens of the last message with a trusted usage; -1 and 0 if there is none."""
-    entry_ids, fresh = context.entry_ids, range(len(context.messages) - 1, context.uncounted - 1, -1)
-    for looked_at, at in enumerate(fresh, 1):
+    entry_ids, unchecked = context.entry_ids, range(len(context.messages) - 1, context.uncounted - 1, -1)
+    for visited, at in enumerate(unchecked, 1):
         row = tree.row(entry_ids[at])
         if row is not None and tree.role(row) == ASSISTANT:
             total = used(context.messages[at])
             if total is not None:
-                if (yield from _stands(tree, leaf_row, row)):
+                if (yield from _is_still_valid(tree, leaf_row, row)):
                     return at, total
                 break
-        if looked_at % _MESSAGES_A_STEP == 0:
+        if visited % _MESSAGES_A_STEP == 0:
             yield
     context.uncounted = len(context.messages)
     return -1, 0
 
 
-def _stands(tree: Tree, leaf_row: int, row: int) -> Steps[bool]:
+def _is_still_valid(tree: Tree, leaf_row: int, row: int) -> Steps[bool]:
     """Return whether no entry between a row and the leaf below it invalidates the row's usage."""
     seen: set[int] = set()
-    below, walked = leaf_row, 0
+    below, visited = leaf_row, 0
     while below not in (row, NONE) and below not in seen:
-        if tree.kind(below) in _RECOUNTS:
+        if tree.kind(below) in _INVALIDATING_KINDS:
             return False
         if tree.irregular:
             seen.add(below)
         below = tree.parent(below)
-        walked += 1
-        if walked % ROWS_A_STEP == 0:
+        visited += 1
+        if visited % ROWS_A_STEP == 0:
             yield
     return below == row

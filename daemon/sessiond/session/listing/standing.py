@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final, Literal, TypeAlias
 
 from sessiond.session.content import preview
-from sessiond.session.context.settings import Settings, model_form, model_name, take_change
+from sessiond.session.context.settings import Settings, apply_change, model_form, model_name
 from sessiond.session.tree.steps import Read
 from sessiond.session.tree.tree import ASSISTANT, KIND, NONE, ROLE, USER, Tree
 
@@ -49,8 +49,8 @@ def standing(tree: Tree, read: Read) -> tuple[Lifecycle, str | None]:
             break
     chosen = Settings()
     for entry in reversed(changes):
-        take_change(chosen, tree, entry)
-    is_free = chosen.default_was_said and speaker is not None
+        apply_change(chosen, tree, entry)
+    is_free = chosen.default_is_inferred and speaker is not None
     return lifecycle or "empty", speaker if is_free else chosen.models.get("default")
 
 

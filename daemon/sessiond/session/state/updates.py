@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Raw
 
-from sessiond.session.context.settings import Settings, take_settings
+from sessiond.session.context.settings import Settings, apply_rows
 from sessiond.session.state.working_state import KEPT_DECISIONS, BranchState, PruningLimits, RecordedDecision
 from sessiond.session.tree import entries, payloads, steps
 from sessiond.session.tree.steps import Read, Steps
@@ -106,7 +106,7 @@ def state_at(tree: Tree, row: int, read: Read, known: Point | None = None) -> St
         for entry in read(batch):
             take(state, entry)
         yield
-    yield from take_settings(settings, tree, rows, read)
+    yield from apply_rows(settings, tree, rows, read)
     return Point(row, state, settings)
 
 

@@ -20,7 +20,7 @@ def part(decoder: msgspec.json.Decoder[T], entry: bytes | Raw) -> T | None:
     try:
         return decoder.decode(entry)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return _second_look(decoder, entry)
+        return _decode_leniently(decoder, entry)
 
 
 def with_field(value: bytes | Raw, name: str, content: object) -> Raw:
@@ -48,7 +48,7 @@ def is_null(value: Raw) -> bool:
     return len(memoryview(value)) == 4 and bytes(value) == b"null"
 
 
-def _second_look(decoder: msgspec.json.Decoder[T], entry: bytes | Raw) -> T | None:
+def _decode_leniently(decoder: msgspec.json.Decoder[T], entry: bytes | Raw) -> T | None:
     """Decode an entry with lone surrogates, which msgspec rejects, with U+FFFD in their place."""
     try:
         return decoder.decode(lines.well_formed(bytes(entry)))

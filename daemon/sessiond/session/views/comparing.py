@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from sessiond.session.compaction.branching import above_leaf_lines, left_behind, said_by
+from sessiond.session.compaction.branching import abandoned_rows, branch_messages, nearest_visible_row
 from sessiond.session.content.agent_message import read_message
 from sessiond.session.content.pi_touched_files import TouchedPaths
 from sessiond.session.content.touched_files import touched
@@ -12,7 +12,7 @@ from sessiond.session.state.statistics import Tally
 from sessiond.session.tree.steps import Read, Steps, clear_lists
 from sessiond.session.tree.tree import LEAF, NONE, Tree
 
-_AT_ONCE: Final = 64
+_MESSAGES_A_STEP: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,30 +44,32 @@ class Comparison:
 
 def compare(tree: Tree, left_row: int, right_row: int, read: Read) -> Steps[Comparison]:
     """Compare the paths to two rows. If one path is part of the other, its side has no rows."""
-    ancestor, left = yield from left_behind(tree, left_row, right_row)
-    _, right = yield from left_behind(tree, right_row, left_row)
+    ancestor, left = yield from abandoned_rows(tree, left_row, right_row)
+    _, right = yield from abandoned_rows(tree, right_row, left_row)
     return Comparison(
-        NONE if ancestor == NONE else above_leaf_lines(tree, ancestor),
+        NONE if ancestor == NONE else nearest_visible_row(tree, ancestor),
         (yield from _side(tree, left, read)),
         (yield from _side(tree, right, read)),
     )
 
 
 def _side(tree: Tree, rows: list[int], read: Read) -> Steps[Side]:
-    shown = [row for row in rows if tree.kind(row) != LEAF]
-    said, known = yield from said_by(tree, shown, read)
-    named: list[TouchedPaths] = [known]
-    for start in range(0, len(said), _AT_ONCE):
-        named.append(touched(read_message(one.body) for one in said[start : start + _AT_ONCE]))
+    visible = [row for row in rows if tree.kind(row) != LEAF]
+    branch, summary_files = yield from branch_messages(tree, visible, read)
+    file_lists: list[TouchedPaths] = [summary_files]
+    for start in range(0, len(branch), _MESSAGES_A_STEP):
+        file_lists.append(
+            touched(read_message(message.body) for message in branch[start : start + _MESSAGES_A_STEP])
+        )
         yield
     tally = Tally()
-    yield from statistics.tally_rows(tally, tree, shown, read)
-    counted = sum(one.tokens for one in said)
-    yield from clear_lists(said)
-    return Side(shown, counted, tally, _together(named))
+    yield from statistics.tally_rows(tally, tree, visible, read)
+    token_count = sum(message.tokens for message in branch)
+    yield from clear_lists(branch)
+    return Side(visible, token_count, tally, _merge(file_lists))
 
 
-def _together(named: list[TouchedPaths]) -> TouchedPaths:
-    modified = {path for files in named for path in files.modified}
-    read = {path for files in named for path in files.read} - modified
+def _merge(file_lists: list[TouchedPaths]) -> TouchedPaths:
+    modified = {path for files in file_lists for path in files.modified}
+    read = {path for files in file_lists for path in files.read} - modified
     return TouchedPaths(tuple(sorted(read)), tuple(sorted(modified)))
