@@ -9,12 +9,12 @@ from hypothesis import given, settings, strategies as st
 
 from sessiond.session.compaction import preparation
 from sessiond.session.compaction.preparation import CompactionLimits
-from sessiond.session.formats.agent import said
+from sessiond.session.formats.agent import read_turn
+from sessiond.session.formats.build import UnreadableMessage
 from sessiond.session.formats.conversation import Call, Turn
 from sessiond.session.formats.drafts import drafts
-from sessiond.session.formats.made import NotReadable
 from sessiond.session.formats.reasons import REASONS
-from sessiond.session.formats.write import Beside, write
+from sessiond.session.formats.write import RequestData, write
 from sessiond.session.tree import steps
 from support import logs
 from support.formats import PNG, Sent, sent, there_and_back
@@ -218,7 +218,7 @@ def test_no_log_is_too_odd_to_be_sent(log: Loaded, format: Provider) -> None:
 @settings(max_examples=100)
 def test_every_call_of_a_turn_that_counts_has_exactly_one_result(messages: list[dict[str, Any]]) -> None:
     log = log_of(messages)
-    heard = [said(message, number) for number, message in enumerate(log.context().messages)]
+    heard = [read_turn(message, number) for number, message in enumerate(log.context().messages)]
     turns = [turn for turn in heard if isinstance(turn, Turn) and not turn.failed]
     calls = [part for turn in turns for part in turn.parts if isinstance(part, Call) and part.name]
     for format in PROVIDERS:
@@ -233,10 +233,10 @@ def test_an_item_is_refused_or_becomes_entries_that_can_be_sent(
     format: Provider, item: dict[str, Any]
 ) -> None:
     try:
-        made = drafts(format, json.dumps(item).encode())
-    except (NotReadable, msgspec.DecodeError):
+        converted = drafts(format, json.dumps(item).encode())
+    except (UnreadableMessage, msgspec.DecodeError):
         return
-    entries = [json.loads(bytes(draft)) for draft in made]
+    entries = [json.loads(bytes(draft)) for draft in converted]
     assert entries
     for entry in entries:
         entry.setdefault("type", "message")
@@ -260,5 +260,5 @@ def test_content_that_is_nested_deeply_is_written_or_left_out(format: Provider, 
         f'{{"role":"fileMention","files":{nest}}}',
     ]
     raw = [msgspec.Raw(message.encode()) for message in messages]
-    written = steps.run(write(format, raw, Beside()))
+    written = steps.run(write(format, raw, RequestData()))
     assert len(written.messages) == len(written.sources)

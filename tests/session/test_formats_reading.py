@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from sessiond.session.formats.build import UnreadableMessage
 from sessiond.session.formats.drafts import drafts
-from sessiond.session.formats.made import NotReadable
 from support.formats import PNG, stored, there_and_back
 from support.providers import PROVIDERS, Provider
 
@@ -294,7 +294,7 @@ SOUND = {"inlineData": {"mimeType": "audio/wav", "data": "AAAA"}}
     ],
 )  # fmt: skip
 def test_what_cannot_be_kept_is_refused_with_its_place(format: Provider, item: Any, place: str) -> None:
-    with pytest.raises((NotReadable, msgspec.ValidationError)) as refused:
+    with pytest.raises((UnreadableMessage, msgspec.ValidationError)) as refused:
         drafts(format, json.dumps(item).encode())
     said = str(refused.value).partition(" - at `")[2].removesuffix("`")
     assert (said or "$") == place

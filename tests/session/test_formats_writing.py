@@ -81,7 +81,7 @@ def test_a_call_without_a_result_is_closed_with_an_error(provider: Provider) -> 
 def test_a_result_without_a_call_becomes_the_users_words(provider: Provider) -> None:
     log = loaded(header(), user("Hi"), tool_result("package main", call="gone"))
     it = sent(log, provider)
-    assert "The tool read answered" in str(it.messages)
+    assert "Result of the tool read" in str(it.messages)
     assert "package main" in str(it.messages)
     assert it.reasons["e2"] == "resultWithoutCall"
 
@@ -453,7 +453,7 @@ def test_commands_files_and_notes_are_told_as_the_users_words(provider: Provider
     written = str(it.messages)
     for words in (
         "Ran `ls`",
-        "exit code 2",
+        "Exit code: 2",
         "Ran Python",
         "/tmp/o",
         '<file path="a.go">',

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessiond.session.formats import explain
-from sessiond.session.formats.beside import beside
 from sessiond.session.formats.drafts import drafts
-from sessiond.session.formats.write import BESIDE, write
-from sessiond.session.formats.written import Written
+from sessiond.session.formats.provider_messages import ProviderMessages
+from sessiond.session.formats.request_data import request_data
+from sessiond.session.formats.write import SEPARATE_PROMPT, write
 from sessiond.session.tree import steps
 from support.logs import Line, Loaded, loaded
 from support.providers import PROVIDERS, Message, Provider, check
@@ -26,16 +26,16 @@ class Sent:
     entry_ids: list[str]
     reasons: dict[str, str]
     places: dict[str, int | None]
-    written: Written
+    written: ProviderMessages
 
 
 def sent(log: Loaded, format: Provider, leaf_id: str | None = None) -> Sent:
     """The context of a log, which the provider would take."""
     leaf = log.tree.leaf if leaf_id is None else log.row(leaf_id)
     context = log.context(leaf_id)
-    found, prompt_id = steps.run(beside(log.tree, leaf, context, log.read))
+    found, prompt_id = steps.run(request_data(log.tree, leaf, context, log.read))
     written = steps.run(write(format, context.messages, found))
-    prompt_id = prompt_id if BESIDE in written.places else None
+    prompt_id = prompt_id if SEPARATE_PROMPT in written.message_indexes else None
     messages = [json.loads(bytes(message)) for message in written.messages]
     system = None if written.system is None else json.loads(bytes(written.system))
     check(format, messages, system)
@@ -43,7 +43,7 @@ def sent(log: Loaded, format: Provider, leaf_id: str | None = None) -> Sent:
     return Sent(
         messages,
         system,
-        [prompt_id or "" if it == BESIDE else context.entry_ids[it] for it in written.sources],
+        [prompt_id or "" if it == SEPARATE_PROMPT else context.entry_ids[it] for it in written.sources],
         {row.entry_id: row.reason for row in rows},
         {row.entry_id: row.message_index for row in rows},
         written,

@@ -9,11 +9,11 @@ from msgspec import Raw
 from sessiond.hub.errors import InvalidEntry
 from sessiond.hub.session.live import LiveSession
 from sessiond.session.context.context import Context
-from sessiond.session.formats.beside import beside
+from sessiond.session.formats.build import UnreadableMessage
 from sessiond.session.formats.drafts import drafts
-from sessiond.session.formats.made import NotReadable
-from sessiond.session.formats.write import BESIDE, Provider, write
-from sessiond.session.formats.written import Written
+from sessiond.session.formats.provider_messages import ProviderMessages
+from sessiond.session.formats.request_data import request_data
+from sessiond.session.formats.write import SEPARATE_PROMPT, Provider, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class ProviderContext:
         entry_ids: The entry that each message came from; "" without one.
     """
 
-    written: Written
+    written: ProviderMessages
     prompt_id: str | None
     entry_ids: list[str]
 
@@ -39,7 +39,7 @@ def to_drafts(format: Provider, items: Sequence[bytes | Raw]) -> list[Raw]:
             found += map(Raw, drafts(format, item))
         except RecursionError:
             raise InvalidEntry(index, "it is nested too deeply") from None
-        except (NotReadable, msgspec.DecodeError) as error:
+        except (UnreadableMessage, msgspec.DecodeError) as error:
             raise InvalidEntry(index, str(error)) from None
     return found
 
@@ -48,11 +48,12 @@ async def from_context(
     live: LiveSession, leaf_row: int, context: Context, format: Provider
 ) -> ProviderContext:
     """Return the context of a row in a provider's format."""
-    added, prompt_id = await live.drive(beside(live.tree, leaf_row, context, live.read_rows))
+    added, prompt_id = await live.drive(request_data(live.tree, leaf_row, context, live.read_rows))
     written = await live.drive(write(format, context.messages, added))
-    if BESIDE not in written.places:
+    if SEPARATE_PROMPT not in written.message_indexes:
         prompt_id = None
     entry_ids = [
-        prompt_id or "" if source == BESIDE else context.entry_ids[source] for source in written.sources
+        prompt_id or "" if source == SEPARATE_PROMPT else context.entry_ids[source]
+        for source in written.sources
     ]
     return ProviderContext(written, prompt_id, entry_ids)

@@ -1,4 +1,4 @@
-"""Reads an agent's message as a turn or a tool result. A message that providers do not know becomes text of the user.
+"""Reads an agent's message as a turn or a tool result. A message of a role that no provider has becomes user text.
 
 Reading cannot fail. The roles are those of pi and oh-my-pi. The sentences around summaries, commands and files are
 defined here (decision 0016).
@@ -14,13 +14,13 @@ from msgspec import UNSET, Raw, UnsetType
 from sessiond.session.formats.conversation import Call, Image, Part, Result, Role, TextPart, Thinking, Turn
 from sessiond.session.tree import payloads
 
-IMAGE_LEFT_OUT: Final = "[An image was here that cannot be shown.]"
+OMITTED_IMAGE: Final = "[An image was here that cannot be shown.]"
 
-_COMPACTED: Final = "A summary stands for what was said in this conversation before:"
-_BRANCHED: Final = (
-    "The conversation went another way for a while and came back to this point. What was done there:"
+_COMPACTION_INTRODUCTION: Final = "This summary replaces the earlier part of this conversation:"
+_BRANCH_INTRODUCTION: Final = (
+    "The conversation followed another branch and returned to this point. This is a summary of that branch:"
 )
-_FAILED: Final = ("aborted", "error")
+_FAILED_STOP_REASONS: Final = ("aborted", "error")
 _NO_ARGUMENTS: Final = Raw(b"{}")
 
 _media_type = re.compile(r"image/[a-z0-9][a-z0-9.+-]*").fullmatch
@@ -75,16 +75,16 @@ _blocks = msgspec.json.Decoder(list[Raw])
 _block = msgspec.json.Decoder(_Block)
 
 
-def said(message: bytes | Raw, source: int) -> Turn | Result | str:
+def read_turn(message: bytes | Raw, source: int) -> Turn | Result | str:
     """Return the turn or result of a message, or the reason (`session.reasons`) why it has none for a provider."""
-    found = payloads.part(_message, message) or _loosely(message)
+    found = payloads.part(_message, message) or _decode_leniently(message)
     if found is None:
         return "notAMessage"
-    take = _ROLES.get(found.role) if isinstance(found.role, str) else None
-    return "unknownRole" if take is None else take(found, source)
+    convert = _ROLES.get(found.role) if isinstance(found.role, str) else None
+    return "unknownRole" if convert is None else convert(found, source)
 
 
-def _loosely(message: bytes | Raw) -> _Message | None:
+def _decode_leniently(message: bytes | Raw) -> _Message | None:
     """Return a message whose content is malformed, with the readable blocks of its content."""
     fields = payloads.part(_fields, message)
     if fields is None:
@@ -102,7 +102,7 @@ def _of_user(message: _Message, source: int) -> Turn:
 
 def _of_custom(message: _Message, source: int) -> Turn:
     turn = _turn("user", message, source)
-    turn.told = True
+    turn.as_user_text = True
     return turn
 
 
@@ -112,14 +112,14 @@ def _of_developer(message: _Message, source: int) -> Turn:
 
 def _turn(role: Role, message: _Message, source: int) -> Turn:
     content = message.content
-    parts: list[Part] = list(_spoken(content))
+    parts: list[Part] = list(_text_and_images(content))
     return Turn(role, source, parts, plain=isinstance(content, str))
 
 
 def _of_system(message: _Message, source: int) -> Turn:
     """Return the turn of a system message, whose sections (of pi) are appended to its content."""
     sections = message.sections if isinstance(message.sections, dict) else {}
-    texts = [part.text for part in _spoken(message.content) if isinstance(part, TextPart)]
+    texts = [part.text for part in _text_and_images(message.content) if isinstance(part, TextPart)]
     texts += [text for text in sections.values() if isinstance(text, str) and not _is_blank(text)]
     parts: list[Part] = [TextPart("\n\n".join(texts))] if texts else []
     return Turn("system", source, parts, plain=True)
@@ -129,12 +129,12 @@ def _of_assistant(message: _Message, source: int) -> Turn:
     content = message.content
     parts: list[Part] = []
     if isinstance(content, str):
-        parts += _words(content)
+        parts += _text_parts(content)
     else:
         for block in content or ():
             parts += _of_block(block)
     return Turn(
-        "assistant", source, parts, failed=message.stop_reason in _FAILED,
+        "assistant", source, parts, failed=message.stop_reason in _FAILED_STOP_REASONS,
         api=_text(message.api), provider=_text(message.provider),
     )  # fmt: skip
 
@@ -142,37 +142,39 @@ def _of_assistant(message: _Message, source: int) -> Turn:
 def _of_result(message: _Message, source: int) -> Result:
     details = message.details
     result = Result(
-        source, _text(message.tool_call_id) or "", _text(message.tool_name) or "", _spoken(message.content),
+        source, _text(message.tool_call_id) or "", _text(message.tool_name) or "", _text_and_images(message.content),
         is_error=message.is_error is True,
     )  # fmt: skip
-    words = result.parts[0] if len(result.parts) == 1 else None
-    if details is not UNSET and isinstance(words, TextPart) and words.text.encode() == bytes(details):
-        result.response = details if words.text.startswith("{") else None
+    text_part = result.parts[0] if len(result.parts) == 1 else None
+    if details is not UNSET and isinstance(text_part, TextPart) and text_part.text.encode() == bytes(details):
+        result.response = details if text_part.text.startswith("{") else None
     return result
 
 
 def _of_command(message: _Message, source: int) -> Turn | str:
     if message.exclude_from_context is True:
         return "excluded"
-    return _as_user(source, [TextPart(_ran(f"Ran `{_text(message.command) or ''}`", message))])
+    return _as_user(source, [TextPart(_command_text(f"Ran `{_text(message.command) or ''}`", message))])
 
 
 def _of_python(message: _Message, source: int) -> Turn | str:
     if message.exclude_from_context is True:
         return "excluded"
-    return _as_user(source, [TextPart(_ran(f"Ran Python:\n{_fenced(_text(message.code) or '')}", message))])
+    return _as_user(
+        source, [TextPart(_command_text(f"Ran Python:\n{_fenced(_text(message.code) or '')}", message))]
+    )
 
 
-def _ran(what: str, message: _Message) -> str:
+def _command_text(title: str, message: _Message) -> str:
     output = _text(message.output) or ""
-    lines = [what, "It printed nothing." if _is_blank(output) else f"Its output:\n{_fenced(output)}"]
+    lines = [title, "No output." if _is_blank(output) else f"Output:\n{_fenced(output)}"]
     if message.cancelled is True:
-        lines.append("It was cancelled.")
+        lines.append("The command was cancelled.")
     elif isinstance(message.exit_code, int) and message.exit_code not in (0, False):
-        lines.append(f"It ended with exit code {message.exit_code}.")
+        lines.append(f"Exit code: {message.exit_code}")
     path = _text(message.full_output_path)
     if message.truncated is True:
-        lines.append("The output was cut." + (f" All of it is in {path}" if path else ""))
+        lines.append("The output is truncated." + (f" Full output: {path}" if path else ""))
     return "\n\n".join(lines)
 
 
@@ -192,25 +194,25 @@ def _of_files(message: _Message, source: int) -> Turn:
         if content is not None:
             parts.append(TextPart(f'<file path="{path}">\n{content}\n</file>'))
         if isinstance(image, dict):
-            parts.append(_image(image.get("data"), image.get("mimeType")) or TextPart(IMAGE_LEFT_OUT))
+            parts.append(_image(image.get("data"), image.get("mimeType")) or TextPart(OMITTED_IMAGE))
     return _as_user(source, parts)
 
 
 def _of_compaction(message: _Message, source: int) -> Turn:
-    return _as_user(source, [TextPart(_summary(_COMPACTED, message))])
+    return _as_user(source, [TextPart(_summary(_COMPACTION_INTRODUCTION, message))])
 
 
 def _of_branch(message: _Message, source: int) -> Turn:
-    return _as_user(source, [TextPart(_summary(_BRANCHED, message))])
+    return _as_user(source, [TextPart(_summary(_BRANCH_INTRODUCTION, message))])
 
 
-def _summary(introduced: str, message: _Message) -> str:
-    return f"{introduced}\n\n<summary>\n{_text(message.summary) or ''}\n</summary>"
+def _summary(introduction: str, message: _Message) -> str:
+    return f"{introduction}\n\n<summary>\n{_text(message.summary) or ''}\n</summary>"
 
 
 def _as_user(source: int, parts: Sequence[Part]) -> Turn:
     plain = len(parts) == 1 and isinstance(parts[0], TextPart)
-    return Turn("user", source, list(parts), plain=plain, told=True)
+    return Turn("user", source, list(parts), plain=plain, as_user_text=True)
 
 
 _ROLES: Final[dict[str, Callable[[_Message, int], Turn | Result | str]]] = {
@@ -229,14 +231,14 @@ _ROLES: Final[dict[str, Callable[[_Message, int], Turn | Result | str]]] = {
 }
 
 
-def _spoken(content: list[_Block] | str | None) -> list[TextPart | Image]:
+def _text_and_images(content: list[_Block] | str | None) -> list[TextPart | Image]:
     """Return the text and images of a content, without blank text, which providers refuse."""
     if isinstance(content, str):
-        return _words(content)
+        return _text_parts(content)
     parts: list[TextPart | Image] = []
     for block in content or ():
         if block.type == "text":
-            parts += _words(block.text)
+            parts += _text_parts(block.text)
         elif block.type == "image":
             parts.append(_image_of(block))
     return parts
@@ -246,7 +248,7 @@ def _of_block(block: _Block) -> list[Part]:
     """Return the part for a block of an assistant's content; none for an unknown block."""
     match block.type:
         case "text":
-            return _signed_words(block)
+            return _signed_text(block)
         case "thinking" if block.redacted is True:
             data = _text(block.thinking_signature)
             return [] if data is None else [Thinking("", redacted=data)]
@@ -264,12 +266,10 @@ def _of_block(block: _Block) -> list[Part]:
     return []
 
 
-def _signed_words(block: _Block) -> list[Part]:
-    words = block.text
+def _signed_text(block: _Block) -> list[Part]:
+    text = block.text
     return (
-        []
-        if not isinstance(words, str) or _is_blank(words)
-        else [TextPart(words, _text(block.text_signature))]
+        [] if not isinstance(text, str) or _is_blank(text) else [TextPart(text, _text(block.text_signature))]
     )
 
 
@@ -295,7 +295,7 @@ def _object_in(text: bytes) -> Raw | None:
 
 
 def _image_of(block: _Block) -> TextPart | Image:
-    return _image(block.data, block.mime_type, block.url, block.detail) or TextPart(IMAGE_LEFT_OUT)
+    return _image(block.data, block.mime_type, block.url, block.detail) or TextPart(OMITTED_IMAGE)
 
 
 def _image(data: object, media_type: object, url: object = None, detail: object = None) -> Image | None:
@@ -310,7 +310,7 @@ def _image(data: object, media_type: object, url: object = None, detail: object 
     return None
 
 
-def _words(text: object) -> list[TextPart | Image]:
+def _text_parts(text: object) -> list[TextPart | Image]:
     return [TextPart(text)] if isinstance(text, str) and not _is_blank(text) else []
 
 

@@ -29,8 +29,14 @@ from sessiond.session.formats.conversation import (
     Thinking,
     Turn,
 )
-from sessiond.session.formats.fitting import Taken, fit, without
-from sessiond.session.formats.written import Joined, Written, add_all, joined, without_system
+from sessiond.session.formats.fitting import ProviderLimits, fit, without
+from sessiond.session.formats.provider_messages import (
+    JoinedTurns,
+    ProviderMessages,
+    add_all,
+    join_turns,
+    without_system,
+)
 from sessiond.session.tree.steps import Steps
 
 IMAGE_TYPES: Final = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
@@ -38,7 +44,7 @@ IMAGE_TYPES: Final = frozenset(("image/jpeg", "image/png", "image/gif", "image/w
 _NAME_LENGTH: Final = 128
 
 
-def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[Written]:
+def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[ProviderMessages]:
     """Return request-ready `messages` and `system`.
 
     Args:
@@ -46,26 +52,26 @@ def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[
         system: The system prompt, or None.
         reasons: Receives the changes.
     """
-    written = Written(reasons=reasons)
+    output = ProviderMessages(reasons=reasons)
     if system is not None:
-        written.system = Raw(msgspec.json.encode(system))
-    turns = without_system(written, turns)
+        output.system = Raw(msgspec.json.encode(system))
+    turns = without_system(output, turns)
     for turn in turns:
-        _drop_last_thoughts(turn, reasons)
+        _drop_trailing_thinking(turn, reasons)
     turns = yield from without(turns, _is_unsigned, reasons)
-    yield from fit(turns, _TAKEN, reasons)
-    messages = yield from joined(turns, _blocks, "assistant", reasons)
+    yield from fit(turns, _LIMITS, reasons)
+    messages = yield from join_turns(turns, _blocks, "assistant", reasons)
     _trim_the_end(messages, reasons)
-    yield from add_all(written, messages, _message)
-    return written
+    yield from add_all(output, messages, _message)
+    return output
 
 
-def _message(message: Joined) -> dict[str, Any]:
+def _message(message: JoinedTurns) -> dict[str, Any]:
     content: object = message.blocks if message.plain is None else message.plain
     return {"role": message.role, "content": content}
 
 
-def _drop_last_thoughts(turn: Turn, reasons: Reasons) -> None:
+def _drop_trailing_thinking(turn: Turn, reasons: Reasons) -> None:
     """Remove thinking at the end of a turn, which the API refuses."""
     while turn.parts and isinstance(turn.parts[-1], Thinking):
         turn.parts.pop()
@@ -80,13 +86,13 @@ def _legal_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_NAME_LENGTH]
 
 
-def _shows(image: Image, role: Role) -> bool:
+def _accepts_image(image: Image, role: Role) -> bool:
     if image.data is None:
         return role != "assistant" and image.url is not None and image.url.startswith("https://")
     return role != "assistant" and image.media_type in IMAGE_TYPES
 
 
-_TAKEN: Final = Taken(re.compile(r"[A-Za-z0-9_-]{1,64}").fullmatch, _legal_name, _shows)
+_LIMITS: Final = ProviderLimits(re.compile(r"[A-Za-z0-9_-]{1,64}").fullmatch, _legal_name, _accepts_image)
 
 
 def _blocks(turn: Turn) -> list[dict[str, Any]]:
@@ -129,7 +135,7 @@ def _result(result: Result) -> dict[str, Any]:
     return block
 
 
-def _trim_the_end(messages: list[Joined], reasons: Reasons) -> None:
+def _trim_the_end(messages: list[JoinedTurns], reasons: Reasons) -> None:
     """Remove white space at the end of an assistant message in last place. The API continues that message."""
     if not messages or messages[-1].role != "assistant":
         return

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from msgspec import Raw
 
-MADE_ID: Final = "noid_"
+GENERATED_ID_PREFIX: Final = "noid_"
 """Prefix of a generated call id, for calls whose provider gave none (Google may omit it)."""
 
 
@@ -72,10 +72,17 @@ Role: TypeAlias = Literal["system", "developer", "user", "assistant", "results"]
 class Turn(msgspec.Struct):
     """One turn.
 
-    `source` is the number of the agent's message. Turns of the role `results` have `results` and no parts. `plain`:
-    the content was a string and not a list of blocks. `failed`: the turn was aborted or ended in an error. `told`: no
-    provider has its role, so its text becomes the user's. `foreign`: another provider than the one of the request made
-    it, so its signatures are not valid there.
+    Attributes:
+        role: The role. Turns of the role `results` have `results` and no parts.
+        source: The number of the agent's message.
+        parts: The content of the turn.
+        results: The tool results, one for each call of the turn before.
+        plain: Whether the content was a string and not a list of blocks.
+        failed: Whether the turn was aborted or ended in an error.
+        as_user_text: Whether the turn is written as user text because no provider has its role.
+        foreign: Whether another provider than that of the request made the turn, so that its signatures are invalid.
+        api: The API that the agent names.
+        provider: The provider that the agent names.
     """
 
     role: Role
@@ -84,7 +91,7 @@ class Turn(msgspec.Struct):
     results: list[Result] = msgspec.field(default_factory=list)
     plain: bool = False
     failed: bool = False
-    told: bool = False
+    as_user_text: bool = False
     foreign: bool = False
     api: str | None = None
     provider: str | None = None

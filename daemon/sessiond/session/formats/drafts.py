@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from sessiond.session.context.summaries import milliseconds
 from sessiond.session.formats import from_anthropic, from_google, from_openai
-from sessiond.session.formats.made import Json, NotReadable
+from sessiond.session.formats.build import Json, UnreadableMessage
 from sessiond.session.formats.write import Provider
 from sessiond.session.tree import entries
 
@@ -17,7 +17,7 @@ _READERS: Final[dict[Provider, Callable[[bytes | Raw], list[Json]]]] = {
     "anthropic": from_anthropic.read,
     "google": from_google.read,
 }
-_ANSWERS: Final = ("role", "choices", "candidates", "parts")
+_PROVIDER_FIELDS: Final = ("role", "choices", "candidates", "parts")
 """Fields that only a provider's message or answer has, and no entry with a `message`."""
 
 
@@ -37,7 +37,7 @@ def drafts(format: Provider, item: bytes | Raw) -> Sequence[bytes | Raw]:
     If a message becomes several, the first has the item's id. The others have that id with `-1`, `-2` and so on.
 
     Raises:
-        NotReadable: The message is not one of its format.
+        UnreadableMessage: The message is not one of its format.
         msgspec.DecodeError: The item is not valid JSON, or not of the expected types.
         RecursionError: The item is nested too deeply.
     """
@@ -45,12 +45,12 @@ def drafts(format: Provider, item: bytes | Raw) -> Sequence[bytes | Raw]:
     envelope = _envelope.decode(item)
     if envelope.type not in (None, "message"):
         return [item]  # an entry of another type is the same in every format
-    if "message" in fields and not any(name in fields for name in _ANSWERS):
+    if "message" in fields and not any(name in fields for name in _PROVIDER_FIELDS):
         body = fields.pop("message")
         try:
             messages = _READERS[format](body)
-        except (NotReadable, msgspec.ValidationError) as error:
-            raise NotReadable(_inside(str(error))) from None
+        except (UnreadableMessage, msgspec.ValidationError) as error:
+            raise UnreadableMessage(_with_entry_location(str(error))) from None
         return _entries(fields, envelope, messages)
     return _entries({}, _Envelope(), _READERS[format](item))
 
@@ -58,16 +58,16 @@ def drafts(format: Provider, item: bytes | Raw) -> Sequence[bytes | Raw]:
 def _entries(fields: dict[str, Raw], envelope: _Envelope, messages: Sequence[Json]) -> list[bytes]:
     fields.pop("type", None)
     ids = _ids(envelope.id, len(messages))
-    spoken_at = milliseconds(envelope.timestamp)
-    made: list[bytes] = []
+    timestamp_ms = milliseconds(envelope.timestamp)
+    encoded: list[bytes] = []
     for message, entry_id in zip(messages, ids, strict=True):
-        if spoken_at is not None:
-            message["timestamp"] = spoken_at
-        if made:
+        if timestamp_ms is not None:
+            message["timestamp"] = timestamp_ms
+        if encoded:
             fields = {name: value for name, value in fields.items() if name == "timestamp"}
-        names: Json = {} if entry_id is None else {"id": entry_id}
-        made.append(msgspec.json.encode({"type": "message", **fields, **names, "message": message}))
-    return made
+        id_field: Json = {} if entry_id is None else {"id": entry_id}
+        encoded.append(msgspec.json.encode({"type": "message", **fields, **id_field, "message": message}))
+    return encoded
 
 
 def _ids(entry_id: object, count: int) -> Sequence[str | None]:
@@ -75,12 +75,12 @@ def _ids(entry_id: object, count: int) -> Sequence[str | None]:
         return [None] * count
     ids = [f"{entry_id}-{number}" if number else str(entry_id) for number in range(count)]
     if not isinstance(entry_id, str) or not all(map(entries.valid_entry_id, ids)):
-        suffix = " with what follows it for its further entries" if count > 1 else ""
-        raise NotReadable(f"its id{suffix} is not 1 to 64 characters of A-Z a-z 0-9 _ -", ".id")
+        suffix = " with the suffix of a further entry" if count > 1 else ""
+        raise UnreadableMessage(f"its id{suffix} is not 1 to 64 characters of A-Z a-z 0-9 _ -", ".id")
     return ids
 
 
-def _inside(reason: str) -> str:
+def _with_entry_location(reason: str) -> str:
     """Return an error text with its position in the message replaced by the position in the entry."""
-    said, at, place = reason.partition(" - at `$")
-    return f"{said} - at `$.message{place}" if at else f"{said} - at `$.message`"
+    description, separator, location = reason.partition(" - at `$")
+    return f"{description} - at `$.message{location}" if separator else f"{description} - at `$.message`"

@@ -1,4 +1,4 @@
-"""Determines the format and the provider that an assistant's turn was made with, and who accepts its thinking.
+"""Determines the format and the provider of an assistant's turn, and the providers that accept its thinking.
 
 Only the provider that made a signature accepts it. Anthropic's newer models also require that everything before it is
 unchanged, including the system prompt.
@@ -9,19 +9,19 @@ from collections.abc import Callable, Sequence
 from sessiond.session.formats.conversation import Turn
 
 
-def made_in(turn: Turn, format: str) -> bool:
+def was_made_in(turn: Turn, format: str) -> bool:
     """Return whether an assistant's turn was made in this format, by the API that the agent names, or its provider.
 
     pi and oh-my-pi name `openai-completions`, `anthropic-messages`, `google-generative-ai`, `google-vertex`.
     """
-    said = turn.api or turn.provider
-    return said is not None and said.startswith(format)
+    api = turn.api or turn.provider
+    return api is not None and api.startswith(format)
 
 
 def keeps_thinking(
     format: str, turns: Sequence[Turn], provider: str | None, unchanged_from: int
 ) -> Callable[[Turn], bool]:
-    """Return a function that tells whether the thinking of a turn may be sent back.
+    """Return a function that returns whether the thinking of a turn may be sent back.
 
     Thinking is sent only to the provider that made it. For Anthropic the turn must not be before `unchanged_from`.
 
@@ -34,7 +34,7 @@ def keeps_thinking(
     """
     if format == "openai":
         return lambda _turn: False
-    ours = [turn.provider for turn in turns if turn.role == "assistant" and made_in(turn, format)]
-    target = provider if provider in ours else (ours[-1] if ours else None)
+    providers = [turn.provider for turn in turns if turn.role == "assistant" and was_made_in(turn, format)]
+    target = provider if provider in providers else (providers[-1] if providers else None)
     first = unchanged_from if format == "anthropic" else 0
-    return lambda turn: made_in(turn, format) and turn.provider == target and turn.source >= first
+    return lambda turn: was_made_in(turn, format) and turn.provider == target and turn.source >= first

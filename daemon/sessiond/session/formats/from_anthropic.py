@@ -5,8 +5,8 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from sessiond.session.formats import made
-from sessiond.session.formats.made import AnswerDetails, Json, NotReadable, TokenUsage
+from sessiond.session.formats import build
+from sessiond.session.formats.build import Json, ResponseDetails, TokenUsage, UnreadableMessage
 
 _STOP_REASONS: Final = {
     "end_turn": "stop",
@@ -83,104 +83,106 @@ def read(message: bytes | Raw) -> list[Json]:
     """Return the agents' messages for a message: one, or one for each tool result and each run of blocks between them.
 
     Raises:
-        NotReadable: The message is not one of this format.
+        UnreadableMessage: The message is not one of this format.
         msgspec.DecodeError: The message is not valid JSON, or not of the expected types.
     """
-    said = _message.decode(message)
-    if said.role == "assistant":
-        return [made.assistant(_answer(said.content), _made(said))]
-    if said.role == "system":
-        return [made.system(_words(said.content))]
-    return _asked(said.content)
+    decoded = _message.decode(message)
+    if decoded.role == "assistant":
+        return [build.assistant(_assistant_content(decoded.content), _details(decoded))]
+    if decoded.role == "system":
+        return [build.system(_joined_text(decoded.content))]
+    return _user_messages(decoded.content)
 
 
-def _asked(content: str | list[_Block]) -> list[Json]:
+def _user_messages(content: str | list[_Block]) -> list[Json]:
     if isinstance(content, str):
-        return [made.user(content)]
+        return [build.user(content)]
     messages: list[Json] = []
-    between: list[Json] | None = None
+    current: list[Json] | None = None
     for number, block in enumerate(content):
         if isinstance(block, _ToolResult):
             messages.append(_result(block))
-            between = None
+            current = None
         else:
-            if between is None:
-                between = []
-                messages.append(made.user(between))
-            between.append(_of_user(block, f".content[{number}]"))
-    return messages or [made.user([])]
+            if current is None:
+                current = []
+                messages.append(build.user(current))
+            current.append(_of_user(block, f".content[{number}]"))
+    return messages or [build.user([])]
 
 
-def _of_user(block: _Block, place: str) -> Json:
+def _of_user(block: _Block, location: str) -> Json:
     match block:
         case _Text():
-            return made.text(block.text)
+            return build.text(block.text)
         case _Image():
             return _image(block)
-    raise NotReadable("This block is not for a user to say", place)
+    raise UnreadableMessage("A user message cannot contain this block", location)
 
 
 def _result(block: _ToolResult) -> Json:
     content = block.content or []
-    blocks = [made.text(content)] if isinstance(content, str) else [
-        made.text(each.text) if isinstance(each, _Text) else _image(each) for each in content
+    blocks = [build.text(content)] if isinstance(content, str) else [
+        build.text(each.text) if isinstance(each, _Text) else _image(each) for each in content
     ]  # fmt: skip
-    return made.tool_result(block.tool_use_id, "", blocks, is_error=block.is_error)
+    return build.tool_result(block.tool_use_id, "", blocks, is_error=block.is_error)
 
 
 def _image(block: _Image) -> Json:
     source = block.source
     if isinstance(source, _Url):
-        return made.linked_image(source.url)
-    return made.image(source.media_type, source.data)
+        return build.linked_image(source.url)
+    return build.image(source.media_type, source.data)
 
 
-def _answer(content: str | list[_Block]) -> list[Json]:
+def _assistant_content(content: str | list[_Block]) -> list[Json]:
     if isinstance(content, str):
-        return [made.text(content)]
+        return [build.text(content)]
     return [_of_assistant(block, f".content[{number}]") for number, block in enumerate(content)]
 
 
-def _of_assistant(block: _Block, place: str) -> Json:
+def _of_assistant(block: _Block, location: str) -> Json:
     match block:
         case _Text():
-            return made.text(block.text)
+            return build.text(block.text)
         case _Thinking():
-            return made.thinking(block.thinking, block.signature)
+            return build.thinking(block.thinking, block.signature)
         case _Redacted():
-            return made.redacted_thinking(block.data)
+            return build.redacted_thinking(block.data)
         case _ToolUse():
-            return made.call(block.id, block.name, made.an_object(block.input, f"{place}.input"))
-    raise NotReadable("This block is not for an assistant to say", place)
+            return build.call(block.id, block.name, build.an_object(block.input, f"{location}.input"))
+    raise UnreadableMessage("An assistant message cannot contain this block", location)
 
 
-def _words(content: str | list[_Block]) -> str:
+def _joined_text(content: str | list[_Block]) -> str:
     if isinstance(content, str):
         return content
     texts: list[str] = []
     for number, block in enumerate(content):
         if not isinstance(block, _Text):
-            raise NotReadable("A system prompt is text", f".content[{number}]")
+            raise UnreadableMessage("A system prompt must be text", f".content[{number}]")
         texts.append(block.text)
     return "\n\n".join(texts)
 
 
-def _made(said: _Message) -> AnswerDetails:
-    calls = not isinstance(said.content, str) and any(isinstance(block, _ToolUse) for block in said.content)
+def _details(decoded: _Message) -> ResponseDetails:
+    calls = not isinstance(decoded.content, str) and any(
+        isinstance(block, _ToolUse) for block in decoded.content
+    )
     reason = "toolUse" if calls else "stop"
-    if said.stop_reason is not None:
-        reason = _STOP_REASONS.get(said.stop_reason, reason)
-    return AnswerDetails(
+    if decoded.stop_reason is not None:
+        reason = _STOP_REASONS.get(decoded.stop_reason, reason)
+    return ResponseDetails(
         api="anthropic-messages",
         provider="anthropic",
-        model=said.model,
-        usage=TokenUsage() if said.usage is None else _usage(said.usage),
+        model=decoded.model,
+        usage=TokenUsage() if decoded.usage is None else _usage(decoded.usage),
         stop_reason=reason,
         error="The model refused." if reason == "error" else None,
-        response_id=said.id,
+        response_id=decoded.id,
     )
 
 
 def _usage(usage: _Usage) -> TokenUsage:
-    read, wrote = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
-    return TokenUsage(usage.input_tokens, usage.output_tokens, read, wrote)
+    read, cache_write = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
+    return TokenUsage(usage.input_tokens, usage.output_tokens, read, cache_write)

@@ -6,9 +6,9 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from sessiond.session.formats import made
-from sessiond.session.formats.conversation import MADE_ID
-from sessiond.session.formats.made import AnswerDetails, Json, NotReadable, TokenUsage
+from sessiond.session.formats import build
+from sessiond.session.formats.build import Json, ResponseDetails, TokenUsage, UnreadableMessage
+from sessiond.session.formats.conversation import GENERATED_ID_PREFIX
 
 _FINISH_REASONS: Final = {"STOP": "stop", "MAX_TOKENS": "length", "FINISH_REASON_UNSPECIFIED": "stop"}
 
@@ -83,7 +83,7 @@ class _Usage(msgspec.Struct):
     thoughts_token_count: int | None = None
 
 
-class _Answer(msgspec.Struct):
+class _ResponseBody(msgspec.Struct):
     candidates: list[_Candidate]
     modelVersion: str | None = None
     model_version: str | None = None
@@ -101,7 +101,7 @@ class _Kind(msgspec.Struct):
 _kind = msgspec.json.Decoder(_Kind)
 _content = msgspec.json.Decoder(_Content)
 _candidate = msgspec.json.Decoder(_Candidate)
-_answer = msgspec.json.Decoder(_Answer)
+_response = msgspec.json.Decoder(_ResponseBody)
 _text = msgspec.json.Decoder(str)
 
 
@@ -111,132 +111,135 @@ def read(message: bytes | Raw) -> list[Json]:
     A content becomes one message, or one for each function response and each run of parts between them.
 
     Raises:
-        NotReadable: The message is not one of this format.
+        UnreadableMessage: The message is not one of this format.
         msgspec.DecodeError: The message is not valid JSON, or not of the expected types.
     """
     kind = _kind.decode(message)
     if kind.candidates is not None:
-        return [_of_answer(_answer.decode(message))]
+        return [_of_response(_response.decode(message))]
     if kind.content is not None:
-        return [_of_candidate(_candidate.decode(message), _Answer([]), ".content")]
-    said = _content.decode(message)
-    if said.role == "model":
-        return [_of_candidate(_Candidate(said), _Answer([]), "")]
-    if said.role == "system":
-        return [made.system(_words(said))]
-    return _asked(said)
+        return [_of_candidate(_candidate.decode(message), _ResponseBody([]), ".content")]
+    decoded = _content.decode(message)
+    if decoded.role == "model":
+        return [_of_candidate(_Candidate(decoded), _ResponseBody([]), "")]
+    if decoded.role == "system":
+        return [build.system(_joined_text(decoded))]
+    return _user_messages(decoded)
 
 
-def _of_answer(answer: _Answer) -> Json:
-    if len(answer.candidates) != 1:
-        raise NotReadable("An answer with one candidate can be kept; send another one alone", ".candidates")
-    return _of_candidate(answer.candidates[0], answer, ".candidates[0].content")
+def _of_response(response: _ResponseBody) -> Json:
+    if len(response.candidates) != 1:
+        raise UnreadableMessage(
+            "A response must have one candidate; send another candidate separately", ".candidates"
+        )
+    return _of_candidate(response.candidates[0], response, ".candidates[0].content")
 
 
-def _of_candidate(candidate: _Candidate, answer: _Answer, place: str) -> Json:
+def _of_candidate(candidate: _Candidate, response: _ResponseBody, location: str) -> Json:
     parts = (candidate.content.parts if candidate.content is not None else None) or []
-    unnamed = Counter[str]()
-    content = [_of_model(part, unnamed, f"{place}.parts[{at}]") for at, part in enumerate(parts)]
+    call_counts = Counter[str]()
+    content = [_of_model(part, call_counts, f"{location}.parts[{at}]") for at, part in enumerate(parts)]
     calls = any(block["type"] == "toolCall" for block in content)
     finished = candidate.finishReason or candidate.finish_reason
     reason = _FINISH_REASONS.get(finished or "STOP", "error")
-    usage = answer.usageMetadata or answer.usage_metadata
-    return made.assistant(
+    usage = response.usageMetadata or response.usage_metadata
+    return build.assistant(
         content,
-        AnswerDetails(
+        ResponseDetails(
             api="google-generative-ai",
             provider="google",
-            model=answer.modelVersion or answer.model_version,
+            model=response.modelVersion or response.model_version,
             usage=TokenUsage() if usage is None else _usage(usage),
             stop_reason="toolUse" if calls and reason == "stop" else reason,
             error=f"The model stopped: {finished}." if reason == "error" else None,
-            response_id=answer.responseId or answer.response_id,
+            response_id=response.responseId or response.response_id,
         ),
     )
 
 
-def _asked(said: _Content) -> list[Json]:
+def _user_messages(decoded: _Content) -> list[Json]:
     messages: list[Json] = []
-    between: list[Json] | None = None
-    unnamed = Counter[str]()
-    for at, part in enumerate(said.parts or ()):
+    current: list[Json] | None = None
+    call_counts = Counter[str]()
+    for at, part in enumerate(decoded.parts or ()):
         response = part.functionResponse or part.function_response
         if response is not None:
-            messages.append(_result(response, unnamed, f".parts[{at}]"))
-            between = None
+            messages.append(_result(response, call_counts, f".parts[{at}]"))
+            current = None
         else:
-            if between is None:
-                between = []
-                messages.append(made.user(between))
-            between.append(_of_user(part, f".parts[{at}]"))
-    return messages or [made.user([])]
+            if current is None:
+                current = []
+                messages.append(build.user(current))
+            current.append(_of_user(part, f".parts[{at}]"))
+    return messages or [build.user([])]
 
 
-def _of_user(part: _Part, place: str) -> Json:
+def _of_user(part: _Part, location: str) -> Json:
     if part.text is not None:
-        return made.text(part.text)
-    return _image(part, place)
+        return build.text(part.text)
+    return _image(part, location)
 
 
-def _of_model(part: _Part, unnamed: Counter[str], place: str) -> Json:
+def _of_model(part: _Part, call_counts: Counter[str], location: str) -> Json:
     signature = part.thoughtSignature or part.thought_signature
     call = part.functionCall or part.function_call
     if call is not None:
         arguments = (
-            Raw(b"{}") if call.args is UNSET else made.an_object(call.args, f"{place}.functionCall.args")
+            Raw(b"{}") if call.args is UNSET else build.an_object(call.args, f"{location}.functionCall.args")
         )
-        return made.call(call.id or _made_id(call.name, unnamed), call.name, arguments, signature)
+        return build.call(call.id or _generated_id(call.name, call_counts), call.name, arguments, signature)
     if part.text is not None and part.thought:
-        return made.thinking(part.text, signature)
+        return build.thinking(part.text, signature)
     if part.text is not None:
-        return made.text(part.text, signature)
-    return _image(part, place)
+        return build.text(part.text, signature)
+    return _image(part, location)
 
 
-def _result(response: _Response, unnamed: Counter[str], place: str) -> Json:
+def _result(response: _Response, call_counts: Counter[str], location: str) -> Json:
     """Return a tool result: the text of `output` or `error` if it is the only field, or else the response as JSON."""
-    said, is_error = response.response, "error" in response.response
-    words = _only_text(said)
-    encoded = Raw(msgspec.json.encode(said))
-    content = [made.text(bytes(encoded).decode() if words is None else words)]
+    decoded, is_error = response.response, "error" in response.response
+    text_only = _only_text(decoded)
+    encoded = Raw(msgspec.json.encode(decoded))
+    content = [build.text(bytes(encoded).decode() if text_only is None else text_only)]
     content += [
-        _image(part, f"{place}.functionResponse.parts[{at}]") for at, part in enumerate(response.parts or ())
+        _image(part, f"{location}.functionResponse.parts[{at}]")
+        for at, part in enumerate(response.parts or ())
     ]
-    call_id = response.id or _made_id(response.name, unnamed)
-    result = made.tool_result(call_id, response.name, content, is_error=is_error)
-    return result if words is not None else {**result, "details": encoded}
+    call_id = response.id or _generated_id(response.name, call_counts)
+    result = build.tool_result(call_id, response.name, content, is_error=is_error)
+    return result if text_only is not None else {**result, "details": encoded}
 
 
-def _only_text(said: dict[str, Raw]) -> str | None:
-    if len(said) != 1 or not said.keys() <= {"output", "error"}:
+def _only_text(decoded: dict[str, Raw]) -> str | None:
+    if len(decoded) != 1 or not decoded.keys() <= {"output", "error"}:
         return None
     try:
-        return _text.decode(next(iter(said.values())))
+        return _text.decode(next(iter(decoded.values())))
     except msgspec.ValidationError:
         return None
 
 
-def _made_id(name: str, unnamed: Counter[str]) -> str:
+def _generated_id(name: str, call_counts: Counter[str]) -> str:
     """Return an id for a call without one. The response in the same position gets the same id."""
-    unnamed[name] += 1
-    return f"{MADE_ID}{name}_{unnamed[name] - 1}"
+    call_counts[name] += 1
+    return f"{GENERATED_ID_PREFIX}{name}_{call_counts[name] - 1}"
 
 
-def _image(part: _Media, place: str) -> Json:
+def _image(part: _Media, location: str) -> Json:
     blob, file = part.inlineData or part.inline_data, part.fileData or part.file_data
     if blob is not None:
         media_type = blob.mimeType or blob.mime_type or ""
         if not media_type.startswith("image/"):
-            raise NotReadable("Of what is inline, only images can be kept", f"{place}.inlineData.mimeType")
-        return made.image(media_type, blob.data)
+            raise UnreadableMessage("Inline data must be an image", f"{location}.inlineData.mimeType")
+        return build.image(media_type, blob.data)
     link = (file.fileUri or file.file_uri) if file is not None else None
     if file is None or link is None:
-        raise NotReadable("The part has no text, image, call or response that can be kept", place)
-    return made.linked_image(link, file.mimeType or file.mime_type)
+        raise UnreadableMessage("The part has no text, image, call or response", location)
+    return build.linked_image(link, file.mimeType or file.mime_type)
 
 
-def _words(said: _Content) -> str:
-    texts = [part.text for part in said.parts or () if part.text is not None]
+def _joined_text(decoded: _Content) -> str:
+    texts = [part.text for part in decoded.parts or () if part.text is not None]
     return "\n\n".join(texts)
 
 

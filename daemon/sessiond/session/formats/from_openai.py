@@ -6,9 +6,9 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from sessiond.session.formats import made
-from sessiond.session.formats.conversation import MADE_ID
-from sessiond.session.formats.made import AnswerDetails, Json, NotReadable, TokenUsage
+from sessiond.session.formats import build
+from sessiond.session.formats.build import Json, ResponseDetails, TokenUsage, UnreadableMessage
+from sessiond.session.formats.conversation import GENERATED_ID_PREFIX
 
 _FINISH_REASONS: Final = {
     "stop": "stop",
@@ -109,67 +109,69 @@ def read(message: bytes | Raw) -> list[Json]:
     """Return the agents' message for a message, or for the only choice of a completion.
 
     Raises:
-        NotReadable: The message is not one of this format.
+        UnreadableMessage: The message is not one of this format.
         msgspec.DecodeError: The message is not valid JSON, or not of the expected types.
     """
     if _kind.decode(message).choices is not None:
         return [_of_completion(_completion.decode(message))]
-    said = _message.decode(message)
-    match said.role:
+    decoded = _message.decode(message)
+    match decoded.role:
         case "assistant":
-            return [_assistant(said, None, None)]
+            return [_assistant(decoded, None, None)]
         case "system":
-            return [made.system(_words(said))]
+            return [build.system(_joined_text(decoded))]
         case "developer":
-            return [made.developer(_content(said))]
+            return [build.developer(_content(decoded))]
         case "user":
-            return [made.user(_content(said))]
-    return [_result(said)]
+            return [build.user(_content(decoded))]
+    return [_result(decoded)]
 
 
 def _of_completion(completion: _Completion) -> Json:
     if len(completion.choices) != 1:
-        raise NotReadable(
-            "A completion with one choice can be kept; send another choice's message alone", ".choices"
+        raise UnreadableMessage(
+            "A completion must have one choice; send the message of another choice separately", ".choices"
         )
     choice = completion.choices[0]
     if choice.message.role != "assistant":
-        raise NotReadable("The choice of a completion is the assistant's", ".choices[0].message.role")
+        raise UnreadableMessage(
+            "The role of a completion's choice must be `assistant`", ".choices[0].message.role"
+        )
     return _assistant(choice.message, choice.finish_reason, completion)
 
 
-def _assistant(said: _Message, finish_reason: str | None, completion: _Completion | None) -> Json:
+def _assistant(decoded: _Message, finish_reason: str | None, completion: _Completion | None) -> Json:
     content: list[Json] = []
-    if said.reasoning_content:
-        content.append(made.thinking(said.reasoning_content, None))
-    content += _blocks(said.content)
-    if said.refusal:
-        content.append(made.text(said.refusal))
-    calls = [_call(call) for call in said.tool_calls or ()]
-    if said.function_call is not None:
-        name = said.function_call.name
-        calls.append(_function_call(f"{MADE_ID}{name}_0", said.function_call))
+    if decoded.reasoning_content:
+        content.append(build.thinking(decoded.reasoning_content, None))
+    content += _blocks(decoded.content)
+    if decoded.refusal:
+        content.append(build.text(decoded.refusal))
+    calls = [_call(call) for call in decoded.tool_calls or ()]
+    if decoded.function_call is not None:
+        name = decoded.function_call.name
+        calls.append(_function_call(f"{GENERATED_ID_PREFIX}{name}_0", decoded.function_call))
     reason = "toolUse" if calls else "stop"
     if finish_reason is not None:
         reason = _FINISH_REASONS.get(finish_reason, reason)
-    beside = completion or _Completion([])
-    return made.assistant(
+    completion_data = completion or _Completion([])
+    return build.assistant(
         content + calls,
-        AnswerDetails(
+        ResponseDetails(
             api="openai-completions",
             provider="openai",
-            model=beside.model,
-            usage=TokenUsage() if beside.usage is None else _usage(beside.usage),
+            model=completion_data.model,
+            usage=TokenUsage() if completion_data.usage is None else _usage(completion_data.usage),
             stop_reason=reason,
             error="The content was filtered." if reason == "error" else None,
-            response_id=beside.id,
+            response_id=completion_data.id,
         ),
     )
 
 
 def _call(call: _FunctionCall | _CustomCall) -> Json:
     if isinstance(call, _CustomCall):
-        return made.call(call.id, call.custom.name, Raw(msgspec.json.encode({"input": call.custom.input})))
+        return build.call(call.id, call.custom.name, Raw(msgspec.json.encode({"input": call.custom.input})))
     return _function_call(call.id, call.function)
 
 
@@ -179,49 +181,53 @@ def _function_call(call_id: str, function: _Function) -> Json:
         text = function.arguments.strip().encode()
         _fields.decode(text or b"{}")
     except msgspec.DecodeError:
-        block = made.call(call_id, function.name, _NO_ARGUMENTS)
+        block = build.call(call_id, function.name, _NO_ARGUMENTS)
         return {**block, "unparsedArguments": function.arguments}
-    return made.call(call_id, function.name, Raw(text) if text else _NO_ARGUMENTS)
+    return build.call(call_id, function.name, Raw(text) if text else _NO_ARGUMENTS)
 
 
-def _result(said: _Message) -> Json:
-    if said.role == "function":
-        call_id = f"{MADE_ID}{said.name or ''}_0"
-    elif said.tool_call_id is None:
-        raise NotReadable("A tool's message names the call that it answers", ".tool_call_id")
+def _result(decoded: _Message) -> Json:
+    if decoded.role == "function":
+        call_id = f"{GENERATED_ID_PREFIX}{decoded.name or ''}_0"
+    elif decoded.tool_call_id is None:
+        raise UnreadableMessage("A tool message must name its call", ".tool_call_id")
     else:
-        call_id = said.tool_call_id
-    return made.tool_result(call_id, said.name or "", _blocks(said.content))
+        call_id = decoded.tool_call_id
+    return build.tool_result(call_id, decoded.name or "", _blocks(decoded.content))
 
 
-def _content(said: _Message) -> str | list[Json]:
-    return said.content if isinstance(said.content, str) else _blocks(said.content)
+def _content(decoded: _Message) -> str | list[Json]:
+    return decoded.content if isinstance(decoded.content, str) else _blocks(decoded.content)
 
 
 def _blocks(content: str | list[_Part] | None) -> list[Json]:
     if isinstance(content, str):
-        return [made.text(content)] if content else []
+        return [build.text(content)] if content else []
     return [_block(part) for part in content or ()]
 
 
 def _block(part: _Part) -> Json:
     match part:
         case _Text():
-            return made.text(part.text)
+            return build.text(part.text)
         case _Refusal():
-            return made.text(part.refusal)
-    inside = _data_url(part.image_url.url)
-    block = made.linked_image(part.image_url.url) if inside is None else made.image(inside[1], inside[2])
+            return build.text(part.refusal)
+    data_url = _data_url(part.image_url.url)
+    block = (
+        build.linked_image(part.image_url.url) if data_url is None else build.image(data_url[1], data_url[2])
+    )
     return block if part.image_url.detail is None else {**block, "detail": part.image_url.detail}
 
 
-def _words(said: _Message) -> str:
-    if isinstance(said.content, list) and any(isinstance(part, _Image) for part in said.content):
-        raise NotReadable("A system prompt is text", ".content")
-    return "\n\n".join(block["text"] for block in _blocks(said.content))
+def _joined_text(decoded: _Message) -> str:
+    if isinstance(decoded.content, list) and any(isinstance(part, _Image) for part in decoded.content):
+        raise UnreadableMessage("A system prompt must be text", ".content")
+    return "\n\n".join(block["text"] for block in _blocks(decoded.content))
 
 
 def _usage(usage: _Usage) -> TokenUsage:
     details = usage.prompt_tokens_details or _PromptDetails()
-    read, wrote = details.cached_tokens or 0, details.cache_write_tokens or 0
-    return TokenUsage(max(0, usage.prompt_tokens - read - wrote), usage.completion_tokens, read, wrote)
+    read, cache_write = details.cached_tokens or 0, details.cache_write_tokens or 0
+    return TokenUsage(
+        max(0, usage.prompt_tokens - read - cache_write), usage.completion_tokens, read, cache_write
+    )

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from sessiond.session.formats.conversation import (
-    MADE_ID,
+    GENERATED_ID_PREFIX,
     Call,
     Image,
     Part,
@@ -23,8 +23,14 @@ from sessiond.session.formats.conversation import (
     Thinking,
     Turn,
 )
-from sessiond.session.formats.fitting import Taken, fit, without
-from sessiond.session.formats.written import Joined, Written, add_all, joined, without_system
+from sessiond.session.formats.fitting import ProviderLimits, fit, without
+from sessiond.session.formats.provider_messages import (
+    JoinedTurns,
+    ProviderMessages,
+    add_all,
+    join_turns,
+    without_system,
+)
 from sessiond.session.tree.steps import Steps
 
 UNSIGNED: Final = "skip_thought_signature_validator"
@@ -34,7 +40,7 @@ _NAME_LENGTH: Final = 64
 _fits_as_signature = re.compile(r"[A-Za-z0-9+/_-]+={0,2}").fullmatch
 
 
-def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[Written]:
+def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[ProviderMessages]:
     """Return request-ready `contents` and `systemInstruction`.
 
     Args:
@@ -42,17 +48,17 @@ def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[
         system: The system prompt, or None.
         reasons: Receives the changes.
     """
-    written = Written(reasons=reasons)
+    output = ProviderMessages(reasons=reasons)
     if system is not None:
-        written.system = Raw(msgspec.json.encode({"parts": [{"text": system}]}))
-    turns = yield from without(without_system(written, turns), _is_unreadable, reasons)
-    yield from fit(turns, _TAKEN, reasons)
-    messages = yield from joined(turns, _parts, "model", reasons)
-    yield from add_all(written, messages, _content)
-    return written
+        output.system = Raw(msgspec.json.encode({"parts": [{"text": system}]}))
+    turns = yield from without(without_system(output, turns), _is_unreadable, reasons)
+    yield from fit(turns, _LIMITS, reasons)
+    messages = yield from join_turns(turns, _parts, "model", reasons)
+    yield from add_all(output, messages, _content)
+    return output
 
 
-def _content(message: Joined) -> dict[str, Any]:
+def _content(message: JoinedTurns) -> dict[str, Any]:
     return {"role": message.role, "parts": message.blocks}
 
 
@@ -66,11 +72,11 @@ def _is_unreadable(part: Part) -> bool:
     return isinstance(part, Thinking) and part.redacted is not None
 
 
-def _shows(image: Image, _role: Role) -> bool:
+def _accepts_image(image: Image, _role: Role) -> bool:
     return image.data is not None or not (image.url or "").startswith("http://")
 
 
-_TAKEN: Final = Taken(bool, _legal_name, _shows, unwritten=MADE_ID)
+_LIMITS: Final = ProviderLimits(bool, _legal_name, _accepts_image, unsent_prefix=GENERATED_ID_PREFIX)
 
 
 def _parts(turn: Turn) -> list[dict[str, Any]]:
@@ -106,10 +112,10 @@ def _image(image: Image) -> dict[str, Any]:
 
 def _response(result: Result) -> dict[str, Any]:
     text = "\n".join(part.text for part in result.parts if isinstance(part, TextPart))
-    said: object = result.response
-    if said is None:
-        said = {"error" if result.is_error else "output": text}
-    response: dict[str, Any] = _with_id({"name": result.name, "response": said}, result.call_id)
+    body: object = result.response
+    if body is None:
+        body = {"error" if result.is_error else "output": text}
+    response: dict[str, Any] = _with_id({"name": result.name, "response": body}, result.call_id)
     images = [_image(part) for part in result.parts if isinstance(part, Image)]
     if images:
         response["parts"] = images
@@ -117,7 +123,7 @@ def _response(result: Result) -> dict[str, Any]:
 
 
 def _with_id(body: dict[str, Any], call_id: str) -> dict[str, Any]:
-    return body if call_id.startswith(MADE_ID) else {"id": call_id, **body}
+    return body if call_id.startswith(GENERATED_ID_PREFIX) else {"id": call_id, **body}
 
 
 def _signed(part: dict[str, Any], signature: str | None) -> dict[str, Any]:

@@ -9,44 +9,44 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from sessiond.session.formats.conversation import Call, Image, Part, Reasons, Result, Role, TextPart, Turn
-from sessiond.session.formats.fitting import Taken, fit
-from sessiond.session.formats.written import Written
+from sessiond.session.formats.fitting import ProviderLimits, fit
+from sessiond.session.formats.provider_messages import ProviderMessages
 from sessiond.session.tree.steps import Steps
 
-IMAGES_OF_RESULTS: Final = "The images that the tools answered with:"
+IMAGES_OF_RESULTS: Final = "Images in the tool results:"
 
 _NAME_LENGTH: Final = 64
 _TURNS_A_STEP: Final = 50
 _BYTES_A_STEP: Final = 512 * 1024
 
 
-def write(turns: Sequence[Turn], _system: str | None, reasons: Reasons) -> Steps[Written]:
+def write(turns: Sequence[Turn], _system: str | None, reasons: Reasons) -> Steps[ProviderMessages]:
     """Return request-ready `messages` of turns in legal order. System messages stay at their positions."""
-    written = Written(reasons=reasons)
-    yield from fit(turns, _TAKEN, reasons)
+    output = ProviderMessages(reasons=reasons)
+    yield from fit(turns, _LIMITS, reasons)
     size = 0
     for number, turn in enumerate(turns):
         if turn.role == "results":
-            size += _add_results(written, turn)
+            size += _add_results(output, turn)
         else:
-            size += written.add(_message(turn), [turn.source])
+            size += output.add(_message(turn), [turn.source])
             if turn.role == "system":
                 reasons.setdefault(turn.source, "systemPrompt")
         if number % _TURNS_A_STEP == 0 or size > _BYTES_A_STEP:
             size = 0
             yield
-    return written
+    return output
 
 
 def _legal_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_NAME_LENGTH]
 
 
-def _shows(image: Image, role: Role) -> bool:
+def _accepts_image(image: Image, role: Role) -> bool:
     return role in ("user", "results") and (image.data is not None or (image.url or "").startswith("http"))
 
 
-_TAKEN: Final = Taken(re.compile(r"[!-~]{1,40}").fullmatch, _legal_name, _shows)
+_LIMITS: Final = ProviderLimits(re.compile(r"[!-~]{1,40}").fullmatch, _legal_name, _accepts_image)
 
 
 def _message(turn: Turn) -> dict[str, Any]:
@@ -70,8 +70,8 @@ def _content(turn: Turn) -> object:
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, Image):
         url = part.url if part.data is None else f"data:{part.media_type};base64,{part.data}"
-        shown = {"url": url} if part.detail is None else {"url": url, "detail": part.detail}
-        return {"type": "image_url", "image_url": shown}
+        image_url = {"url": url} if part.detail is None else {"url": url, "detail": part.detail}
+        return {"type": "image_url", "image_url": image_url}
     assert isinstance(part, TextPart), "only an assistant thinks and calls"
     return {"type": "text", "text": part.text}
 
@@ -81,7 +81,7 @@ def _call(call: Call) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
-def _add_results(written: Written, turn: Turn) -> int:
+def _add_results(output: ProviderMessages, turn: Turn) -> int:
     """Add one message for each result, then a user message with all their images.
 
     Only a user message can have images.
@@ -89,17 +89,17 @@ def _add_results(written: Written, turn: Turn) -> int:
     Returns:
         The size of the messages in bytes.
     """
-    size, images, shown = 0, list[dict[str, Any]](), list[int]()
+    size, images, image_url = 0, list[dict[str, Any]](), list[int]()
     for result in turn.results:
-        size += written.add(_result(result), [result.source])
+        size += output.add(_result(result), [result.source])
         of_result = [_part(part) for part in result.parts if isinstance(part, Image)]
         if of_result:
             images += of_result
-            shown.append(result.source)
-            written.reasons.setdefault(result.source, "imageMoved")
+            image_url.append(result.source)
+            output.reasons.setdefault(result.source, "imageMoved")
     if images:
         opening = {"type": "text", "text": IMAGES_OF_RESULTS}
-        size += written.add({"role": "user", "content": [opening, *images]}, shown)
+        size += output.add({"role": "user", "content": [opening, *images]}, image_url)
     return size
 
 

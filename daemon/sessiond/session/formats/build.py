@@ -1,4 +1,4 @@
-"""Makes messages in the agents' own format, as pi and oh-my-pi write them, from provider formats.
+"""Builds messages in the agents' own format, as pi and oh-my-pi write them, from data of provider formats.
 
 Fields that a provider did not send are omitted, with one exception: an assistant message always has a usage, of zeros
 if it is unknown, because both programs read it without a check (decision 0016).
@@ -17,13 +17,13 @@ _NO_COST: Final = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "to
 _fields = msgspec.json.Decoder(dict[str, Raw])
 
 
-class NotReadable(TemplatedError):
-    """Raised when what a client sent is not a message of its format."""
+class UnreadableMessage(TemplatedError):
+    """Raised when a client's message does not have the given format."""
 
     sentence = "{reason}{where}"
 
-    def __init__(self, reason: str, place: str = "") -> None:
-        super().__init__(reason=reason, where=f" - at `${place}`" if place else "")
+    def __init__(self, reason: str, location: str = "") -> None:
+        super().__init__(reason=reason, where=f" - at `${location}`" if location else "")
 
 
 class TokenUsage(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class TokenUsage(msgspec.Struct, frozen=True):
     cache_write: int = 0
 
 
-class AnswerDetails(msgspec.Struct, frozen=True):
+class ResponseDetails(msgspec.Struct, frozen=True):
     """The fields of a provider's answer besides its content, with the agents' values."""
 
     api: str
@@ -48,49 +48,56 @@ class AnswerDetails(msgspec.Struct, frozen=True):
 
 
 def user(content: str | list[Json]) -> Json:
+    """Return a user message."""
     return {"role": "user", "content": content}
 
 
 def system(content: str) -> Json:
+    """Return a system message."""
     return {"role": "system", "content": content}
 
 
 def developer(content: str | list[Json]) -> Json:
+    """Return a message of oh-my-pi's role `developer`."""
     return {"role": "developer", "content": content}
 
 
-def assistant(content: list[Json], made: AnswerDetails) -> Json:
-    usage = made.usage
+def assistant(content: list[Json], details: ResponseDetails) -> Json:
+    """Return an assistant message with the fields of the provider's response."""
+    usage = details.usage
     total = usage.input + usage.output + usage.cache_read + usage.cache_write
     message = {
         "role": "assistant",
         "content": content,
-        "api": made.api,
-        "provider": made.provider,
-        "model": made.model,
-        "responseId": made.response_id,
+        "api": details.api,
+        "provider": details.provider,
+        "model": details.model,
+        "responseId": details.response_id,
         "usage": {
             "input": usage.input, "output": usage.output, "cacheRead": usage.cache_read,
             "cacheWrite": usage.cache_write, "totalTokens": total, "cost": _NO_COST,
         },
-        "stopReason": made.stop_reason,
-        "errorMessage": made.error,
+        "stopReason": details.stop_reason,
+        "errorMessage": details.error,
     }  # fmt: skip
     return {name: value for name, value in message.items() if value is not None}
 
 
 def tool_result(call_id: str, name: str, content: list[Json], *, is_error: bool = False) -> Json:
+    """Return the message of a tool result."""
     return {
         "role": "toolResult", "toolCallId": call_id, "toolName": name, "content": content, "isError": is_error,
     }  # fmt: skip
 
 
-def text(words: str, signature: str | None = None) -> Json:
-    block = {"type": "text", "text": words}
+def text(text: str, signature: str | None = None) -> Json:
+    """Return a text block; `signature` is Google's."""
+    block = {"type": "text", "text": text}
     return block if signature is None else {**block, "textSignature": signature}
 
 
 def image(media_type: str, data: str) -> Json:
+    """Return an image block with base64 data."""
     return {"type": "image", "data": data, "mimeType": media_type}
 
 
@@ -101,6 +108,7 @@ def linked_image(url: str, media_type: str | None = None) -> Json:
 
 
 def thinking(thought: str, signature: str | None) -> Json:
+    """Return a thinking block."""
     block = {"type": "thinking", "thinking": thought}
     return block if signature is None else {**block, "thinkingSignature": signature}
 
@@ -111,14 +119,23 @@ def redacted_thinking(data: str) -> Json:
 
 
 def call(call_id: str, name: str, arguments: Raw, signature: str | None = None) -> Json:
+    """Return a tool call block; `arguments` is a JSON object."""
     block = {"type": "toolCall", "id": call_id, "name": name, "arguments": arguments}
     return block if signature is None else {**block, "thoughtSignature": signature}
 
 
-def an_object(value: Raw, place: str) -> Raw:
-    """Return `value` if it is a JSON object. Raises `NotReadable` if not; `place` is its position in the message."""
+def an_object(value: Raw, location: str) -> Raw:
+    """Return `value` if it is a JSON object.
+
+    Args:
+        value: Any JSON value.
+        location: The position of the value in the message, for the error.
+
+    Raises:
+        UnreadableMessage: The value is not an object.
+    """
     try:
         _fields.decode(value)
     except msgspec.DecodeError:
-        raise NotReadable("Expected `object`", place) from None
+        raise UnreadableMessage("Expected `object`", location) from None
     return value

@@ -10,7 +10,7 @@ from msgspec import Raw
 from sessiond.session.formats.conversation import Reasons, TextPart, Turn
 from sessiond.session.tree.steps import Steps, clear_lists
 
-OPENING: Final = "(The conversation began earlier; what was said first is not shown.)"
+OPENING: Final = "(The conversation began earlier. Its first messages are not shown.)"
 """The first user message if a provider requires one and the conversation begins with the assistant."""
 
 _TURNS_A_STEP: Final = 50
@@ -18,23 +18,23 @@ _BYTES_A_STEP: Final = 512 * 1024
 
 
 @dataclass(slots=True)
-class Written:
+class ProviderMessages:
     """Messages of a provider. Numbers are those of the agent's messages that they were made from.
 
-    `sources` has, for each message, the first number that it was made from. `places` maps a number to the index of its
-    message, or to None for a system prompt, which is in `system`.
+    `sources` has, for each message, the first number that it was made from. `message_indexes` maps a number to the
+    index of its message, or to None for a system prompt, which is in `system`.
     """
 
     messages: list[Raw] = field(default_factory=list)
     sources: list[int] = field(default_factory=list)
-    places: dict[int, int | None] = field(default_factory=dict)
+    message_indexes: dict[int, int | None] = field(default_factory=dict)
     system: Raw | None = None
     reasons: Reasons = field(default_factory=dict)
 
     def add(self, message: dict[str, Any], sources: Sequence[int]) -> int:
         """Add a message that was made from `sources`. Return its size in bytes."""
         for source in sources:
-            self.places.setdefault(source, len(self.messages))
+            self.message_indexes.setdefault(source, len(self.messages))
         self.sources.append(sources[0])
         body = msgspec.json.encode(message)
         self.messages.append(Raw(body))
@@ -42,7 +42,7 @@ class Written:
 
 
 @dataclass(slots=True)
-class Joined:
+class JoinedTurns:
     """Turns of one role as one message: its blocks, or `plain` if the message is one text."""
 
     role: str
@@ -51,9 +51,9 @@ class Joined:
     plain: str | None = None
 
 
-def joined(
+def join_turns(
     turns: Sequence[Turn], blocks_of: Callable[[Turn], list[dict[str, Any]]], assistant: str, reasons: Reasons
-) -> Steps[list[Joined]]:
+) -> Steps[list[JoinedTurns]]:
     """Return turns as messages whose roles alternate, beginning with the user.
 
     Args:
@@ -62,13 +62,13 @@ def joined(
         assistant: The provider's name for the assistant's role.
         reasons: Receives the changes.
     """
-    messages: list[Joined] = []
+    messages: list[JoinedTurns] = []
     for number, turn in enumerate(turns):
         blocks = blocks_of(turn)
         role = assistant if turn.role == "assistant" else "user"
         sources = [result.source for result in turn.results] or [turn.source]
         if not messages and role != "user":
-            messages.append(Joined("user", blocks_of(_opening(turn)), [turn.source], OPENING))
+            messages.append(JoinedTurns("user", blocks_of(_opening(turn)), [turn.source], OPENING))
         if messages and messages[-1].role == role:
             messages[-1].plain = None
             messages[-1].blocks += blocks
@@ -76,34 +76,37 @@ def joined(
             if turn.role != "results":
                 reasons.setdefault(turn.source, "joined")
         else:
-            messages.append(Joined(role, blocks, sources, _plain(turn)))
+            messages.append(JoinedTurns(role, blocks, sources, _plain(turn)))
         if number % _TURNS_A_STEP == 0:
             yield
     return messages
 
 
 def add_all(
-    written: Written, messages: list[Joined], message_of: Callable[[Joined], dict[str, Any]]
+    output: ProviderMessages, messages: list[JoinedTurns], message_of: Callable[[JoinedTurns], dict[str, Any]]
 ) -> Steps[None]:
-    """Encode messages and add them. The opening message gets no entry in `places`. `messages` is empty afterwards."""
+    """Encode messages and add them. `messages` is empty afterwards.
+
+    The opening message gets no entry in `message_indexes`.
+    """
     size = 0
     for number, message in enumerate(messages):
-        size += written.add(message_of(message), message.sources)
+        size += output.add(message_of(message), message.sources)
         message.blocks = []  # freeing them all at the end would block the event loop
         if message.plain is OPENING:
-            written.places.pop(message.sources[0])
+            output.message_indexes.pop(message.sources[0])
         if number % _TURNS_A_STEP == 0 or size > _BYTES_A_STEP:
             size = 0
             yield
     yield from clear_lists(messages)
 
 
-def without_system(written: Written, turns: Sequence[Turn]) -> list[Turn]:
+def without_system(output: ProviderMessages, turns: Sequence[Turn]) -> list[Turn]:
     """Return the turns without system messages, for a provider that has a separate field for their text."""
     for turn in turns:
         if turn.role == "system":
-            written.places[turn.source] = None
-            written.reasons[turn.source] = "systemPrompt"
+            output.message_indexes[turn.source] = None
+            output.reasons[turn.source] = "systemPrompt"
     return [turn for turn in turns if turn.role != "system"]
 
 
