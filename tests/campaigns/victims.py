@@ -409,6 +409,25 @@ def _check_index(stage: Stage, acknowledged: bool) -> None:
     hold(names == {"u1", "u2", "u3", "n1", "n3"}, f"the search found {sorted(names)}")
 
 
+def _some_prompts(stage: Stage) -> None:
+    a_session(stage)
+    for number in range(6):
+        stage.call("history/add", prompt=f"prompt {number}")
+    stage.before["listed"] = stage.call("history/list")["prompts"]
+
+
+def _delete_prompts(stage: Stage) -> None:
+    stage.call("history/delete", promptIds=[it["promptId"] for it in stage.before["listed"][::2]])
+
+
+def _check_prompts(stage: Stage, acknowledged: bool) -> None:
+    before, listed = stage.before["listed"], stage.call("history/list")["prompts"]
+    stay = [it for it in before if it not in before[::2]]
+    hold(listed == stay or (listed == before and not acknowledged), f"the history has {listed}")
+    _delete_prompts(stage)
+    hold(stage.call("history/list")["prompts"] == stay, "prompts could not be deleted again")
+
+
 VICTIMS = (
     Victim("append", a_session, _append, _check_append_before),
     Victim("create", nothing, _create, _check_create),
@@ -434,4 +453,5 @@ VICTIMS = (
     Victim("move", a_session, _move, _check_move),
     Victim("purge", _a_deleted_session, _purge, _check_purge),
     Victim("index and history", a_session, _remember, _check_index),
+    Victim("deletion of prompts", _some_prompts, _delete_prompts, _check_prompts),
 )  # fmt: skip
