@@ -458,6 +458,65 @@ async def test_entries_are_found_after_around_and_by_id(daemon: Running, cwd: st
     assert await seqs(aroundId="e0", limit=3) == [1, 2, 3]
     assert await seqs(entryIds=["e5", "e1", "e5"]) == [6, 2, 6]
     assert await seqs(entryIds=[]) == []
+    assert await seqs(direction="backward", limit=3) == [40, 39, 38]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 39, 40, 41])
+@pytest.mark.parametrize("method", ["entries", "path"])
+async def test_what_is_read_backward_is_the_same_from_its_end(
+    memory: Running, cwd: str, method: str, limit: int
+) -> None:
+    peer, session_id, _ = await bushy(memory, cwd)
+    whole = await pages(peer, method, "items", sessionId=session_id, limit=10_000)
+    backward = await pages(peer, method, "items", sessionId=session_id, limit=limit, direction="backward")
+    assert backward == whole[::-1]
+
+
+@pytest.mark.parametrize("method", ["entries", "path"])
+async def test_pages_go_on_backward_from_where_they_began_while_the_log_grows(
+    memory: Running, cwd: str, method: str
+) -> None:
+    peer, session_id, _ = await bushy(memory, cwd)
+    whole = await pages(peer, method, "items", sessionId=session_id, limit=10_000)
+
+    async def grow() -> None:
+        await peer.append(session_id, user("new"), durability="written")
+
+    found = await pages(peer, method, "items", grow, sessionId=session_id, limit=6, direction="backward")
+    assert found == whole[::-1]
+
+
+@pytest.mark.parametrize("method", ["entries", "path"])
+async def test_a_cursor_belongs_to_one_direction(memory: Running, cwd: str, method: str) -> None:
+    peer, session_id, _ = await bushy(memory, cwd)
+    for one, other in (("forward", "backward"), ("backward", "forward")):
+        asked = {"sessionId": session_id, "limit": 1}
+        page = await peer.call(f"session/{method}", **asked, direction=one)
+        refused = await refusal(
+            peer.call(f"session/{method}", **asked, direction=other, cursor=page["nextCursor"])
+        )
+        assert refused.kind == "cursorExpired"
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("entries", {"aroundId": "e1", "entryIds": ["e2"]}),
+        ("entries", {"aroundId": "e1", "direction": "backward"}),
+        ("entries", {"entryIds": ["e1"], "direction": "backward"}),
+        ("entries", {"after": True, "aroundId": "e1"}),
+        ("entries", {"after": True, "direction": "backward"}),
+        ("tree", {"aroundId": "e1", "cursor": "3"}),
+    ],
+)
+async def test_params_that_exclude_each_other_are_refused(
+    memory: Running, cwd: str, method: str, params: dict[str, Any]
+) -> None:
+    peer, session_id, _ = await bushy(memory, cwd)
+    if "after" in params:
+        params = {**params, "after": await peer.position(session_id, 3)}
+    refused = await refusal(peer.call(f"session/{method}", sessionId=session_id, **params))
+    assert refused.kind == "invalidParams"
 
 
 async def test_a_page_ends_where_it_would_get_too_large(memory: Running, cwd: str) -> None:

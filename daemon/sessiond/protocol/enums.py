@@ -92,6 +92,13 @@ AppendStatus = Literal["created", "duplicate"]
 - `duplicate`: the same entry is stored already.
 """
 
+Direction = Literal["forward", "backward"]
+"""The order in which entries are read.
+
+- `forward`: the oldest first: from the first line, or from the root.
+- `backward`: the newest first: from the last line, or from the leaf.
+"""
+
 ForkPosition = Literal["at", "before"]
 """Where the copied path of a fork ends.
 

@@ -712,8 +712,9 @@ export interface Appended {
 /**
  * Read entries in log order: after a position, around an entry, or exactly the given ids.
  *
- * A position in another log than the session's fails with `cursorExpired`. Entries are sent as they are stored. With
- * `resolveBlobs`, images and cut texts that are stored as blobs are restored.
+ * More than one of `after`, `aroundId` and `entryIds` is refused, and `backward` goes with none of them: it reads
+ * from the last line. A position in another log than the session's fails with `cursorExpired`. Entries are sent as
+ * they are stored. With `resolveBlobs`, images and cut texts that are stored as blobs are restored.
  */
 export interface EntriesParams {
   /** The full id of the session. 1 to 128 characters. */
@@ -724,6 +725,8 @@ export interface EntriesParams {
   aroundId?: string | null;
   /** Exactly these entries. At most 10000 items. */
   entryIds?: string[] | null;
+  /** The order of the pages, and of the entries in a page. Default `"forward"`. */
+  direction?: Direction;
   /** From an earlier result; default: the first page. */
   cursor?: string | null;
   /** Maximum number of entries per page. 1 to 10000. Default `200`. */
@@ -768,13 +771,19 @@ export interface StoredEntry {
   [extension: `x-${string}`]: unknown;
 }
 
-/** Read the entries from the root to `leafId` (default: the session's leaf), root first. */
+/**
+ * Read the entries from the root to `leafId` (default: the session's leaf), root first.
+ *
+ * With `backward`, the leaf is first: the first page is what a person sees when the session is opened.
+ */
 export interface PathParams {
   /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
-  /** From an earlier result; default: the first page. */
+  /** The order of the pages, and of the entries in a page. Default `"forward"`. */
+  direction?: Direction;
+  /** From an earlier result with the same direction; default: the first page. */
   cursor?: string | null;
   /** Maximum number of entries per page. 1 to 10000. Default `10000`. */
   limit?: number;
@@ -789,7 +798,7 @@ export interface PathParams {
  *
  * Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows. `query` selects
  * rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
- * `aroundId`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
+ * `aroundId`, the page has that entry, or its nearest visible ancestor, in the middle; `cursor` beside it is refused.
  */
 export interface TreeParams {
   /** The full id of the session. 1 to 128 characters. */
@@ -811,17 +820,18 @@ export interface TreeParams {
 }
 
 /**
- * A page of rows. `leafId` is the entry below which the next entry is placed.
+ * A page of rows.
  *
  * `bars` is for drawing a page that is not the first: one item for each fork above the first row, uppermost first,
  * true if further branches of that fork follow. Several roots count as one fork. With `aroundId`, `above` lists the
  * rows above the first row that are forks or begin a branch.
  */
 export interface TreeResult {
+  /** At most `limit`, in preorder. */
   nodes: TreeNode[];
-  /** The log that the seqs are in, see "Positions". */
+  /** The log of the seqs. */
   logId: string;
-  /** The leaf; null before the first entry. */
+  /** The entry below which the next entry is placed; null before the first entry. */
   leafId: string | null;
   /** Entries in the session, visible or not. */
   entryCount: number;
@@ -831,7 +841,9 @@ export interface TreeResult {
   visibleCount: number;
   /** Rows of the view before this page. */
   precedingCount: number;
+  /** One for each fork above the first row. */
   bars: boolean[];
+  /** At most one for each level above the first row. */
   above: TreeNode[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -839,6 +851,7 @@ export interface TreeResult {
 
 /** One visible row of the tree. */
 export interface TreeNode {
+  /** The id of the entry. */
   id: string;
   /** The nearest visible ancestor. */
   parentId: string | null;
@@ -846,21 +859,23 @@ export interface TreeNode {
   depth: number;
   /** Number of visible forks above: the indentation for display, so that chains stay flat. */
   indent: number;
-  /** The seq of the line. */
+  /** The seq of its line. */
   seq: number;
+  /** The type of the entry. */
   type: string;
-  /** The time of the entry, as it is stored; null without one. */
+  /** As it is stored; null without one. */
   timestamp: string | null;
   /** Visible children. */
   childCount: number;
   /** Whether it lies on the path to the session's leaf. */
   onPath: boolean;
-  /** The role of the message; null for an entry of another type. */
+  /** The role of its message; null without one. */
   role: string | null;
   /** One line of at most 120 characters. */
   preview: string;
   /** The label; null without one. */
   label: string | null;
+  /** Whether no visible sibling follows. */
   lastSibling: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -993,25 +1008,31 @@ export interface CompactionChoice {
 
 /** A safe cut: it separates no tool call from its result. Tokens are counted as in `session/context`. */
 export interface PrepareCompactionResult {
-  /** The leaf; null before the first entry. */
+  /** The end of the path; null before the first entry. */
   leafId: string | null;
   /** `tokensBefore` is above `contextWindow` less `reserveTokens`. */
   needed: boolean;
+  /** Why there is no cut; null if there is one. */
   reason: NoCutReason | (string & {}) | null;
+  /** The first entry that stays; null without a cut. */
   firstKeptEntryId: string | null;
-  /** In order; the beginning of a turn that is cut comes last. */
+  /** In path order, so at most the whole path; the beginning of a turn that is cut comes last. */
   entryIdsToSummarize: string[];
   /** Those of them that begin the turn whose rest stays. */
   turnPrefixIds: string[];
+  /** Whether the cut is inside a turn. */
   splitTurn: boolean;
   /** The summary of the previous compaction. */
   previousSummary: string | null;
+  /** The files that these entries used. */
   fileOperations: FileOperations;
+  /** Tokens of the context now. */
   tokensBefore: number;
   /** Of the entries that stay, without the summary. */
   tokensAfter: number;
-  /** The complete input of a summarizer, as text. */
+  /** The complete input of a summarizer, as text; null without a cut. */
   prompt: string | null;
+  /** The settings of this preparation. */
   settings: CompactionSettings;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1019,7 +1040,9 @@ export interface PrepareCompactionResult {
 
 /** Files that the tool calls of a set of entries used, each once, sorted. A written file is not in `read`. */
 export interface FileOperations {
+  /** Paths of files that were read and not written, as the calls named them. */
   read: string[];
+  /** Paths of files that were written or edited, as the calls named them. */
   modified: string[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1083,19 +1106,21 @@ export interface CompactParams {
 export interface CompactResult {
   /** The id of the compaction. */
   recordId: string;
-  /** The log that the seqs are in, see "Positions". */
+  /** The log of `seq`. */
   logId: string;
-  /** The seq of the line. */
+  /** The seq of its line. */
   seq: number;
-  /** The leaf; null before the first entry. */
+  /** The leaf after the compaction. */
   leafId: string | null;
-  /** The leaf before the request; null before the first entry. */
+  /** The leaf before it. */
   previousLeafId: string | null;
+  /** The first entry that stays. */
   firstKeptEntryId: string;
-  /** The text of the summary; null without one. */
+  /** The summary as it is stored. */
   summary: string;
-  /** The origin of a summary. */
+  /** Who wrote it. */
   summarizedBy: SummarizedBy | (string & {});
+  /** Tokens of the context before. */
   tokensBefore: number;
   /** An estimate, including the summary. */
   tokensAfter: number;
@@ -1123,9 +1148,11 @@ export interface ConfigureParams {
 
 /** The settings in force. `recordId` is the line that recorded a change. */
 export interface ConfigureResult {
+  /** The settings in force. */
   autoCompact: CompactionSettings;
+  /** The id of that line; null if nothing was changed. */
   recordId: string | null;
-  /** The log that the seqs are in, see "Positions". */
+  /** The log of `seq`. */
   logId: string;
   /** The seq of that line; of the last line if nothing was changed. */
   seq: number;
@@ -1157,12 +1184,15 @@ export interface PrepareBranchParams {
 
 /** The entries between the old leaf and the common ancestor, and the place where a person would resume. */
 export interface PrepareBranchResult {
-  /** The id of the entry. */
+  /** The new leaf; null means before the first entry. */
   entryId: string | null;
-  /** The leaf before the request; null before the first entry. */
+  /** The leaf that would be left; null before the first entry. */
   previousLeafId: string | null;
+  /** The last entry that both paths share; null without one. */
   commonAncestorId: string | null;
+  /** In path order; all that would be left behind, so at most the whole path. */
   entryIdsToSummarize: string[];
+  /** The files that these entries used. */
   fileOperations: FileOperations;
   /** Estimated tokens of the entries in `prompt`. */
   tokens: number;
@@ -1212,16 +1242,17 @@ export interface BranchParams {
 export interface BranchResult {
   /** The id of the line that recorded the move. */
   recordId: string;
-  /** The leaf; null before the first entry. */
+  /** The leaf after the move; null before the first entry. */
   leafId: string | null;
-  /** The log that the seqs are in, see "Positions". */
+  /** The log of `seq`. */
   logId: string;
-  /** The seq of the line. */
+  /** The seq of that line. */
   seq: number;
-  /** The leaf before the request; null before the first entry. */
+  /** The leaf before the move; null before the first entry. */
   previousLeafId: string | null;
-  /** The text of the summary; null without one. */
+  /** The text of the branch summary; null without one. */
   summary: string | null;
+  /** Who wrote it; null without one. */
   summarizedBy: SummarizedBy | (string & {}) | null;
   /** An earlier request with this `commandId` took effect. */
   duplicate: boolean;
@@ -1458,11 +1489,11 @@ export interface LabelParams {
 export interface ChangeResult {
   /** The id of that line. */
   recordId: string;
-  /** The log that the seqs are in, see "Positions". */
+  /** The log of `seq`. */
   logId: string;
-  /** The seq of the line. */
+  /** The seq of that line. */
   seq: number;
-  /** The session. */
+  /** The session after the change. */
   session: SessionInfo;
   /** An earlier request with this `commandId` took effect. */
   duplicate: boolean;
@@ -3642,6 +3673,13 @@ export type AppendStatus =
   /** the same entry is stored already. */
   | "duplicate";
 
+/** The order in which entries are read. */
+export type Direction =
+  /** the oldest first: from the first line, or from the root. */
+  | "forward"
+  /** the newest first: from the last line, or from the leaf. */
+  | "backward";
+
 /** Where the copied path of a fork ends. */
 export type ForkPosition =
   /** at the entry, which is copied. */
@@ -4260,18 +4298,23 @@ export interface Requests {
   /**
    * Read entries in log order: after a position, around an entry, or exactly the given ids.
    *
-   * A position in another log than the session's fails with `cursorExpired`. Entries are sent as they are stored. With
-   * `resolveBlobs`, images and cut texts that are stored as blobs are restored.
+   * More than one of `after`, `aroundId` and `entryIds` is refused, and `backward` goes with none of them: it reads
+   * from the last line. A position in another log than the session's fails with `cursorExpired`. Entries are sent as
+   * they are stored. With `resolveBlobs`, images and cut texts that are stored as blobs are restored.
    */
   "session/entries": { params: EntriesParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
-  /** Read the entries from the root to `leafId` (default: the session's leaf), root first. */
+  /**
+   * Read the entries from the root to `leafId` (default: the session's leaf), root first.
+   *
+   * With `backward`, the leaf is first: the first page is what a person sees when the session is opened.
+   */
   "session/path": { params: PathParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /**
    * Read the tree as flat rows in preorder, with children in log order.
    *
    * Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows. `query` selects
    * rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
-   * `aroundId`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
+   * `aroundId`, the page has that entry, or its nearest visible ancestor, in the middle; `cursor` beside it is refused.
    */
   "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /**

@@ -211,6 +211,10 @@ class LiveSession:
         """Return the rows of the entries from a row on, and their size in bytes."""
         return self._reader.page_rows(row, size, count)
 
+    def page_rows_back(self, row: int, size: int, count: int) -> tuple[list[int], int]:
+        """Return the rows of the entries from a row back to the first one, and their size in bytes."""
+        return self._reader.page_rows_back(row, size, count)
+
     def context(self, leaf_row: int) -> Coroutine[Any, Any, Context]:
         """Return the context of a model at a row."""
         return self._reader.contexts.at(leaf_row)

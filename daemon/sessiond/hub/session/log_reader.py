@@ -212,16 +212,24 @@ class LogReader:
 
         They have at most about `size` bytes and `count` entries, and at least one entry if there is any.
         """
+        return self._page(range(row, self.tree.committed), size, count)
+
+    def page_rows_back(self, row: int, size: int, count: int) -> tuple[list[int], int]:
+        """Return the rows of the entries from a row back to the first one, with the same limits."""
+        return self._page(range(row, 0, -1), size, count)
+
+    def _page(self, rows: Iterable[int], size: int, count: int) -> tuple[list[int], int]:
         tree = self.tree
-        rows: list[int] = []
+        page: list[int] = []
         taken = 0
-        while row < tree.committed and len(rows) < count and taken < size:
+        for row in rows:
+            if len(page) >= count or taken >= size:
+                break
             if tree.kind(row) not in (trees.BAD, trees.HEADER):
                 start, end = tree.span(row)
                 taken += end - start
-                rows.append(row)
-            row += 1
-        return rows, taken
+                page.append(row)
+        return page, taken
 
     async def drive(self, work: Generator[None, None, T]) -> T:
         """Run long work in steps, interleaved with that of other requests."""

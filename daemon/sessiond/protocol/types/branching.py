@@ -34,11 +34,13 @@ class PrepareBranchParams(Params, frozen=True):
 class PrepareBranchResult(Wire, frozen=True):
     """The entries between the old leaf and the common ancestor, and the place where a person would resume."""
 
-    entry_id: str | None
-    previous_leaf_id: str | None
-    common_ancestor_id: str | None
-    entry_ids_to_summarize: list[str]
-    file_operations: FileOperations
+    entry_id: str | None  # the new leaf; null means before the first entry
+    previous_leaf_id: str | None  # the leaf that would be left; null before the first entry
+    common_ancestor_id: str | None  # the last entry that both paths share; null without one
+    entry_ids_to_summarize: list[
+        str
+    ]  # in path order; all that would be left behind, so at most the whole path
+    file_operations: FileOperations  # the files that these entries used
     tokens: int  # estimated tokens of the entries in `prompt`
     prompt: str | None  # the complete input of a summarizer; null if nothing is left behind
     resume_at_id: str | None  # `entryId`; for a user message, its parent, so that the message can be edited
@@ -69,10 +71,10 @@ class BranchResult(Wire, frozen=True):
     """The leaf after the move, and the line that recorded it: a branch summary, or a line that only moves the leaf."""
 
     record_id: str  # the id of the line that recorded the move
-    leaf_id: str | None
-    log_id: str
-    seq: int
-    previous_leaf_id: str | None
-    summary: str | None
-    summarized_by: Annotated[str, opened("SummarizedBy")] | None
+    leaf_id: str | None  # the leaf after the move; null before the first entry
+    log_id: str  # the log of `seq`
+    seq: int  # the seq of that line
+    previous_leaf_id: str | None  # the leaf before the move; null before the first entry
+    summary: str | None  # the text of the branch summary; null without one
+    summarized_by: Annotated[str, opened("SummarizedBy")] | None  # who wrote it; null without one
     duplicate: bool = False  # an earlier request with this `commandId` took effect

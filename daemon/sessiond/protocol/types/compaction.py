@@ -50,9 +50,9 @@ class ConfigureParams(Params, frozen=True):
 class ConfigureResult(Wire, frozen=True):
     """The settings in force. `recordId` is the line that recorded a change."""
 
-    auto_compact: CompactionSettings
-    record_id: str | None
-    log_id: str
+    auto_compact: CompactionSettings  # the settings in force
+    record_id: str | None  # the id of that line; null if nothing was changed
+    log_id: str  # the log of `seq`
     seq: int  # the seq of that line; of the last line if nothing was changed
     duplicate: bool = False  # an earlier request with this `commandId` took effect
 
@@ -60,8 +60,8 @@ class ConfigureResult(Wire, frozen=True):
 class FileOperations(Wire, frozen=True):
     """Files that the tool calls of a set of entries used, each once, sorted. A written file is not in `read`."""
 
-    read: list[str]
-    modified: list[str]
+    read: list[str]  # paths of files that were read and not written, as the calls named them
+    modified: list[str]  # paths of files that were written or edited, as the calls named them
 
 
 class PrepareCompactionParams(Params, frozen=True):
@@ -80,19 +80,21 @@ class PrepareCompactionParams(Params, frozen=True):
 class PrepareCompactionResult(Wire, frozen=True):
     """A safe cut: it separates no tool call from its result. Tokens are counted as in `session/context`."""
 
-    leaf_id: str | None
+    leaf_id: str | None  # the end of the path; null before the first entry
     needed: bool  # `tokensBefore` is above `contextWindow` less `reserveTokens`
-    reason: Annotated[str, opened("NoCutReason")] | None
-    first_kept_entry_id: str | None
-    entry_ids_to_summarize: list[str]  # in order; the beginning of a turn that is cut comes last
+    reason: Annotated[str, opened("NoCutReason")] | None  # why there is no cut; null if there is one
+    first_kept_entry_id: str | None  # the first entry that stays; null without a cut
+    entry_ids_to_summarize: list[
+        str
+    ]  # in path order, so at most the whole path; the beginning of a turn that is cut comes last
     turn_prefix_ids: list[str]  # those of them that begin the turn whose rest stays
-    split_turn: bool
+    split_turn: bool  # whether the cut is inside a turn
     previous_summary: str | None  # the summary of the previous compaction
-    file_operations: FileOperations
-    tokens_before: int
+    file_operations: FileOperations  # the files that these entries used
+    tokens_before: int  # tokens of the context now
     tokens_after: int  # of the entries that stay, without the summary
-    prompt: str | None  # the complete input of a summarizer, as text
-    settings: CompactionSettings
+    prompt: str | None  # the complete input of a summarizer, as text; null without a cut
+    settings: CompactionSettings  # the settings of this preparation
 
 
 class CompactParams(Params, frozen=True):
@@ -124,14 +126,14 @@ class CompactResult(Wire, frozen=True):
     """The compaction that was written, and the leaf before it."""
 
     record_id: str  # the id of the compaction
-    log_id: str
-    seq: int
-    leaf_id: str | None
-    previous_leaf_id: str | None
-    first_kept_entry_id: str
-    summary: str
-    summarized_by: Annotated[str, opened("SummarizedBy")]
-    tokens_before: int
+    log_id: str  # the log of `seq`
+    seq: int  # the seq of its line
+    leaf_id: str | None  # the leaf after the compaction
+    previous_leaf_id: str | None  # the leaf before it
+    first_kept_entry_id: str  # the first entry that stays
+    summary: str  # the summary as it is stored
+    summarized_by: Annotated[str, opened("SummarizedBy")]  # who wrote it
+    tokens_before: int  # tokens of the context before
     tokens_after: int  # an estimate, including the summary
     duplicate: bool = False  # an earlier request with this `commandId` took effect
 

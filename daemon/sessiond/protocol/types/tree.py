@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from sessiond.protocol.enums import Durability, Filter, Format, OnConflict, opened
+from sessiond.protocol.enums import Direction, Durability, Filter, Format, OnConflict, opened
 from sessiond.protocol.types.shared import (
     After,
     Appendable,
@@ -67,14 +67,16 @@ class AppendResult(Wire, frozen=True):
 class EntriesParams(Params, frozen=True):
     """Read entries in log order: after a position, around an entry, or exactly the given ids.
 
-    A position in another log than the session's fails with `cursorExpired`. Entries are sent as they are stored. With
-    `resolveBlobs`, images and cut texts that are stored as blobs are restored.
+    More than one of `after`, `aroundId` and `entryIds` is refused, and `backward` goes with none of them: it reads
+    from the last line. A position in another log than the session's fails with `cursorExpired`. Entries are sent as
+    they are stored. With `resolveBlobs`, images and cut texts that are stored as blobs are restored.
     """
 
     session_id: SessionId  # the full id of the session
     after: After | None = None  # the position after which the page begins
     around_id: EntryId | None = None  # the entry in the middle of the page
     entry_ids: Annotated[list[EntryId], Meta(max_length=10_000)] | None = None  # exactly these entries
+    direction: Direction = "forward"  # the order of the pages, and of the entries in a page
     cursor: str | None = None  # from an earlier result; default: the first page
     limit: Limit = 200  # maximum number of entries per page
     resolve_blobs: bool = False  # restore images and cut texts from their blobs
@@ -92,11 +94,15 @@ class EntriesResult(Wire, frozen=True):
 
 
 class PathParams(Params, frozen=True):
-    """Read the entries from the root to `leafId` (default: the session's leaf), root first."""
+    """Read the entries from the root to `leafId` (default: the session's leaf), root first.
+
+    With `backward`, the leaf is first: the first page is what a person sees when the session is opened.
+    """
 
     session_id: SessionId  # the full id of the session
     leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
-    cursor: str | None = None  # from an earlier result; default: the first page
+    direction: Direction = "forward"  # the order of the pages, and of the entries in a page
+    cursor: str | None = None  # from an earlier result with the same direction; default: the first page
     limit: Limit = 10_000  # maximum number of entries per page
     resolve_blobs: bool = False  # restore images and cut texts from their blobs
 
@@ -106,7 +112,7 @@ class TreeParams(Params, frozen=True):
 
     Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows. `query` selects
     rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
-    `aroundId`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
+    `aroundId`, the page has that entry, or its nearest visible ancestor, in the middle; `cursor` beside it is refused.
     """
 
     session_id: SessionId  # the full id of the session
@@ -121,38 +127,40 @@ class TreeParams(Params, frozen=True):
 class TreeNode(Wire, frozen=True):
     """One visible row of the tree."""
 
-    id: str
+    id: str  # the id of the entry
     parent_id: str | None  # the nearest visible ancestor
     depth: int  # number of visible ancestors
     indent: int  # number of visible forks above: the indentation for display, so that chains stay flat
-    seq: int
-    type: str
-    timestamp: str | None
+    seq: int  # the seq of its line
+    type: str  # the type of the entry
+    timestamp: str | None  # as it is stored; null without one
     child_count: int  # visible children
     on_path: bool  # whether it lies on the path to the session's leaf
-    role: str | None
+    role: str | None  # the role of its message; null without one
     preview: str  # one line of at most 120 characters
-    label: str | None
-    last_sibling: bool
+    label: str | None  # the label; null without one
+    last_sibling: bool  # whether no visible sibling follows
 
 
 class TreeResult(Wire, frozen=True):
-    """A page of rows. `leafId` is the entry below which the next entry is placed.
+    """A page of rows.
 
     `bars` is for drawing a page that is not the first: one item for each fork above the first row, uppermost first,
     true if further branches of that fork follow. Several roots count as one fork. With `aroundId`, `above` lists the
     rows above the first row that are forks or begin a branch.
     """
 
-    nodes: list[TreeNode]
-    log_id: str
-    leaf_id: str | None
+    nodes: list[TreeNode]  # at most `limit`, in preorder
+    log_id: str  # the log of the seqs
+    leaf_id: str | None  # the entry below which the next entry is placed; null before the first entry
     entry_count: int  # entries in the session, visible or not
-    next_cursor: str | None
+    next_cursor: str | None  # the cursor of the next page; null on the last page
     visible_count: int = 0  # rows of the whole view
     preceding_count: int = 0  # rows of the view before this page
-    bars: list[bool] = msgspec.field(default_factory=list)
-    above: list[TreeNode] = msgspec.field(default_factory=list)
+    bars: list[bool] = msgspec.field(default_factory=list)  # one for each fork above the first row
+    above: list[TreeNode] = msgspec.field(
+        default_factory=list
+    )  # at most one for each level above the first row
 
 
 class LabelParams(Params, frozen=True):
@@ -189,7 +197,7 @@ class ChangeResult(Wire, frozen=True):
     """The line that recorded the change, and the session after it."""
 
     record_id: str  # the id of that line
-    log_id: str
-    seq: int
-    session: SessionInfo
+    log_id: str  # the log of `seq`
+    seq: int  # the seq of that line
+    session: SessionInfo  # the session after the change
     duplicate: bool = False  # an earlier request with this `commandId` took effect

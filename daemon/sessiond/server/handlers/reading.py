@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Raw
 
-from sessiond.hub.errors import CursorExpired
+from sessiond.hub.errors import CursorExpired, IncompatibleParams
 from sessiond.hub.session import blob_resolution
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
@@ -25,6 +25,11 @@ _Answer: TypeAlias = t.EntriesResult | Coroutine[Any, Any, t.EntriesResult]
 
 
 def entries_(_client: Client, live: LiveSession, params: t.EntriesParams) -> _Answer:
+    chosen = [params.after, params.around_id, params.entry_ids, params.direction == "backward" or None]
+    if sum(it is not None for it in chosen) > 1:
+        raise IncompatibleParams("say only one of after, aroundId, entryIds and backward")
+    if params.direction == "backward":
+        return _entries_backward(live, params)
     if params.entry_ids is not None:
         return _listed(live, params.entry_ids, params)
     if params.cursor is not None:
@@ -39,6 +44,23 @@ def entries_(_client: Client, live: LiveSession, params: t.EntriesParams) -> _An
         return str(seqs[count - 1] + 1) if seqs and seqs[count - 1] + 1 < live.tree.committed else None
 
     return _read(live, seqs, behind, params)
+
+
+def _entries_backward(live: LiveSession, params: t.EntriesParams) -> _Answer:
+    last = live.tree.committed - 1 if params.cursor is None else _row(live, _backward(params.cursor))
+    seqs, _ = live.page_rows_back(last, PAGE_BYTES, params.limit)
+
+    def behind(count: int) -> str | None:
+        return f"-{seqs[count - 1] - 1}" if seqs and seqs[count - 1] > 1 else None
+
+    return _read(live, seqs, behind, params)
+
+
+def _backward(cursor: str) -> str:
+    """Return the cursor of a page that was read backward without its mark."""
+    if not cursor.startswith("-"):
+        raise CursorExpired
+    return cursor[1:]
 
 
 def _behind(live: LiveSession, after: t.After | None) -> int:
@@ -62,26 +84,33 @@ def path(_client: Client, live: LiveSession, params: t.PathParams) -> Coroutine[
     tip = live.row_at(params.leaf_id)
     start = 0
     if params.cursor is not None:
-        passed, _, end = params.cursor.partition(".")
+        cursor = params.cursor if params.direction == "forward" else _backward(params.cursor)
+        passed, _, end = cursor.partition(".")
         start, tip = _number(passed), _row(live, end)
     return _path(live, start, tip, params)
 
 
 async def _path(live: LiveSession, start: int, tip: int, params: t.PathParams) -> t.EntriesResult:
     walk = await live.drive(steps.path(live.tree, tip))
+    mark = ""
+    if params.direction == "backward":
+        walk.reverse()
+        mark = "-"
     rows = _fitting(live, walk[start : start + params.limit])
 
     def behind(count: int) -> str | None:
-        return f"{start + count}.{tip}" if start + count < len(walk) else None
+        return f"{mark}{start + count}.{tip}" if start + count < len(walk) else None
 
     answer = _read(live, rows, behind, params)
     return await answer if isinstance(answer, Coroutine) else answer
 
 
 async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.TreeResult:
+    if params.around_id is not None and params.cursor is not None:
+        raise IncompatibleParams("say only one of aroundId and cursor")
     root = NONE if params.root_id is None else live.row(params.root_id)
     around = NONE if params.around_id is None else live.row(params.around_id)
-    after = NONE if params.cursor is None or around != NONE else _row(live, params.cursor)
+    after = NONE if params.cursor is None else _row(live, params.cursor)
     page = await live.drive(
         tree_view.tree_rows(
             live.tree, live.outline, live.read_rows, filter=params.filter, query=params.query or "",

@@ -379,13 +379,15 @@
 
 ---Read entries in log order: after a position, around an entry, or exactly the given ids.
 ---
----A position in another log than the session's fails with `cursorExpired`. Entries are sent as they are stored. With
----`resolveBlobs`, images and cut texts that are stored as blobs are restored.
+---More than one of `after`, `aroundId` and `entryIds` is refused, and `backward` goes with none of them: it reads
+---from the last line. A position in another log than the session's fails with `cursorExpired`. Entries are sent as
+---they are stored. With `resolveBlobs`, images and cut texts that are stored as blobs are restored.
 ---@class (exact) sessiond.EntriesParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field after? sessiond.After The position after which the page begins.
 ---@field aroundId? string The entry in the middle of the page. 1 to 64 characters.
 ---@field entryIds? string[] Exactly these entries. At most 10000 items.
+---@field direction? sessiond.Direction The order of the pages, and of the entries in a page. Default `"forward"`.
 ---@field cursor? string From an earlier result; default: the first page.
 ---@field limit? integer Maximum number of entries per page. 1 to 10000. Default `200`.
 ---@field resolveBlobs? boolean Restore images and cut texts from their blobs. Default `false`.
@@ -408,10 +410,13 @@
 ---@field entry sessiond.Entry The entry as it is stored.
 
 ---Read the entries from the root to `leafId` (default: the session's leaf), root first.
+---
+---With `backward`, the leaf is first: the first page is what a person sees when the session is opened.
 ---@class (exact) sessiond.PathParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
----@field cursor? string From an earlier result; default: the first page.
+---@field direction? sessiond.Direction The order of the pages, and of the entries in a page. Default `"forward"`.
+---@field cursor? string From an earlier result with the same direction; default: the first page.
 ---@field limit? integer Maximum number of entries per page. 1 to 10000. Default `10000`.
 ---@field resolveBlobs? boolean Restore images and cut texts from their blobs. Default `false`.
 
@@ -419,7 +424,7 @@
 ---
 ---Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows. `query` selects
 ---rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
----`aroundId`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
+---`aroundId`, the page has that entry, or its nearest visible ancestor, in the middle; `cursor` beside it is refused.
 ---@class (exact) sessiond.TreeParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field filter? sessiond.Filter Which rows are visible. Default `"default"`.
@@ -429,37 +434,37 @@
 ---@field cursor? string From an earlier result; default: the first page.
 ---@field limit? integer Maximum number of rows per page. 1 to 10000. Default `1000`.
 
----A page of rows. `leafId` is the entry below which the next entry is placed.
+---A page of rows.
 ---
 ---`bars` is for drawing a page that is not the first: one item for each fork above the first row, uppermost first,
 ---true if further branches of that fork follow. Several roots count as one fork. With `aroundId`, `above` lists the
 ---rows above the first row that are forks or begin a branch.
 ---@class (exact) sessiond.TreeResult
----@field nodes sessiond.TreeNode[]
----@field logId string The log that the seqs are in, see "Positions".
----@field leafId? string The leaf; null before the first entry.
+---@field nodes sessiond.TreeNode[] At most `limit`, in preorder.
+---@field logId string The log of the seqs.
+---@field leafId? string The entry below which the next entry is placed; null before the first entry.
 ---@field entryCount integer Entries in the session, visible or not.
 ---@field nextCursor? string The cursor of the next page; null on the last page.
 ---@field visibleCount integer Rows of the whole view.
 ---@field precedingCount integer Rows of the view before this page.
----@field bars boolean[]
----@field above sessiond.TreeNode[]
+---@field bars boolean[] One for each fork above the first row.
+---@field above sessiond.TreeNode[] At most one for each level above the first row.
 
 ---One visible row of the tree.
 ---@class (exact) sessiond.TreeNode
----@field id string
+---@field id string The id of the entry.
 ---@field parentId? string The nearest visible ancestor.
 ---@field depth integer Number of visible ancestors.
 ---@field indent integer Number of visible forks above: the indentation for display, so that chains stay flat.
----@field seq integer The seq of the line.
----@field type string
----@field timestamp? string The time of the entry, as it is stored; null without one.
+---@field seq integer The seq of its line.
+---@field type string The type of the entry.
+---@field timestamp? string As it is stored; null without one.
 ---@field childCount integer Visible children.
 ---@field onPath boolean Whether it lies on the path to the session's leaf.
----@field role? string The role of the message; null for an entry of another type.
+---@field role? string The role of its message; null without one.
 ---@field preview string One line of at most 120 characters.
 ---@field label? string The label; null without one.
----@field lastSibling boolean
+---@field lastSibling boolean Whether no visible sibling follows.
 
 ---Return the messages that a model receives at `leafId` (default: the session's leaf).
 ---
@@ -529,24 +534,24 @@
 
 ---A safe cut: it separates no tool call from its result. Tokens are counted as in `session/context`.
 ---@class (exact) sessiond.PrepareCompactionResult
----@field leafId? string The leaf; null before the first entry.
+---@field leafId? string The end of the path; null before the first entry.
 ---@field needed boolean `tokensBefore` is above `contextWindow` less `reserveTokens`.
----@field reason? sessiond.NoCutReason|string
----@field firstKeptEntryId? string
----@field entryIdsToSummarize string[] In order; the beginning of a turn that is cut comes last.
+---@field reason? sessiond.NoCutReason|string Why there is no cut; null if there is one.
+---@field firstKeptEntryId? string The first entry that stays; null without a cut.
+---@field entryIdsToSummarize string[] In path order, so at most the whole path; the beginning of a turn that is cut comes last.
 ---@field turnPrefixIds string[] Those of them that begin the turn whose rest stays.
----@field splitTurn boolean
+---@field splitTurn boolean Whether the cut is inside a turn.
 ---@field previousSummary? string The summary of the previous compaction.
----@field fileOperations sessiond.FileOperations
----@field tokensBefore integer
+---@field fileOperations sessiond.FileOperations The files that these entries used.
+---@field tokensBefore integer Tokens of the context now.
 ---@field tokensAfter integer Of the entries that stay, without the summary.
----@field prompt? string The complete input of a summarizer, as text.
----@field settings sessiond.CompactionSettings
+---@field prompt? string The complete input of a summarizer, as text; null without a cut.
+---@field settings sessiond.CompactionSettings The settings of this preparation.
 
 ---Files that the tool calls of a set of entries used, each once, sorted. A written file is not in `read`.
 ---@class (exact) sessiond.FileOperations
----@field read string[]
----@field modified string[]
+---@field read string[] Paths of files that were read and not written, as the calls named them.
+---@field modified string[] Paths of files that were written or edited, as the calls named them.
 
 ---When a session counts as full, and how much of it stays. All numbers are tokens.
 ---@class (exact) sessiond.CompactionSettings
@@ -580,14 +585,14 @@
 ---The compaction that was written, and the leaf before it.
 ---@class (exact) sessiond.CompactResult
 ---@field recordId string The id of the compaction.
----@field logId string The log that the seqs are in, see "Positions".
----@field seq integer The seq of the line.
----@field leafId? string The leaf; null before the first entry.
----@field previousLeafId? string The leaf before the request; null before the first entry.
----@field firstKeptEntryId string
----@field summary string The text of the summary; null without one.
----@field summarizedBy sessiond.SummarizedBy|string The origin of a summary.
----@field tokensBefore integer
+---@field logId string The log of `seq`.
+---@field seq integer The seq of its line.
+---@field leafId? string The leaf after the compaction.
+---@field previousLeafId? string The leaf before it.
+---@field firstKeptEntryId string The first entry that stays.
+---@field summary string The summary as it is stored.
+---@field summarizedBy sessiond.SummarizedBy|string Who wrote it.
+---@field tokensBefore integer Tokens of the context before.
 ---@field tokensAfter integer An estimate, including the summary.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
@@ -601,9 +606,9 @@
 
 ---The settings in force. `recordId` is the line that recorded a change.
 ---@class (exact) sessiond.ConfigureResult
----@field autoCompact sessiond.CompactionSettings
----@field recordId? string
----@field logId string The log that the seqs are in, see "Positions".
+---@field autoCompact sessiond.CompactionSettings The settings in force.
+---@field recordId? string The id of that line; null if nothing was changed.
+---@field logId string The log of `seq`.
 ---@field seq integer The seq of that line; of the last line if nothing was changed.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
@@ -619,11 +624,11 @@
 
 ---The entries between the old leaf and the common ancestor, and the place where a person would resume.
 ---@class (exact) sessiond.PrepareBranchResult
----@field entryId? string The id of the entry.
----@field previousLeafId? string The leaf before the request; null before the first entry.
----@field commonAncestorId? string
----@field entryIdsToSummarize string[]
----@field fileOperations sessiond.FileOperations
+---@field entryId? string The new leaf; null means before the first entry.
+---@field previousLeafId? string The leaf that would be left; null before the first entry.
+---@field commonAncestorId? string The last entry that both paths share; null without one.
+---@field entryIdsToSummarize string[] In path order; all that would be left behind, so at most the whole path.
+---@field fileOperations sessiond.FileOperations The files that these entries used.
 ---@field tokens integer Estimated tokens of the entries in `prompt`.
 ---@field prompt? string The complete input of a summarizer; null if nothing is left behind.
 ---@field resumeAtId? string `entryId`; for a user message, its parent, so that the message can be edited.
@@ -649,12 +654,12 @@
 ---The leaf after the move, and the line that recorded it: a branch summary, or a line that only moves the leaf.
 ---@class (exact) sessiond.BranchResult
 ---@field recordId string The id of the line that recorded the move.
----@field leafId? string The leaf; null before the first entry.
----@field logId string The log that the seqs are in, see "Positions".
----@field seq integer The seq of the line.
----@field previousLeafId? string The leaf before the request; null before the first entry.
----@field summary? string The text of the summary; null without one.
----@field summarizedBy? sessiond.SummarizedBy|string
+---@field leafId? string The leaf after the move; null before the first entry.
+---@field logId string The log of `seq`.
+---@field seq integer The seq of that line.
+---@field previousLeafId? string The leaf before the move; null before the first entry.
+---@field summary? string The text of the branch summary; null without one.
+---@field summarizedBy? sessiond.SummarizedBy|string Who wrote it; null without one.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Copy the path to an entry into a new session, and open the new session.
@@ -780,9 +785,9 @@
 ---The line that recorded the change, and the session after it.
 ---@class (exact) sessiond.ChangeResult
 ---@field recordId string The id of that line.
----@field logId string The log that the seqs are in, see "Positions".
----@field seq integer The seq of the line.
----@field session sessiond.SessionInfo The session.
+---@field logId string The log of `seq`.
+---@field seq integer The seq of that line.
+---@field session sessiond.SessionInfo The session after the change.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Set the title of a session. An empty title removes it. The title is a line of the log.
@@ -2032,6 +2037,11 @@
 ---@alias sessiond.AppendStatus
 ---| "created" # the entry was stored now.
 ---| "duplicate" # the same entry is stored already.
+
+---The order in which entries are read.
+---@alias sessiond.Direction
+---| "forward" # the oldest first: from the first line, or from the root.
+---| "backward" # the newest first: from the last line, or from the leaf.
 
 ---Where the copied path of a fork ends.
 ---@alias sessiond.ForkPosition
