@@ -225,6 +225,21 @@ def test_a_session_that_the_editor_follows_is_to_be_subscribed_again_after_the_l
     assert talk.news() == []
 
 
+def test_the_watches_of_lists_lapse_with_their_daemon() -> None:
+    talk = attached(*(request(number, "server/watch") for number in (1, 2, 3)))
+    for number, name in enumerate(("w-1", "w-2", "w-3"), start=1):
+        talk.to_editor(result(number, {"watchId": name, "mode": "snapshot", "epoch": "e", "position": 7}))
+    talk.sent(request(4, "server/unwatch", watchId="w-1"))
+    talk.to_editor(result(4, {"wasWatching": True}))
+    talk.to_editor(notification("server/watchLapsed", watchId="w-2", reason="tooOld", message="."))
+    talk.lost()
+    met_again(talk)
+    [told] = read(talk.news())
+    assert told["method"] == "server/watchLapsed"
+    assert (told["params"]["watchId"], told["params"]["reason"]) == ("w-3", "daemonEnded")
+    assert talk.news() == []
+
+
 def test_a_daemon_that_refuses_the_handshake_ends_it() -> None:
     talk = attached()
     talk.lost()

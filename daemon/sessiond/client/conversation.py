@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from sessiond.client.commands import METHODS, is_repeatable
 from sessiond.client.declaration import Declaration
@@ -68,6 +68,7 @@ class _Asked:
     body: bytes
     again: bool
     session_id: str | None = None
+    watch_ids: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -94,6 +95,8 @@ class Conversation:
     """Unanswered requests of daemons: the editor's id for each, and the daemon's id; None if that daemon has ended."""
     _followed: dict[str, t.After] = field(default_factory=dict)
     """Sessions to which the editor is subscribed, with the position of the last entry that it was sent."""
+    _watches: set[str] = field(default_factory=set)
+    """The watches of lists of the editor with the current daemon."""
     _registered: dict[str, str] = field(default_factory=dict)
     """Registrations of the current daemon with the editor: method by id. The next daemon registers again."""
     _documents: dict[str, list[bytes]] = field(default_factory=dict)
@@ -210,7 +213,7 @@ class Conversation:
         return told
 
     def news(self) -> list[bytes]:
-        """Return what the editor is sent then: for each session a `session/lagged`, so that it subscribes again."""
+        """Return what the editor is sent then: `session/lagged` or `server/watchLapsed`, so that it begins again."""
         told = []
         if self._registered:
             id = f"sessiond:unregister:{self._generation}"
@@ -226,6 +229,16 @@ class Conversation:
             for session_id, known in self._followed.items()
         ]
         self._followed.clear()
+        told += [
+            encode_notification(
+                m.WATCH_LAPSED.name,
+                t.WatchLapsedNote(
+                    watch_id=watch_id, reason="daemonEnded", message="The daemon that sent the changes ended."
+                ),
+            )
+            for watch_id in self._watches
+        ]
+        self._watches.clear()
         return told
 
     def unknown(self, id: RequestId) -> bytes:
@@ -297,7 +310,8 @@ class Conversation:
             self._handshake, self._handshake_id = body, id
         again = method in _HARMLESS or method.startswith(_HARMLESS_LSP) or _is_repeatable(method, head)
         session_id = _session_id(head) if method in _LEAVING else None
-        self._asked[id] = _Asked(method, body, again, session_id)
+        left = _watch_ids(head.params) if method == m.UNWATCH.name else frozenset[str]()
+        self._asked[id] = _Asked(method, body, again, session_id, left)
 
     def _remember(self, method: str, head: Head, body: bytes) -> None:
         uri = _uri(head)
@@ -343,6 +357,10 @@ class Conversation:
             self.greeted = True
         elif asked.method in _FOLLOWING:
             self._follow(head.result)
+        elif asked.method == m.WATCH.name:
+            self._watches.update(_watch_ids(head.result))
+        elif asked.method == m.UNWATCH.name:
+            self._watches.difference_update(asked.watch_ids)
         elif asked.session_id is not None:
             self._followed.pop(asked.session_id, None)
 
@@ -355,6 +373,8 @@ class Conversation:
         self._followed[opened.session.session_id] = t.After(log_id=opened.session.log_id, seq=seq)
 
     def _note(self, method: str, head: Head) -> None:
+        if method == m.WATCH_LAPSED.name:
+            self._watches.difference_update(_watch_ids(head.params))
         if method not in (m.APPENDED.name, m.LAGGED.name, m.DELETED.name) or head.params is UNSET:
             return
         try:
@@ -384,6 +404,10 @@ class _Note(msgspec.Struct, rename="camel"):
     session_id: str
     log_id: str = ""
     seq: int = 0
+
+
+class _Watch(msgspec.Struct, rename="camel"):
+    watch_id: str
 
 
 class _Document(msgspec.Struct):
@@ -416,6 +440,7 @@ class _Reason(msgspec.Struct):
 _decode_opened = msgspec.json.Decoder(_Opened).decode
 _decode_params = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_note = msgspec.json.Decoder(_Note).decode
+_decode_watch = msgspec.json.Decoder(_Watch).decode
 _decode_document = msgspec.json.Decoder(_OfDocument).decode
 _decode_registrations = msgspec.json.Decoder(_Registrations).decode
 _decode_reason = msgspec.json.Decoder(_Reason).decode
@@ -449,6 +474,14 @@ def _session_id(head: Head) -> str | None:
         return _decode_note(b"{}" if head.params is UNSET else head.params).session_id
     except msgspec.DecodeError:
         return None
+
+
+def _watch_ids(value: Raw | UnsetType) -> frozenset[str]:
+    """Return the id of the watch that params or a result name, if they name one."""
+    try:
+        return frozenset((_decode_watch(b"{}" if isinstance(value, UnsetType) else value).watch_id,))
+    except msgspec.DecodeError:
+        return frozenset()
 
 
 def _is_repeatable(method: str, head: Head) -> bool:

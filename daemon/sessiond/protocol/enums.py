@@ -114,6 +114,22 @@ ListSort = Literal["updated", "created", "title"]
 - `title`: by title, in the order of its characters.
 """
 
+ListSnapshotReason = Literal["noPosition", "otherEpoch", "tooOld", "beyondEnd"]
+"""Why a client that watches a list has to read it again.
+
+- `noPosition`: the request has no position to continue after.
+- `otherEpoch`: another daemon counted the changes up to this position.
+- `tooOld`: more sessions have changed since the position than the server remembers.
+- `beyondEnd`: the list has not reached this position.
+"""
+
+WatchLapseReason = Literal["tooOld", "daemonEnded"]
+"""Why a watch of a list ended.
+
+- `tooOld`: more sessions have changed than the server remembers while the client did not read.
+- `daemonEnded`: the daemon ended, and `attach` connected the client to another one.
+"""
+
 Lifecycle = Literal["complete", "interrupted", "aborted", "error", "empty"]
 """The state of the last turn of a session.
 

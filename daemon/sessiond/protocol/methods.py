@@ -192,6 +192,8 @@ AUTHENTICATE: Final = Method(
 )
 DRAIN: Final = Method("server/drain", t.DrainParams, t.DrainResult)
 HELLO: Final = Method("server/hello", t.HelloParams, t.HelloResult, ("unsupportedVersion",))
+WATCH: Final = Method("server/watch", t.WatchParams, t.WatchResult)
+UNWATCH: Final = Method("server/unwatch", t.UnwatchParams, t.UnwatchResult)
 
 METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
@@ -203,7 +205,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         MOVE, DELETE, CLEANUP, TRASH_LIST, TRASH_RESTORE, TRASH_PURGE,
         STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_DOCUMENT, VIEW_ENTRY,
         HISTORY_LIST, HISTORY_ADD, HISTORY_DELETE, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
-        HELLO, STATUS, CLIENTS, DOCTOR, STOP, DRAIN, AUTHENTICATE,
+        HELLO, WATCH, UNWATCH, STATUS, CLIENTS, DOCTOR, STOP, DRAIN, AUTHENTICATE,
     )
 }  # fmt: skip
 
@@ -216,21 +218,16 @@ RESTORED: Final = Notification("session/restored", t.RestoredNote)
 SERVER_DRAINING: Final = Notification("server/draining", t.DrainingNote)
 LAGGED: Final = Notification("session/lagged", t.LaggedNote)
 CONTEXT_FILLED: Final = Notification("session/contextFilled", t.ContextFilledNote)
+SESSIONS_CHANGED: Final = Notification("server/sessionsChanged", t.SessionsChangedNote)
+WATCH_LAPSED: Final = Notification("server/watchLapsed", t.WatchLapsedNote)
 
 NOTIFICATIONS: Final[dict[str, Notification[t.Wire]]] = {
     note.name: note  # type: ignore[misc]
     for note in (
-        CREATED,
-        APPENDED,
-        LEAF_MOVED,
-        CHANGED,
-        DELETED,
-        RESTORED,
-        LAGGED,
-        CONTEXT_FILLED,
-        SERVER_DRAINING,
+        CREATED, APPENDED, LEAF_MOVED, CHANGED, DELETED, RESTORED, LAGGED, CONTEXT_FILLED, SERVER_DRAINING,
+        SESSIONS_CHANGED, WATCH_LAPSED,
     )
-}
+}  # fmt: skip
 
 SUMMARIZE: Final = Method("client/summarize", t.SummarizeParams, t.SummarizeResult)
 

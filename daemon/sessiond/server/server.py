@@ -16,6 +16,7 @@ from sessiond.config import Config
 from sessiond.hub import clock
 from sessiond.hub.errors import Draining
 from sessiond.hub.hub import Hub
+from sessiond.hub.index.watches import Watches
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.observers import Aspect
 from sessiond.hub.summaries.summarizer import Summarizer
@@ -77,6 +78,7 @@ class Server:
         self.tcp: str | None = None
         self.server_id = server_id or str(uuid.uuid4())
         self.epoch = str(uuid.uuid4())
+        self.watches = Watches(hub.index, hub.add_list_observer, self.epoch, self.spawn)
         self.started = time.monotonic()
         self.started_ns = time.time_ns()
         self.clients: dict[str, Client] = {}
@@ -166,12 +168,14 @@ class Server:
     def detached(self, client: Client) -> None:
         """A client is gone. Its draft sessions stay: it may have crashed and may reconnect."""
         self.clients.pop(client.client_id, None)
+        self.watches.remove_all(client)
         for live in self.hub.open_sessions():
             live.holders.discard(client.client_id)
             live.subscribers.remove(client.client_id)
 
     def tell_all(self, notification: m.Notification[Any], note: t.Wire) -> None:
         """Notify every client that uses sessions. Plain LSP clients do not know these notifications."""
+        self.watches.poke()
         body = encode_notification(notification.name, note)
         for client in self.clients.values():
             if client.knows_sessions and client.receives(notification.name):

@@ -247,7 +247,8 @@ export interface FormerFolder {
  *
  * `cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt and cwd.
  * Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page. Its place does
- * not change when sessions are added.
+ * not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after that
+ * position. It fails with `cursorExpired` if the server does not know all changes since.
  */
 export interface ListParams {
   /** Only sessions of this folder. */
@@ -266,6 +267,18 @@ export interface ListParams {
   limit?: number;
   /** Also list draft sessions. Default `false`. */
   drafts?: boolean;
+  /** Only sessions that changed after this position; default: all. */
+  changedAfter?: ListPosition | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A position in the changes of the session list. The client knows every change up to and including it. */
+export interface ListPosition {
+  /** Of the daemon that counts the changes. 1 to 128 characters. */
+  epoch: string;
+  /** From an earlier result or notification. At least 0. */
+  position: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -275,6 +288,8 @@ export interface ListParams {
  *
  * `nextCursor` is null on the last page, `previousCursor` on the first. `total` counts the sessions of all pages.
  * `problems` names at most 100 files that are missing from the list, or that the search could read only in part.
+ * `epoch` and `position` are a position in the changes of the list: the page contains all changes up to it. After
+ * that of the first page, `server/watch` and `changedAfter` continue without a gap.
  */
 export interface ListResult {
   sessions: ListedSession[];
@@ -285,6 +300,12 @@ export interface ListResult {
   previousCursor: string | null;
   /** The problems of the file. */
   problems: ListProblem[];
+  /** As in the handshake. */
+  epoch: string;
+  /** Of the last change that the page contains. */
+  position: number;
+  /** With `changedAfter`, on the first page: changed sessions that are not in the list. */
+  removed: string[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -2582,6 +2603,70 @@ export interface Limits {
   [extension: `x-${string}`]: unknown;
 }
 
+/**
+ * Watch a list: receive its changed rows as `server/sessionsChanged`, without a subscription to any session.
+ *
+ * With `after`, the server first sends the changes since that position (`mode` is `replay`). If it does not know all
+ * of them, `mode` is `snapshot`, and `reason` and `message` say why. The client then reads the list again. A client
+ * may have up to 64 watches. They end with its connection.
+ */
+export interface WatchParams {
+  /** The sessions of the list; default: all but draft sessions. Default `{}`. */
+  filter?: ListFilter;
+  /** The last position that the client knows; default: no replay. */
+  after?: ListPosition | null;
+  /** Minimum time between two notifications. 20 to 60000. Default `200`. */
+  intervalMs?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The sessions of a list. They meet all of these conditions, which are those of `session/list`. */
+export interface ListFilter {
+  /** Only sessions of this folder. */
+  cwd?: string | null;
+  /** Only sessions with all of these tags. */
+  tags?: string[] | null;
+  query?: string | null;
+  /** Also draft sessions. Default `false`. */
+  includeDrafts?: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The watch, and whether the changes since `after` are sent (`replay`) or the list has to be read (`snapshot`). */
+export interface WatchResult {
+  /** Unique on this connection, and never used again. */
+  watchId: string;
+  /** How a subscription closes the gap since the position that the client knows. */
+  mode: ResumeMode | (string & {});
+  /** As in the handshake. */
+  epoch: string;
+  /** The list as of now: later changes are sent. */
+  position: number;
+  /** Why it is a snapshot. */
+  reason: ListSnapshotReason | (string & {}) | null;
+  /** A sentence about the reason. */
+  message: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** End a watch. No notification about it follows the response. */
+export interface UnwatchParams {
+  /** From the result of `server/watch`. 1 to 128 characters. */
+  watchId: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Whether there was such a watch. */
+export interface UnwatchResult {
+  wasWatching: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
 /** Return the state of the daemon: version, process, sockets, sessions, memory. */
 export interface StatusParams {
   _meta?: unknown;
@@ -3040,6 +3125,39 @@ export interface DrainingNote {
   deadlineAt: string;
   /** The note of `server/drain`. */
   note: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Rows of a watched list changed (`server/watch`).
+ *
+ * `changed` has at most 200 sessions with their current rows, as `session/list` returns them. They replace all rows
+ * that the client has of these sessions. `removed` names sessions that are not in the list any more, or that the
+ * client never had. `position` is the position after these changes.
+ */
+export interface SessionsChangedNote {
+  watchId: string;
+  /** As in the handshake. */
+  epoch: string;
+  position: number;
+  /** In no particular order. */
+  changed: ListedSession[];
+  /** Session ids. */
+  removed: string[];
+  /** Whether the change is older than the watch. */
+  replay: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A watch ended, because the server does not know all changes any more. The client watches and lists again. */
+export interface WatchLapsedNote {
+  watchId: string;
+  /** Why a watch of a list ended. */
+  reason: WatchLapseReason | (string & {});
+  /** A sentence about the reason. */
+  message: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -3696,6 +3814,24 @@ export type ListSort =
   /** by title, in the order of its characters. */
   | "title";
 
+/** Why a client that watches a list has to read it again. */
+export type ListSnapshotReason =
+  /** the request has no position to continue after. */
+  | "noPosition"
+  /** another daemon counted the changes up to this position. */
+  | "otherEpoch"
+  /** more sessions have changed since the position than the server remembers. */
+  | "tooOld"
+  /** the list has not reached this position. */
+  | "beyondEnd";
+
+/** Why a watch of a list ended. */
+export type WatchLapseReason =
+  /** more sessions have changed than the server remembers while the client did not read. */
+  | "tooOld"
+  /** the daemon ended, and `attach` connected the client to another one. */
+  | "daemonEnded";
+
 /** The state of the last turn of a session. */
 export type Lifecycle =
   /** the turn is complete. */
@@ -4249,7 +4385,8 @@ export interface Requests {
    *
    * `cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt and cwd.
    * Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page. Its place does
-   * not change when sessions are added.
+   * not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after that
+   * position. It fails with `cursorExpired` if the server does not know all changes since.
    */
   "session/list": { params: ListParams; result: ListResult; errors: "cursorExpired" };
   /**
@@ -4554,6 +4691,16 @@ export interface Requests {
    * client that sends none has a generated id, no terminal, UTF-16 ranges, and receives all notifications.
    */
   "server/hello": { params: HelloParams; result: HelloResult; errors: "unsupportedVersion" };
+  /**
+   * Watch a list: receive its changed rows as `server/sessionsChanged`, without a subscription to any session.
+   *
+   * With `after`, the server first sends the changes since that position (`mode` is `replay`). If it does not know all
+   * of them, `mode` is `snapshot`, and `reason` and `message` say why. The client then reads the list again. A client
+   * may have up to 64 watches. They end with its connection.
+   */
+  "server/watch": { params: WatchParams; result: WatchResult; errors: never };
+  /** End a watch. No notification about it follows the response. */
+  "server/unwatch": { params: UnwatchParams; result: UnwatchResult; errors: never };
   /** Return the state of the daemon: version, process, sockets, sessions, memory. */
   "server/status": { params: StatusParams; result: StatusResult; errors: never };
   /** List the attached clients. */
@@ -4631,6 +4778,16 @@ export interface Notifications {
    * A client keeps its connection until the daemon closes it, then reconnects; the next daemon takes the writes.
    */
   "server/draining": { params: DrainingNote };
+  /**
+   * Rows of a watched list changed (`server/watch`).
+   *
+   * `changed` has at most 200 sessions with their current rows, as `session/list` returns them. They replace all rows
+   * that the client has of these sessions. `removed` names sessions that are not in the list any more, or that the
+   * client never had. `position` is the position after these changes.
+   */
+  "server/sessionsChanged": { params: SessionsChangedNote };
+  /** A watch ended, because the server does not know all changes any more. The client watches and lists again. */
+  "server/watchLapsed": { params: WatchLapsedNote };
 }
 
 /** Notifications that either end sends. */
@@ -4688,6 +4845,8 @@ export const methods = {
   blobGet: "blob/get",
   blobCollect: "blob/collect",
   serverHello: "server/hello",
+  serverWatch: "server/watch",
+  serverUnwatch: "server/unwatch",
   serverStatus: "server/status",
   serverClients: "server/clients",
   serverDoctor: "server/doctor",
@@ -4733,6 +4892,8 @@ export const notifications = {
   sessionLagged: "session/lagged",
   sessionContextFilled: "session/contextFilled",
   serverDraining: "server/draining",
+  serverSessionsChanged: "server/sessionsChanged",
+  serverWatchLapsed: "server/watchLapsed",
 } as const satisfies Record<string, keyof Notifications>;
 
 export const bothWays = {

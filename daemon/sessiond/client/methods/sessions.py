@@ -178,12 +178,15 @@ class SessionMethods(Methods):
         cursor: str | None = None,
         limit: int = 50,
         drafts: bool = False,
+        changed_after: t.ListPosition | None = None,
     ) -> t.ListResult:
         """List sessions, the most recently updated first, in pages.
 
         `cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt
         and cwd. Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the
-        previous page. Its place does not change when sessions are added.
+        previous page. Its place does not change when sessions are added. With `changed_after`, the list has
+        only the sessions that changed after that position. It fails with `cursorExpired` if the server does
+        not know all changes since.
 
         Method `session/list`.
 
@@ -196,11 +199,14 @@ class SessionMethods(Methods):
             cursor: From an earlier result; default: the first page.
             limit: Maximum number of sessions per page. 1 to 10000.
             drafts: Also list draft sessions.
+            changed_after: Only sessions that changed after this position; default: all.
 
         Returns:
             One page of sessions. `next_cursor` is None on the last page, `previous_cursor` on the first.
             `total` counts the sessions of all pages. `problems` names at most 100 files that are missing from
-            the list, or that the search could read only in part.
+            the list, or that the search could read only in part. `epoch` and `position` are a position in the
+            changes of the list: the page contains all changes up to it. After that of the first page,
+            `server/watch` and `changed_after` continue without a gap.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, or one that every request may
@@ -216,6 +222,7 @@ class SessionMethods(Methods):
             cursor=cursor,
             limit=limit,
             drafts=drafts,
+            changed_after=changed_after,
         )
         return await self.call(m.LIST, params)
 

@@ -9,19 +9,28 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
-import msgspec
-
-from sessiond.hub import session_info
+from sessiond.hub.index.columns import (
+    COLUMNS,
+    FACTS,
+    LISTED,
+    as_key,
+    as_ref,
+    columns_of,
+    identity_of,
+    list_row,
+    listing_columns,
+    stamp_of,
+    storable,
+)
 from sessiond.hub.index.database import Database, proof
 from sessiond.hub.index.facts import HEAD, LogFacts, bytes_of, hash_of, read_facts
 from sessiond.hub.index.handed import TAIL
+from sessiond.hub.index.list_changes import ListChanges, ListRow
 from sessiond.hub.index.tracker import OpenChanges, OpenFacts
-from sessiond.protocol import types as t
 from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Census, Store
 from sessiond.store.errors import LogNotFound, StorageFailed
 from sessiond.store.records import Stored
-from sessiond.unicode import valid_unicode
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -31,17 +40,12 @@ _TOGETHER: Final = 200
 _MAX_TREES: Final = 4
 """The number of cached trees. They belong to files that other programs write: a new line then costs one line only."""
 
-_COLUMNS: Final = (
-    "ref", "identity", "stamp", "head", "draft", "session_id", "cwd", "updated", "created", "title", "matter",
-    "tags", "info", "off_path",
-)  # fmt: skip
-_FACTS: Final = ", ".join(_COLUMNS)
 _SAVE: Final = f"""
-    INSERT INTO files(id, {_FACTS}, proof, consumed, rows, tail, searched) VALUES({"?," * 16} 0, 0, x'', 0)
+    INSERT INTO files(id, {FACTS}, proof, consumed, rows, tail, searched) VALUES({"?," * 16} 0, 0, x'', 0)
     ON CONFLICT(id) DO UPDATE SET
-    {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)}, proof = excluded.proof, searched = 0
+    {", ".join(f"{name} = excluded.{name}" for name in COLUMNS)}, proof = excluded.proof, searched = 0
 """
-_RESTATE: Final = f"UPDATE files SET {', '.join(f'{name} = ?' for name in _COLUMNS)}, proof = ? WHERE id = ?"
+_RESTATE: Final = f"UPDATE files SET {', '.join(f'{name} = ?' for name in COLUMNS)}, proof = ? WHERE id = ?"
 
 
 class FileRow(NamedTuple):
@@ -81,6 +85,9 @@ class FileTable:
         self._trees: dict[str, tuple[str, Tree]] = {}
         self.failures: dict[str, str] = {}
         """The reason why a file is not in the index, by ref."""
+        self.changes = ListChanges()
+        self.lost = False
+        """Whether the last `refresh` did not find the file of an open session. It may be moving."""
         self._looked = False
         self._last_id = 0
 
@@ -93,8 +100,9 @@ class FileTable:
         self.failures.clear()
         self._unwritten = set(self.open_facts)
         self._last_id = 0
+        self.changes.forget()
         rows = self._database.connection.execute(
-            f"SELECT id, proof, consumed, rows, tail, {_FACTS} FROM files"
+            f"SELECT id, proof, consumed, rows, tail, {FACTS} FROM files"
         )
         damaged: list[int] = []
         for number, proved, consumed, count, tail, *facts in rows:
@@ -141,11 +149,12 @@ class FileTable:
         # The file of a session in `open_facts` is read once, so that there is a row for its texts.
         unread = [
             it for ref, it in found.items()
-            if (known := self.known(ref)) is None or (ref not in self.open_facts and known.stamp != _stamp(it))
+            if (known := self.known(ref)) is None or (ref not in self.open_facts and known.stamp != stamp_of(it))
         ]  # fmt: skip
         self._in_parts(unread, self._take_in)
         self._unwritten.update(it.ref for it in unread if it.ref in self.open_facts)
         self._in_parts([ref for ref in self._unwritten if self.known(ref) is not None], self._write_open)
+        self.lost = any(self.known(ref) is None for ref in self.open_facts)
         return bool(gone or unread)
 
     def consumed(self, ref: str, known: FileRow) -> None:
@@ -181,7 +190,7 @@ class FileTable:
 
     def _moved(self, gone: Sequence[str], found: dict[str, Stored]) -> list[str]:
         """Give renamed files their rows under the new names. Returns the files that no longer exist."""
-        by_identity = {_identity(it): it.ref for it in found.values() if as_key(it.ref) not in self._known}
+        by_identity = {identity_of(it): it.ref for it in found.values() if as_key(it.ref) not in self._known}
         left: list[str] = []
         for ref in gone:
             known = self.known(ref)
@@ -194,7 +203,7 @@ class FileTable:
 
     def _rename(self, ref: str, known: FileRow, new: str) -> None:
         connection = self._database.connection
-        facts = list(connection.execute(f"SELECT {_FACTS} FROM files WHERE id = ?", (known.id,)).fetchone())
+        facts = list(connection.execute(f"SELECT {FACTS} FROM files WHERE id = ?", (known.id,)).fetchone())
         facts[0], facts[2] = as_key(new), ""  # no stamp: the file is read again
         connection.execute(
             "UPDATE files SET ref = ?, stamp = ?, proof = ? WHERE id = ?",
@@ -209,14 +218,15 @@ class FileTable:
         with self._database.transaction() as connection:
             for ref in refs:
                 known, facts = self._known[as_key(ref)], self.open_facts[ref]
-                row = connection.execute(f"SELECT {_FACTS} FROM files WHERE id = ?", (known.id,)).fetchone()
-                columns = dict(zip(_COLUMNS, row, strict=True)) | {"stamp": ""}
+                row = connection.execute(f"SELECT {FACTS} FROM files WHERE id = ?", (known.id,)).fetchone()
+                columns = dict(zip(COLUMNS, row, strict=True)) | {"stamp": ""}
                 try:
-                    values = _storable(list((columns | _listing(facts.listed)).values()), facts.labels)
+                    values = storable(list((columns | listing_columns(facts.listed)).values()), facts.labels)
                 except ValueError as error:
                     self.note_failure(ref, error)
                     continue
                 connection.execute(_RESTATE, (*values, proof([known.id, *values]), known.id))
+                self.changes.replaced(list_row(row), list_row(values))
                 self._label(known.id, facts.labels)
                 self._known[as_key(ref)] = known._replace(stamp="")
         self._unwritten.difference_update(refs)
@@ -235,6 +245,7 @@ class FileTable:
             known = self._known.pop(as_key(ref), None)
             self._trees.pop(ref, None)
             if known is not None:
+                self.changes.replaced(self._listed(known.id), None)
                 numbers.append(known.id)
         self._forget_files(numbers)
 
@@ -253,7 +264,7 @@ class FileTable:
         try:
             same = known is not None and self._continues(it, known)
             facts = read_facts(self._store, it, self._kept_tree(it, grown=same))
-            return _Changed(facts, _storable(_columns(facts), facts.labels), same)
+            return _Changed(facts, storable(columns_of(facts), facts.labels), same)
         except LogNotFound:
             return None  # it disappeared meanwhile
         except StorageFailed as error:
@@ -268,13 +279,13 @@ class FileTable:
         self.failures[it.ref] = reason
         self._trees.pop(it.ref, None)
         facts = LogFacts(it, b"", None, (), b"[]")
-        columns = _columns(facts)
-        columns[_COLUMNS.index("stamp")] = ""
+        columns = columns_of(facts)
+        columns[COLUMNS.index("stamp")] = ""
         return _Changed(facts, columns, same=False)
 
     def _continues(self, it: Stored, known: FileRow) -> bool:
         """Whether a file still begins with its indexed part."""
-        if known.identity != _identity(it) or it.size < known.consumed:
+        if known.identity != identity_of(it) or it.size < known.consumed:
             return False
         if known.consumed >= HEAD and known.head != hash_of(bytes_of(self._store, it.ref, 0, HEAD)):
             return False
@@ -286,9 +297,9 @@ class FileTable:
         identity, tree = self._trees.pop(it.ref, ("", None))
         if not grown:
             return Tree()
-        if tree is None or identity != _identity(it) or it.size < tree.end or tree.tail:
+        if tree is None or identity != identity_of(it) or it.size < tree.end or tree.tail:
             tree = Tree()
-        self._trees[it.ref] = (_identity(it), tree)
+        self._trees[it.ref] = (identity_of(it), tree)
         while len(self._trees) > _MAX_TREES:
             del self._trees[next(iter(self._trees))]
         return tree
@@ -297,6 +308,7 @@ class FileTable:
         facts, values, connection = changed.facts, changed.columns, self._database.connection
         before = self.known(facts.stored.ref)
         number = before.id if before is not None else self._next_id()
+        self.changes.replaced(None if before is None else self._listed(number), list_row(values))
         connection.execute(_SAVE, (number, *values, proof([number, *values])))
         self._label(number, facts.labels)
         consumed, rows, tail = 0, 0, b""
@@ -306,8 +318,15 @@ class FileTable:
             self._forget_texts(number)
         stored = facts.stored
         self._known[as_key(stored.ref)] = FileRow(
-            number, str(values[_COLUMNS.index("stamp")]), _identity(stored), facts.head, consumed, rows, tail
+            number, str(values[COLUMNS.index("stamp")]), identity_of(stored), facts.head, consumed, rows, tail
         )
+
+    def _listed(self, number: int) -> ListRow | None:
+        """Return the columns of a row that lists show; None if its file holds no session."""
+        row = self._database.connection.execute(
+            f"SELECT {LISTED} FROM files WHERE id = ? AND draft IS NOT NULL", (number,)
+        ).fetchone()
+        return None if row is None else ListRow._make(row)
 
     def _next_id(self) -> int:
         self._last_id += 1
@@ -332,57 +351,3 @@ class FileTable:
         connection.execute(
             "UPDATE files SET consumed = 0, rows = 0, tail = x'', searched = 0 WHERE id = ?", (number,)
         )
-
-
-def as_key(ref: str) -> bytes:
-    """Encode a ref as the database stores it."""
-    return ref.encode("utf-8", "surrogateescape")
-
-
-def as_ref(key: bytes) -> str:
-    """Decode a ref that `as_key` encoded."""
-    return key.decode("utf-8", "surrogateescape")
-
-
-def title_key(title: str | None, first_prompt: str | None) -> str:
-    """Return the sort key of a list by title."""
-    return (title or first_prompt or "").casefold()
-
-
-def matter(session_id: str, title: str | None, first_prompt: str | None, cwd: str) -> str:
-    """Return the text that the query of a list searches."""
-    return "\n".join(part for part in (session_id, title, first_prompt, cwd) if part).casefold()
-
-
-def _storable(columns: list[object], labels: Iterable[tuple[str, str]]) -> list[object]:
-    """Return the columns unchanged. Raises `UnicodeEncodeError` now instead of in the middle of a transaction."""
-    for value in (*columns, *(text for label in labels for text in label)):
-        if isinstance(value, str):
-            value.encode()
-    return columns
-
-
-def _columns(facts: LogFacts) -> list[object]:
-    stored, it = facts.stored, facts.listed
-    place: list[object] = [as_key(stored.ref), _identity(stored), _stamp(stored), facts.head]
-    if it is None:
-        return [*place, None, valid_unicode(stored.session_id), "", "", "", "", "", "[]", b"", b"[]"]
-    return [*place, *_listing(it).values(), facts.off_path]
-
-
-def _listing(it: t.ListedSession) -> dict[str, object]:
-    """Return the columns of a session's list row, in their order."""
-    return {
-        "draft": int(it.is_draft), "session_id": it.session_id, "cwd": it.cwd, "updated": it.updated_at,
-        "created": it.created_at, "title": title_key(it.title, it.first_prompt),
-        "matter": matter(it.session_id, it.title, it.first_prompt, it.cwd),
-        "tags": msgspec.json.encode(it.tags).decode(), "info": session_info.as_json(it),
-    }  # fmt: skip
-
-
-def _stamp(it: Stored) -> str:
-    return ".".join(map(str, it.stamp))
-
-
-def _identity(it: Stored) -> str:
-    return ".".join(map(str, it.identity))

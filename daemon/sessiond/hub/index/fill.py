@@ -7,9 +7,10 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+from sessiond.hub.index.columns import as_ref
 from sessiond.hub.index.database import Database
 from sessiond.hub.index.facts import bytes_of, hash_of
-from sessiond.hub.index.files import FileRow, FileTable, as_ref
+from sessiond.hub.index.files import FileRow, FileTable
 from sessiond.hub.index.handed import TAIL, Fed, title_beside_entries
 from sessiond.session.content import search_words
 from sessiond.session.content.search_text import SAID, SearchText, milliseconds, text_of_entry

@@ -26,7 +26,7 @@ from sessiond.store.base import Store
 from sessiond.store.errors import LogReplaced, StorageFailed
 
 if TYPE_CHECKING:
-    from sessiond.hub.index.listing import Near
+    from sessiond.hub.index.listing import ListDelta, Near
     from sessiond.hub.index.worker import Worker
     from sessiond.hub.session.live import LiveSession
 
@@ -43,6 +43,8 @@ WAIT_SECONDS: Final = 2.0
 """The time that a search waits for texts that are not indexed yet."""
 _TRIES: Final = 3
 """The maximum number of attempts of a query while sessions change."""
+_MOVING_SECONDS: Final = 0.02
+"""The pause before the next attempt: the disk takes time to move the file of a session."""
 _PAUSE: Final = 1.0
 """The background work pauses for this multiple of the time that it worked."""
 _LONG_PAUSE: Final = 19.0
@@ -80,7 +82,10 @@ class Index:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sessiond-index")
         self._hints: set[str] = set()
         self._poked = asyncio.Event()
+        self._grown = asyncio.Event()
         self._closed = False
+        self.position = 0
+        """The position of the list up to which its changes may be sent. It grows with every change of a row."""
 
     async def page(self, params: t.ListParams) -> t.ListResult:
         """Return a page of the list. Raises `CursorExpired`, `StorageFailed`."""
@@ -89,6 +94,28 @@ class Index:
     async def everything(self, *, cwd: str | None = None) -> list[t.ListedSession]:
         """Return all sessions on disk including drafts, or those of one folder. Raises `StorageFailed`."""
         return await self._fresh(lambda it: it.everything(cwd))
+
+    async def extent(self) -> tuple[int, int]:
+        """Return the positions after which all changes of the list are known: the oldest and the newest.
+
+        Raises `StorageFailed`.
+        """
+        return await self._fresh(lambda it: it.extent())
+
+    async def delta(self, asked: t.ListFilter, after: int, *, whole_at: int, most: int) -> "ListDelta | None":
+        """Return the changes of a list after a position, up to `position`; see `listing.ListRange`.
+
+        Raises `StorageFailed`.
+        """
+        from sessiond.hub.index.listing import ListRange  # loaded with the worker, for a fast start
+
+        range_ = ListRange(after, whole_at, self.position, most)
+        return await self._run(lambda it: it.delta(asked, range_))
+
+    async def grown_beyond(self, position: int) -> None:
+        """Wait until the list has changed after a position. Does not check the files: see `extent`."""
+        while self.position <= position:
+            await self._grown.wait()
 
     async def near(self, beginning: str, *, shortest: int) -> "Near":
         """Return the sessions on disk that an id may mean. Raises `StorageFailed`."""
@@ -156,10 +183,10 @@ class Index:
         """Run a query after checking the files and applying the changes of open sessions."""
         for _ in range(_TRIES):
             answer = await self._told(ask)
-            if (
-                self._tracker.holds()
-            ):  # otherwise a session may be listed twice, not at all, or with pending lines
+            if self._holds():  # otherwise a session may be listed twice, not at all, or with pending lines
                 break
+            await asyncio.sleep(_MOVING_SECONDS)
+        self._note_position()
         return answer
 
     async def _told(self, ask: "Callable[[Worker], T]") -> T:
@@ -181,6 +208,17 @@ class Index:
             answer = self._begin(listen_and_answer)
         return await answer
 
+    def _holds(self) -> bool:
+        """Whether no open session has moved or changed otherwise since the last query began."""
+        return self._tracker.holds() and not (self._worker is not None and self._worker.lost)
+
+    def _note_position(self) -> None:
+        """Make the changes so far known. Until then an open session that moved meanwhile may seem to be gone."""
+        if self._worker is not None and self._worker.position > self.position:
+            self.position = self._worker.position
+            grown, self._grown = self._grown, asyncio.Event()
+            grown.set()
+
     async def _bring_up(self) -> None:
         await self._feed(await self._look(), None)
         while True:
@@ -198,7 +236,10 @@ class Index:
         return made
 
     async def _look(self) -> int:
-        return await self._told(lambda it: it.look())
+        made = await self._told(lambda it: it.look())
+        if self._holds():
+            self._note_position()
+        return made
 
     async def _step(self) -> bool:
         return await self._told(lambda it: it.step())

@@ -6,6 +6,7 @@ A cursor holds the sort key of the session at the edge of a page, so that new se
 import base64
 import difflib
 import sqlite3
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
@@ -13,10 +14,13 @@ from msgspec import Raw
 
 from sessiond.hub import session_info
 from sessiond.hub.errors import CursorExpired
-from sessiond.hub.index.files import as_ref
+from sessiond.hub.index.columns import as_ref
+from sessiond.hub.index.list_changes import MAX_CHANGED, ListChanges, ListRow, SessionChange
 from sessiond.protocol import types as t
 
 _COLUMN: Final = {"updated": "updated", "created": "created", "title": "title"}
+
+_GONE: Final = f"SELECT {', '.join(f'? AS {name}' for name in ListRow._fields[:-1])}"
 
 
 class _Cursor(msgspec.Struct, array_like=True):
@@ -38,10 +42,21 @@ class _Row(NamedTuple):
     session: t.ListedSession
 
 
-def page(connection: sqlite3.Connection, params: t.ListParams) -> t.ListResult:
-    """Return the requested page with empty `problems`."""
+def page(connection: sqlite3.Connection, changes: ListChanges, params: t.ListParams) -> t.ListResult:
+    """Return the requested page with empty `problems` and `epoch`."""
     cursor = None if params.cursor is None else _decode(params.cursor, params.sort)
-    conditions = _conditions(params)
+    conditions = _conditions(_filter_of(params))
+    removed: list[str] = []
+    if params.changed_after is not None:
+        after = params.changed_after.position
+        if not changes.oldest <= after <= changes.position:
+            raise CursorExpired
+        changed = dict(changes.since(after, changes.position, MAX_CHANGED))
+        if cursor is None:
+            _, removed = _split(connection, changed, conditions, 0)
+        conditions.all.append(
+            _Condition("session_id", "session_id IN (SELECT value FROM json_each(?))", _as_json(changed))
+        )
     total = _count(connection, conditions)
     descending = params.sort != "title"
     forth = cursor is None or cursor.forth
@@ -57,6 +72,9 @@ def page(connection: sqlite3.Connection, params: t.ListParams) -> t.ListResult:
         next_cursor=_encode(params.sort, rows[-1].place, forth=True) if rows and after else None,
         previous_cursor=_encode(params.sort, rows[0].place, forth=False) if rows and before else None,
         problems=[],
+        epoch="",
+        position=changes.position,
+        removed=removed,
     )  # fmt: skip
 
 
@@ -103,30 +121,134 @@ def beginning(
 
 def everything(connection: sqlite3.Connection, *, cwd: str | None = None) -> list[t.ListedSession]:
     """Return all sessions including drafts, or those of one folder, in no particular order."""
-    conditions = _conditions(t.ListParams(cwd=cwd, all=cwd is None, drafts=True))
+    conditions = _conditions(t.ListFilter(cwd=cwd, include_drafts=True))
     found = connection.execute(f"SELECT info FROM files WHERE {conditions.sql}", conditions.values)
     return [session_info.from_json(info) for (info,) in found]
 
 
-class _Conditions(NamedTuple):
+class _Condition(NamedTuple):
+    """A condition that a list's filter places on one column."""
+
+    column: str
     sql: str
-    values: list[Any]
+    value: object | None = None
 
 
-def _conditions(params: t.ListParams) -> _Conditions:
-    sql = ["draft IN (0, 1)" if params.drafts else "draft = 0"]
-    values: list[Any] = []
-    if params.cwd is not None and not params.all:
-        sql.append("cwd = ?")
-        values.append(params.cwd)
-    if params.tags:
-        sql.append("NOT EXISTS (SELECT 1 FROM json_each(?) AS asked"
-                   " WHERE asked.value NOT IN (SELECT value FROM json_each(files.tags)))")  # fmt: skip
-        values.append(msgspec.json.encode(params.tags).decode())
-    for word in (params.query or "").casefold().split():
-        sql.append("instr(matter, ?)")
-        values.append(word)
-    return _Conditions(" AND ".join(sql), values)
+class _Conditions(NamedTuple):
+    """Conditions that rows must all meet."""
+
+    all: list[_Condition]
+
+    @property
+    def sql(self) -> str:
+        """The conditions as one."""
+        return " AND ".join(it.sql for it in self.all)
+
+    @property
+    def columns(self) -> str:
+        """The conditions as columns of a result, which tell which of them a row meets."""
+        return ", ".join(it.sql for it in self.all)
+
+    @property
+    def values(self) -> list[object]:
+        """The values of the parameters of all conditions."""
+        return [it.value for it in self.all if it.value is not None]
+
+
+def _conditions(asked: t.ListFilter) -> _Conditions:
+    found = [_Condition("draft", "draft IN (0, 1)" if asked.include_drafts else "draft = 0")]
+    if asked.cwd is not None:
+        found.append(_Condition("cwd", "cwd = ?", asked.cwd))
+    if asked.tags:
+        sql = ("NOT EXISTS (SELECT 1 FROM json_each(?) AS asked"
+               " WHERE asked.value NOT IN (SELECT value FROM json_each(files.tags)))")  # fmt: skip
+        found.append(_Condition("tags", sql, msgspec.json.encode(asked.tags).decode()))
+    found += [
+        _Condition("matter", "instr(matter, ?)", word) for word in (asked.query or "").casefold().split()
+    ]
+    return _Conditions(found)
+
+
+def _filter_of(params: t.ListParams) -> t.ListFilter:
+    return t.ListFilter(
+        cwd=None if params.all else params.cwd,
+        tags=params.tags,
+        query=params.query,
+        include_drafts=params.drafts,
+    )
+
+
+class ListDelta(NamedTuple):
+    """The changes of a filtered list after one position and up to another, `position`.
+
+    `rows` are all current rows of the sessions that changed and match. `removed` are the sessions that changed, do not
+    match, and may have matched before. `is_last` says whether no further changes are known. `is_whole` says whether a
+    client that has received this knows the list: no session that changed before `position` has changed again.
+    """
+
+    rows: list[t.ListedSession]
+    removed: list[str]
+    position: int
+    is_last: bool
+    is_whole: bool
+
+
+class ListRange(NamedTuple):
+    """The changes that a client asks for: at most those of `most` sessions after `after`, up to `up_to`.
+
+    `whole_at` is the last position at which the client knew the list. It may be earlier than `after`: a session whose
+    tags changed before `after`, and that changed again later, is reported only as a change after `after`.
+    """
+
+    after: int
+    whole_at: int
+    up_to: int
+    most: int
+
+
+def delta(
+    connection: sqlite3.Connection, changes: ListChanges, asked: t.ListFilter, range_: ListRange
+) -> ListDelta | None:
+    """Return the changes of a filtered list in a range; None if not all of them are known."""
+    if range_.after < changes.oldest:
+        return None
+    changed = changes.since(range_.after, range_.up_to, range_.most)
+    position = changed[-1][1].position if len(changed) == range_.most else range_.up_to
+    rows, removed = _split(connection, dict(changed), _conditions(asked), range_.whole_at)
+    is_last = position == range_.up_to
+    return ListDelta(rows, removed, position, is_last, is_last and position == changes.position)
+
+
+def _split(
+    connection: sqlite3.Connection, changed: dict[str, SessionChange], conditions: _Conditions, whole_at: int
+) -> tuple[list[t.ListedSession], list[str]]:
+    """Return the rows of changed sessions that match, and the ids of those that do not and may have matched."""
+    found: list[tuple[Any, ...]] = connection.execute(
+        f"SELECT session_id, info, {conditions.columns} FROM files"
+        " WHERE session_id IN (SELECT value FROM json_each(?)) AND draft IS NOT NULL",
+        [*conditions.values, _as_json(changed)],
+    ).fetchall()
+    for change in changed.values():
+        if change.gone is not None:
+            found += connection.execute(
+                f"SELECT session_id, NULL, {conditions.columns} FROM ({_GONE}) AS files",
+                [*conditions.values, *change.gone[:-1]],
+            )
+    rows: list[t.ListedSession] = []
+    matching: set[str] = set()
+    left: dict[str, None] = {}
+    for session_id, info, *meets in found:
+        failed = [it.column for it, met in zip(conditions.all, meets, strict=True) if not met]
+        if info is not None and not failed:
+            rows.append(cast("t.ListedSession", Raw(info)))
+            matching.add(session_id)
+        elif all(getattr(changed[session_id], column) > whole_at for column in failed):
+            left[session_id] = None  # a column that has not changed since would have failed before, too
+    return rows, [session_id for session_id in left if session_id not in matching]
+
+
+def _as_json(session_ids: Iterable[str]) -> str:
+    return msgspec.json.encode(list(session_ids)).decode()
 
 
 def _count(connection: sqlite3.Connection, conditions: _Conditions) -> int:
@@ -140,7 +262,7 @@ def _some(
 ) -> list[_Row]:  # fmt: skip
     """Return the first rows after an edge, in one direction."""
     column, order, sign = _COLUMN[sort], "DESC" if descending else "ASC", "<" if descending else ">"
-    sql, values = conditions.sql, list(conditions.values)
+    sql, values = conditions.sql, conditions.values
     if edge is not None:
         sql += f" AND ({column}, ref) {sign} (?, ?)"
         values += edge

@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from sessiond.hub import clock, session_info
 from sessiond.hub.errors import CursorExpired, IncompatibleParams
-from sessiond.hub.index.files import as_key, as_ref
+from sessiond.hub.index.columns import as_key, as_ref
 from sessiond.protocol import types as t
 from sessiond.session.content import search_words
 from sessiond.session.content.search_text import milliseconds

@@ -46,7 +46,7 @@ class Worker:
 
     def page(self, params: t.ListParams) -> t.ListResult:
         """Check the files, then return a page of the list."""
-        page = self._after_a_look(lambda it: listing.page(it, params))
+        page = self._after_a_look(lambda it: listing.page(it, self._files.changes, params))
         return msgspec.structs.replace(page, problems=self._problems())
 
     def everything(self, cwd: str | None) -> list[t.ListedSession]:
@@ -60,6 +60,24 @@ class Worker:
     def beginning(self, query: str, shortest: int, most: int) -> list[t.ListedSession]:
         """Check the files, then return the sessions whose id begins with `query`."""
         return self._after_a_look(partial(listing.beginning, query=query, shortest=shortest, most=most))
+
+    @property
+    def position(self) -> int:
+        """The position of the last change of the list. May be read on any thread."""
+        return self._files.changes.position
+
+    @property
+    def lost(self) -> bool:
+        """Whether the last check did not find the file of an open session. May be read on any thread."""
+        return self._files.lost
+
+    def delta(self, asked: t.ListFilter, range_: listing.ListRange) -> listing.ListDelta | None:
+        """Return the changes of a list in a range, without checking the files; see `listing.delta`."""
+        return self._do(lambda: listing.delta(self._database.connection, self._files.changes, asked, range_))
+
+    def extent(self) -> tuple[int, int]:
+        """Check the files. Returns the oldest position after which every change is known, and the newest."""
+        return self._after_a_look(lambda _: (self._files.changes.oldest, self._files.changes.position))
 
     def look(self) -> int:
         """Check the files. Returns the build number."""

@@ -100,6 +100,14 @@ from sessiond.protocol.types.history import (
     HistoryListResult as HistoryListResult,
     Prompt as Prompt,
 )
+from sessiond.protocol.types.list_watches import (
+    ListFilter as ListFilter,
+    ListPosition as ListPosition,
+    UnwatchParams as UnwatchParams,
+    UnwatchResult as UnwatchResult,
+    WatchParams as WatchParams,
+    WatchResult as WatchResult,
+)
 from sessiond.protocol.types.notes import (
     AppendedNote as AppendedNote,
     ChangedNote as ChangedNote,
@@ -109,6 +117,8 @@ from sessiond.protocol.types.notes import (
     LaggedNote as LaggedNote,
     LeafMovedNote as LeafMovedNote,
     RestoredNote as RestoredNote,
+    SessionsChangedNote as SessionsChangedNote,
+    WatchLapsedNote as WatchLapsedNote,
 )
 from sessiond.protocol.types.progress import (
     Progress as Progress,

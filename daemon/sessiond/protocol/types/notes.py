@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from sessiond.protocol.enums import opened
+from sessiond.protocol.types.sessions import ListedSession
 from sessiond.protocol.types.shared import Origin, SessionInfo, StoredEntry, Wire
 
 
@@ -90,3 +91,27 @@ class LaggedNote(Wire, frozen=True):
     session_id: str
     log_id: str
     last_seq: int
+
+
+class SessionsChangedNote(Wire, frozen=True):
+    """Rows of a watched list changed (`server/watch`).
+
+    `changed` has at most 200 sessions with their current rows, as `session/list` returns them. They replace all rows
+    that the client has of these sessions. `removed` names sessions that are not in the list any more, or that the
+    client never had. `position` is the position after these changes.
+    """
+
+    watch_id: str
+    epoch: str  # as in the handshake
+    position: int
+    changed: list[ListedSession]  # in no particular order
+    removed: list[str]  # session ids
+    replay: bool  # whether the change is older than the watch
+
+
+class WatchLapsedNote(Wire, frozen=True):
+    """A watch ended, because the server does not know all changes any more. The client watches and lists again."""
+
+    watch_id: str
+    reason: Annotated[str, opened("WatchLapseReason")]
+    message: str  # a sentence about the reason

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from sessiond.protocol.enums import ForkPosition, ListSort, opened
+from sessiond.protocol.types.list_watches import ListPosition
 from sessiond.protocol.types.shared import (
     CommandId,
     EntryId,
@@ -128,7 +129,8 @@ class ListParams(Params, frozen=True):
 
     `cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt and cwd.
     Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page. Its place does
-    not change when sessions are added.
+    not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after that
+    position. It fails with `cursorExpired` if the server does not know all changes since.
     """
 
     cwd: str | None = None  # only sessions of this folder
@@ -139,6 +141,7 @@ class ListParams(Params, frozen=True):
     cursor: str | None = None  # from an earlier result; default: the first page
     limit: Limit = 50  # maximum number of sessions per page
     drafts: bool = False  # also list draft sessions
+    changed_after: ListPosition | None = None  # only sessions that changed after this position; default: all
 
 
 class ListedSession(SessionInfo, frozen=True, kw_only=True):
@@ -166,6 +169,8 @@ class ListResult(Wire, frozen=True):
 
     `nextCursor` is null on the last page, `previousCursor` on the first. `total` counts the sessions of all pages.
     `problems` names at most 100 files that are missing from the list, or that the search could read only in part.
+    `epoch` and `position` are a position in the changes of the list: the page contains all changes up to it. After
+    that of the first page, `server/watch` and `changedAfter` continue without a gap.
     """
 
     sessions: list[ListedSession]
@@ -173,6 +178,9 @@ class ListResult(Wire, frozen=True):
     next_cursor: str | None
     previous_cursor: str | None
     problems: list[ListProblem]
+    epoch: str  # as in the handshake
+    position: int  # of the last change that the page contains
+    removed: list[str]  # with `changedAfter`, on the first page: changed sessions that are not in the list
 
 
 class InfoParams(Params, frozen=True):

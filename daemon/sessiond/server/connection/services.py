@@ -6,6 +6,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from sessiond.config import Config
 from sessiond.hub.hub import Hub
+from sessiond.hub.index.watches import Watches
 from sessiond.hub.session.live import LiveSession
 from sessiond.paths import Locations
 from sessiond.protocol import methods as m, types as t
@@ -98,6 +99,7 @@ class Services(Identity, Notifier, Tasks, Protocol, Generic[C]):
     most_clients: int
     room: MemoryBudget
     send_buffers: SendBuffers
+    watches: Watches
     routes: dict[str, Route[C]]
     arriving: dict[str, list[Arrival[C]]]
     """Appends to sessions that are being opened, by session id, in the order of their arrival."""

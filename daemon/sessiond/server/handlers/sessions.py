@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from sessiond.hub.errors import CursorExpired
 from sessiond.hub.new_sessions import refuse_unless_absolute
 from sessiond.hub.retention.deletion import CLOSED_UNANSWERED
 from sessiond.hub.session.blob_resolution import missing_of
@@ -62,7 +63,10 @@ async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResul
 
 
 async def list_(client: Client, params: t.ListParams) -> t.ListResult:
-    return await client.hub.index.page(params)
+    epoch = client.server.epoch
+    if params.changed_after is not None and params.changed_after.epoch != epoch:
+        raise CursorExpired
+    return msgspec.structs.replace(await client.hub.index.page(params), epoch=epoch)
 
 
 async def resolve(client: Client, params: t.ResolveParams) -> t.ResolveResult:

@@ -133,7 +133,8 @@
 ---
 ---`cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt and cwd.
 ---Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page. Its place does
----not change when sessions are added.
+---not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after that
+---position. It fails with `cursorExpired` if the server does not know all changes since.
 ---@class (exact) sessiond.ListParams
 ---@field cwd? string Only sessions of this folder.
 ---@field all? boolean Sessions of all folders, regardless of `cwd`. Default `false`.
@@ -143,17 +144,28 @@
 ---@field cursor? string From an earlier result; default: the first page.
 ---@field limit? integer Maximum number of sessions per page. 1 to 10000. Default `50`.
 ---@field drafts? boolean Also list draft sessions. Default `false`.
+---@field changedAfter? sessiond.ListPosition Only sessions that changed after this position; default: all.
+
+---A position in the changes of the session list. The client knows every change up to and including it.
+---@class (exact) sessiond.ListPosition
+---@field epoch string Of the daemon that counts the changes. 1 to 128 characters.
+---@field position integer From an earlier result or notification. At least 0.
 
 ---One page of sessions.
 ---
 ---`nextCursor` is null on the last page, `previousCursor` on the first. `total` counts the sessions of all pages.
 ---`problems` names at most 100 files that are missing from the list, or that the search could read only in part.
+---`epoch` and `position` are a position in the changes of the list: the page contains all changes up to it. After
+---that of the first page, `server/watch` and `changedAfter` continue without a gap.
 ---@class (exact) sessiond.ListResult
 ---@field sessions sessiond.ListedSession[]
 ---@field total integer
 ---@field nextCursor? string The cursor of the next page; null on the last page.
 ---@field previousCursor? string The cursor of the previous page; null on the first page.
 ---@field problems sessiond.ListProblem[] The problems of the file.
+---@field epoch string As in the handshake.
+---@field position integer Of the last change that the page contains.
+---@field removed string[] With `changedAfter`, on the first page: changed sessions that are not in the list.
 
 ---The summary of a session that a picker shows, and its state at the leaf.
 ---
@@ -1363,6 +1375,40 @@
 ---@field maxBytesInFlight? integer Total size of their bodies, in bytes.
 ---@field maxClients? integer Attached clients; a further one is refused with `overloaded`.
 
+---Watch a list: receive its changed rows as `server/sessionsChanged`, without a subscription to any session.
+---
+---With `after`, the server first sends the changes since that position (`mode` is `replay`). If it does not know all
+---of them, `mode` is `snapshot`, and `reason` and `message` say why. The client then reads the list again. A client
+---may have up to 64 watches. They end with its connection.
+---@class (exact) sessiond.WatchParams
+---@field filter? sessiond.ListFilter The sessions of the list; default: all but draft sessions. Default `{}`.
+---@field after? sessiond.ListPosition The last position that the client knows; default: no replay.
+---@field intervalMs? integer Minimum time between two notifications. 20 to 60000. Default `200`.
+
+---The sessions of a list. They meet all of these conditions, which are those of `session/list`.
+---@class (exact) sessiond.ListFilter
+---@field cwd? string Only sessions of this folder.
+---@field tags? string[] Only sessions with all of these tags.
+---@field query? string
+---@field includeDrafts? boolean Also draft sessions. Default `false`.
+
+---The watch, and whether the changes since `after` are sent (`replay`) or the list has to be read (`snapshot`).
+---@class (exact) sessiond.WatchResult
+---@field watchId string Unique on this connection, and never used again.
+---@field mode sessiond.ResumeMode|string How a subscription closes the gap since the position that the client knows.
+---@field epoch string As in the handshake.
+---@field position integer The list as of now: later changes are sent.
+---@field reason? sessiond.ListSnapshotReason|string Why it is a snapshot.
+---@field message? string A sentence about the reason.
+
+---End a watch. No notification about it follows the response.
+---@class (exact) sessiond.UnwatchParams
+---@field watchId string From the result of `server/watch`. 1 to 128 characters.
+
+---Whether there was such a watch.
+---@class (exact) sessiond.UnwatchResult
+---@field wasWatching boolean
+
 ---Return the state of the daemon: version, process, sockets, sessions, memory.
 ---@class (exact) sessiond.StatusParams
 
@@ -1602,6 +1648,25 @@
 ---@class (exact) sessiond.DrainingNote
 ---@field deadlineAt string The time at which it ends at the latest, ISO 8601, UTC.
 ---@field note? string The note of `server/drain`.
+
+---Rows of a watched list changed (`server/watch`).
+---
+---`changed` has at most 200 sessions with their current rows, as `session/list` returns them. They replace all rows
+---that the client has of these sessions. `removed` names sessions that are not in the list any more, or that the
+---client never had. `position` is the position after these changes.
+---@class (exact) sessiond.SessionsChangedNote
+---@field watchId string
+---@field epoch string As in the handshake.
+---@field position integer
+---@field changed sessiond.ListedSession[] In no particular order.
+---@field removed string[] Session ids.
+---@field replay boolean Whether the change is older than the watch.
+
+---A watch ended, because the server does not know all changes any more. The client watches and lists again.
+---@class (exact) sessiond.WatchLapsedNote
+---@field watchId string
+---@field reason sessiond.WatchLapseReason|string Why a watch of a list ended.
+---@field message string A sentence about the reason.
 
 ---`$/progress`: the progress of the request that was sent with this `workDoneToken`.
 ---@class (exact) sessiond.ProgressNote
@@ -2054,6 +2119,18 @@
 ---| "created" # the most recently created session first.
 ---| "title" # by title, in the order of its characters.
 
+---Why a client that watches a list has to read it again.
+---@alias sessiond.ListSnapshotReason
+---| "noPosition" # the request has no position to continue after.
+---| "otherEpoch" # another daemon counted the changes up to this position.
+---| "tooOld" # more sessions have changed since the position than the server remembers.
+---| "beyondEnd" # the list has not reached this position.
+
+---Why a watch of a list ended.
+---@alias sessiond.WatchLapseReason
+---| "tooOld" # more sessions have changed than the server remembers while the client did not read.
+---| "daemonEnded" # the daemon ended, and `attach` connected the client to another one.
+
 ---The state of the last turn of a session.
 ---@alias sessiond.Lifecycle
 ---| "complete" # the turn is complete.
@@ -2403,6 +2480,8 @@ M.methods = {
   blobGet = "blob/get", -- sessiond.BlobGetParams -> sessiond.BlobGetResult
   blobCollect = "blob/collect", -- sessiond.BlobCollectParams -> sessiond.BlobCollectResult
   serverHello = "server/hello", -- sessiond.HelloParams -> sessiond.HelloResult
+  serverWatch = "server/watch", -- sessiond.WatchParams -> sessiond.WatchResult
+  serverUnwatch = "server/unwatch", -- sessiond.UnwatchParams -> sessiond.UnwatchResult
   serverStatus = "server/status", -- sessiond.StatusParams -> sessiond.StatusResult
   serverClients = "server/clients", -- sessiond.ClientsParams -> sessiond.ClientsResult
   serverDoctor = "server/doctor", -- sessiond.DoctorParams -> sessiond.DoctorResult
@@ -2449,6 +2528,8 @@ M.notifications = {
   sessionLagged = "session/lagged", -- sessiond.LaggedNote
   sessionContextFilled = "session/contextFilled", -- sessiond.ContextFilledNote
   serverDraining = "server/draining", -- sessiond.DrainingNote
+  serverSessionsChanged = "server/sessionsChanged", -- sessiond.SessionsChangedNote
+  serverWatchLapsed = "server/watchLapsed", -- sessiond.WatchLapsedNote
 }
 
 M.both_ways = {

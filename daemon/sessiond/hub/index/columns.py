@@ -1,0 +1,83 @@
+"""The columns of the table of files: how the facts of a log are stored, and which of them lists show."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from sessiond.hub import session_info
+from sessiond.hub.index.facts import LogFacts
+from sessiond.hub.index.list_changes import ListRow
+from sessiond.protocol import types as t
+from sessiond.store.records import Stored
+from sessiond.unicode import valid_unicode
+
+COLUMNS: Final = (
+    "ref", "identity", "stamp", "head", "draft", "session_id", "cwd", "updated", "created", "title", "matter",
+    "tags", "info", "off_path",
+)  # fmt: skip
+FACTS: Final = ", ".join(COLUMNS)
+LISTED: Final = ", ".join(ListRow._fields)
+
+
+def as_key(ref: str) -> bytes:
+    """Encode a ref as the database stores it."""
+    return ref.encode("utf-8", "surrogateescape")
+
+
+def as_ref(key: bytes) -> str:
+    """Decode a ref that `as_key` encoded."""
+    return key.decode("utf-8", "surrogateescape")
+
+
+def title_key(title: str | None, first_prompt: str | None) -> str:
+    """Return the sort key of a list by title."""
+    return (title or first_prompt or "").casefold()
+
+
+def matter(session_id: str, title: str | None, first_prompt: str | None, cwd: str) -> str:
+    """Return the text that the query of a list searches."""
+    return "\n".join(part for part in (session_id, title, first_prompt, cwd) if part).casefold()
+
+
+def storable(columns: list[object], labels: Iterable[tuple[str, str]]) -> list[object]:
+    """Return the columns unchanged. Raises `UnicodeEncodeError` now instead of in the middle of a transaction."""
+    for value in (*columns, *(text for label in labels for text in label)):
+        if isinstance(value, str):
+            value.encode()
+    return columns
+
+
+def columns_of(facts: LogFacts) -> list[object]:
+    """Return the columns of a file. `draft` is None if it holds no session."""
+    stored, it = facts.stored, facts.listed
+    place: list[object] = [as_key(stored.ref), identity_of(stored), stamp_of(stored), facts.head]
+    if it is None:
+        return [*place, None, valid_unicode(stored.session_id), "", "", "", "", "", "[]", b"", b"[]"]
+    return [*place, *listing_columns(it).values(), facts.off_path]
+
+
+def listing_columns(it: t.ListedSession) -> dict[str, object]:
+    """Return the columns of a session's list row, in their order."""
+    return {
+        "draft": int(it.is_draft), "session_id": it.session_id, "cwd": it.cwd, "updated": it.updated_at,
+        "created": it.created_at, "title": title_key(it.title, it.first_prompt),
+        "matter": matter(it.session_id, it.title, it.first_prompt, it.cwd),
+        "tags": msgspec.json.encode(it.tags).decode(), "info": session_info.as_json(it),
+    }  # fmt: skip
+
+
+def list_row(columns: Sequence[object]) -> ListRow | None:
+    """Return those of a row's columns that lists show; None if its file holds no session."""
+    named = dict(zip(COLUMNS, columns, strict=True))
+    return None if named["draft"] is None else ListRow._make(named[name] for name in ListRow._fields)
+
+
+def stamp_of(it: Stored) -> str:
+    """Return the text that changes whenever a file does."""
+    return ".".join(map(str, it.stamp))
+
+
+def identity_of(it: Stored) -> str:
+    """Return the text that a file keeps when it is renamed."""
+    return ".".join(map(str, it.identity))

@@ -1,0 +1,269 @@
+"""The watches of the session list: each client that shows a list receives the rows that changed, at its own pace.
+
+A watch holds the position up to which its client knows the list, and nothing else. So a client that does not read
+costs no memory, and receives the newest rows when it reads again. All watches share one check of the files.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Callable, Coroutine, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
+
+from sessiond.hub.errors import Draining, Overloaded
+from sessiond.hub.index.index import Index
+from sessiond.hub.session.observers import ListObserver
+from sessiond.protocol import methods as m, types as t
+from sessiond.rpc.message import encode_notification
+from sessiond.store.errors import StorageFailed
+
+if TYPE_CHECKING:
+    from sessiond.hub.index.listing import ListDelta
+    from sessiond.hub.session.live import LiveSession
+
+log = logging.getLogger(__name__)
+
+MAX_WATCHES: Final = 64
+"""The number of watches of one client."""
+MAX_ROWS: Final = 200
+"""The number of sessions in one notification."""
+LOOK_SECONDS: Final = 0.05
+"""The minimum time between two checks of the files."""
+QUIET_SECONDS: Final = 2.0
+"""The time between two checks if no change is reported. The system does not report every change of a file."""
+RETRY_SECONDS: Final = 1.0
+"""The time until the next attempt after the index could not be read."""
+_REST: Final = 4.0
+"""Checks pause for this multiple of the time that the last one took, because they take the interpreter lock."""
+
+
+class Watcher(Protocol):
+    """A client that watches lists."""
+
+    def receives(self, notification: str) -> bool:
+        """Whether the client has not opted out of a notification."""
+
+    def send(self, body: bytes) -> None:
+        """Queue an encoded message."""
+
+    async def drained(self) -> None:
+        """Wait until little is queued or the client has disconnected."""
+
+
+@dataclass
+class _Watch:
+    watch_id: str
+    watcher: Watcher
+    filter: t.ListFilter
+    interval: float
+    position: int
+    """The position up to which the client was sent all changes."""
+    whole_at: int
+    """The last position at which the client knew the list; 0 if that is not known."""
+    replayed_to: int
+    """The position at which the watch began. Earlier changes are a replay."""
+    task: "asyncio.Task[None] | None" = None
+
+
+class Watches:
+    """All watches of the daemon.
+
+    Args:
+        index: The index.
+        observe: Adds an observer of all sessions, and returns a function that removes it.
+        epoch: The epoch of the daemon.
+        spawn: Runs a coroutine in the background.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        observe: "Callable[[ListObserver[LiveSession]], Callable[[], None]]",
+        epoch: str,
+        spawn: Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"],
+    ) -> None:
+        self._index = index
+        self._observe = observe
+        self._epoch = epoch
+        self._spawn = spawn
+        self._all: dict[Watcher, dict[str, _Watch]] = {}
+        self._poked = asyncio.Event()
+        self._looking: asyncio.Task[None] | None = None
+        self._stop_observing: Callable[[], None] | None = None
+        self._asked: dict[tuple[bytes, int, int], asyncio.Task[ListDelta | None]] = {}
+
+    async def add(self, watcher: Watcher, params: t.WatchParams) -> t.WatchResult:
+        """Begin a watch. Its notifications follow the response.
+
+        Raises:
+            Overloaded: The client has too many watches.
+            StorageFailed: The index cannot be read.
+        """
+        oldest, newest = await self._index.extent()
+        position = self._index.position
+        if len(self._all.get(watcher, ())) >= MAX_WATCHES:
+            raise Overloaded(f"this client has {MAX_WATCHES} watches already")
+        snapshot = self._reason_for_a_snapshot(params.after, oldest, newest)
+        replays = params.after if snapshot is None else None
+        begin, whole_at = (position, position) if replays is None else (replays.position, 0)
+        watch = _Watch(
+            "w-" + os.urandom(6).hex(),
+            watcher,
+            params.filter,
+            params.interval_ms / 1000,
+            begin,
+            whole_at,
+            position,
+        )
+        self._all.setdefault(watcher, {})[watch.watch_id] = watch
+        if self._looking is None:
+            self._stop_observing = self._observe(self)
+            self._looking = self._spawn(self._look())
+        watch.task = self._spawn(self._follow(watch))
+        reason, message = snapshot or (None, None)
+        return t.WatchResult(
+            watch_id=watch.watch_id,
+            mode="replay" if snapshot is None else "snapshot",
+            epoch=self._epoch,
+            position=position,
+            reason=reason,
+            message=message,
+        )
+
+    def __len__(self) -> int:
+        return sum(map(len, self._all.values()))
+
+    def remove(self, watcher: Watcher, watch_id: str) -> bool:
+        """End a watch. Returns whether there was one."""
+        watch = self._all.get(watcher, {}).pop(watch_id, None)
+        if watch is None:
+            return False
+        if watch.task is not None:
+            watch.task.cancel()
+        if not self._all[watcher]:
+            del self._all[watcher]
+        if not self._all:
+            self._rest()
+        return True
+
+    def remove_all(self, watcher: Watcher) -> None:
+        """End all watches of a client that is gone."""
+        for watch_id in list(self._all.get(watcher, ())):
+            self.remove(watcher, watch_id)
+
+    def poke(self) -> None:
+        """Rows may have changed. Cheap enough for every append."""
+        self._poked.set()
+
+    def grew(self, live: "LiveSession", first: int) -> None:
+        """Lines were added to a session. See `hub.session.observers.ListObserver`."""
+        self._poked.set()
+
+    def written(self, refs: Set[str]) -> None:
+        """Other programs wrote, moved or removed files."""
+        self._poked.set()
+
+    def _rest(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+        if self._stop_observing is not None:
+            self._stop_observing()
+        self._looking = self._stop_observing = None
+
+    def _reason_for_a_snapshot(
+        self, after: t.ListPosition | None, oldest: int, newest: int
+    ) -> tuple[str, str] | None:
+        if after is None:
+            return "noPosition", "No position to continue after was given."
+        if after.epoch != self._epoch:
+            return "otherEpoch", "The position was counted by another daemon."
+        if after.position > newest:
+            return "beyondEnd", "The list has never reached this position."
+        if after.position < oldest:
+            return "tooOld", "Too many sessions have changed since this position."
+        return None
+
+    async def _look(self) -> None:
+        """Check the files when something may have changed. The index wakes the watches if something has."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(QUIET_SECONDS):
+                    await self._poked.wait()
+            self._poked.clear()
+            began = time.monotonic()
+            try:
+                await self._index.extent()
+            except Draining:
+                return
+            except StorageFailed as error:
+                log.warning("changes of the list are not sent: %s", error)
+                self._poked.set()
+                await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(max(LOOK_SECONDS, _REST * (time.monotonic() - began)))
+
+    async def _follow(self, watch: _Watch) -> None:
+        """Send a client what it does not know, until the watch ends."""
+        try:
+            while True:
+                await watch.watcher.drained()
+                await self._index.grown_beyond(watch.position)
+                try:
+                    delta = await self._delta(watch)
+                except StorageFailed as error:
+                    log.warning("changes of the list are not sent: %s", error)
+                    await asyncio.sleep(RETRY_SECONDS)
+                    continue
+                if delta is None:
+                    self._lapse(watch)
+                    return
+                sent = self._send(watch, delta)
+                if sent and delta.is_last:
+                    await asyncio.sleep(watch.interval)
+        except Draining:
+            return
+
+    async def _delta(self, watch: _Watch) -> "ListDelta | None":
+        """Return the next changes for a watch. Equal questions that are asked at the same time are asked once."""
+        key = msgspec.json.encode(watch.filter), watch.position, watch.whole_at
+        task = self._asked.get(key)
+        if task is None:
+            asking = self._index.delta(watch.filter, watch.position, whole_at=watch.whole_at, most=MAX_ROWS)
+            task = self._asked[key] = asyncio.get_running_loop().create_task(asking)
+            task.add_done_callback(lambda done: self._answered(key, done))
+        return await asyncio.shield(task)
+
+    def _answered(self, key: tuple[bytes, int, int], task: "asyncio.Task[ListDelta | None]") -> None:
+        del self._asked[key]
+        if not task.cancelled():
+            task.exception()  # retrieved, in case every watch has ended meanwhile
+
+    def _send(self, watch: _Watch, delta: "ListDelta") -> bool:
+        """Send the changes, if there are any for this filter. Returns whether there were."""
+        replay = watch.position < watch.replayed_to
+        watch.position = delta.position
+        if delta.is_whole:
+            watch.whole_at = delta.position
+        if not delta.rows and not delta.removed:
+            return False
+        note = t.SessionsChangedNote(
+            watch_id=watch.watch_id, epoch=self._epoch, position=delta.position,
+            changed=delta.rows, removed=delta.removed, replay=replay,
+        )  # fmt: skip
+        if watch.watcher.receives(m.SESSIONS_CHANGED.name):
+            watch.watcher.send(encode_notification(m.SESSIONS_CHANGED.name, note))
+        return True
+
+    def _lapse(self, watch: _Watch) -> None:
+        watch.task = None  # it is the current task and ends by itself
+        self.remove(watch.watcher, watch.watch_id)
+        note = t.WatchLapsedNote(
+            watch_id=watch.watch_id,
+            reason="tooOld",
+            message="More sessions have changed than the daemon remembers.",
+        )
+        watch.watcher.send(encode_notification(m.WATCH_LAPSED.name, note))

@@ -1,0 +1,156 @@
+"""The changes of a filtered list: whatever the pages and their order, a client ends with the rows that there are."""
+
+import random
+import sqlite3
+
+import msgspec
+import pytest
+
+from sessiond.hub.index import listing
+from sessiond.hub.index.list_changes import MAX_CHANGED, ListChanges, ListRow
+from sessiond.hub.index.listing import ListRange
+from sessiond.protocol import types as t
+
+FILTERS = (
+    t.ListFilter(),
+    t.ListFilter(cwd="/a"),
+    t.ListFilter(cwd="/a", tags=["x"]),
+    t.ListFilter(query="odd", include_drafts=True),
+    t.ListFilter(cwd="/b", query="even", tags=["x", "y"]),
+)
+
+
+class Files:
+    """The columns of the index that lists use, with the changes of its rows."""
+
+    def __init__(self) -> None:
+        self.changes = ListChanges()
+        self.rows: dict[int, ListRow] = {}
+        self.connection = sqlite3.connect(":memory:")
+        self.connection.execute(f"CREATE TABLE files(file PRIMARY KEY, {', '.join(ListRow._fields)})")
+
+    def put(self, file: int, row: ListRow | None) -> None:
+        self.changes.replaced(self.rows.pop(file, None), row)
+        self.connection.execute("DELETE FROM files WHERE file = ?", (file,))
+        if row is not None:
+            self.rows[file] = row
+            self.connection.execute("INSERT INTO files VALUES(?, ?, ?, ?, ?, ?, ?)", (file, *row))
+
+    def listed(self, asked: t.ListFilter) -> dict[str, list[bytes]]:
+        """The content of the matching rows, by session."""
+        found: dict[str, list[bytes]] = {}
+        for row in self.rows.values():
+            words = (asked.query or "").split()
+            tags = msgspec.json.decode(row.tags, type=set[str])
+            if (
+                (asked.include_drafts or not row.draft)
+                and asked.cwd in (None, row.cwd)
+                and tags.issuperset(asked.tags or ())
+                and all(word in row.matter for word in words)
+            ):
+                found.setdefault(row.session_id, []).append(row.info)
+        return {session_id: sorted(rows) for session_id, rows in found.items()}
+
+
+class ListClient:
+    """A client that applies what it is sent."""
+
+    def __init__(self, files: Files, asked: t.ListFilter) -> None:
+        self.files, self.asked = files, asked
+        self.rows = files.listed(asked)
+        self.position = self.whole_at = files.changes.position
+        self.removed: list[str] = []
+
+    def take(self, up_to: int, most: int) -> bool:
+        """Receive some changes. Returns whether there are more."""
+        range_ = ListRange(self.position, self.whole_at, max(up_to, self.position), most)
+        delta = listing.delta(self.files.connection, self.files.changes, self.asked, range_)
+        assert delta is not None
+        sent = [msgspec.json.encode(row) for row in delta.rows]
+        ids = [msgspec.json.decode(row, type=dict[str, str])["id"] for row in sent]
+        for session_id in (*delta.removed, *ids):
+            self.rows.pop(session_id, None)
+        for session_id, row in zip(ids, sent, strict=True):
+            self.rows[session_id] = sorted([*self.rows.get(session_id, []), row])
+        self.removed += delta.removed
+        self.position = delta.position
+        if delta.is_whole:
+            self.whole_at = delta.position
+        return not delta.is_last
+
+    def connect_again(self) -> None:
+        """Only the position is known after that."""
+        self.whole_at = 0
+
+
+def some_row(chance: random.Random, number: int) -> ListRow:
+    session_id = f"s{chance.randrange(6)}"
+    tags = chance.sample(["x", "y", "z"], chance.randrange(4))
+    info = msgspec.json.encode({"id": session_id, "number": str(number)})
+    return ListRow(
+        session_id, chance.randrange(2), chance.choice(["/a", "/b"]), msgspec.json.encode(tags).decode(),
+        chance.choice(["odd", "even", "odd even"]), info,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_a_client_ends_with_the_rows_that_there_are(seed: int) -> None:
+    chance = random.Random(seed)
+    files = Files()
+    for number in range(5):
+        files.put(number, some_row(chance, number))
+    clients = [ListClient(files, asked) for asked in FILTERS]
+    confirmed = files.changes.position
+    for number in range(120):
+        file = chance.randrange(8)
+        before = files.rows.get(file)
+        row = some_row(chance, number)
+        if before is not None and chance.random() < 0.6:  # usually one column changes
+            column = chance.randrange(1, 6)
+            changed = [*before[:column], row[column], *before[column + 1 : 5]][:5]
+            info = msgspec.json.encode({"id": before.session_id, "number": str(number)})
+            row = ListRow._make([*changed, info])
+        files.put(file, None if chance.random() < 0.2 else row)
+        if chance.random() < 0.5:
+            confirmed = files.changes.position
+        for client in clients:
+            if chance.random() < 0.3:
+                client.take(confirmed, most=chance.choice([1, 2, 100]))
+            if chance.random() < 0.03:
+                client.connect_again()
+    for client in clients:
+        while client.take(files.changes.position, most=2):
+            pass
+        assert client.rows == files.listed(client.asked)
+
+
+def test_a_session_that_never_matched_is_not_removed() -> None:
+    files = Files()
+    there = ListRow("there", 0, "/b", "[]", "odd", b'{"id": "there"}')
+    client = ListClient(files, t.ListFilter(cwd="/a"))
+    files.put(1, there._replace(draft=1))
+    files.put(1, there)
+    client.take(files.changes.position, most=1)
+    files.put(1, there._replace(tags='["x"]', matter="even"))
+    files.put(1, None)
+    client.take(files.changes.position, most=1)
+    assert client.removed == []
+
+
+def test_a_row_that_is_written_again_without_a_difference_is_no_change() -> None:
+    files = Files()
+    row = ListRow("s", 0, "/a", "[]", "odd", b'{"id": "s"}')
+    files.put(1, row)
+    before = files.changes.position
+    files.put(1, ListRow(*row))
+    assert files.changes.position == before
+
+
+def test_of_many_changes_the_last_are_remembered_and_earlier_positions_are_refused() -> None:
+    files = Files()
+    for number in range(MAX_CHANGED + 3):
+        files.changes.replaced(None, ListRow(f"s{number}", 0, "/a", "[]", "odd", b"{}"))
+    assert files.changes.oldest == 3
+    known = ListRange(3, 3, files.changes.position, 10)
+    assert listing.delta(files.connection, files.changes, t.ListFilter(), known) is not None
+    assert listing.delta(files.connection, files.changes, t.ListFilter(), known._replace(after=2)) is None
