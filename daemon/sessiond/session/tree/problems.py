@@ -26,38 +26,38 @@ PROBLEMS: Final[dict[ProblemKind, tuple[Severity, str]]] = {
     "emptyLog": ("error", "The file has no byte, or only a title slot. Nothing can be written to it."),
     "damagedHeader": (
         "error",
-        "The first line is no session header. What entries there are can be read, nothing can be written.",
+        "The first line is not a session header. The entries can be read; nothing can be written.",
     ),
-    "damagedLine": ("error", "The line is not JSON. It is skipped, and stays as it is."),
+    "damagedLine": ("error", "The line is not JSON. It is skipped, and is unchanged in the file."),
     "nulBytes": (
         "error",
-        "The line holds NUL bytes, as a power cut leaves them. It is skipped, and stays as it is.",
+        "The line has NUL bytes, as after a power cut. It is skipped, and is unchanged in the file.",
     ),
     "notAnEntry": (
         "error",
-        "The line is JSON, but no entry: no object, or one without a type or a usable id.",
+        "The line is JSON, but not an entry: it is not an object, or has no type or no valid id.",
     ),
     "invalidUtf8": (
         "warning",
-        "The line holds bytes that are not UTF-8. They are read as U+FFFD, and stay as they are in the file.",
+        "The line has bytes that are not UTF-8. They are read as U+FFFD, and are unchanged in the file.",
     ),
     "tornTail": (
         "error",
-        "The last line is cut short, as a crash leaves it. It is moved beside the file before the next append.",
+        "The last line is incomplete, as after a crash. It is moved to a file beside the log before the next append.",
     ),
     "cutOffBatch": (
         "error",
-        "The last append was cut short between its lines, and nobody was told that it is stored. What there is of "
-        "it is moved beside the file before the next append.",
+        "The last append is incomplete and was not acknowledged. Its lines are moved to a file beside the log "
+        "before the next append.",
     ),
-    "badParent": ("error", "`parentId` is neither text nor null. The entry is taken as a root."),
-    "ownParent": ("error", "The entry names itself as its parent. It is taken as a root."),
-    "lostParent": ("warning", "The parent that the entry names is not in the file. It is taken as a root."),
+    "badParent": ("error", "`parentId` is neither a string nor null. The entry becomes a root."),
+    "ownParent": ("error", "The entry names itself as its parent. It becomes a root."),
+    "lostParent": ("warning", "The parent that the entry names is not in the file. It becomes a root."),
     "parentLoop": ("error", "The entry is among its own ancestors. A path ends where it would begin again."),
-    "sameId": ("warning", "An earlier entry has the same id. The later one counts."),
+    "sameId": ("warning", "An earlier entry has the same id. The later entry has precedence."),
     "lostLeaf": (
         "error",
-        "The `leaf` line names an entry that is not before it. The leaf stays where it was.",
+        "The `leaf` line names an entry that is not before it. The leaf does not move.",
     ),
     "moreProblems": ("warning", "There are more problems than are listed."),
 }
