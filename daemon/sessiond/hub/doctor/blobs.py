@@ -22,7 +22,7 @@ def look_at_blobs(scope: Scope, logs: Logs) -> Iterator[None]:
 
     If the scope is limited to some paths, only the second check is made.
     """
-    there: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     names = [] if scope.only else _names_in(scope.blobs_folder)
     for count, name in enumerate(names):
         scope.doing = "Reading blobs", 75 + 20 * count // len(names)
@@ -31,13 +31,13 @@ def look_at_blobs(scope: Scope, logs: Logs) -> Iterator[None]:
             if digest is None:
                 yield
             elif digest == name:
-                there[name] = size
+                sizes[name] = size
             elif digest:
-                there[name] = size
-                fixable = sound_copy(scope.trash, name) is not None
+                sizes[name] = size
+                fixable = intact_copy(scope.trash, name) is not None
                 scope.add(
                     "damagedBlob",
-                    "it holds other bytes than its name says",
+                    "its bytes do not match its hash",
                     path,
                     blob=name,
                     fixable=fixable,
@@ -45,21 +45,21 @@ def look_at_blobs(scope: Scope, logs: Logs) -> Iterator[None]:
             else:
                 scope.add("unreadable", "it cannot be read", path)
         scope.blobs += 1
-        scope.blob_bytes += there.get(name, 0)
+        scope.blob_bytes += sizes.get(name, 0)
     for path, named in logs.named.items():
         if path not in logs.own:
             continue
         for name in sorted(named):
-            if name not in there and not _is_blob(scope.blobs_folder / name):
-                fixable = sound_copy(scope.trash, name) is not None
-                what = f"it names the blob {name}, which is not there"
-                scope.add("missingBlob", what, path, blob=name, fixable=fixable)
+            if name not in sizes and not _is_blob(scope.blobs_folder / name):
+                fixable = intact_copy(scope.trash, name) is not None
+                message = f"it references the blob {name}, which does not exist"
+                scope.add("missingBlob", message, path, blob=name, fixable=fixable)
         yield
     if not scope.only:
-        _note_unnamed(scope, logs, there)
+        _note_unnamed(scope, logs, sizes)
 
 
-def sound_copy(trash: Path, name: str) -> Path | None:
+def intact_copy(trash: Path, name: str) -> Path | None:
     """Return a file in the trash with the content of the blob `name`, or None."""
     for folder in sorted(trash.glob("blobs-*"), reverse=True):
         path = folder / name
@@ -73,7 +73,7 @@ def digest_of(path: Path) -> str | None:
     return next((digest for digest, _ in _digest(str(path)) if digest is not None), None)
 
 
-def _note_unnamed(scope: Scope, logs: Logs, there: dict[str, int]) -> None:
+def _note_unnamed(scope: Scope, logs: Logs, sizes: dict[str, int]) -> None:
     """Report the number of blobs that no session file references and that are older than the grace period.
 
     Blobs that only the trash or a torn line references are counted, too.
@@ -83,12 +83,12 @@ def _note_unnamed(scope: Scope, logs: Logs, there: dict[str, int]) -> None:
         return
     named = set().union(*logs.named.values())
     old = [
-        name for name in there.keys() - named if time.time() - _modified(scope.blobs_folder / name) > grace
+        name for name in sizes.keys() - named if time.time() - _modified(scope.blobs_folder / name) > grace
     ]
     if old:
-        size = sum(there[name] for name in old)
-        what = f"{len(old):,} blobs ({size:,} bytes) are named by no session outside the trash"
-        scope.add("unnamedBlobs", what, str(scope.blobs_folder))
+        size = sum(sizes[name] for name in old)
+        message = f"no session outside the trash references {len(old):,} blobs ({size:,} bytes)"
+        scope.add("unnamedBlobs", message, str(scope.blobs_folder))
 
 
 def _names_in(folder: Path) -> list[str]:

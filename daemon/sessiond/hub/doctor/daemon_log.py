@@ -23,9 +23,9 @@ def look_at_daemon_log(scope: Scope) -> Iterator[None]:
     errors: list[str] = []
     warnings: list[str] = []
     for line in _end_of(path).splitlines():
-        said = _LINE.match(line)
-        if said is not None and _age(said[1]) < _DAY:
-            (warnings if said[2] == "WARNING" else errors).append(f"{said[1]} {said[3]}"[:300])
+        match = _LINE.match(line)
+        if match is not None and _age(match[1]) < _DAY:
+            (warnings if match[2] == "WARNING" else errors).append(f"{match[1]} {match[3]}"[:300])
     for kind, found, word in (("errorsLogged", errors, "error"), ("warningsLogged", warnings, "warning")):
         if found:
             many = f"{len(found)} {word}s" if len(found) > 1 else f"one {word}"
@@ -49,9 +49,9 @@ def _end_of(path: str) -> str:
         os.close(descriptor)
 
 
-def _age(told: str) -> float:
+def _age(local_time: str) -> float:
     # The log has the local time of this machine without a time zone.
     try:
-        return time.time() - datetime.strptime(told, "%Y-%m-%d %H:%M:%S").timestamp()  # noqa: DTZ007
+        return time.time() - datetime.strptime(local_time, "%Y-%m-%d %H:%M:%S").timestamp()  # noqa: DTZ007
     except (ValueError, OverflowError):
         return math.inf  # not a time: a traceback may quote what a client sent

@@ -14,7 +14,7 @@ import msgspec
 
 from sessiond.config import Config
 from sessiond.hub import clock
-from sessiond.hub.doctor.blobs import digest_of, sound_copy
+from sessiond.hub.doctor.blobs import digest_of, intact_copy
 from sessiond.hub.doctor.databases import INDEX_FILES, damage_of
 from sessiond.hub.doctor.examination import examine, result_of
 from sessiond.hub.doctor.rights import close_to_others
@@ -35,7 +35,7 @@ from sessiond.store.files import paths
 from sessiond.store.files.syscalls import Syscalls
 from sessiond.store.files.trash import put_aside
 
-_GONE: Final = "it is so no more"
+_GONE: Final = "the problem no longer exists"
 
 
 class RepairableHub(Protocol):
@@ -78,7 +78,7 @@ async def look_through(
         if not path.startswith("/") or "\0" in path:
             raise IncompatibleParams("a path is not an absolute path")
         if not os.path.lexists(path):
-            raise IncompatibleParams(f"there is nothing at {path}")
+            raise IncompatibleParams(f"{path} does not exist")
     scope = Scope(places, chosen, only=[os.path.realpath(it) for it in params.paths])
     await step_through(examine(scope), lambda: tell(*scope.doing))
     findings = [it.finding for it in scope.found]
@@ -91,11 +91,11 @@ async def look_through(
                 # A fix that has started is finished, even if the request is canceled.
                 findings[number] = await asyncio.shield(fixing.fixed(found))
     if not scope.only:
-        findings += _refusing(hub)
+        findings += _write_blocks(hub)
     return await asyncio.to_thread(result_of, scope, findings, params.findings_per_kind)
 
 
-def _refusing(hub: RepairableHub) -> list[t.Finding]:
+def _write_blocks(hub: RepairableHub) -> list[t.Finding]:
     """Return a finding for each open session that accepts no writes, except for damaged ones.
 
     The check of session files reports the damage.
@@ -137,7 +137,7 @@ class _Fixing:
 
     async def trash_empty(self, found: LocatedFinding) -> str | None:
         return _unless_gone(
-            await self._hub.repairs.trash_empty(found.path), "it is open, or something is in it by now"
+            await self._hub.repairs.trash_empty(found.path), "it is open, or it is no longer empty"
         )
 
     async def close_to_others(self, found: LocatedFinding) -> str | None:
@@ -146,24 +146,24 @@ class _Fixing:
 
     async def put_leftover_aside(self, found: LocatedFinding) -> str | None:
         folder = self._scope.trash / f"leftovers-{self._stamp}"
-        reason = "a daemon that was killed had left it behind"
+        reason = "a daemon that was killed left it"
         return str(
             await asyncio.to_thread(put_aside, Path(found.path), folder, reason=reason, calls=self._calls)
         )
 
-    async def bring_blob_back(self, found: LocatedFinding) -> str | None:
+    async def restore_blob(self, found: LocatedFinding) -> str | None:
         name = found.finding.location.blob or ""
-        if await asyncio.to_thread(self._is_sound, name):
+        if await asyncio.to_thread(self._is_intact, name):
             raise _NotFixed(_GONE)
-        copy = await asyncio.to_thread(sound_copy, self._scope.trash, name)
+        copy = await asyncio.to_thread(intact_copy, self._scope.trash, name)
         if copy is None:
-            raise _NotFixed("the trash has no good copy of it")
+            raise _NotFixed("the trash has no intact copy of it")
         # Storing the blob moves a damaged one to the trash and replaces it.
         await self._hub.put_blob(await asyncio.to_thread(copy.read_bytes))
         aside = sorted(self._scope.trash.glob(f"blobs-damaged-*/{name}"))
         return str(aside[-1]) if aside and found.finding.kind == "damagedBlob" else None
 
-    def _is_sound(self, name: str) -> bool:
+    def _is_intact(self, name: str) -> bool:
         return digest_of(self._scope.blobs_folder / name) == name
 
     async def put_index_aside(self, found: LocatedFinding) -> str | None:
@@ -194,8 +194,8 @@ _FIXES: Final[Mapping[str, Callable[[_Fixing, LocatedFinding], Awaitable[str | N
     "staleDraft": _Fixing.trash_draft,
     "openToOthers": _Fixing.close_to_others,
     "leftover": _Fixing.put_leftover_aside,
-    "missingBlob": _Fixing.bring_blob_back,
-    "damagedBlob": _Fixing.bring_blob_back,
+    "missingBlob": _Fixing.restore_blob,
+    "damagedBlob": _Fixing.restore_blob,
     "damagedIndex": _Fixing.put_index_aside,
     "damagedCommands": _Fixing.put_commands_aside,
 }

@@ -64,7 +64,7 @@ def look_at_logs(scope: Scope, found: Logs) -> Iterator[None]:
         for path in where[1:]:
             scope.add(
                 "sameSession",
-                f"it holds session {session_id}, as {where[0]} does",
+                f"it has session {session_id}, as {where[0]} does",
                 path,
                 session_id=session_id,
             )
@@ -95,7 +95,7 @@ def _logs_at(scope: Scope, path: str, *, own: bool, draft: bool) -> Iterator[_Lo
     except FileNotFoundError:
         return
     except OSError as error:
-        scope.add("unreadable", f"it cannot be looked at: {error.strerror}", path)
+        scope.add("unreadable", f"it cannot be examined: {error.strerror}", path)
         return
     if not stat.S_ISDIR(status.st_mode):
         yield _Log(path, status.st_size, own, draft)
@@ -127,7 +127,7 @@ def _look_at(scope: Scope, log: _Log, found: Logs) -> None:
         return
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            scope.add("strangeFile", "it is no file", log.path, severity="warning")
+            scope.add("strangeFile", "it is not a file", log.path, severity="warning")
             return
         program = foreign_program_of(lambda size: os.pread(descriptor, size, 0))
         if program is not None:

@@ -41,20 +41,20 @@ def look_at_machine(scope: Scope) -> Iterator[None]:
     if 0 <= most < _DESCRIPTORS:
         scope.add("fewDescriptors", f"at most {most:,} files may be open", "/proc/self/limits")
     if time.time() < _BUILT:
-        scope.add("wrongClock", f"it is {time.strftime('%Y-%m-%d %H:%M')}, says the clock", "/etc/localtime")
+        scope.add("wrongClock", f"the clock shows {time.strftime('%Y-%m-%d %H:%M')}", "/etc/localtime")
     yield
 
 
 def _look_at_room(scope: Scope, folder: str) -> None:
     where = Path(folder)
     if is_read_only(where):
-        scope.add("readOnlyDisk", "it lies on a disk that is mounted read-only", folder)
+        scope.add("readOnlyDisk", "it is on a disk that is mounted read-only", folder)
     room, files = free_bytes(where), free_files(where)
     if room is not None and room < LOW_BYTES:
         severity: t.FindingSeverity = "error" if room < VERY_LITTLE_BYTES else "warning"
-        scope.add("littleRoom", f"{room / 1e6:,.0f} MB are free there", folder, severity=severity)
+        scope.add("littleRoom", f"{room / 1e6:,.0f} MB are free", folder, severity=severity)
     elif files is not None and files < LOW_FILE_LIMIT:
-        scope.add("littleRoom", f"{files:,} more files fit there", folder)
+        scope.add("littleRoom", f"{files:,} more files fit", folder)
 
 
 def _look_at_disk(scope: Scope, folder: str, mounts: dict[str, str]) -> None:
@@ -63,9 +63,9 @@ def _look_at_disk(scope: Scope, folder: str, mounts: dict[str, str]) -> None:
         path = os.path.dirname(path)  # noqa: PTH120
     kind = mounts.get(path, "")
     if _NETWORK.fullmatch(kind):
-        scope.add("networkDisk", f"it lies on a filesystem of the kind {kind}, mounted at {path}", folder)
+        scope.add("networkDisk", f"it is on a filesystem of the kind {kind}, mounted at {path}", folder)
     elif kind in _VOLATILE:
-        scope.add("volatileDisk", f"it lies on a filesystem of the kind {kind}, mounted at {path}", folder)
+        scope.add("volatileDisk", f"it is on a filesystem of the kind {kind}, mounted at {path}", folder)
 
 
 def _mounts() -> dict[str, str]:

@@ -22,10 +22,10 @@ def look_at_rights(scope: Scope, path: str, status: os.stat_result) -> bool:
         return False
     if status.st_mode & OTHERS_MAY_ANYTHING and path == scope.places.tcp_token:
         # It is not fixed: closing it would hide that other users may have read the token.
-        scope.add("exposedToken", f"it has the rights {stat.filemode(status.st_mode)}", path)
+        scope.add("exposedToken", f"its mode is {stat.filemode(status.st_mode)}", path)
     elif status.st_mode & OTHERS_MAY_ANYTHING:
         rights = stat.filemode(status.st_mode)
-        scope.add("openToOthers", f"it has the rights {rights}", path)
+        scope.add("openToOthers", f"its mode is {rights}", path)
     return True
 
 
