@@ -4103,31 +4103,31 @@ export type ErrorKind =
 export type ProblemKind =
   /** The file has no byte, or only a title slot. Nothing can be written to it. */
   | "emptyLog"
-  /** The first line is no session header. What entries there are can be read, nothing can be written. */
+  /** The first line is not a session header. The entries can be read; nothing can be written. */
   | "damagedHeader"
-  /** The line is not JSON. It is skipped, and stays as it is. */
+  /** The line is not JSON. It is skipped, and is unchanged in the file. */
   | "damagedLine"
-  /** The line holds NUL bytes, as a power cut leaves them. It is skipped, and stays as it is. */
+  /** The line has NUL bytes, as after a power cut. It is skipped, and is unchanged in the file. */
   | "nulBytes"
-  /** The line is JSON, but no entry: no object, or one without a type or a usable id. */
+  /** The line is JSON, but not an entry: it is not an object, or has no type or no valid id. */
   | "notAnEntry"
-  /** The line holds bytes that are not UTF-8. They are read as U+FFFD, and stay as they are in the file. */
+  /** The line has bytes that are not UTF-8. They are read as U+FFFD, and are unchanged in the file. */
   | "invalidUtf8"
-  /** The last line is cut short, as a crash leaves it. It is moved beside the file before the next append. */
+  /** The last line is incomplete, as after a crash. It is moved to a file beside the log before the next append. */
   | "tornTail"
-  /** The last append was cut short between its lines, and nobody was told that it is stored. What there is of it is moved beside the file before the next append. */
+  /** The last append is incomplete and was not acknowledged. Its lines are moved to a file beside the log before the next append. */
   | "cutOffBatch"
-  /** `parentId` is neither text nor null. The entry is taken as a root. */
+  /** `parentId` is neither a string nor null. The entry becomes a root. */
   | "badParent"
-  /** The entry names itself as its parent. It is taken as a root. */
+  /** The entry names itself as its parent. It becomes a root. */
   | "ownParent"
-  /** The parent that the entry names is not in the file. It is taken as a root. */
+  /** The parent that the entry names is not in the file. It becomes a root. */
   | "lostParent"
   /** The entry is among its own ancestors. A path ends where it would begin again. */
   | "parentLoop"
-  /** An earlier entry has the same id. The later one counts. */
+  /** An earlier entry has the same id. The later entry has precedence. */
   | "sameId"
-  /** The `leaf` line names an entry that is not before it. The leaf stays where it was. */
+  /** The `leaf` line names an entry that is not before it. The leaf does not move. */
   | "lostLeaf"
   /** There are more problems than are listed. */
   | "moreProblems";
@@ -4143,107 +4143,107 @@ export type ProblemSeverity =
 export type FindingKind =
   /** The file has no byte, or only a title slot. Nothing can be written to it. */
   | "emptyLog"
-  /** The first line is no session header. What entries there are can be read, nothing can be written. */
+  /** The first line is not a session header. The entries can be read; nothing can be written. */
   | "damagedHeader"
-  /** The line is not JSON. It is skipped, and stays as it is. */
+  /** The line is not JSON. It is skipped, and is unchanged in the file. */
   | "damagedLine"
-  /** The line holds NUL bytes, as a power cut leaves them. It is skipped, and stays as it is. */
+  /** The line has NUL bytes, as after a power cut. It is skipped, and is unchanged in the file. */
   | "nulBytes"
-  /** The line is JSON, but no entry: no object, or one without a type or a usable id. */
+  /** The line is JSON, but not an entry: it is not an object, or has no type or no valid id. */
   | "notAnEntry"
-  /** The line holds bytes that are not UTF-8. They are read as U+FFFD, and stay as they are in the file. */
+  /** The line has bytes that are not UTF-8. They are read as U+FFFD, and are unchanged in the file. */
   | "invalidUtf8"
-  /** The last line is cut short, as a crash leaves it. It is moved beside the file before the next append. */
+  /** The last line is incomplete, as after a crash. It is moved to a file beside the log before the next append. */
   | "tornTail"
-  /** The last append was cut short between its lines, and nobody was told that it is stored. What there is of it is moved beside the file before the next append. */
+  /** The last append is incomplete and was not acknowledged. Its lines are moved to a file beside the log before the next append. */
   | "cutOffBatch"
-  /** `parentId` is neither text nor null. The entry is taken as a root. */
+  /** `parentId` is neither a string nor null. The entry becomes a root. */
   | "badParent"
-  /** The entry names itself as its parent. It is taken as a root. */
+  /** The entry names itself as its parent. It becomes a root. */
   | "ownParent"
-  /** The parent that the entry names is not in the file. It is taken as a root. */
+  /** The parent that the entry names is not in the file. It becomes a root. */
   | "lostParent"
   /** The entry is among its own ancestors. A path ends where it would begin again. */
   | "parentLoop"
-  /** An earlier entry has the same id. The later one counts. */
+  /** An earlier entry has the same id. The later entry has precedence. */
   | "sameId"
-  /** The `leaf` line names an entry that is not before it. The leaf stays where it was. */
+  /** The `leaf` line names an entry that is not before it. The leaf does not move. */
   | "lostLeaf"
   /** There are more problems than are listed. */
   | "moreProblems"
   /** A file cannot be read. */
   | "unreadable"
-  /** A session file may be read but not written. */
+  /** A session file can be read but not written. */
   | "readOnlyFile"
-  /** Other users may read or write a file or a folder of sessiond. */
+  /** Other users can read or write a file or a folder of sessiond. */
   | "openToOthers"
   /** Other users may have read the token that opens the TCP listener. */
   | "exposedToken"
   /** A file or a folder belongs to another user. */
   | "foreignOwner"
-  /** A symbolic link lies where sessiond keeps its own files. It is not followed. */
+  /** A symbolic link is in a folder of sessiond. It is not followed. */
   | "symbolicLink"
-  /** A session file has a second name, so that another program may write to it under that. */
+  /** A session file has a second name, under which another program can write to it. */
   | "hardLink"
-  /** Something lies among the files of sessiond that is none of them. */
+  /** A folder of sessiond has a file that is not one of sessiond. */
   | "strangeFile"
-  /** A session file of another program lies where sessiond looks for sessions. It is neither listed nor opened. */
+  /** A session file of another program is in a folder of sessions. It is neither listed nor opened. */
   | "foreignDialect"
-  /** A session file of another program lies where sessiond looks for sessions, and its format has no importer. It is neither listed nor opened. */
+  /** A session file of another program is in a folder of sessions, and its format has no importer. It is neither listed nor opened. */
   | "unsupportedDialect"
-  /** Several files hold a session of the same id; an id leads to one of them only. */
+  /** Several files have sessions with the same id. The id refers to one of them only. */
   | "sameSession"
-  /** A session without an answer is older than drafts are kept. */
+  /** A draft session is older than the maximum age of drafts. */
   | "staleDraft"
-  /** A torn tail or an original was kept beside a session that is not there any more. */
+  /** A torn line or an original file is beside a session that no longer exists. */
   | "orphan"
-  /** A torn tail or an original was kept beside a session. */
+  /** A torn line or an original file is beside a session. */
   | "kept"
-  /** A temporary file was left behind by a daemon that was killed. */
+  /** A daemon that was killed left a temporary file. */
   | "leftover"
   /** Another program has a session file open for writing. */
   | "openElsewhere"
-  /** An open session takes no appends now. */
+  /** An open session accepts no appends at present. */
   | "writeBlocked"
-  /** A session in the trash has lost its note, so sessiond does not know where it was. */
+  /** A session in the trash has no note, so its former path is unknown. */
   | "noNote"
-  /** A session names a blob that is not there. */
+  /** A session references a blob that does not exist. */
   | "missingBlob"
-  /** The bytes of a blob are not those that its name says. */
+  /** The bytes of a blob do not match its hash. */
   | "damagedBlob"
-  /** No session names some blobs. */
+  /** No session references some blobs. */
   | "unnamedBlobs"
-  /** The index of sessions is damaged. Nothing is lost with it: it is made again from the sessions. */
+  /** The index of sessions is damaged. No data is lost: the index is rebuilt from the sessions. */
   | "damagedIndex"
   /** The history of prompts is damaged. */
   | "damagedHistory"
-  /** The journal of commands is damaged: a request that is repeated may be carried out again, unless a session records it. */
+  /** The journal of commands is damaged: a repeated request may take effect again, unless a session records it. */
   | "damagedCommands"
-  /** The file of a hold is damaged, so the session of that terminal may be given to another one. */
+  /** The file of a hold is damaged, so another terminal may continue the session of that terminal. */
   | "damagedHold"
-  /** The damaged file of a hold was put aside. Its terminal has another one. */
+  /** The damaged file of a hold was renamed. Its terminal has a new one. */
   | "holdPutAside"
-  /** A database that was damaged was put aside. */
+  /** A damaged database was renamed. */
   | "putAside"
-  /** The disk is nearly full. When it is, appends are refused until there is room. */
+  /** The disk is nearly full. If it becomes full, appends are refused until space is free. */
   | "littleRoom"
-  /** A folder lies on a network filesystem, where locks and the durability of what is acknowledged depend on the server. */
+  /** A folder is on a network filesystem, where locks and the durability of acknowledged entries depend on the server. */
   | "networkDisk"
-  /** A folder lies in memory: what is in it does not survive a restart of the machine. */
+  /** A folder is in memory: its content is lost at a restart of the machine. */
   | "volatileDisk"
-  /** A folder lies on a filesystem that is mounted read-only, as after an error of the disk. */
+  /** A folder is on a filesystem that is mounted read-only, as after a disk error. */
   | "readOnlyDisk"
-  /** The system lets programs watch few files, so that what others write may be seen late (within a minute). */
+  /** The system limits watched files, so changes by other programs may be detected late (within a minute). */
   | "fewWatches"
-  /** The daemon may open few files at a time, so that clients have to wait when many come. */
+  /** The daemon can open few files at a time, so clients have to wait if there are many. */
   | "fewDescriptors"
-  /** The clock of the machine is wrong, or was when something was written: times and ages are, too. The order of entries does not depend on it. */
+  /** The clock of the machine is wrong, or was when an entry was written, so times and ages are wrong. The order of entries does not depend on it. */
   | "wrongClock"
-  /** The configuration cannot be used; no daemon starts with it. */
+  /** The configuration is not valid; no daemon starts with it. */
   | "badConfig"
   /** Another user can change the configuration, which may name a program to run; no daemon starts with it. */
   | "unsafeConfig"
-  /** A file looks like the configuration, but the daemon reads another one. */
+  /** A file has the name of a configuration file, but the daemon reads another file. */
   | "misplacedConfig"
   /** A folder under [roots] cannot be listed. */
   | "missingRoot"
@@ -4253,9 +4253,9 @@ export type FindingKind =
   | "warningsLogged"
   /** No daemon runs. */
   | "notRunning"
-  /** The daemon is there, but does not answer. */
+  /** The daemon runs, but does not respond. */
   | "hung"
-  /** A daemon holds the lock, but nobody listens at its socket. */
+  /** A daemon holds the lock, but no process listens at its socket. */
   | "unreachable"
   /** A process that is not the daemon of endpoint.json holds the daemon's lock. */
   | "lockHeldElsewhere"
@@ -4263,17 +4263,17 @@ export type FindingKind =
   | "lockLost"
   /** A process has been starting the daemon for some time; others wait for it. */
   | "startHeld"
-  /** A daemon that was killed has left its socket behind. */
+  /** A daemon that was killed left its socket. */
   | "staleSocket"
-  /** endpoint.json tells of a daemon that does not run any more. */
+  /** endpoint.json names a daemon that no longer runs. */
   | "staleEndpoint"
   /** endpoint.json cannot be read; a running daemon writes it again within a minute. */
   | "damagedEndpoint"
-  /** At the daemon's socket is something that is not a socket of yours. Nothing is sent to it. */
+  /** The file at the path of the daemon's socket is not a socket of yours. Nothing is sent to it. */
   | "foreignSocket"
-  /** The usual path of the socket is too long for one, so it lies elsewhere. */
+  /** The usual path of the socket is too long, so the socket has another path. */
   | "longSocketPath"
-  /** The daemon that runs is of another version than this command. */
+  /** The running daemon has another version than this command. */
   | "otherVersion"
   /** XDG_RUNTIME_DIR names a folder that cannot be used for the socket. */
   | "runtimeFolder"
@@ -4281,7 +4281,7 @@ export type FindingKind =
   | "noRuntimeFolder"
   /** A folder of sessiond cannot be used. */
   | "badFolder"
-  /** systemd may end your processes, the daemon too, when you log out. Nothing acknowledged is lost with it. */
+  /** systemd may end your processes, including the daemon, when you log out. Acknowledged entries are kept. */
   | "noLingering";
 
 /** Why an entry of the path is in the context or not. */

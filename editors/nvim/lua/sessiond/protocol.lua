@@ -2299,19 +2299,19 @@
 ---The stable name of a problem in a session file.
 ---@alias sessiond.ProblemKind
 ---| "emptyLog" # The file has no byte, or only a title slot. Nothing can be written to it.
----| "damagedHeader" # The first line is no session header. What entries there are can be read, nothing can be written.
----| "damagedLine" # The line is not JSON. It is skipped, and stays as it is.
----| "nulBytes" # The line holds NUL bytes, as a power cut leaves them. It is skipped, and stays as it is.
----| "notAnEntry" # The line is JSON, but no entry: no object, or one without a type or a usable id.
----| "invalidUtf8" # The line holds bytes that are not UTF-8. They are read as U+FFFD, and stay as they are in the file.
----| "tornTail" # The last line is cut short, as a crash leaves it. It is moved beside the file before the next append.
----| "cutOffBatch" # The last append was cut short between its lines, and nobody was told that it is stored. What there is of it is moved beside the file before the next append.
----| "badParent" # `parentId` is neither text nor null. The entry is taken as a root.
----| "ownParent" # The entry names itself as its parent. It is taken as a root.
----| "lostParent" # The parent that the entry names is not in the file. It is taken as a root.
+---| "damagedHeader" # The first line is not a session header. The entries can be read; nothing can be written.
+---| "damagedLine" # The line is not JSON. It is skipped, and is unchanged in the file.
+---| "nulBytes" # The line has NUL bytes, as after a power cut. It is skipped, and is unchanged in the file.
+---| "notAnEntry" # The line is JSON, but not an entry: it is not an object, or has no type or no valid id.
+---| "invalidUtf8" # The line has bytes that are not UTF-8. They are read as U+FFFD, and are unchanged in the file.
+---| "tornTail" # The last line is incomplete, as after a crash. It is moved to a file beside the log before the next append.
+---| "cutOffBatch" # The last append is incomplete and was not acknowledged. Its lines are moved to a file beside the log before the next append.
+---| "badParent" # `parentId` is neither a string nor null. The entry becomes a root.
+---| "ownParent" # The entry names itself as its parent. It becomes a root.
+---| "lostParent" # The parent that the entry names is not in the file. It becomes a root.
 ---| "parentLoop" # The entry is among its own ancestors. A path ends where it would begin again.
----| "sameId" # An earlier entry has the same id. The later one counts.
----| "lostLeaf" # The `leaf` line names an entry that is not before it. The leaf stays where it was.
+---| "sameId" # An earlier entry has the same id. The later entry has precedence.
+---| "lostLeaf" # The `leaf` line names an entry that is not before it. The leaf does not move.
 ---| "moreProblems" # There are more problems than are listed.
 
 ---The severity of a problem in a session file.
@@ -2322,76 +2322,76 @@
 ---The stable name of a finding of the doctor.
 ---@alias sessiond.FindingKind
 ---| "emptyLog" # The file has no byte, or only a title slot. Nothing can be written to it.
----| "damagedHeader" # The first line is no session header. What entries there are can be read, nothing can be written.
----| "damagedLine" # The line is not JSON. It is skipped, and stays as it is.
----| "nulBytes" # The line holds NUL bytes, as a power cut leaves them. It is skipped, and stays as it is.
----| "notAnEntry" # The line is JSON, but no entry: no object, or one without a type or a usable id.
----| "invalidUtf8" # The line holds bytes that are not UTF-8. They are read as U+FFFD, and stay as they are in the file.
----| "tornTail" # The last line is cut short, as a crash leaves it. It is moved beside the file before the next append.
----| "cutOffBatch" # The last append was cut short between its lines, and nobody was told that it is stored. What there is of it is moved beside the file before the next append.
----| "badParent" # `parentId` is neither text nor null. The entry is taken as a root.
----| "ownParent" # The entry names itself as its parent. It is taken as a root.
----| "lostParent" # The parent that the entry names is not in the file. It is taken as a root.
+---| "damagedHeader" # The first line is not a session header. The entries can be read; nothing can be written.
+---| "damagedLine" # The line is not JSON. It is skipped, and is unchanged in the file.
+---| "nulBytes" # The line has NUL bytes, as after a power cut. It is skipped, and is unchanged in the file.
+---| "notAnEntry" # The line is JSON, but not an entry: it is not an object, or has no type or no valid id.
+---| "invalidUtf8" # The line has bytes that are not UTF-8. They are read as U+FFFD, and are unchanged in the file.
+---| "tornTail" # The last line is incomplete, as after a crash. It is moved to a file beside the log before the next append.
+---| "cutOffBatch" # The last append is incomplete and was not acknowledged. Its lines are moved to a file beside the log before the next append.
+---| "badParent" # `parentId` is neither a string nor null. The entry becomes a root.
+---| "ownParent" # The entry names itself as its parent. It becomes a root.
+---| "lostParent" # The parent that the entry names is not in the file. It becomes a root.
 ---| "parentLoop" # The entry is among its own ancestors. A path ends where it would begin again.
----| "sameId" # An earlier entry has the same id. The later one counts.
----| "lostLeaf" # The `leaf` line names an entry that is not before it. The leaf stays where it was.
+---| "sameId" # An earlier entry has the same id. The later entry has precedence.
+---| "lostLeaf" # The `leaf` line names an entry that is not before it. The leaf does not move.
 ---| "moreProblems" # There are more problems than are listed.
 ---| "unreadable" # A file cannot be read.
----| "readOnlyFile" # A session file may be read but not written.
----| "openToOthers" # Other users may read or write a file or a folder of sessiond.
+---| "readOnlyFile" # A session file can be read but not written.
+---| "openToOthers" # Other users can read or write a file or a folder of sessiond.
 ---| "exposedToken" # Other users may have read the token that opens the TCP listener.
 ---| "foreignOwner" # A file or a folder belongs to another user.
----| "symbolicLink" # A symbolic link lies where sessiond keeps its own files. It is not followed.
----| "hardLink" # A session file has a second name, so that another program may write to it under that.
----| "strangeFile" # Something lies among the files of sessiond that is none of them.
----| "foreignDialect" # A session file of another program lies where sessiond looks for sessions. It is neither listed nor opened.
----| "unsupportedDialect" # A session file of another program lies where sessiond looks for sessions, and its format has no importer. It is neither listed nor opened.
----| "sameSession" # Several files hold a session of the same id; an id leads to one of them only.
----| "staleDraft" # A session without an answer is older than drafts are kept.
----| "orphan" # A torn tail or an original was kept beside a session that is not there any more.
----| "kept" # A torn tail or an original was kept beside a session.
----| "leftover" # A temporary file was left behind by a daemon that was killed.
+---| "symbolicLink" # A symbolic link is in a folder of sessiond. It is not followed.
+---| "hardLink" # A session file has a second name, under which another program can write to it.
+---| "strangeFile" # A folder of sessiond has a file that is not one of sessiond.
+---| "foreignDialect" # A session file of another program is in a folder of sessions. It is neither listed nor opened.
+---| "unsupportedDialect" # A session file of another program is in a folder of sessions, and its format has no importer. It is neither listed nor opened.
+---| "sameSession" # Several files have sessions with the same id. The id refers to one of them only.
+---| "staleDraft" # A draft session is older than the maximum age of drafts.
+---| "orphan" # A torn line or an original file is beside a session that no longer exists.
+---| "kept" # A torn line or an original file is beside a session.
+---| "leftover" # A daemon that was killed left a temporary file.
 ---| "openElsewhere" # Another program has a session file open for writing.
----| "writeBlocked" # An open session takes no appends now.
----| "noNote" # A session in the trash has lost its note, so sessiond does not know where it was.
----| "missingBlob" # A session names a blob that is not there.
----| "damagedBlob" # The bytes of a blob are not those that its name says.
----| "unnamedBlobs" # No session names some blobs.
----| "damagedIndex" # The index of sessions is damaged. Nothing is lost with it: it is made again from the sessions.
+---| "writeBlocked" # An open session accepts no appends at present.
+---| "noNote" # A session in the trash has no note, so its former path is unknown.
+---| "missingBlob" # A session references a blob that does not exist.
+---| "damagedBlob" # The bytes of a blob do not match its hash.
+---| "unnamedBlobs" # No session references some blobs.
+---| "damagedIndex" # The index of sessions is damaged. No data is lost: the index is rebuilt from the sessions.
 ---| "damagedHistory" # The history of prompts is damaged.
----| "damagedCommands" # The journal of commands is damaged: a request that is repeated may be carried out again, unless a session records it.
----| "damagedHold" # The file of a hold is damaged, so the session of that terminal may be given to another one.
----| "holdPutAside" # The damaged file of a hold was put aside. Its terminal has another one.
----| "putAside" # A database that was damaged was put aside.
----| "littleRoom" # The disk is nearly full. When it is, appends are refused until there is room.
----| "networkDisk" # A folder lies on a network filesystem, where locks and the durability of what is acknowledged depend on the server.
----| "volatileDisk" # A folder lies in memory: what is in it does not survive a restart of the machine.
----| "readOnlyDisk" # A folder lies on a filesystem that is mounted read-only, as after an error of the disk.
----| "fewWatches" # The system lets programs watch few files, so that what others write may be seen late (within a minute).
----| "fewDescriptors" # The daemon may open few files at a time, so that clients have to wait when many come.
----| "wrongClock" # The clock of the machine is wrong, or was when something was written: times and ages are, too. The order of entries does not depend on it.
----| "badConfig" # The configuration cannot be used; no daemon starts with it.
+---| "damagedCommands" # The journal of commands is damaged: a repeated request may take effect again, unless a session records it.
+---| "damagedHold" # The file of a hold is damaged, so another terminal may continue the session of that terminal.
+---| "holdPutAside" # The damaged file of a hold was renamed. Its terminal has a new one.
+---| "putAside" # A damaged database was renamed.
+---| "littleRoom" # The disk is nearly full. If it becomes full, appends are refused until space is free.
+---| "networkDisk" # A folder is on a network filesystem, where locks and the durability of acknowledged entries depend on the server.
+---| "volatileDisk" # A folder is in memory: its content is lost at a restart of the machine.
+---| "readOnlyDisk" # A folder is on a filesystem that is mounted read-only, as after a disk error.
+---| "fewWatches" # The system limits watched files, so changes by other programs may be detected late (within a minute).
+---| "fewDescriptors" # The daemon can open few files at a time, so clients have to wait if there are many.
+---| "wrongClock" # The clock of the machine is wrong, or was when an entry was written, so times and ages are wrong. The order of entries does not depend on it.
+---| "badConfig" # The configuration is not valid; no daemon starts with it.
 ---| "unsafeConfig" # Another user can change the configuration, which may name a program to run; no daemon starts with it.
----| "misplacedConfig" # A file looks like the configuration, but the daemon reads another one.
+---| "misplacedConfig" # A file has the name of a configuration file, but the daemon reads another file.
 ---| "missingRoot" # A folder under [roots] cannot be listed.
 ---| "errorsLogged" # The daemon has written errors to its log in the last day.
 ---| "warningsLogged" # The daemon has written warnings to its log in the last day.
 ---| "notRunning" # No daemon runs.
----| "hung" # The daemon is there, but does not answer.
----| "unreachable" # A daemon holds the lock, but nobody listens at its socket.
+---| "hung" # The daemon runs, but does not respond.
+---| "unreachable" # A daemon holds the lock, but no process listens at its socket.
 ---| "lockHeldElsewhere" # A process that is not the daemon of endpoint.json holds the daemon's lock.
 ---| "lockLost" # The lock file of a running daemon was removed or replaced, so a second daemon could start.
 ---| "startHeld" # A process has been starting the daemon for some time; others wait for it.
----| "staleSocket" # A daemon that was killed has left its socket behind.
----| "staleEndpoint" # endpoint.json tells of a daemon that does not run any more.
+---| "staleSocket" # A daemon that was killed left its socket.
+---| "staleEndpoint" # endpoint.json names a daemon that no longer runs.
 ---| "damagedEndpoint" # endpoint.json cannot be read; a running daemon writes it again within a minute.
----| "foreignSocket" # At the daemon's socket is something that is not a socket of yours. Nothing is sent to it.
----| "longSocketPath" # The usual path of the socket is too long for one, so it lies elsewhere.
----| "otherVersion" # The daemon that runs is of another version than this command.
+---| "foreignSocket" # The file at the path of the daemon's socket is not a socket of yours. Nothing is sent to it.
+---| "longSocketPath" # The usual path of the socket is too long, so the socket has another path.
+---| "otherVersion" # The running daemon has another version than this command.
 ---| "runtimeFolder" # XDG_RUNTIME_DIR names a folder that cannot be used for the socket.
 ---| "noRuntimeFolder" # XDG_RUNTIME_DIR is not set, as in cron, su or a container.
 ---| "badFolder" # A folder of sessiond cannot be used.
----| "noLingering" # systemd may end your processes, the daemon too, when you log out. Nothing acknowledged is lost with it.
+---| "noLingering" # systemd may end your processes, including the daemon, when you log out. Acknowledged entries are kept.
 
 ---Why an entry of the path is in the context or not.
 ---@alias sessiond.ContextReason
