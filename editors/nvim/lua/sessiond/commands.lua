@@ -140,7 +140,7 @@ local function info()
       ('sessiond %s, process %d, %d clients, %d open sessions, %.0f MB'):format(
         status.version,
         status.pid,
-        status.clients,
+        status.clientCount,
         status.openSessionCount,
         status.rssBytes / 1e6
       ),

@@ -64,7 +64,7 @@ local function check_daemon()
       ('attached to sessiond %s, process %d, %d clients, %d open sessions'):format(
         status.version,
         status.pid,
-        status.clients,
+        status.clientCount,
         status.openSessionCount
       )
     )
