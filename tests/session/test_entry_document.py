@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sessiond.session.content import markdown
-from sessiond.session.content.entry_document import EntrySurroundings, entry_document, entry_uri, named_by
+from sessiond.session.content.entry_document import (
+    EntrySurroundings,
+    entry_document,
+    entry_uri,
+    parse_entry_uri,
+)
 from support import logs
 from support.logs import loaded
 
@@ -60,7 +65,7 @@ def test_a_line_begins_no_list_and_no_heading(text: str, written: str) -> None:
 
 @given(session_id=st.text(min_size=1, max_size=20), entry_id=st.text(min_size=1, max_size=20))
 def test_an_address_leads_back_to_its_entry(session_id: str, entry_id: str) -> None:
-    assert named_by(entry_uri(session_id, entry_id)) == (session_id, entry_id)
+    assert parse_entry_uri(entry_uri(session_id, entry_id)) == (session_id, entry_id)
 
 
 @pytest.mark.parametrize(
@@ -69,4 +74,4 @@ def test_an_address_leads_back_to_its_entry(session_id: str, entry_id: str) -> N
      "sessiond:session/a/entry/b.md", "sessiond://[/a", "sessiond://session/a/entry/b.md/c"],
 )  # fmt: skip
 def test_other_addresses_name_no_entry(uri: str) -> None:
-    assert named_by(uri) is None
+    assert parse_entry_uri(uri) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sessiond.session.content.search_text import TOLD, SearchText, milliseconds, text_of
+from sessiond.session.content.search_text import MAX_TOOL_CHARS, SearchText, milliseconds, text_of
 from support import logs
 
 
@@ -39,9 +39,9 @@ def test_the_text_of_an_entry_is_what_was_said(line: logs.Line, text: str | None
 
 
 def test_of_what_a_tool_answered_the_beginning_is_searched() -> None:
-    text = said(logs.tool_result("x" * (2 * TOLD), name="cat"))
+    text = said(logs.tool_result("x" * (2 * MAX_TOOL_CHARS), name="cat"))
     assert text is not None
-    assert len(text) == TOLD
+    assert len(text) == MAX_TOOL_CHARS
 
 
 def test_a_text_knows_its_entry() -> None:

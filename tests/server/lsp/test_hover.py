@@ -80,7 +80,7 @@ async def test_a_long_entry_is_cut_and_its_fence_is_closed(served: Running, tmp_
     text, _ = await hover(served, path, 1)
     assert len(text) < 10_000
     assert text.count("``````") == 2
-    assert text.endswith("_Cut here: the rest is in the entry._\n")
+    assert text.endswith("_Truncated here: the entry has the full content._\n")
 
 
 async def test_a_damaged_line_says_what_is_wrong(served: Running, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from sessiond.hub.index.facts import bytes_of, hash_of
 from sessiond.hub.index.files import FileRow, FileTable
 from sessiond.hub.index.handed import TAIL, Fed, title_beside_entries
 from sessiond.session.content import search_words
-from sessiond.session.content.search_text import SAID, SearchText, milliseconds, text_of_entry
+from sessiond.session.content.search_text import MAX_MESSAGE_CHARS, SearchText, milliseconds, text_of_entry
 from sessiond.session.tree.tree import BAD, HEADER, Tree
 from sessiond.store.base import Store
 from sessiond.store.errors import LogNotFound, StorageFailed
@@ -178,4 +178,6 @@ def _title(title: str | None, created_at: str) -> SearchText | None:
     """Return the title that a session was created with, as a text."""
     if not title:
         return None
-    return SearchText("", HEADER_TYPE, None, milliseconds(created_at), search_words.searchable(title, SAID))
+    return SearchText(
+        "", HEADER_TYPE, None, milliseconds(created_at), search_words.searchable(title, MAX_MESSAGE_CHARS)
+    )

@@ -41,7 +41,7 @@ async def resolve_entries(
     Raises:
         EntryTooLarge: An entry that must be returned has more than `most_bytes` bytes.
     """
-    if not any(map(restore_blobs.names_blobs, entries)):
+    if not any(map(restore_blobs.may_refer_to_blobs, entries)):
         return ResolvedPage(list(entries), [])
     return await asyncio.to_thread(_resolve_entries, entries, blobs, page_bytes, most_bytes)
 
@@ -70,7 +70,7 @@ async def resolve_images(lines: Sequence[bytes], blobs: SessionBlobs) -> list[by
 def _name_blobs(lines: Sequence[bytes]) -> Steps[bool]:
     """Whether any of the lines may name a blob."""
     for start in range(0, len(lines), ROWS_A_STEP):
-        if any(map(restore_blobs.names_blobs, lines[start : start + ROWS_A_STEP])):
+        if any(map(restore_blobs.may_refer_to_blobs, lines[start : start + ROWS_A_STEP])):
             return True
         yield
     return False
@@ -142,7 +142,7 @@ def _resolve_messages(context: Context, blobs: SessionBlobs, most_bytes: int) ->
 
 
 def _resolve_images(line: bytes, find: restore_blobs.Find) -> bytes:
-    if not restore_blobs.names_blobs(line):
+    if not restore_blobs.may_refer_to_blobs(line):
         return line
     return restore_blobs.restore_images(line.rstrip(b"\n"), find) + b"\n"
 

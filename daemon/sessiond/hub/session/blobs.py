@@ -49,8 +49,8 @@ class SessionBlobs:
         if self._own is not None:
             for draft in drafts:
                 # A blob reference contains "sha256:". Most drafts contain no 6, and this check is 100 times cheaper.
-                if extract_blobs.may_hold(draft, images=self.takes_images) or (
-                    draft.find(b"6") >= 0 and restore_blobs.names_blobs(draft)
+                if extract_blobs.may_need_extraction(draft, images=self.takes_images) or (
+                    draft.find(b"6") >= 0 and restore_blobs.may_refer_to_blobs(draft)
                 ):
                     return True
         return False
@@ -132,7 +132,7 @@ NO_BLOBS: Final = SessionBlobs(None)
 
 
 def _named(lines: Iterable[bytes]) -> set[str]:
-    return {digest for line in lines for digest in blobs.named(line)}
+    return {digest for line in lines for digest in blobs.referenced_hashes(line)}
 
 
 def _extract(drafts: Iterable[bytes], *, images: bool) -> tuple[list[bytes], dict[str, bytes]]:

@@ -5,7 +5,7 @@ from lsprotocol import types
 from sessiond.hub.errors import SessionNotFound
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.lsp.editor import Editor
-from sessiond.session.content.entry_document import SCHEME, named_by
+from sessiond.session.content.entry_document import SCHEME, parse_entry_uri
 
 OPTIONS = types.TextDocumentContentOptions(schemes=[SCHEME])
 
@@ -14,7 +14,7 @@ def register(editor: Editor) -> None:
     """Register the feature for one editor. The bridge adds the scheme to the capabilities."""
 
     async def content(params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
-        named = named_by(params.uri)
+        named = parse_entry_uri(params.uri)
         if named is None:
             raise SessionNotFound(params.uri[:200])
         asked = t.ViewEntryParams(session_id=named[0], entry_id=named[1])

@@ -56,7 +56,7 @@ async def entry_text(document: Document, row: int, *, plain: bool) -> str:
         text = preview.clean(preview.text_of(said))[:LONGEST]
         return f"{document.tree.type(row)} {document.tree.id(row)}\n\n{text}"
     around = await surroundings(document.session, document.session_id, row)
-    return entry_document(entry, around, most=LONGEST)
+    return entry_document(entry, around, max_characters=LONGEST)
 
 
 def _reads_markdown(editor: Editor) -> bool:

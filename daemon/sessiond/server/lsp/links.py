@@ -73,7 +73,7 @@ def _blob_links(document: Document, place: SessionBlobs) -> Steps[list[DocumentL
 def _blob_link(document: Document, row: int, start: int, place: SessionBlobs) -> list[DocumentLink]:
     raw = document.raw(row)
     end = start + blobs.REFERENCE_BYTES
-    digest = blobs.referred(raw[start:end].decode("ascii", "replace"))
+    digest = blobs.reference_hash(raw[start:end].decode("ascii", "replace"))
     path = None if digest is None else place.path_of(digest)
     if path is None:
         return []

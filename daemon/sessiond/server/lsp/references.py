@@ -9,7 +9,7 @@ from sessiond.server.lsp.documents import Document
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.fields import own_fields
 from sessiond.server.lsp.naming import id_range, is_entry, spot
-from sessiond.session.tree.references import FIELDS, naming_rows
+from sessiond.session.tree.references import FIELDS, referring_rows
 
 MAX_REFERENCES: Final = 1_000
 """Limit of places in one result. An entry may have thousands of children."""
@@ -51,7 +51,7 @@ def register(editor: Editor) -> None:
 
 async def _rows(document: Document, row: int) -> Sequence[int]:
     session = document.session
-    rows = await session.drive(naming_rows(session.tree, session.outline.children, row, session.read_rows))
+    rows = await session.drive(referring_rows(session.tree, session.outline.children, row, session.read_rows))
     return [it for it in rows if it < document.rows][:MAX_REFERENCES]
 
 

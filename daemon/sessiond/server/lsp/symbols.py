@@ -70,7 +70,7 @@ async def _page(document: Document) -> TreePage:
         )
 
     for filter in _FILTERS[:-1]:
-        if (await session.drive(look(filter, 1))).shown <= MAX_SYMBOLS:
+        if (await session.drive(look(filter, 1))).visible_count <= MAX_SYMBOLS:
             chosen = filter
             break
     return await session.drive(look(chosen, MAX_SYMBOLS))

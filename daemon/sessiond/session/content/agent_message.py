@@ -56,13 +56,13 @@ class AgentMessage(msgspec.Struct, rename="camel"):
 
 def read_message(message: bytes | Raw) -> AgentMessage:
     """Decode the JSON of one message, as in `Context.messages`. Never raises."""
-    return payloads.part(_message, message) or _loosely(message)
+    return payloads.part(_message, message) or _decode_leniently(message)
 
 
 def message_of(entry: bytes) -> AgentMessage:
     """Decode the message of a `message` entry. Never raises."""
-    said = payloads.part(_entry, entry)
-    return AgentMessage() if said is None else read_message(said.message)
+    decoded = payloads.part(_entry, entry)
+    return AgentMessage() if decoded is None else read_message(decoded.message)
 
 
 def text(value: object) -> str:
@@ -96,7 +96,7 @@ _fields = msgspec.json.Decoder(dict[str, Any], float_hook=_as_javascript)
 _entry = msgspec.json.Decoder(_Entry)
 
 
-def _loosely(message: bytes | Raw) -> AgentMessage:
+def _decode_leniently(message: bytes | Raw) -> AgentMessage:
     """Decode a message with invalid content: blocks that are objects are used, other content is ignored."""
     fields = payloads.part(_fields, message) or {}
     content = fields.get("content")
@@ -105,5 +105,5 @@ def _loosely(message: bytes | Raw) -> AgentMessage:
         for block in (content if isinstance(content, list) else ())
         if isinstance(block, dict)
     ]
-    known = {name: fields[encoded] for encoded, name in _NAMES.items() if encoded in fields}
-    return AgentMessage(content=blocks, **known)
+    members = {name: fields[encoded] for encoded, name in _NAMES.items() if encoded in fields}
+    return AgentMessage(content=blocks, **members)

@@ -36,14 +36,14 @@ def is_hash(text: str) -> bool:
     return _HASH.fullmatch(text) is not None
 
 
-def named(data: bytes) -> list[str]:
+def referenced_hashes(data: bytes) -> list[str]:
     """Return the hashes of all references in some bytes, in order, with repetitions."""
     if _PREFIX not in data:
         return []
     return [found.decode() for found in _REFERENCE.findall(data)]
 
 
-def referred(text: str) -> str | None:
+def reference_hash(text: str) -> str | None:
     """Return the hash of a text that is exactly one reference, or None."""
     digest = text.removeprefix(PREFIX)
     return digest if digest != text and is_hash(digest) else None

@@ -22,28 +22,30 @@ class EntrySurroundings:
     on_path: bool
 
 
-def entry_document(entry: bytes, around: EntrySurroundings, *, most: int | None = None) -> str:
+def entry_document(
+    entry: bytes, surroundings: EntrySurroundings, *, max_characters: int | None = None
+) -> str:
     """Return the document of an entry: heading, facts, and its whole content.
 
     Args:
         entry: The entry as clients receive it (`Tree.entry`).
-        around: Facts about the entry.
-        most: Limit of the characters of the content; None for no limit.
+        surroundings: Facts about the entry.
+        max_characters: Limit of the characters of the content; None for no limit.
 
     """
-    said = preview.decoded(entry)
-    heading, about, body = markdown.entry(said, around.label)
+    decoded = preview.decoded(entry)
+    heading, about, body = markdown.entry(decoded, surroundings.label)
     facts = {
-        "Session": around.session,
-        "Entry": fields.as_text(said.get("id")),
-        "Parent": around.parent_id or "none: it begins the conversation",
-        "Children": ", ".join(around.children),
-        "Place": "" if around.on_path else "on another branch than the leaf",
+        "Session": surroundings.session,
+        "Entry": fields.as_text(decoded.get("id")),
+        "Parent": surroundings.parent_id or "none (first entry)",
+        "Children": ", ".join(surroundings.children),
+        "Place": "" if surroundings.on_path else "on another branch than the leaf",
     }
-    listed = "\n".join(f"- {name}: {markdown.inline(value)}" for name, value in facts.items() if value)
-    if most is not None:
-        body = markdown.beginning(body, most)
-    return "\n\n".join(filter(None, [f"# {heading}", about, listed, *body])) + "\n"
+    fact_lines = "\n".join(f"- {name}: {markdown.inline(value)}" for name, value in facts.items() if value)
+    if max_characters is not None:
+        body = markdown.truncate(body, max_characters)
+    return "\n\n".join(filter(None, [f"# {heading}", about, fact_lines, *body])) + "\n"
 
 
 def entry_uri(session_id: str, entry_id: str) -> str:
@@ -51,7 +53,7 @@ def entry_uri(session_id: str, entry_id: str) -> str:
     return f"{SCHEME}://session/{quote(session_id, safe='')}/entry/{quote(entry_id, safe='')}.md"
 
 
-def named_by(uri: str) -> tuple[str, str] | None:
+def parse_entry_uri(uri: str) -> tuple[str, str] | None:
     """Return the session id and the entry id in such a URI, or None for any other URI."""
     try:
         parts = urlsplit(uri)

@@ -22,7 +22,7 @@ MAX_DEPTH: Final = 64
 
 _TRANSIENT: Final = ("partialJson", "jsonlEvents")
 _SIGNATURES: Final = ("thinkingSignature", "textSignature", "thoughtSignature")
-_SEALED: Final = {
+_SIGNED_BLOCKS: Final = {
     "thinking": "thinkingSignature", "text": "textSignature", "toolCall": "thoughtSignature",
     "redactedThinking": "data", "reasoning": "encrypted_content", "anthropicServerTool": "block",
 }  # fmt: skip
@@ -42,7 +42,7 @@ class ExtractedBlobs(NamedTuple):
     blobs: dict[str, bytes]
 
 
-def may_hold(draft: bytes, *, images: bool = True) -> bool:
+def may_need_extraction(draft: bytes, *, images: bool = True) -> bool:
     """Return whether a draft may have to be changed: a fast check that may be true for a draft that need not be."""
     if len(draft) >= MIN_IMAGE_CHARS and (len(draft) > MAX_CHARS or (images and draft.find(b'"image') >= 0)):
         return True
@@ -57,27 +57,27 @@ def extract(draft: bytes, *, images: bool = True) -> ExtractedBlobs:
         images: If false, images of any size stay in the draft.
 
     """
-    taking = _Taking(drops=_has_transient(draft), images=images)
+    extraction = _Extraction(drops_transient=_has_transient(draft), images=images)
     try:
         fields = _fields(draft)
-        known = _references(fields.pop(blobs.FIELD, Raw(b"{}")))
-        changed = taking.members(fields, "", 0)
+        existing = _references(fields.pop(blobs.FIELD, Raw(b"{}")))
+        changed = extraction.members(fields, "", 0)
     except (msgspec.DecodeError, RecursionError):
         return ExtractedBlobs(draft, {})
     if changed is None:
         return ExtractedBlobs(draft, {})
-    if cuts := known | taking.cuts:
-        changed[blobs.FIELD] = Raw(_encode(cuts))
-    return ExtractedBlobs(_encode(changed), taking.blobs)
+    if truncations := existing | extraction.truncations:
+        changed[blobs.FIELD] = Raw(_encode(truncations))
+    return ExtractedBlobs(_encode(changed), extraction.blobs)
 
 
-class _Taking:
+class _Extraction:
     """The extraction from one draft; None as a result means "unchanged"."""
 
-    def __init__(self, *, drops: bool, images: bool) -> None:
+    def __init__(self, *, drops_transient: bool, images: bool) -> None:
         self.blobs: dict[str, bytes] = {}
-        self.cuts: dict[str, str] = {}
-        self._drops = drops
+        self.truncations: dict[str, str] = {}
+        self._drops_transient = drops_transient
         self._images = images
 
     def members(self, fields: dict[str, Raw], pointer: str, depth: int) -> dict[str, Raw] | None:
@@ -85,15 +85,15 @@ class _Taking:
         changed: dict[str, Raw] = {}
         for name, value in fields.items():
             if name not in _TRANSIENT:
-                new = self._value(value, name, blobs.below(pointer, name), depth)
-                if new is not None:
-                    changed[name] = new
-        kept = {name: value for name, value in fields.items() if name not in _TRANSIENT}
-        return blobs.with_changes(kept, changed) if changed or len(kept) < len(fields) else None
+                new_value = self._value(value, name, blobs.below(pointer, name), depth)
+                if new_value is not None:
+                    changed[name] = new_value
+        remaining = {name: value for name, value in fields.items() if name not in _TRANSIENT}
+        return blobs.with_changes(remaining, changed) if changed or len(remaining) < len(fields) else None
 
     def _value(self, value: Raw, key: str, pointer: str, depth: int) -> Raw | None:
         data = memoryview(value)
-        if (len(data) < MIN_IMAGE_CHARS and not self._drops) or depth == MAX_DEPTH:
+        if (len(data) < MIN_IMAGE_CHARS and not self._drops_transient) or depth == MAX_DEPTH:
             return None
         match data[:1].tobytes():
             case b'"':
@@ -111,25 +111,25 @@ class _Taking:
             and size >= MIN_IMAGE_CHARS
             and bytes(memoryview(value)[:12]) == b'"data:image/'
         ):
-            return self._named(_text(value).encode()) if self._images else None
+            return self._reference_to(_text(value).encode()) if self._images else None
         if size <= MAX_CHARS or key in _SIGNATURES:
             return None
         text = _text(value)
-        cut = _cut(text)
-        if cut is None:
+        truncated = _truncated(text)
+        if truncated is None:
             return None
-        self.cuts[pointer] = blobs.PREFIX + self._keep(text.encode())
-        return Raw(_encode(cut))
+        self.truncations[pointer] = blobs.PREFIX + self._store(text.encode())
+        return Raw(_encode(truncated))
 
     def _object(self, value: Raw, key: str, pointer: str, depth: int) -> Raw | None:
         fields = _fields(value)
         image = blobs.image_field(fields, key)
         if image is not None:
-            data = _decoded(_text(fields[image])) if self._images else None
+            data = _decode_base64(_text(fields[image])) if self._images else None
             if data is None:
                 return None
-            return Raw(_encode(fields | {image: self._named(data)}))
-        if _is_sealed(fields, key):
+            return Raw(_encode(fields | {image: self._reference_to(data)}))
+        if _is_signed(fields, key):
             return None
         changed = self.members(fields, pointer, depth + 1)
         return None if changed is None else Raw(_encode(changed))
@@ -137,18 +137,18 @@ class _Taking:
     def _array(self, value: Raw, key: str, pointer: str, depth: int) -> Raw | None:
         items = _items(value)
         changed = {
-            index: new
+            index: new_value
             for index, item in enumerate(items)
-            if (new := self._value(item, key, f"{pointer}/{index}", depth + 1)) is not None
+            if (new_value := self._value(item, key, f"{pointer}/{index}", depth + 1)) is not None
         }
         if not changed:
             return None
         return Raw(_encode([changed.get(index, item) for index, item in enumerate(items)]))
 
-    def _named(self, data: bytes) -> Raw:
-        return Raw(_encode(blobs.PREFIX + self._keep(data)))
+    def _reference_to(self, data: bytes) -> Raw:
+        return Raw(_encode(blobs.PREFIX + self._store(data)))
 
-    def _keep(self, data: bytes) -> str:
+    def _store(self, data: bytes) -> str:
         digest = blobs.hash_of(data)
         self.blobs[digest] = data
         return digest
@@ -161,18 +161,18 @@ def _has_transient(draft: bytes) -> bool:
     )
 
 
-def _cut(text: str) -> str | None:
+def _truncated(text: str) -> str | None:
     """Return a text truncated to the limit, with the notice, and not within a surrogate pair; None if it fits."""
-    room = MAX_CHARS - len(blobs.NOTICE)
+    max_units = MAX_CHARS - len(blobs.NOTICE)
     if text.isascii():
-        return text[:room] + blobs.NOTICE if len(text) > MAX_CHARS else None
+        return text[:max_units] + blobs.NOTICE if len(text) > MAX_CHARS else None
     units = text.encode("utf-16-le")
     if len(units) <= 2 * MAX_CHARS:
         return None
-    return units[: 2 * room].decode("utf-16-le", "ignore") + blobs.NOTICE
+    return units[: 2 * max_units].decode("utf-16-le", "ignore") + blobs.NOTICE
 
 
-def _decoded(text: str) -> bytes | None:
+def _decode_base64(text: str) -> bytes | None:
     """Return the bytes of base64 text, or None if it is too short, invalid or not canonical."""
     if len(text) < MIN_IMAGE_CHARS:
         return None
@@ -183,9 +183,9 @@ def _decoded(text: str) -> bytes | None:
     return data if binascii.b2a_base64(data, newline=False).decode() == text else None
 
 
-def _is_sealed(fields: dict[str, Raw], key: str) -> bool:
+def _is_signed(fields: dict[str, Raw], key: str) -> bool:
     kind = blobs.text_of(fields.get("type"))
     if kind == "anthropicCompaction" or (key == "anthropicCompaction" and "content" in fields):
         return True
-    seal = fields.get(_SEALED.get(kind or "", ""))
-    return seal is not None and bytes(memoryview(seal)[:5]) not in (b'""', b"null")
+    signature = fields.get(_SIGNED_BLOCKS.get(kind or "", ""))
+    return signature is not None and bytes(memoryview(signature)[:5]) not in (b'""', b"null")

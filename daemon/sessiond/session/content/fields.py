@@ -54,8 +54,8 @@ def model_parts(change: dict[str, Any]) -> tuple[str, str]:
         text(change.get("provider")) is not None or text(change.get("model")) in (None, model)
     ):
         return as_text(change.get("provider")), model
-    provider, slash, name = as_text(change.get("model")).partition("/")
-    return (provider, name) if slash else ("", provider)
+    provider, separator, name = as_text(change.get("model")).partition("/")
+    return (provider, name) if separator else ("", provider)
 
 
 def without(value: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -107,8 +107,8 @@ def seconds(value: object) -> float | None:
 
 def milliseconds(value: object) -> int | None:
     """Return an ISO 8601 time in milliseconds since 1970, as in messages; a number is multiplied by 1000."""
-    at = seconds(value)
-    return None if at is None else round(at * 1000)
+    time_seconds = seconds(value)
+    return None if time_seconds is None else round(time_seconds * 1000)
 
 
 def entry_id(name: str) -> str:

@@ -33,36 +33,36 @@ def entry(entry: dict[str, Any], label: str | None) -> tuple[str, str, list[str]
     if label:
         about.append(f"label: {inline(label)}")
     if fields.type_of(entry) == "message":
-        heading, body = _said(message)
+        heading, body = _message_parts(message)
     else:
-        heading, body = fields.type_of(entry).replace("_", " ").capitalize() or "Entry", _other(entry)
+        heading, body = fields.type_of(entry).replace("_", " ").capitalize() or "Entry", _entry_parts(entry)
     return inline(heading), " · ".join(filter(None, about)), body
 
 
-def beginning(paragraphs: list[str], most: int) -> list[str]:
+def truncate(paragraphs: list[str], max_characters: int) -> list[str]:
     """Return the first paragraphs up to a limit; a fence that exceeds it is cut and closed.
 
     Args:
         paragraphs: The paragraphs of an entry.
-        most: Limit of the characters.
+        max_characters: Limit of the characters.
 
     """
-    found: list[str] = []
+    included: list[str] = []
     for paragraph in paragraphs:
-        if len(paragraph) <= most:
-            found.append(paragraph)
-            most -= len(paragraph)
+        if len(paragraph) <= max_characters:
+            included.append(paragraph)
+            max_characters -= len(paragraph)
             continue
         if paragraph.startswith("```"):
             opening, _, rest = paragraph.partition("\n")
             closing = paragraph.rpartition("\n")[2]
-            found.append(f"{opening}\n{rest[: max(most, 0)].removesuffix(closing)}…\n{closing}")
-        found.append("_Cut here: the rest is in the entry._")
+            included.append(f"{opening}\n{rest[: max(max_characters, 0)].removesuffix(closing)}…\n{closing}")
+        included.append("_Truncated here: the entry has the full content._")
         break
-    return found
+    return included
 
 
-def _said(message: dict[str, Any]) -> tuple[str, list[str]]:
+def _message_parts(message: dict[str, Any]) -> tuple[str, list[str]]:
     role = fields.as_text(message.get("role")) or "message"
     match role:
         case "toolResult":
@@ -81,7 +81,7 @@ def _said(message: dict[str, Any]) -> tuple[str, list[str]]:
     return role, [fence(fields.dumps(fields.without(message, "role")).decode(), "json")]
 
 
-def _other(entry: dict[str, Any]) -> list[str]:
+def _entry_parts(entry: dict[str, Any]) -> list[str]:
     match fields.type_of(entry):
         case "custom_message":
             return _content(entry.get("content"))
@@ -94,7 +94,7 @@ def _other(entry: dict[str, Any]) -> list[str]:
 def _content(content: Any) -> list[str]:
     if isinstance(content, str):
         return [fence(content)]
-    return [part for block in fields.items(content) for part in _block(block)] or ["_Nothing._"]
+    return [part for block in fields.items(content) for part in _block(block)] or ["_No content._"]
 
 
 def _block(block: Any) -> list[str]:
@@ -103,8 +103,8 @@ def _block(block: Any) -> list[str]:
         case "text":
             return [fence(fields.as_text(block.get("text")))]
         case "thinking":
-            words = fields.text(block.get("thinking"))
-            return [] if words is None else ["Thinking:", fence(words)]
+            thinking = fields.text(block.get("thinking"))
+            return [] if thinking is None else ["Thinking:", fence(thinking)]
         case "toolCall":
             call = fields.dumps(fields.mapping(block.get("arguments"))).decode()
             return [f"Call of {inline(fields.as_text(block.get('name')))}:", fence(call, "json")]

@@ -13,7 +13,16 @@ _INVISIBLE: Final = re.compile(
     r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
 )
 _object = msgspec.json.Decoder(dict[str, Any])
-_TELLING: Final = ("command", "path", "file_path", "filePath", "pattern", "query", "url", "prompt")
+_DESCRIPTIVE_ARGUMENTS: Final = (
+    "command",
+    "path",
+    "file_path",
+    "filePath",
+    "pattern",
+    "query",
+    "url",
+    "prompt",
+)
 """The arguments that describe a tool call best, in order of preference."""
 
 
@@ -46,8 +55,8 @@ def text_of_message(message: object) -> str:
     content = text_of_content(message.get("content"))
     match message.get("role"):
         case "toolResult":
-            head = "error" if message.get("isError") else "result"
-            return f"[{head}: {_string(message.get('toolName'))}] {content}"
+            title = "error" if message.get("isError") else "result"
+            return f"[{title}: {_string(message.get('toolName'))}] {content}"
         case "bashExecution":
             return f"$ {_string(message.get('command'))}"
         case "pythonExecution":
@@ -82,15 +91,15 @@ def _text_of_block(block: object) -> str:
 
 
 def _text_of_files(files: object) -> str:
-    found = [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
-    return " ".join(_string(file.get("path")) for file in found)
+    objects = [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+    return " ".join(_string(file.get("path")) for file in objects)
 
 
 def text_of_arguments(arguments: object) -> str:
     """Return the argument that describes a tool call best, or else all arguments as JSON."""
     if not isinstance(arguments, dict):
         return ""
-    for name in _TELLING:
+    for name in _DESCRIPTIVE_ARGUMENTS:
         if isinstance(arguments.get(name), str):
             return str(arguments[name])
     return lines.dumps(arguments).decode() if arguments else ""
@@ -107,8 +116,8 @@ def _text_of_model_change(entry: dict[str, Any]) -> str:
 def _text_of_edit(entry: dict[str, Any]) -> str:
     target, replacement = _string(entry.get("targetId")), entry.get("replacement")
     if not isinstance(replacement, dict):
-        return f"{target} left out"
-    return f"{target} now says: {text_of_content(replacement.get('content'))}"
+        return f"{target} omitted"
+    return f"{target} replaced by: {text_of_content(replacement.get('content'))}"
 
 
 def _text_of_summary(entry: dict[str, Any]) -> str:

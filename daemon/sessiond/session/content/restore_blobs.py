@@ -20,11 +20,11 @@ Find: TypeAlias = Callable[[str], bytes | None]
 _PREFIX: Final = blobs.PREFIX.encode()
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _items = msgspec.json.Decoder(list[Raw]).decode
-_cuts = msgspec.json.Decoder(dict[str, str]).decode
+_truncations = msgspec.json.Decoder(dict[str, str]).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def names_blobs(entry: bytes) -> bool:
+def may_refer_to_blobs(entry: bytes) -> bool:
     """Return whether an entry may refer to blobs: a fast check."""
     return _PREFIX in entry
 
@@ -40,14 +40,14 @@ def restore(entry: bytes, find: Find) -> bytes:
         find: Returns the bytes of a blob.
 
     """
-    if not names_blobs(entry):
+    if not may_refer_to_blobs(entry):
         return entry
     try:
-        return _whole(entry, find)
+        return _restored(entry, find)
     except (msgspec.DecodeError, RecursionError):
         pass
     try:
-        return _whole(lines.well_formed(entry), find)
+        return _restored(lines.well_formed(entry), find)
     except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):
         return entry
 
@@ -62,7 +62,7 @@ def restore_images(entry: bytes, find: Find) -> bytes:
         find: Returns the bytes of a blob.
 
     """
-    if not names_blobs(entry):
+    if not may_refer_to_blobs(entry):
         return entry
     try:
         return _with_images(entry, find)
@@ -78,14 +78,14 @@ def needed_blobs(entry: bytes) -> list[str]:
     """Return the hashes of all blobs that restoring an entry needs, with repetitions."""
     found: list[str] = []
 
-    def note(digest: str) -> None:
+    def record(digest: str) -> None:
         found.append(digest)
 
-    restore(entry, note)
+    restore(entry, record)
     return found
 
 
-def cuts_of(entry: bytes, *, below: str = "") -> dict[str, str]:
+def truncations_of(entry: bytes, *, below: str = "") -> dict[str, str]:
     """Return the references of truncated texts in `sessiondBlobs`, by the JSON pointers to those texts.
 
     Args:
@@ -96,22 +96,25 @@ def cuts_of(entry: bytes, *, below: str = "") -> dict[str, str]:
     if _FIELD not in entry:
         return {}
     try:
-        cuts = _cuts(_fields(entry).get(blobs.FIELD, b"{}"))
+        truncations = _truncations(_fields(entry).get(blobs.FIELD, b"{}"))
     except (msgspec.DecodeError, RecursionError):
         return {}
-    return {_within(pointer, below): cut for pointer, cut in cuts.items()}
+    return {_relative_pointer(pointer, below): reference for pointer, reference in truncations.items()}
 
 
-def restore_message(message: bytes, cuts: dict[str, str], find: Find) -> bytes:
+def restore_message(message: bytes, truncations: dict[str, str], find: Find) -> bytes:
     """Restore blobs into a message that was taken from an entry, as `restore` does.
 
     Args:
         message: The message as JSON.
-        cuts: The references of truncated texts, by JSON pointers into the message.
+        truncations: The references of truncated texts, by JSON pointers into the message.
         find: Returns the bytes of a blob.
 
     """
-    restoration = _Restoration({pointer: cut for pointer, cut in cuts.items() if blobs.referred(cut)}, find)
+    restoration = _Restoration(
+        {pointer: reference for pointer, reference in truncations.items() if blobs.reference_hash(reference)},
+        find,
+    )
     try:
         changed = restoration.value(Raw(message), "", "")
     except (msgspec.DecodeError, RecursionError):
@@ -119,19 +122,26 @@ def restore_message(message: bytes, cuts: dict[str, str], find: Find) -> bytes:
     return message if changed is None else bytes(changed)
 
 
-def _whole(entry: bytes, find: Find) -> bytes:
+def _restored(entry: bytes, find: Find) -> bytes:
     fields = _fields(entry)
     try:
-        cuts = _cuts(fields.get(blobs.FIELD, b"{}"))
+        truncations = _truncations(fields.get(blobs.FIELD, b"{}"))
     except msgspec.DecodeError:
-        cuts = {}
-    restoration = _Restoration({pointer: cut for pointer, cut in cuts.items() if blobs.referred(cut)}, find)
+        truncations = {}
+    restoration = _Restoration(
+        {pointer: reference for pointer, reference in truncations.items() if blobs.reference_hash(reference)},
+        find,
+    )
     changed = restoration.members({name: value for name, value in fields.items() if name != blobs.FIELD}, "")
     if changed is None:
         return entry
-    left = {pointer: cut for pointer, cut in cuts.items() if pointer not in restoration.restored}
-    if left:
-        changed[blobs.FIELD] = Raw(_encode(left))
+    missing = {
+        pointer: reference
+        for pointer, reference in truncations.items()
+        if pointer not in restoration.restored
+    }
+    if missing:
+        changed[blobs.FIELD] = Raw(_encode(missing))
     return _encode(changed)
 
 
@@ -150,49 +160,51 @@ def _with_images(entry: bytes, find: Find) -> bytes:
 class _Restoration:
     """The restoration of one entry; None as a result means "unchanged"."""
 
-    def __init__(self, cuts: dict[str, str], find: Find) -> None:
+    def __init__(self, truncations: dict[str, str], find: Find) -> None:
         self.restored: set[str] = set()
-        self._cuts = cuts
+        self._truncations = truncations
         self._find = find
 
     def members(self, fields: dict[str, Raw], pointer: str) -> dict[str, Raw] | None:
         """Return the changed members of an object, or None."""
         changed: dict[str, Raw] = {}
         for name, value in fields.items():
-            new = self.value(value, name, blobs.below(pointer, name))
-            if new is not None:
-                changed[name] = new
+            new_value = self.value(value, name, blobs.below(pointer, name))
+            if new_value is not None:
+                changed[name] = new_value
         return blobs.with_changes(fields, changed) if changed else None
 
     def value(self, value: Raw, key: str, pointer: str) -> Raw | None:
         """Return the changed value of the member `key`, or of an array in it; None if it is unchanged."""
-        first = bytes(memoryview(value)[:1])
-        if first == b'"':
+        first_byte = bytes(memoryview(value)[:1])
+        if first_byte == b'"':
             return self._string(value, key, pointer)
-        if first not in (b"{", b"[") or not (_PREFIX in bytes(value) or self._has_cut_below(pointer)):
+        if first_byte not in (b"{", b"[") or not (
+            _PREFIX in bytes(value) or self._has_truncation_below(pointer)
+        ):
             return None
-        if first == b"[":
+        if first_byte == b"[":
             return self._array(value, key, pointer)
         return self._object(value, key, pointer)
 
-    def _has_cut_below(self, pointer: str) -> bool:
-        return any(cut.startswith(f"{pointer}/") for cut in self._cuts)
+    def _has_truncation_below(self, pointer: str) -> bool:
+        return any(reference.startswith(f"{pointer}/") for reference in self._truncations)
 
     def _string(self, value: Raw, key: str, pointer: str) -> Raw | None:
         if key == "image_url" and (data := self._data(value)) is not None:
             return _as_text(data)
-        cut = self._cuts.get(pointer)
-        if cut is None:
+        reference = self._truncations.get(pointer)
+        if reference is None:
             return None
-        left = blobs.text_of(value) or ""
-        if not left.endswith(blobs.NOTICE):
+        current = blobs.text_of(value) or ""
+        if not current.endswith(blobs.NOTICE):
             return None
-        data = self._find(blobs.referred(cut) or "")
-        whole = None if data is None else _text(data)
-        if whole is None or not whole.startswith(left.removesuffix(blobs.NOTICE)):
+        data = self._find(blobs.reference_hash(reference) or "")
+        full_text = None if data is None else _text(data)
+        if full_text is None or not full_text.startswith(current.removesuffix(blobs.NOTICE)):
             return None
         self.restored.add(pointer)
-        return Raw(_encode(whole))
+        return Raw(_encode(full_text))
 
     def _object(self, value: Raw, key: str, pointer: str) -> Raw | None:
         fields = _fields(value)
@@ -208,9 +220,9 @@ class _Restoration:
     def _array(self, value: Raw, key: str, pointer: str) -> Raw | None:
         items = _items(value)
         changed = {
-            index: new
+            index: new_value
             for index, item in enumerate(items)
-            if (new := self.value(item, key, f"{pointer}/{index}")) is not None
+            if (new_value := self.value(item, key, f"{pointer}/{index}")) is not None
         }
         if not changed:
             return None
@@ -219,12 +231,12 @@ class _Restoration:
     def _data(self, value: Raw) -> bytes | None:
         if memoryview(value).nbytes != blobs.REFERENCE_BYTES + 2:
             return None
-        digest = blobs.referred(blobs.text_of(value) or "")
+        digest = blobs.reference_hash(blobs.text_of(value) or "")
         return None if digest is None else self._find(digest)
 
 
-def _within(pointer: str, above: str) -> str:
-    return pointer.removeprefix(above) if pointer.startswith(f"{above}/") else pointer
+def _relative_pointer(pointer: str, prefix: str) -> str:
+    return pointer.removeprefix(prefix) if pointer.startswith(f"{prefix}/") else pointer
 
 
 def _text(data: bytes) -> str | None:

@@ -12,11 +12,11 @@ from sessiond.session.content import preview
 from sessiond.session.content.search_words import searchable
 from sessiond.session.tree import lines
 
-SAID: Final = 200_000
+MAX_MESSAGE_CHARS: Final = 200_000
 """Limit of the characters of one entry that are indexed if a user or a model wrote them."""
-TOLD: Final = 16_000
+MAX_TOOL_CHARS: Final = 16_000
 """Limit of the characters of one tool call's input, and of one tool result, that are indexed."""
-_LAST_MOMENT: Final = 253_402_300_800_000
+_END_OF_TIME: Final = 253_402_300_800_000
 """Milliseconds from 1970 to the year 10000, which no timestamp can represent."""
 
 
@@ -43,39 +43,41 @@ def text_of(entry: dict[str, Any]) -> SearchText | None:
         return None
     message = entry.get("message") if kind == "message" else None
     if isinstance(message, dict):
-        text = _said(message)
+        text = _message_text(message)
         role = _string(message.get("role")) or None
-    elif kind in _SEARCHED:
-        text, role = searchable(preview.text_of(entry), SAID), None
+    elif kind in _SEARCHED_TYPES:
+        text, role = searchable(preview.text_of(entry), MAX_MESSAGE_CHARS), None
     else:
         return None
     if not text:
         return None
     target = entry.get("targetId") if kind == "label" else None
     return SearchText(
-        _string(entry.get("id")), kind, role, _moment(entry, message), text,
+        _string(entry.get("id")), kind, role, _time_of(entry, message), text,
         target if isinstance(target, str) else None,
     )  # fmt: skip
 
 
-_SEARCHED: Final = frozenset(
+_SEARCHED_TYPES: Final = frozenset(
     ("custom_message", "compaction", "branch_summary", "session_info", "title_change", "label",
      "session_init", "context_edit")
 )  # fmt: skip
 
 
-def _said(message: dict[str, Any]) -> str:
+def _message_text(message: dict[str, Any]) -> str:
     role, content = message.get("role"), message.get("content")
     match role:
         case "toolResult":
-            return searchable(f"{_string(message.get('toolName'))} {_text_of_content(content)}", TOLD)
+            return searchable(
+                f"{_string(message.get('toolName'))} {_text_of_content(content)}", MAX_TOOL_CHARS
+            )
         case "bashExecution" | "pythonExecution":
-            ran = _string(message.get("command") or message.get("code"))
+            command = _string(message.get("command") or message.get("code"))
             output = message.get("output")
-            return searchable(f"{ran[:TOLD]} {_string(output)}", 2 * TOLD)
+            return searchable(f"{command[:MAX_TOOL_CHARS]} {_string(output)}", 2 * MAX_TOOL_CHARS)
         case "user" | "assistant" | "custom" | "hookMessage":
-            return searchable(_text_of_content(content), SAID)
-    return searchable(preview.text_of_message(message), SAID)
+            return searchable(_text_of_content(content), MAX_MESSAGE_CHARS)
+    return searchable(preview.text_of_message(message), MAX_MESSAGE_CHARS)
 
 
 def _text_of_content(content: object) -> str:
@@ -96,27 +98,31 @@ def _text_of_block(block: object) -> str:
 def _values(arguments: object) -> str:
     """Return the input of a tool call: the values alone if all of them are strings, or else JSON."""
     if isinstance(arguments, dict) and all(isinstance(value, str) for value in arguments.values()):
-        return " ".join(value[:TOLD] for value in arguments.values())[:TOLD]
-    return "" if not arguments else lines.dumps(arguments).decode()[:TOLD]
+        return " ".join(value[:MAX_TOOL_CHARS] for value in arguments.values())[:MAX_TOOL_CHARS]
+    return "" if not arguments else lines.dumps(arguments).decode()[:MAX_TOOL_CHARS]
 
 
-def _moment(entry: dict[str, Any], message: object) -> int | None:
-    stamp = entry.get("timestamp")
-    if isinstance(stamp, str):
-        moment = milliseconds(stamp)
-        if moment is not None:
-            return moment
-    own = message.get("timestamp") if isinstance(message, dict) else None
-    return int(own) if isinstance(own, int | float) and 0 <= own < _LAST_MOMENT else None
+def _time_of(entry: dict[str, Any], message: object) -> int | None:
+    timestamp = entry.get("timestamp")
+    if isinstance(timestamp, str):
+        time = milliseconds(timestamp)
+        if time is not None:
+            return time
+    message_time = message.get("timestamp") if isinstance(message, dict) else None
+    return (
+        int(message_time)
+        if isinstance(message_time, int | float) and 0 <= message_time < _END_OF_TIME
+        else None
+    )
 
 
 def milliseconds(timestamp: str) -> int | None:
     """Return an ISO 8601 time in milliseconds since 1970, or None. Without a zone it is UTC."""
     try:
-        moment = datetime.fromisoformat(timestamp)
-        if moment.tzinfo is None:
-            moment = datetime.fromisoformat(timestamp + "+00:00")
-        return round(moment.timestamp() * 1000)
+        time = datetime.fromisoformat(timestamp)
+        if time.tzinfo is None:
+            time = datetime.fromisoformat(timestamp + "+00:00")
+        return round(time.timestamp() * 1000)
     except (ValueError, OverflowError):
         return None
 

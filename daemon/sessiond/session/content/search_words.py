@@ -72,19 +72,19 @@ def readable(text: str) -> str:
     return text.replace(JOINT, "")
 
 
-def phrases(question: str) -> list[Phrase]:
+def phrases(query: str) -> list[Phrase]:
     """Parse a query into phrases, all of which must match; empty if the query has no letter and no digit.
 
     A query consists of words, "quoted phrases" and prefixes*. Every query is valid: a quote without an end extends to
     the end of the query, and other characters only separate words.
     """
     found: list[Phrase] = []
-    for part in _PART.finditer(question.replace(JOINT, "")):
-        quoted, starred, bare = part.groups()
-        text = bare if bare is not None else quoted
+    for part in _PART.finditer(query.replace(JOINT, "")):
+        quoted, is_prefix, unquoted = part.groups()
+        text = unquoted if unquoted is not None else quoted
         words = tuple(_TOKEN.findall(text))
         if words:
-            found.append(Phrase(words, bool(starred) or (bare is not None and bare.endswith("*"))))
+            found.append(Phrase(words, bool(is_prefix) or (unquoted is not None and unquoted.endswith("*"))))
     return found[:MAX_WORDS]
 
 
@@ -97,56 +97,58 @@ def fold(word: str) -> str:
     return unicodedata.normalize("NFC", "".join(it for it in parts if not unicodedata.combining(it)))
 
 
-def snippet(text: str, asked: Sequence[Phrase]) -> Snippet:
+def snippet(text: str, query_phrases: Sequence[Phrase]) -> Snippet:
     """Return the part of a text that contains the most of the phrases close together."""
-    best = _best_place(text, asked)
+    best = _best_place(text, query_phrases)
     start = best - _LEAD if best > _LEAD else 0
     if start and (gap := text.find(" ", start, best)) >= 0:
         start = gap + 1
     end = min(len(text), start + _SNIPPET)
     lead = "…" if start else ""
-    shown = lead + text[start:end] + ("…" if end < len(text) else "")
-    return Snippet(shown, _joined(sorted((first, last) for first, last, _ in _matches(shown, asked))))
+    excerpt = lead + text[start:end] + ("…" if end < len(text) else "")
+    return Snippet(
+        excerpt, _merge(sorted((first, last) for first, last, _ in _matches(excerpt, query_phrases)))
+    )
 
 
-def _best_place(text: str, asked: Sequence[Phrase]) -> int:
+def _best_place(text: str, query_phrases: Sequence[Phrase]) -> int:
     """Return the start of the range that fits into a snippet and contains the most different phrases."""
-    best, most = 0, 0
-    near: deque[tuple[int, int]] = deque()
-    for start, end, number in islice(_matches(text, asked), _MAX_MATCHES):
-        near.append((start, number))
-        while near[0][0] < end - (_SNIPPET - _LEAD) and len(near) > 1:
-            near.popleft()
-        kinds = len({kind for _, kind in near})
-        if kinds > most:
-            best, most = near[0][0], kinds
-        if most == len(asked):
+    best, most_kinds = 0, 0
+    window: deque[tuple[int, int]] = deque()
+    for start, end, number in islice(_matches(text, query_phrases), _MAX_MATCHES):
+        window.append((start, number))
+        while window[0][0] < end - (_SNIPPET - _LEAD) and len(window) > 1:
+            window.popleft()
+        kinds = len({kind for _, kind in window})
+        if kinds > most_kinds:
+            best, most_kinds = window[0][0], kinds
+        if most_kinds == len(query_phrases):
             break
     return best
 
 
-def _matches(text: str, asked: Sequence[Phrase]) -> Iterator[tuple[int, int, int]]:
+def _matches(text: str, query_phrases: Sequence[Phrase]) -> Iterator[tuple[int, int, int]]:
     """Yield the matches of phrases in a text: start, end and the index of the phrase."""
-    folded = [(tuple(map(fold, phrase.words)), phrase.prefix) for phrase in asked]
-    said: list[str] = []
+    folded = [(tuple(map(fold, phrase.words)), phrase.prefix) for phrase in query_phrases]
+    seen_words: list[str] = []
     starts: list[int] = []
     for token in _TOKEN.finditer(text):
         word = fold(token[0])
-        said.append(word)
+        seen_words.append(word)
         starts.append(token.start())
         for number, ((*before, last), prefix) in enumerate(folded):
             if word == last or (prefix and word.startswith(last)):
-                first = len(said) - 1 - len(before)
-                if first >= 0 and said[first:-1] == before:
+                first = len(seen_words) - 1 - len(before)
+                if first >= 0 and seen_words[first:-1] == before:
                     yield starts[first], token.end(), number
 
 
-def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return ranges in order, with overlapping ranges merged."""
-    joined: list[tuple[int, int]] = []
+    merged: list[tuple[int, int]] = []
     for start, end in ranges:
-        if joined and start < joined[-1][1]:
-            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
         else:
-            joined.append((start, end))
-    return joined
+            merged.append((start, end))
+    return merged

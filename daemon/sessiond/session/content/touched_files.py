@@ -11,16 +11,18 @@ from typing import Any, Final
 from sessiond.session.content.agent_message import AgentMessage
 from sessiond.session.content.pi_touched_files import TouchedPaths
 
-_READS: Final = frozenset(("read", "readfile", "notebookread", "view", "viewimage", "openfile"))
-_WRITES: Final = frozenset((
+_READ_TOOLS: Final = frozenset(("read", "readfile", "notebookread", "view", "viewimage", "openfile"))
+_WRITE_TOOLS: Final = frozenset((
     "write", "writefile", "edit", "editfile", "multiedit", "notebookedit", "createfile", "strreplace", "insert",
     "searchreplace", "applydiff", "deletefile", "replacefilecontent",
 ))  # fmt: skip
-_EITHER: Final = frozenset(("strreplaceeditor", "strreplacebasededittool"))
+_READ_OR_WRITE_TOOLS: Final = frozenset(("strreplaceeditor", "strreplacebasededittool"))
 """Tools with several commands, of which only `view` does not modify the file."""
-_PATHS: Final = ("path", "file_path", "filePath", "notebook_path", "target_file", "filename")
-_PATCHED: Final = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
-_PATCH: Final = "*** Begin Patch"
+_PATH_ARGUMENTS: Final = ("path", "file_path", "filePath", "notebook_path", "target_file", "filename")
+_PATCH_LINES: Final = re.compile(
+    r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE
+)
+_PATCH_MARKER: Final = "*** Begin Patch"
 
 
 def touched(messages: Iterable[AgentMessage]) -> TouchedPaths:
@@ -31,20 +33,22 @@ def touched(messages: Iterable[AgentMessage]) -> TouchedPaths:
         for call in message.tool_calls:
             name = re.sub(r"[^a-z]", "", str(call.name).lower())
             arguments: dict[str, Any] = call.arguments if isinstance(call.arguments, dict) else {}
-            modified.update(_patched(arguments))
-            path = next((it for key in _PATHS if isinstance(it := arguments.get(key), str) and it), None)
+            modified.update(_patched_files(arguments))
+            path = next(
+                (it for key in _PATH_ARGUMENTS if isinstance(it := arguments.get(key), str) and it), None
+            )
             if path is None:
                 continue
-            if name in _READS or (name in _EITHER and arguments.get("command") == "view"):
+            if name in _READ_TOOLS or (name in _READ_OR_WRITE_TOOLS and arguments.get("command") == "view"):
                 read.add(path)
-            elif name in _WRITES | _EITHER:
+            elif name in _WRITE_TOOLS | _READ_OR_WRITE_TOOLS:
                 modified.add(path)
     return TouchedPaths(tuple(sorted(read - modified)), tuple(sorted(modified)))
 
 
-def _patched(arguments: dict[str, Any]) -> Iterator[str]:
+def _patched_files(arguments: dict[str, Any]) -> Iterator[str]:
     """Yield the files of a patch in an argument: a text, such as a shell command, or a list of texts."""
     for value in arguments.values():
         for text in value if isinstance(value, list) else [value]:
-            if isinstance(text, str) and _PATCH in text:
-                yield from _PATCHED.findall(text)
+            if isinstance(text, str) and _PATCH_MARKER in text:
+                yield from _PATCH_LINES.findall(text)
