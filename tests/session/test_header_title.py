@@ -5,7 +5,7 @@ import json  # noqa: TID251 - headers are read as the peers read them
 import msgspec
 from hypothesis import given, strategies as st
 
-from sessiond.session.tree.header_title import ROOM, SECTOR, SLOT_BYTES, title_change, with_room
+from sessiond.session.tree.header_title import SECTOR, SLOT_BYTES, TITLE_SPACE, title_change, with_title_space
 
 TITLES = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 NOW = "2026-03-01T08:00:00.000Z"
@@ -35,7 +35,7 @@ def changed(log: bytes, title: str | None) -> bytes:
 def test_titles_replace_each_other_in_place_and_nothing_else_changes(
     cwd: str, first: str, second: str, third: str
 ) -> None:
-    log = with_room(header(cwd, first or None)) + b"\nlater\n"
+    log = with_title_space(header(cwd, first or None)) + b"\nlater\n"
     for title in (second, third, ""):
         now = changed(log, title)
         assert len(now) == len(log)
@@ -49,11 +49,11 @@ def test_titles_replace_each_other_in_place_and_nothing_else_changes(
 
 @given(st.integers(0, 2 * SECTOR), st.text("abc", max_size=200))
 def test_the_room_never_crosses_the_border_of_a_sector(length: int, title: str) -> None:
-    line = with_room(header("/" + "x" * length, title or None))
+    line = with_title_space(header("/" + "x" * length, title or None))
     change = title_change(line + b"\n", "another", NOW)
     assert change is not None
     assert change.offset // SECTOR == (change.offset + len(change.new) - 1) // SECTOR
-    assert len(change.new) >= ROOM
+    assert len(change.new) >= TITLE_SPACE
 
 
 def test_a_header_without_room_stays_as_it_is() -> None:

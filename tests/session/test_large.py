@@ -70,7 +70,7 @@ PLACES = {
 def test_an_image_is_found_wherever_oh_my_pi_has_them(place: str) -> None:
     out = extract_blobs.extract(PLACES[place])
 
-    assert extract_blobs.may_hold(PLACES[place])
+    assert extract_blobs.may_need_extraction(PLACES[place])
     assert list(out.blobs.values()) == [png(40, 40)]
     assert IMAGE["data"].encode() not in out.draft
     assert back(out) == json.loads(PLACES[place])
@@ -106,7 +106,7 @@ def test_what_would_not_come_back_to_the_letter_stays(data: str) -> None:
 def test_the_same_image_twice_is_one_blob() -> None:
     out = extract_blobs.extract(says(IMAGE, IMAGE))
     assert len(out.blobs) == 1
-    assert len(blobs.named(out.draft)) == 2
+    assert len(blobs.referenced_hashes(out.draft)) == 2
 
 
 def test_a_reference_stays_a_reference() -> None:
@@ -208,7 +208,7 @@ def test_transient_fields_are_dropped_and_nothing_else() -> None:
     out = extract_blobs.extract(sent)
 
     del call["partialJson"]
-    assert extract_blobs.may_hold(sent)
+    assert extract_blobs.may_need_extraction(sent)
     assert json.loads(out.draft) == json.loads(says(call, role="assistant", details={"exit": 0}))
 
 
@@ -243,8 +243,8 @@ def test_references_that_a_client_brings_are_kept_beside_new_ones() -> None:
 
 
 def test_a_small_draft_is_not_looked_through() -> None:
-    assert not extract_blobs.may_hold(says({"type": "text", "text": "hello"}))
-    assert not extract_blobs.may_hold(says({"type": "text", "text": "x" * 100_000}))
+    assert not extract_blobs.may_need_extraction(says({"type": "text", "text": "hello"}))
+    assert not extract_blobs.may_need_extraction(says({"type": "text", "text": "x" * 100_000}))
 
 
 def test_a_blob_that_is_missing_leaves_its_reference() -> None:
@@ -280,7 +280,7 @@ def test_an_entry_with_half_a_surrogate_pair_is_put_together_too() -> None:
 def test_a_message_is_put_together_like_its_entry() -> None:
     sent = says(IMAGE, {"type": "text", "text": "x" * 600_000})
     out = extract_blobs.extract(sent)
-    cuts = restore_blobs.cuts_of(out.draft, below="/message")
+    cuts = restore_blobs.truncations_of(out.draft, below="/message")
     message = json.dumps(json.loads(out.draft)["message"]).encode()
     put = restore_blobs.restore_message(message, cuts, out.blobs.get)
     assert json.loads(put) == json.loads(sent)["message"]
@@ -339,14 +339,14 @@ def test_whatever_is_taken_out_comes_back_the_same(fields: dict[str, Any]) -> No
     assert is_the_same
     is_stable = extract_blobs.extract(out.draft) == (out.draft, {})
     assert is_stable
-    assert bool(out.blobs) <= extract_blobs.may_hold(sent)
+    assert bool(out.blobs) <= extract_blobs.may_need_extraction(sent)
     assert set(restore_blobs.needed_blobs(out.draft)) == set(out.blobs)
 
 
 @given(data=st.binary(max_size=400))
 def test_references_are_found_in_any_bytes(data: bytes) -> None:
     reference = b"blob:sha256:" + b"0" * 64
-    assert blobs.named(data + reference + b'"') == ["0" * 64]
+    assert blobs.referenced_hashes(data + reference + b'"') == ["0" * 64]
 
 
 def test_base64_is_that_of_the_standard() -> None:

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from sessiond.session.tree.flaws import flaws
+from sessiond.session.tree.flaws import log_problems
 from sessiond.session.tree.problem_list import MAX_PROBLEMS
 from sessiond.session.tree.problems import PROBLEMS, ProblemKind
 from support.logs import Line, Loaded, assistant, header, loaded, log, user
@@ -108,7 +108,7 @@ def test_every_kind_has_its_sentence() -> None:
 
 
 def found_in(data: bytes) -> list[tuple[str, int]]:
-    return [(it.kind, it.line) for it in flaws(len(data), lambda start, end: data[start:end])]
+    return [(it.kind, it.line) for it in log_problems(len(data), lambda start, end: data[start:end])]
 
 
 def test_a_log_can_be_looked_through_without_opening_it() -> None:
@@ -125,4 +125,4 @@ def test_a_batch_that_was_cut_off_is_found_as_a_whole() -> None:
 
 
 def test_a_log_that_became_shorter_meanwhile_is_read_as_far_as_it_goes() -> None:
-    assert flaws(len(WHOLE) + 100_000, lambda start, end: WHOLE[start:end]) == []
+    assert log_problems(len(WHOLE) + 100_000, lambda start, end: WHOLE[start:end]) == []

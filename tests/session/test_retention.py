@@ -13,7 +13,7 @@ SESSIONS = [
 
 
 def test_a_policy_that_says_nothing_asks_for_nothing() -> None:
-    assert Policy().asks_for_nothing
+    assert Policy().is_unlimited
     assert due(SESSIONS, Policy(), NOW) == []
 
 

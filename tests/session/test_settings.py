@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sessiond.session.context.context import build_context, extend_context
-from sessiond.session.listing.standing import standing
+from sessiond.session.listing.standing import lifecycle_and_model
 from sessiond.session.tree import steps
 from sessiond.session.tree.tree import NONE
 from support.logs import Line, assistant, compaction, entry, header, loaded, user
@@ -74,14 +74,14 @@ def test_the_default_model_follows_the_rule_of_the_program_that_wrote_the_change
 ) -> None:
     session = loaded(header(), user("q"), *changes)
     assert session.context().models["default"] == name
-    assert standing(session.tree, session.read)[1] == name
+    assert lifecycle_and_model(session.tree, session.read)[1] == name
 
 
 def test_in_a_file_with_a_title_slot_an_answer_never_overrides_a_change_in_the_form_of_pi() -> None:
     slot = b'{"type":"title","v":1,"title":"x"}\n'
     session = loaded(slot, header(), user("q"), model(**OF_PI), said_by("p", "m"))
     assert session.context().models == {"default": "pi/x"}
-    assert standing(session.tree, session.read)[1] == "pi/x"
+    assert lifecycle_and_model(session.tree, session.read)[1] == "pi/x"
 
 
 def test_a_context_that_grew_from_an_empty_one_has_the_model_of_the_first_answer() -> None:

@@ -8,7 +8,15 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sessiond.session.state.updates import Above, Decided, Point, RecordedArtifact, Update, state_at, take
+from sessiond.session.state.updates import (
+    Decided,
+    Point,
+    PruneLimits,
+    RecordedArtifact,
+    Update,
+    apply_entry,
+    state_at,
+)
 from sessiond.session.state.working_state import BranchState, PruningLimits, RecordedDecision, context_lines
 from sessiond.session.tree import steps
 from sessiond.session.tree.fork import fork_lines
@@ -99,12 +107,12 @@ def test_decisions_prune_above_the_limit_not_at_it(decisions: int, prunes: bool)
 
 
 def test_a_pruned_state_is_not_pruned_by_itself_again() -> None:
-    state = state_of(updated(tokens=200_000), updated(prune_above=Above()), updated(tokens=200_000))
+    state = state_of(updated(tokens=200_000), updated(prune_above=PruneLimits()), updated(tokens=200_000))
     assert (state.pruned, state.should_prune(PruningLimits())) == (True, False)
 
 
 def test_pruning_keeps_the_newest_decisions_and_resets_their_count() -> None:
-    state = state_of(*decided(5), updated(compress=Above(max_decisions=2)))
+    state = state_of(*decided(5), updated(compress=PruneLimits(max_decisions=2)))
     assert [it.decision for it in state.decisions] == ["d4", "d5"]
     assert (state.decision_count, state.pruned, state.last_pruned_at) == (0, True, time_of(6))
 
@@ -114,12 +122,12 @@ def test_pruning_lets_go_of_artifacts_only_above_the_limit_of_tokens(
     tokens: int, left: dict[str, str]
 ) -> None:
     made = updated(artifact=RecordedArtifact(name="a", path="/a"), tokens=tokens)
-    assert state_of(made, updated(compress=Above())).artifacts == left
+    assert state_of(made, updated(compress=PruneLimits())).artifacts == left
 
 
 def test_a_state_that_is_below_the_limits_is_pruned_only_when_that_is_asked_for() -> None:
-    assert not state_of(*decided(2), updated(prune_above=Above())).pruned
-    assert state_of(*decided(2), updated(compress=Above())).pruned
+    assert not state_of(*decided(2), updated(prune_above=PruneLimits())).pruned
+    assert state_of(*decided(2), updated(compress=PruneLimits())).pruned
 
 
 def test_updates_on_another_branch_do_not_count() -> None:
@@ -195,7 +203,7 @@ def test_whatever_stands_in_a_line_nothing_fails_and_what_is_left_can_be_told(
 def test_of_a_line_with_something_odd_the_rest_is_used(odd: bytes) -> None:
     state = BranchState()
     line = b'{"type":"custom","customType":"sessiond.state","timestamp":"t","data":{%b,"plan":"p"}}'
-    take(state, line % odd)
+    apply_entry(state, line % odd)
     assert state == BranchState(plan="p", updated_at="t")
 
 
@@ -204,20 +212,20 @@ def test_of_a_line_with_something_odd_the_rest_is_used(odd: bytes) -> None:
 )
 def test_a_line_that_says_nothing_is_no_update(data: bytes) -> None:
     state = BranchState()
-    take(state, b'{"type":"custom","customType":"sessiond.state","timestamp":"t","data":%b}' % data)
+    apply_entry(state, b'{"type":"custom","customType":"sessiond.state","timestamp":"t","data":%b}' % data)
     assert state == BranchState()
 
 
 def test_half_a_surrogate_pair_in_a_text_loses_nothing_else() -> None:
     state = BranchState()
-    take(state, b'{"customType":"sessiond.state","data":{"plan":"\\ud83d!","tokens":3}}')
+    apply_entry(state, b'{"customType":"sessiond.state","data":{"plan":"\\ud83d!","tokens":3}}')
     assert (state.plan, state.tokens_used) == ("\ufffd!", 3)
 
 
 # --- properties --------------------------------------------------------------------------------------------
 
 _words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=4)
-_above = st.builds(Above, max_decisions=st.integers(1, 10), max_tokens=st.integers(0, 100))
+_above = st.builds(PruneLimits, max_decisions=st.integers(1, 10), max_tokens=st.integers(0, 100))
 _updates = st.builds(
     Update,
     decision=st.none() | st.builds(Decided, decision=_words, rationale=_words),
@@ -262,11 +270,11 @@ class Nova:
         if update.prune_above and self.should_prune(update.prune_above):
             self.compress(update.prune_above, now)
 
-    def should_prune(self, above: Above) -> bool:
+    def should_prune(self, above: PruneLimits) -> bool:
         too_many = len(self.decisions) > above.max_decisions or self.tokens > above.max_tokens
         return too_many and not self.said["pruned"]
 
-    def compress(self, above: Above, now: str) -> None:
+    def compress(self, above: PruneLimits, now: str) -> None:
         while len(self.decisions) > above.max_decisions:
             self.decisions.pop(0)
         if self.tokens > above.max_tokens:

@@ -95,7 +95,7 @@ def test_a_hidden_row_hands_its_children_to_the_nearest_visible_one_above() -> N
         ("e1", None, 0), ("e4", "e1", 1), ("e5", "e1", 1),
     ]  # fmt: skip
     assert rows[0].child_count == 2
-    assert view(session).total == 5
+    assert view(session).entry_count == 5
 
 
 MIXED = loaded(
@@ -177,9 +177,13 @@ def test_paging_goes_on_after_a_row_even_a_hidden_one() -> None:
 
 def test_a_page_around_a_row_has_it_in_its_middle_and_tells_what_comes_before() -> None:
     page = view(FORKED, around_row=FORKED.row("e5"), limit=3)
-    assert ([row.id for row in page.nodes], page.before, page.shown) == (["e4", "e5", "e6"], 3, 7)
+    assert ([row.id for row in page.nodes], page.preceding_count, page.visible_count) == (
+        ["e4", "e5", "e6"],
+        3,
+        7,
+    )
     assert page.bars == (True,)
-    assert view(FORKED, around_row=FORKED.row("e2"), limit=5).before == 0
+    assert view(FORKED, around_row=FORKED.row("e2"), limit=5).preceding_count == 0
     assert view(FORKED, "userOnly", around_row=FORKED.row("e6"), limit=1).nodes[0].id == "e5"
 
 
@@ -336,8 +340,8 @@ def test_a_page_around_a_row_is_a_part_of_the_whole(
     row = data.draw(st.integers(1, len(session.tree) - 1))
     whole = view(session, filter).nodes
     page = view(session, filter, around_row=row, limit=data.draw(st.integers(1, 5)))
-    assert page.nodes == whole[page.before : page.before + len(page.nodes)]
-    if page.before:
+    assert page.nodes == whole[page.preceding_count : page.preceding_count + len(page.nodes)]
+    if page.preceding_count:
         by_id = {node.id: node for node in whole}
         several = not whole[0].last_sibling
         bars, node = [], page.nodes[0]

@@ -19,8 +19,8 @@ def page_of(session: Loaded, **asked: Any) -> t.TreeResult:
     page = steps.run(tree_rows(session.tree, Outline(), session.read, filter="all", **asked))
     return t.TreeResult(
         nodes=[msgspec.convert(node, t.TreeNode, from_attributes=True) for node in page.nodes],
-        log_id="a log", leaf_id=session.tree.leaf_id, entry_count=page.total, visible_count=page.shown,
-        preceding_count=page.before,
+        log_id="a log", leaf_id=session.tree.leaf_id, entry_count=page.entry_count, visible_count=page.visible_count,
+        preceding_count=page.preceding_count,
         bars=list(page.bars), next_cursor=None if page.resume == -1 else str(page.resume),
     )  # fmt: skip
 

@@ -40,5 +40,5 @@ def place_of(tree: Tree, outline: tree_view.Outline, row: int) -> RowPlace:
 def _filter_mask(tree: Tree, outline: tree_view.Outline, row: int) -> int:
     if tree.kind(row) == LEAF:
         return 0
-    shows = (tree_view.shows(it, tree, outline, row) for it in FILTERS)
-    return sum(1 << bit for bit, shown in enumerate(shows) if shown)
+    passed = (tree_view.passes_filter(it, tree, outline, row) for it in FILTERS)
+    return sum(1 << bit for bit, passes in enumerate(passed) if passes)

@@ -19,7 +19,7 @@ from sessiond.protocol import types as t
 from sessiond.session.state import updates
 from sessiond.session.tree import entries, fork, steps
 from sessiond.session.tree.command_ids import CommandRecord
-from sessiond.session.tree.header_title import with_room
+from sessiond.session.tree.header_title import with_title_space
 from sessiond.session.tree.tree import ASSISTANT, NONE
 from sessiond.store.base import Store
 
@@ -74,7 +74,7 @@ class NewSessions:
             title=params.title or None, parent_session=params.parent_session, tags=params.tags or None,
             sessiond_command=None if command is None else command.of_header(),
         )  # fmt: skip
-        lines = with_room(msgspec.json.encode(header)) + b"\n"
+        lines = with_title_space(msgspec.json.encode(header)) + b"\n"
         if params.title:  # pi reads the title from an entry only
             lines += fork.title_line(fork.Title(params.title, now), clock.entry_id(), None)
         store = self._memory if params.ephemeral else self._files
@@ -117,7 +117,7 @@ class NewSessions:
             sessiond_command=None if command is None else command.of_header(),
         )  # fmt: skip
         refuse_unless_absolute(header.cwd, "cwd is not an absolute path; say where the fork belongs")
-        first = with_room(msgspec.json.encode(header))
+        first = with_title_space(msgspec.json.encode(header))
 
         def new_id() -> str:
             return entry_placement.free_id(tree)

@@ -6,7 +6,7 @@ import msgspec
 
 from sessiond.protocol import types as t
 from sessiond.session.listing import info
-from sessiond.session.listing.standing import standing
+from sessiond.session.listing.standing import lifecycle_and_model
 from sessiond.session.tree import lines
 from sessiond.session.tree.tree import Tree
 
@@ -61,7 +61,7 @@ def standing_of(
     session: t.SessionInfo, tree: Tree, read: Callable[[Sequence[int]], list[bytes]]
 ) -> t.ListedSession:
     """Return a list row: the session info with the lifecycle and the model at the leaf."""
-    lifecycle, model = standing(tree, read)
+    lifecycle, model = lifecycle_and_model(tree, read)
     fields = {name: getattr(session, name) for name in session.__struct_fields__}
     fields["log_id"] = None  # list rows are identical for open and closed sessions
     return t.ListedSession(**fields, lifecycle=lifecycle, model=model)

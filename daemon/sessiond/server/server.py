@@ -340,7 +340,7 @@ class Server:
         """
         chosen = self.chosen.keep
         policy = Policy(chosen.max_age, chosen.max_sessions or None, frozenset(chosen.tags))
-        if policy.asks_for_nothing and chosen.trash_max_age is None:
+        if policy.is_unlimited and chosen.trash_max_age is None:
             return
         await asyncio.sleep(KEEP_START_SECONDS)
         with contextlib.suppress(Draining):
@@ -354,7 +354,7 @@ class Server:
                 await asyncio.sleep(KEEP_SECONDS)
 
     async def _clean_up(self, policy: Policy) -> None:
-        if policy.asks_for_nothing:
+        if policy.is_unlimited:
             return
 
         def tell(gone: t.DeleteResult, note: str) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from sessiond.hub.doctor.scope import Scope
 from sessiond.session.content import blobs
 from sessiond.session.dialects.recognition import ForeignProgram, foreign_program_of
-from sessiond.session.tree.flaws import whole_log
+from sessiond.session.tree.flaws import tree_of_log
 from sessiond.session.tree.problems import LineProblem
 from sessiond.session.tree.tree import Tree
 from sessiond.store.files import paths
@@ -181,10 +181,10 @@ def _read(descriptor: int, size: int) -> tuple[Tree, set[str]]:
         nonlocal before
         data = os.pread(descriptor, end - start, start)
         before = before[-_OVERLAP:] + data
-        named.update(blobs.named(before))
+        named.update(blobs.referenced_hashes(before))
         return data
 
-    return whole_log(size, read), named
+    return tree_of_log(size, read), named
 
 
 def _note(scope: Scope, log: _Log, tree: Tree) -> None:

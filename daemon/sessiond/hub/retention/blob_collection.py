@@ -53,7 +53,7 @@ class _Marks:
         before = b""
         for data in slices:
             before = before[-_OVERLAP:] + data
-            if found := blobs.named(before):
+            if found := blobs.referenced_hashes(before):
                 self.named.update(found)
                 if log is not None:
                     self.by_log.setdefault(log, set()).update(found)
@@ -86,7 +86,7 @@ async def collect(
     marks = _Marks()
     for live in open_now():
         for line in live.unwritten():
-            marks.named.update(blobs.named(line))
+            marks.named.update(blobs.referenced_hashes(line))
     for live in open_now():
         if live.ephemeral:
             await step_through(marks.mark(live.log.scan()))

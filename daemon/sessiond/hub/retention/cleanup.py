@@ -62,7 +62,7 @@ class Cleaning:
         """
         await self._terminals.refresh()
         sessions = {it.path: it for it in await self._index.everything() if it.path is not None}
-        known = retention.concerned(self._known(sessions, await self._files.list()), policy)
+        known = retention.applicable(self._known(sessions, await self._files.list()), policy)
         removed: list[t.CleanedSession] = []
         skipped: list[t.SkippedSession] = []
         for ref, limit in retention.due(known, policy, time.time()):

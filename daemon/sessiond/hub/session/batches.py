@@ -94,4 +94,4 @@ def makes_session(row: NewRow) -> bool:
     """Whether an entry promotes a draft session: an answer, or a working state without one (decision 0012)."""
     if row.role == "assistant":
         return True
-    return row.type == "custom" and not row.is_silent and updates.sets_state(row.line)
+    return row.type == "custom" and not row.sets_no_property and updates.sets_state(row.line)

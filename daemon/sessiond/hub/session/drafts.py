@@ -36,7 +36,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     role: str | None
     target: str | None
     fields: dict[str, Raw]
-    is_silent: bool
+    sets_no_property: bool
     """Whether it is known to change no fact of its session: see `session.marks`."""
 
 
@@ -79,15 +79,17 @@ def _on_one_line(raw: bytes) -> bytes:
 
 def _draft(index: int, raw: bytes, fields: dict[str, Raw], head: entries.DraftHead) -> Draft:
     role = target = None
-    silent = False
+    sets_no_property = False
     if head.type == "message":
         role = _message(fields["message"]).role
     elif head.type in _KNOWN:
         payload = entries.decode_payload(raw)
-        target, silent = _take_known(payload, fields), marks.is_silent(payload)
+        target, sets_no_property = _take_known(payload, fields), marks.sets_no_property(payload)
     entry_id = _entry_id(index, head)
     timestamp = None if head.timestamp is UNSET else head.timestamp
-    return Draft(index, head.type, entry_id, head.parent_id, timestamp, role, target, fields, silent)
+    return Draft(
+        index, head.type, entry_id, head.parent_id, timestamp, role, target, fields, sets_no_property
+    )
 
 
 def _refusal(index: int, error: Exception) -> InvalidEntry:

@@ -265,7 +265,7 @@ def _row(draft: Draft, entry_id: str, parent_id: str | None, mark: CommandMark |
     if mark is not None:
         parts += (b",", _encode(entries.COMMAND_FIELD), b":", _encode(mark))
     parts.append(b"}\n")
-    return NewRow(b"".join(parts), draft.type, entry_id, parent_id, draft.role, draft.is_silent)
+    return NewRow(b"".join(parts), draft.type, entry_id, parent_id, draft.role, draft.sets_no_property)
 
 
 def _leaf_row(tree: Tree, target: str | None, created: set[str]) -> NewRow:

@@ -13,7 +13,7 @@ from sessiond.hub.session.context_cache import ContextCache
 from sessiond.hub.session.derived_cache import DerivedCache
 from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.tree import tree as trees
-from sessiond.session.tree.batches import cut_off_reason, first_cut_off
+from sessiond.session.tree.batches import first_of_incomplete_batch, incomplete_batch_reason
 from sessiond.session.tree.lines import NotAnEntry, skim
 from sessiond.session.tree.steps import Steps, batches
 from sessiond.session.tree.tree import Tree
@@ -105,12 +105,12 @@ class LogReader:
         if program is not None:
             raise ForeignDialect(self.log.path or self.log.session_id, program)
         await read_into(self.tree, self.log.scan())
-        first = first_cut_off(self.tree, self.log.read)
+        first = first_of_incomplete_batch(self.tree, self.log.read)
         if first is not None:
             start, lines = self.tree.span(first)[0], self.tree.committed - first
             self.tree = Tree()
             await read_into(self.tree, _until(self.log.scan(), start))
-            self.tree.set_aside(self.log.read(start, self.log.size), cut_off_reason(lines))
+            self.tree.set_aside(self.log.read(start, self.log.size), incomplete_batch_reason(lines))
 
     def read_new_lines(self) -> None:
         """Read the lines that follow those of the tree, up to the end of the log."""

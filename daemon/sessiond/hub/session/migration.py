@@ -2,7 +2,7 @@
 
 from sessiond.hub.execution.slices import run_in_slices
 from sessiond.session.tree import migrate, payloads
-from sessiond.session.tree.header_title import with_room
+from sessiond.session.tree.header_title import with_title_space
 from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import BAD, HEADER, Tree
 
@@ -34,5 +34,5 @@ def with_cwd(tree: Tree, log: bytes, cwd: str) -> bytes:
     row = next(row for row in range(tree.committed) if tree.kind(row) == HEADER)
     start, end = tree.span(row)
     raw = log[start:end].rstrip(b"\r\n")
-    header = with_room(bytes(payloads.with_field(raw, "cwd", cwd)).rstrip(b" "))
+    header = with_title_space(bytes(payloads.with_field(raw, "cwd", cwd)).rstrip(b" "))
     return log[:start] + header + log[start + len(raw) :]

@@ -17,7 +17,7 @@ from sessiond.hub.session import entry_placement
 from sessiond.hub.transfer import foreign_files
 from sessiond.hub.transfer.foreign_files import Titles
 from sessiond.protocol import types as t
-from sessiond.session.content.restore_blobs import Find, names_blobs
+from sessiond.session.content.restore_blobs import Find, may_refer_to_blobs
 from sessiond.session.dialects import landing
 from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.tree.tree import Tree
@@ -113,7 +113,7 @@ def _read_and_make(
 ) -> NewSession | Imported:
     imported = foreign_files.read(path, dialect, titles)
     session_id = landing.candidates(imported, path)[0]
-    if session_id in taken or any(names_blobs(it.line) for it in imported.entries):
+    if session_id in taken or any(may_refer_to_blobs(it.line) for it in imported.entries):
         return imported  # the store has the session, or the blobs
     return new_session(imported, session_id, target, _nothing)
 

@@ -122,10 +122,10 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
         nodes=await live.drive(converted(page.nodes, t.TreeNode)),
         log_id=log_id,
         leaf_id=leaf_id,
-        entry_count=page.total,
+        entry_count=page.entry_count,
         next_cursor=None if page.resume == NONE else str(page.resume),
-        visible_count=page.shown,
-        preceding_count=page.before,
+        visible_count=page.visible_count,
+        preceding_count=page.preceding_count,
         bars=list(page.bars),
         above=await live.drive(converted(page.above, t.TreeNode)),
     )

@@ -42,7 +42,7 @@ async def restore(client: Client, params: t.RestoreParams) -> t.SessionResult:
 async def cleanup(client: Client, params: t.CleanupParams) -> t.CleanupResult:
     max_age = None if params.max_age_ms is None else params.max_age_ms / 1_000
     policy = Policy(max_age, params.max_sessions, frozenset(params.tags or ()))
-    if policy.asks_for_nothing:
+    if policy.is_unlimited:
         raise IncompatibleParams("say maxAgeMs, maxSessions or both")
 
     def tell(gone: t.DeleteResult, note: str) -> None:

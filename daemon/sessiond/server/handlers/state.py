@@ -20,7 +20,7 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.tickets import Effect
-from sessiond.session.state.updates import Above, Decided, RecordedArtifact, Update
+from sessiond.session.state.updates import Decided, PruneLimits, RecordedArtifact, Update
 from sessiond.session.state.working_state import PruningLimits, context_lines
 from sessiond.session.tree import entries, marks
 from sessiond.session.tree.command_ids import CommandRecord
@@ -56,7 +56,7 @@ def update(
         decision=_decided(params.decision),
         artifact=None if (made := params.artifact) is None else RecordedArtifact(name=made.name, path=made.path),
         tokens=params.tokens, turns=params.turns, plan=params.plan, model=params.model,
-        agent_name=params.agent_name, compress=_above(limits) if params.compress else None,
+        agent_name=params.agent_name, compress=_prune_limits(limits) if params.compress else None,
     )  # fmt: skip
     command = client.hub.commands.of(m.STATE_UPDATE, params, live.session_id)
     if params.tags is not None:
@@ -71,7 +71,7 @@ def begin_task(
     client: Client, live: LiveSession, params: t.StateBeginTaskParams
 ) -> Coroutine[Any, Any, t.StateBeginTaskResult]:
     limits = _limits(client.server.chosen.state, params.limits)
-    change = Update(decision=_decided(params.decision), turns=1, prune_above=_above(limits))
+    change = Update(decision=_decided(params.decision), turns=1, prune_above=_prune_limits(limits))
     command = client.hub.commands.of(m.STATE_BEGIN_TASK, params, live.session_id)
     return _begun(client, live, _recorded(client, live, [_draft(change, params.id)], command))
 
@@ -110,7 +110,7 @@ async def _tagged(
     """Record tags and the other changes in one batch, and not while `session/tag` changes tags."""
     alone = change == Update()
     tags_id = entry_id if alone or entry_id is None else f"{entry_id}-tags"
-    drafts = [_custom(entries.TAGS_TYPE, {"tags": marks.tidy(tags)}, tags_id)]
+    drafts = [_custom(entries.TAGS_TYPE, {"tags": marks.normalized_tags(tags)}, tags_id)]
     if not alone:
         drafts.append(_draft(change, entry_id))
     async with live.settings_lock:
@@ -164,5 +164,5 @@ def _limits(configured: config.StateConfig, wanted: t.PruneLimits | None) -> Pru
     )
 
 
-def _above(limits: PruningLimits) -> Above:
-    return Above(max_decisions=limits.max_decisions, max_tokens=limits.max_tokens)
+def _prune_limits(limits: PruningLimits) -> PruneLimits:
+    return PruneLimits(max_decisions=limits.max_decisions, max_tokens=limits.max_tokens)

@@ -104,7 +104,7 @@ async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending
         tags = list(live.tree.tags if params.tags is None else params.tags)
         tags += params.add or []
         removed = set(params.remove or [])
-        kept = marks.tidy(word for word in tags if word not in removed)
+        kept = marks.normalized_tags(word for word in tags if word not in removed)
         draft: dict[str, object] = {
             "type": "custom", "customType": entries.TAGS_TYPE, "data": {"tags": kept},
         }  # fmt: skip

@@ -215,21 +215,21 @@ def _edits(tree: Tree, rows: Sequence[int], read: Read) -> Steps[dict[str, Raw |
 
 def _note_blobs_of_edits(context: Context, tree: Tree, rows: Sequence[int], read: Read) -> Steps[None]:
     """Add the blob references of edits to the messages that they edit."""
-    cuts: dict[str, dict[str, str]] = {}
+    truncations: dict[str, dict[str, str]] = {}
     for batch in steps.batches(tree, rows):
         for entry in read(batch):
             edit = messages.edit_of(entry)
-            if edit is not None and restore_blobs.names_blobs(entry):
-                found = restore_blobs.cuts_of(entry, below="/replacement")
+            if edit is not None and restore_blobs.may_refer_to_blobs(entry):
+                found = restore_blobs.truncations_of(entry, below="/replacement")
                 if "/content" in found:  # the text became the only block of the content
                     found["/content/0/text"] = found["/content"]
-                cuts[edit[0]] = found
+                truncations[edit[0]] = found
         yield
-    if cuts:
+    if truncations:
         context.blobs |= {
-            at: context.blobs.get(at, {}) | cuts[entry_id]
+            at: context.blobs.get(at, {}) | truncations[entry_id]
             for at, entry_id in enumerate(context.entry_ids)
-            if entry_id in cuts
+            if entry_id in truncations
         }
 
 
@@ -243,8 +243,8 @@ def _add_summary(context: Context, tree: Tree, row: int, read: Read, edits: dict
     if found is not None and found.system_message is not UNSET and not payloads.is_null(found.system_message):
         context.messages.append(found.system_message)
         context.entry_ids.append(entry_id)
-    if restore_blobs.names_blobs(entry):
-        context.blobs[len(context.messages)] = restore_blobs.cuts_of(entry)
+    if restore_blobs.may_refer_to_blobs(entry):
+        context.blobs[len(context.messages)] = restore_blobs.truncations_of(entry)
     context.messages.append(summaries.compaction_message(entry))
     context.entry_ids.append(entry_id)
 
@@ -260,8 +260,10 @@ def _add_messages(
             entry_id = tree.id(row) or ""
             message = _MESSAGE_READERS[tree.kind(row)](entry, edits.get(entry_id, UNSET))
             if message is not None and (excluded_role is None or message.role != excluded_role):
-                if restore_blobs.names_blobs(entry):
-                    context.blobs[len(context.messages)] = restore_blobs.cuts_of(entry, below="/message")
+                if restore_blobs.may_refer_to_blobs(entry):
+                    context.blobs[len(context.messages)] = restore_blobs.truncations_of(
+                        entry, below="/message"
+                    )
                 add_message(message.body)
                 add_entry_id(entry_id)
         yield

@@ -15,7 +15,7 @@ from sessiond.session.dialects.import_builder import (
 )
 from sessiond.session.tree import entries, lines
 from sessiond.session.tree.codes import KIND, KIND_OF, ROLE_OF, USER
-from sessiond.session.tree.header_title import with_room
+from sessiond.session.tree.header_title import with_title_space
 from sessiond.session.tree.rows import LogRows
 from sessiond.session.tree.steps import Read
 from sessiond.session.tree.tree import Tree
@@ -69,9 +69,9 @@ def _has_same_content(tree: Tree, read: Read, it: ImportedEntry) -> bool:
         return True
     stored, line = read([row])[0], it.line
     as_stored, as_read = [stored], [line]
-    if extract_blobs.may_hold(line):
+    if extract_blobs.may_need_extraction(line):
         as_read += [extract_blobs.extract(line, images=images).draft for images in (False, True)]
-    if restore_blobs.names_blobs(
+    if restore_blobs.may_refer_to_blobs(
         line
     ):  # the stored line may have the image inline: its hash equals that of the reference
         as_stored.append(extract_blobs.extract(stored).draft)
@@ -113,11 +113,11 @@ def new_log(
         tags=[lines.sound(tag) for tag in imported.tags] or None,
     )  # fmt: skip
     blobs: dict[str, bytes] = {}
-    written = [with_room(msgspec.json.encode(header))]
+    written = [with_title_space(msgspec.json.encode(header))]
     for it in imported.entries:
         whole_line = restore_blobs.restore_images(it.line, find)
         line = it.line if images else whole_line
-        if extract_blobs.may_hold(line, images=images):
+        if extract_blobs.may_need_extraction(line, images=images):
             line, found = extract_blobs.extract(line, images=images)
             blobs |= found
         written.append(line)

@@ -70,8 +70,8 @@ def _updated_at(tree: Tree, read: Read, created_at: str) -> str:
     message = tree.last_message()
     if message != NONE and message not in rows:
         rows = [message, *rows]
-    named = [created_at, tree.slot_updated_at or ""]
-    times = [at for text in named if (at := milliseconds(text)) is not None]
+    texts = [created_at, tree.slot_updated_at or ""]
+    times = [at for text in texts if (at := milliseconds(text)) is not None]
     times += [at for line in read(rows) if (at := _written_at(line)) is not None]
     times = [at for at in times if 0 <= at < _LATEST]
     return _timestamp(max(times)) if times else created_at
@@ -97,11 +97,13 @@ def _written_at(line: bytes) -> int | None:
         return None
     if isinstance(found.timestamp, str) and found.timestamp:
         return milliseconds(found.timestamp)
-    own = payloads.part(_own_time, found.message) if found.message else None
-    said_at = None if own is None else own.timestamp
-    return int(said_at) if isinstance(said_at, int | float) and 0 <= said_at < _LATEST else None
+    message_times = payloads.part(_own_time, found.message) if found.message else None
+    message_time = None if message_times is None else message_times.timestamp
+    return (
+        int(message_time) if isinstance(message_time, int | float) and 0 <= message_time < _LATEST else None
+    )
 
 
 def _timestamp(at: int) -> str:
-    moment = datetime.fromtimestamp(at // 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % 1000:03}Z"
+    time = datetime.fromtimestamp(at // 1000, UTC)
+    return f"{time:%Y-%m-%dT%H:%M:%S}.{at % 1000:03}Z"

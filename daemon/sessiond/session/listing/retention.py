@@ -28,7 +28,7 @@ class Policy:
     tags: frozenset[str] = frozenset()
 
     @property
-    def asks_for_nothing(self) -> bool:
+    def is_unlimited(self) -> bool:
         """Whether the policy has no limit."""
         return self.max_age is None and self.max_sessions is None
 
@@ -48,9 +48,13 @@ class Due(NamedTuple):
     limit: Limit
 
 
-def concerned(sessions: Iterable[RetentionCandidate], policy: Policy) -> list[RetentionCandidate]:
+def applicable(sessions: Iterable[RetentionCandidate], policy: Policy) -> list[RetentionCandidate]:
     """Return the sessions to which a policy applies."""
-    return [it for it in sessions if not policy.tags or policy.tags.intersection(it.tags)]
+    return [session for session in sessions if not policy.tags or policy.tags.intersection(session.tags)]
+
+
+def _age_key(session: RetentionCandidate) -> tuple[float, str]:
+    return session.written_at, session.name
 
 
 def due(sessions: Iterable[RetentionCandidate], policy: Policy, now: float) -> list[Due]:
@@ -62,11 +66,11 @@ def due(sessions: Iterable[RetentionCandidate], policy: Policy, now: float) -> l
         now: The current time in seconds since 1970.
 
     """
-    newest_first = sorted(concerned(sessions, policy), key=lambda it: (it.written_at, it.name), reverse=True)
-    found: list[Due] = []
-    for place, it in enumerate(newest_first):
-        if policy.max_age is not None and now - it.written_at > policy.max_age:
-            found.append(Due(it.name, "age"))
-        elif policy.max_sessions is not None and place >= policy.max_sessions:
-            found.append(Due(it.name, "count"))
-    return found[::-1]
+    newest_first = sorted(applicable(sessions, policy), key=_age_key, reverse=True)
+    exceeding: list[Due] = []
+    for rank, session in enumerate(newest_first):
+        if policy.max_age is not None and now - session.written_at > policy.max_age:
+            exceeding.append(Due(session.name, "age"))
+        elif policy.max_sessions is not None and rank >= policy.max_sessions:
+            exceeding.append(Due(session.name, "count"))
+    return exceeding[::-1]

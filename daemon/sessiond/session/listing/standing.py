@@ -15,23 +15,23 @@ from sessiond.session.tree.tree import ASSISTANT, KIND, NONE, ROLE, USER, Tree
 Lifecycle: TypeAlias = Literal["complete", "interrupted", "aborted", "error", "empty"]
 
 _MODEL_CHANGE: Final = KIND["model_change"]
-_SPEAKING: Final = (USER, ASSISTANT, ROLE["toolResult"])
-_CUT_OFF: Final = ("toolUse", "length")
-_FARTHEST: Final = 10_000
+_MESSAGE_ROLES: Final = (USER, ASSISTANT, ROLE["toolResult"])
+_INCOMPLETE_REASONS: Final = ("toolUse", "length")
+_MAX_ROWS: Final = 10_000
 """Rows to visit from the leaf upwards. Without a message among them, a session counts as empty."""
 _MAX_ENTRIES_READ: Final = 16
 """Limit of the entries that are read, also if they name no model."""
 
 
-def standing(tree: Tree, read: Read) -> tuple[Lifecycle, str | None]:
+def lifecycle_and_model(tree: Tree, read: Read) -> tuple[Lifecycle, str | None]:
     """Return the lifecycle of a session, and its default model as `settings` defines it. Reads few entries."""
     lifecycle: Lifecycle | None = None
-    speaker: str | None = None
+    model: str | None = None
     changes: list[bytes] = []  # of the default model, the newest first
     has_changes, is_settled, count = tree.has_kind(_MODEL_CHANGE), False, 0
-    for row in _telling_rows(tree):
+    for row in _relevant_rows(tree):
         is_change = tree.kind(row) == _MODEL_CHANGE
-        if not is_change and lifecycle is not None and (speaker is not None or changes):
+        if not is_change and lifecycle is not None and (model is not None or changes):
             continue
         entry = read([row])[0]
         if is_change:
@@ -41,32 +41,32 @@ def standing(tree: Tree, read: Read) -> tuple[Lifecycle, str | None]:
         else:
             message = preview.decoded(entry).get("message")
             if isinstance(message, dict):
-                lifecycle = lifecycle or _ended(message)
-                speaker = speaker or (None if changes else _speaker(message))
+                lifecycle = lifecycle or _lifecycle_of(message)
+                model = model or (None if changes else _model_of(message))
         count += 1
-        is_settled = is_settled or (not has_changes and speaker is not None)
+        is_settled = is_settled or (not has_changes and model is not None)
         if count == _MAX_ENTRIES_READ or (lifecycle is not None and is_settled):
             break
-    chosen = Settings()
+    settings = Settings()
     for entry in reversed(changes):
-        apply_change(chosen, tree, entry)
-    is_free = chosen.default_is_inferred and speaker is not None
-    return lifecycle or "empty", speaker if is_free else chosen.models.get("default")
+        apply_change(settings, tree, entry)
+    is_inferred = settings.default_is_inferred and model is not None
+    return lifecycle or "empty", model if is_inferred else settings.models.get("default")
 
 
-def _telling_rows(tree: Tree) -> Iterator[int]:
-    row, spoken = tree.leaf, False
-    for _ in range(_FARTHEST):
+def _relevant_rows(tree: Tree) -> Iterator[int]:
+    row, found_message = tree.leaf, False
+    for _ in range(_MAX_ROWS):
         if row == NONE:
             return
         role = tree.role(row)
-        if tree.kind(row) == _MODEL_CHANGE or role == ASSISTANT or (role and not spoken):
-            spoken = spoken or role in _SPEAKING
+        if tree.kind(row) == _MODEL_CHANGE or role == ASSISTANT or (role and not found_message):
+            found_message = found_message or role in _MESSAGE_ROLES
             yield row
         row = tree.parent(row)
 
 
-def _ended(message: dict[str, Any]) -> Lifecycle | None:
+def _lifecycle_of(message: dict[str, Any]) -> Lifecycle | None:
     """Return the lifecycle if this message is the last; None for a message that belongs to no turn."""
     match message.get("role"):
         case "assistant":
@@ -82,10 +82,10 @@ def _turn(message: dict[str, Any]) -> Lifecycle:
         return "aborted" if reason == "aborted" else "error"
     blocks = content if isinstance(content, list) else []
     calls = any(isinstance(block, dict) and block.get("type") == "toolCall" for block in blocks)
-    return "interrupted" if calls or reason in _CUT_OFF else "complete"
+    return "interrupted" if calls or reason in _INCOMPLETE_REASONS else "complete"
 
 
-def _speaker(message: dict[str, Any]) -> str | None:
+def _model_of(message: dict[str, Any]) -> str | None:
     return (
         model_name(message.get("provider"), message.get("model"))
         if message.get("role") == "assistant"

@@ -25,7 +25,7 @@ MAX_COST: Final = 1_000_000_000.0
 
 _COMPACTION: Final = KIND["compaction"]
 _BRANCH_SUMMARY: Final = KIND["branch_summary"]
-_TELLING: Final = frozenset((MESSAGE, _COMPACTION, _BRANCH_SUMMARY, KIND["usage"], KIND["model_usage"]))
+_COUNTED_KINDS: Final = frozenset((MESSAGE, _COMPACTION, _BRANCH_SUMMARY, KIND["usage"], KIND["model_usage"]))
 _TOOL_RESULT: Final = ROLE["toolResult"]
 _TASK_TOOL: Final = "task"
 _NAME_CHARACTERS: Final = 200
@@ -122,7 +122,7 @@ def tally_tree(tally: Tally, tree: Tree, read: Read) -> Steps[None]:
     """Count the committed rows that are new. Several callers may do so at the same time."""
     while tally.rows < tree.committed:
         batch = next(steps.batches(tree, range(tally.rows, tree.committed)))
-        take_rows(tally, tree, [row for row in batch if tree.is_entry(row)], read)
+        count_rows(tally, tree, [row for row in batch if tree.is_entry(row)], read)
         tally.rows = batch[-1] + 1
         yield
 
@@ -130,7 +130,7 @@ def tally_tree(tally: Tally, tree: Tree, read: Read) -> Steps[None]:
 def tally_rows(tally: Tally, tree: Tree, rows: Sequence[int], read: Read) -> Steps[None]:
     """Count further rows of a path."""
     for batch in steps.batches(tree, rows):
-        take_rows(tally, tree, batch, read)
+        count_rows(tally, tree, batch, read)
         yield
 
 
@@ -142,9 +142,9 @@ def times(tally: Tally, read: Read) -> tuple[str | None, str | None]:
     return (first.text if first is not None else None), (last.text if last is not None else None)
 
 
-def take_rows(tally: Tally, tree: Tree, rows: Sequence[int], read: Read) -> None:
+def count_rows(tally: Tally, tree: Tree, rows: Sequence[int], read: Read) -> None:
     """Count rows. Only entries with more to count than their kind are read."""
-    telling = [row for row in rows if tree.kind(row) in _TELLING and tree.role(row) != USER]
+    counted = [row for row in rows if tree.kind(row) in _COUNTED_KINDS and tree.role(row) != USER]
     if rows:
         tally.entries += len(rows)
         tally.first = rows[0] if tally.first == NONE else tally.first
@@ -152,29 +152,29 @@ def take_rows(tally: Tally, tree: Tree, rows: Sequence[int], read: Read) -> None
     prompts = sum(tree.role(row) == USER for row in rows)
     if prompts:
         _count(tally.messages, ROLES[USER], prompts)
-    for row, entry in zip(telling, read(telling), strict=True):
+    for row, entry in zip(counted, read(counted), strict=True):
         kind = tree.kind(row)
         if kind == MESSAGE:
-            _take_message(tally, tree.role(row), entry)
+            _count_message(tally, tree.role(row), entry)
         else:
             tally.compactions += kind == _COMPACTION
             tally.branch_summaries += kind == _BRANCH_SUMMARY
-            spent = payloads.part(_spending, entry)
-            if spent is not None:
-                _spend(tally, _model(spent.provider, spent.model), spent.usage)
+            spending = payloads.part(_spending, entry)
+            if spending is not None:
+                _add_usage(tally, _model(spending.provider, spending.model), spending.usage)
 
 
-def _take_message(tally: Tally, role: int, entry: bytes) -> None:
-    said = payloads.part(_entry, entry)
-    if said is None or not isinstance(said.message.role, str):
+def _count_message(tally: Tally, role: int, entry: bytes) -> None:
+    entry_data = payloads.part(_entry, entry)
+    if entry_data is None or not isinstance(entry_data.message.role, str):
         return
-    message = said.message
+    message = entry_data.message
     _count(tally.messages, message.role)
     if role == ASSISTANT:
-        answered = message.response_model if isinstance(message.response_model, str) else message.model
-        model = _model(message.provider, answered)
+        model_id = message.response_model if isinstance(message.response_model, str) else message.model
+        model = _model(message.provider, model_id)
         _share(tally, model).messages += 1
-        _spend(tally, model, message.usage)
+        _add_usage(tally, model, message.usage)
         if message.content is not UNSET and b"toolCall" in bytes(message.content):
             for name in _calls(message.content):
                 tally.tool_calls += 1
@@ -182,36 +182,36 @@ def _take_message(tally: Tally, role: int, entry: bytes) -> None:
     elif role == _TOOL_RESULT:
         tally.tool_errors += message.is_error is True
         if isinstance(message.usage, dict):
-            _spend(tally, None, message.usage)
+            _add_usage(tally, None, message.usage)
         elif message.tool_name == _TASK_TOOL and message.details is not UNSET:
             details = payloads.part(_details, message.details)
-            _spend(tally, None, None if details is None else details.usage)
+            _add_usage(tally, None, None if details is None else details.usage)
 
 
-def _spend(tally: Tally, model: str | None, usage: Any) -> None:
+def _add_usage(tally: Tally, model: str | None, usage: Any) -> None:
     if not isinstance(usage, dict):
         return
     tokens, cost = _tokens(usage), _cost(usage.get("cost"))
     if tokens == _NO_TOKENS and cost == _NO_COST:
         return
     share = _share(tally, model)
-    for place in (tally, share):
-        place.tokens.add(tokens)
-        place.cost.add(cost)
+    for target in (tally, share):
+        target.tokens.add(tokens)
+        target.cost.add(cost)
 
 
 def _tokens(usage: dict[str, Any]) -> Tokens:
-    fresh, out, read, written = (_whole(usage.get(name)) for name in _PARTS)
-    total = _whole(usage.get("totalTokens")) or fresh + out + read + written
-    return Tokens(fresh, out, read, written, total)
+    input_count, output_count, read, written = (_as_count(usage.get(name)) for name in _PARTS)
+    total = _as_count(usage.get("totalTokens")) or input_count + output_count + read + written
+    return Tokens(input_count, output_count, read, written, total)
 
 
-def _cost(told: Any) -> Cost:
-    if not isinstance(told, dict):
-        return Cost(total=_money(told))
-    fresh, out, read, written = (_money(told.get(name)) for name in _PARTS)
-    total = _money(told.get("total")) or fresh + out + read + written
-    return Cost(fresh, out, read, written, total)
+def _cost(recorded: Any) -> Cost:
+    if not isinstance(recorded, dict):
+        return Cost(total=_as_cost(recorded))
+    input_count, output_count, read, written = (_as_cost(recorded.get(name)) for name in _PARTS)
+    total = _as_cost(recorded.get("total")) or input_count + output_count + read + written
+    return Cost(input_count, output_count, read, written, total)
 
 
 def _share(tally: Tally, model: str | None) -> Share:
@@ -228,24 +228,24 @@ def _count(counts: dict[str, int], name: str, amount: int = 1) -> None:
 
 def _model(provider: Any, model: Any) -> str | None:
     """Return `provider/model`, or the one that is present; None without both."""
-    told = [word for word in (provider, model) if isinstance(word, str) and word]
-    return "/".join(told)[:_NAME_CHARACTERS] if told else None
+    recorded = [word for word in (provider, model) if isinstance(word, str) and word]
+    return "/".join(recorded)[:_NAME_CHARACTERS] if recorded else None
 
 
 def _calls(content: Raw) -> list[str]:
     """Return the names of the tools that an assistant message calls; "" for a call without a name."""
     blocks = payloads.part(_blocks, content)
     if blocks is None:  # an item is not a valid block
-        loose = payloads.part(_anything, content) or []
-        blocks = [_Block(it.get("type"), it.get("name")) for it in loose if isinstance(it, dict)]
+        items = payloads.part(_anything, content) or []
+        blocks = [_Block(it.get("type"), it.get("name")) for it in items if isinstance(it, dict)]
     return [block.name if isinstance(block.name, str) else "" for block in blocks if block.type == "toolCall"]
 
 
-def _whole(value: Any) -> int:
+def _as_count(value: Any) -> int:
     return int(value) if type(value) in _NUMBERS and 0 <= value <= MAX_TOKENS else 0
 
 
-def _money(value: Any) -> float:
+def _as_cost(value: Any) -> float:
     return float(value) if type(value) in _NUMBERS and 0 <= value <= MAX_COST else 0.0
 
 

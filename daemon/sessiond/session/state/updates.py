@@ -19,7 +19,7 @@ from sessiond.session.tree.tree import NONE, Tree
 
 _Text = Annotated[str, Meta(min_length=1)]
 _Number = Annotated[int, Meta(ge=-1_000_000_000, le=1_000_000_000)]
-_USUAL: Final = PruningLimits()
+_DEFAULT_LIMITS: Final = PruningLimits()
 
 
 class _Part(msgspec.Struct, kw_only=True, frozen=True, rename="camel", omit_defaults=True):
@@ -41,11 +41,11 @@ class RecordedArtifact(_Part, frozen=True):
     path: _Text
 
 
-class Above(_Part, frozen=True, omit_defaults=False):
+class PruneLimits(_Part, frozen=True, omit_defaults=False):
     """The limits of a pruning. The line stores them, so that a change of configuration alters no earlier state."""
 
-    max_decisions: Annotated[int, Meta(ge=1, le=KEPT_DECISIONS)] = _USUAL.max_decisions
-    max_tokens: Annotated[int, Meta(ge=0)] = _USUAL.max_tokens
+    max_decisions: Annotated[int, Meta(ge=1, le=KEPT_DECISIONS)] = _DEFAULT_LIMITS.max_decisions
+    max_tokens: Annotated[int, Meta(ge=0)] = _DEFAULT_LIMITS.max_tokens
 
 
 class Update(_Part, frozen=True):
@@ -61,8 +61,8 @@ class Update(_Part, frozen=True):
     plan: str | None = None  # an empty text removes the plan
     model: _Text | None = None
     agent_name: _Text | None = None
-    compress: Above | None = None
-    prune_above: Above | None = None
+    compress: PruneLimits | None = None
+    prune_above: PruneLimits | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Point:
         return self.state.model or self.settings.models.get("default")
 
 
-def state_at(tree: Tree, row: int, read: Read, known: Point | None = None) -> Steps[Point]:
+def state_at(tree: Tree, row: int, read: Read, base: Point | None = None) -> Steps[Point]:
     """Compute the state at a row.
 
     Tags are the last ones on this path, or those of the header. Lists of sessions show the last ones on any branch.
@@ -88,48 +88,48 @@ def state_at(tree: Tree, row: int, read: Read, known: Point | None = None) -> St
         tree: The tree of the session.
         row: The row; `NONE` is the place before the first entry.
         read: Returns the entries of rows.
-        known: A point that may be on the path; the computation then continues from it.
+        base: A point that may be on the path; the computation then continues from it.
 
     """
     if tree.irregular:
-        known = None  # parents may have changed since the point was computed
-    if known is not None and known.row == row:
-        return known
-    rows = yield from steps.path(tree, row, below=NONE if known is None else known.row)
-    if known is not None and rows and tree.parent(rows[0]) == known.row:
-        state, settings = known.state.copy(), _copied(known.settings)
+        base = None  # parents may have changed since the point was computed
+    if base is not None and base.row == row:
+        return base
+    rows = yield from steps.path(tree, row, below=NONE if base is None else base.row)
+    if base is not None and rows and tree.parent(rows[0]) == base.row:
+        state, settings = base.state.copy(), _copied(base.settings)
     else:
         tags = tree.header.tags if tree.header is not None else None
         state, settings = BranchState(tags=tuple(tags or ())), Settings()
-    ours = tree.state_rows
-    for batch in steps.batches(tree, [row for row in rows if row in ours]):
+    state_rows = tree.state_rows
+    for batch in steps.batches(tree, [row for row in rows if row in state_rows]):
         for entry in read(batch):
-            take(state, entry)
+            apply_entry(state, entry)
         yield
     yield from apply_rows(settings, tree, rows, read)
     return Point(row, state, settings)
 
 
-def take(state: BranchState, entry: bytes) -> None:
+def apply_entry(state: BranchState, entry: bytes) -> None:
     """Apply an entry with an update or with tags to a state."""
     line = payloads.part(_line, entry)
     if line is None:
         return
     if line.custom_type == entries.TAGS_TYPE:
-        said = payloads.part(_tags, line.data)
-        if said is not None:
-            state.tags = tuple(tag for tag in said.tags if isinstance(tag, str))
+        tags_data = payloads.part(_tags, line.data)
+        if tags_data is not None:
+            state.tags = tuple(tag for tag in tags_data.tags if isinstance(tag, str))
             state.updated_at = line.at or state.updated_at
     elif line.custom_type == entries.STATE_TYPE:
-        update = payloads.part(_update, line.data) or _usable(line.data)
+        update = payloads.part(_update, line.data) or _valid_parts(line.data)
         _apply(state, update, line.at)
         if update != _NOTHING:
             state.updated_at = line.at or state.updated_at
 
 
 def _apply(state: BranchState, update: Update, at: str) -> None:
-    if (decided := update.decision) is not None:
-        state.add_decision(RecordedDecision(decided.decision, decided.rationale, decided.timestamp or at))
+    if (decision := update.decision) is not None:
+        state.add_decision(RecordedDecision(decision.decision, decision.rationale, decision.timestamp or at))
     if update.artifact is not None:
         state.add_artifact(update.artifact.name, update.artifact.path)
     if update.tokens is not None:
@@ -140,10 +140,10 @@ def _apply(state: BranchState, update: Update, at: str) -> None:
         state.plan = update.plan or None
     state.model = update.model or state.model
     state.agent_name = update.agent_name or state.agent_name
-    if (above := update.compress) is not None:
-        state.compress(PruningLimits(above.max_decisions, above.max_tokens), at)
-    if (above := update.prune_above) is not None:
-        limits = PruningLimits(above.max_decisions, above.max_tokens)
+    if (prune_limits := update.compress) is not None:
+        state.compress(PruningLimits(prune_limits.max_decisions, prune_limits.max_tokens), at)
+    if (prune_limits := update.prune_above) is not None:
+        limits = PruningLimits(prune_limits.max_decisions, prune_limits.max_tokens)
         if state.should_prune(limits):
             state.compress(limits, at)
 
@@ -173,18 +173,18 @@ _tags = msgspec.json.Decoder(_Tags)
 _update = msgspec.json.Decoder(Update)
 _fields = msgspec.json.Decoder(dict[str, Raw])
 _NOTHING: Final = Update()
-_ALONE: Final = {
+_PART_DECODERS: Final = {
     part.encode_name: (part.name, msgspec.json.Decoder(part.type)) for part in msgspec.structs.fields(Update)
 }
 """The attribute and the decoder of each part of an update."""
 
 
-def _usable(data: Raw) -> Update:
+def _valid_parts(data: Raw) -> Update:
     """Return the valid parts of an update that has an invalid part."""
     found = {}
     for name, value in (payloads.part(_fields, data) or {}).items():
-        if name in _ALONE:
-            attribute, decoder = _ALONE[name]
+        if name in _PART_DECODERS:
+            attribute, decoder = _PART_DECODERS[name]
             found[attribute] = payloads.part(decoder, value)
     return Update(**found)
 

@@ -13,7 +13,7 @@ No other program writes one there.
 """
 
 
-def first_cut_off(tree: Tree, read: Callable[[int, int], bytes]) -> int | None:
+def first_of_incomplete_batch(tree: Tree, read: Callable[[int, int], bytes]) -> int | None:
     """Return the first row of an incomplete batch at the end of the log, or None.
 
     Args:
@@ -27,6 +27,6 @@ def first_cut_off(tree: Tree, read: Callable[[int, int], bytes]) -> int | None:
     return row if row < tree.committed else None
 
 
-def cut_off_reason(lines: int) -> str:
+def incomplete_batch_reason(lines: int) -> str:
     """Return the reason that is reported for an incomplete batch of which `lines` whole lines are in the log."""
-    return f"the last batch was cut off after {lines} of its lines; nobody was told that it is stored"
+    return f"the last batch is incomplete after {lines} of its lines; it was never acknowledged"

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from sessiond.session.tree.batches import cut_off_reason, first_cut_off
+from sessiond.session.tree.batches import first_of_incomplete_batch, incomplete_batch_reason
 from sessiond.session.tree.problems import LineProblem
 from sessiond.session.tree.tree import Tree
 
 _SLICE: Final = 64 * 1024
 
 
-def flaws(size: int, read: Callable[[int, int], bytes]) -> list[LineProblem]:
+def log_problems(size: int, read: Callable[[int, int], bytes]) -> list[LineProblem]:
     """Return the problems of a log, in log order.
 
     Args:
@@ -18,10 +18,10 @@ def flaws(size: int, read: Callable[[int, int], bytes]) -> list[LineProblem]:
         read: Returns the bytes from one offset to another, or fewer if the log has become shorter.
 
     """
-    return whole_log(size, read).problems
+    return tree_of_log(size, read).problems
 
 
-def whole_log(size: int, read: Callable[[int, int], bytes]) -> Tree:
+def tree_of_log(size: int, read: Callable[[int, int], bytes]) -> Tree:
     """Return the tree of a log without an incomplete last batch, as clients see it.
 
     Args:
@@ -30,12 +30,12 @@ def whole_log(size: int, read: Callable[[int, int], bytes]) -> Tree:
 
     """
     tree = _tree_of(_slices(size, read))
-    first = first_cut_off(tree, read)
+    first = first_of_incomplete_batch(tree, read)
     if first is None:
         return tree
     start, lines = tree.span(first)[0], tree.committed - first
     tree = _tree_of(_slices(start, read))
-    tree.set_aside(read(start, size), cut_off_reason(lines))
+    tree.set_aside(read(start, size), incomplete_batch_reason(lines))
     return tree
 
 
@@ -48,7 +48,7 @@ def _tree_of(slices: Iterator[bytes]) -> Tree:
 
 
 def _slices(size: int, read: Callable[[int, int], bytes]) -> Iterator[bytes]:
-    at = 0
-    while at < size and (data := read(at, min(at + _SLICE, size))):
+    offset = 0
+    while offset < size and (data := read(offset, min(offset + _SLICE, size))):
         yield data
-        at += len(data)
+        offset += len(data)

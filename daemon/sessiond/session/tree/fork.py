@@ -56,41 +56,41 @@ def _fork_lines(
     title: Title | None, *, is_new_title: bool,
 ) -> Steps[list[bytes]]:  # fmt: skip
     path = yield from steps.path(tree, leaf_row)
-    kept: list[int] = []
+    kept_rows: list[int] = []
     kept_ids: set[str] = set()
-    stands_for: dict[str, str] = {}  # removed id -> id of the next entry that stays
-    taken_out: list[str] = []
+    replacements: dict[str, str] = {}  # removed id -> id of the next entry that stays
+    removed: list[str] = []
     for row in path:
         entry_id = tree.id(row) or ""
         if tree.kind(row) in (_LABEL, LEAF):
-            taken_out.append(entry_id)
+            removed.append(entry_id)
         else:
-            for gone in taken_out:
-                stands_for[gone] = entry_id
-            taken_out.clear()
-            kept.append(row)
+            for removed_id in removed:
+                replacements[removed_id] = entry_id
+            removed.clear()
+            kept_rows.append(row)
             kept_ids.add(entry_id)
-        if len(kept) % steps.ROWS_A_STEP == 0:
+        if len(kept_rows) % steps.ROWS_A_STEP == 0:
             yield
-    written = [header.rstrip(b"\r\n") + b"\n"]
-    above, has_title = NONE, False
-    for batch in steps.batches(tree, kept):
+    output = [header.rstrip(b"\r\n") + b"\n"]
+    previous, has_title = NONE, False
+    for batch in steps.batches(tree, kept_rows):
         for row, entry in zip(batch, read(batch), strict=True):
-            if above == NONE or tree.parent(row) != above:
-                entry = _hung_on(entry, None if above == NONE else tree.id(above))
+            if previous == NONE or tree.parent(row) != previous:
+                entry = _with_parent(entry, None if previous == NONE else tree.id(previous))
             if tree.kind(row) == _COMPACTION:
-                entry = _keeping(entry, stands_for)
+                entry = _with_first_kept(entry, replacements)
             has_title = has_title or tree.kind(row) in _TITLES
-            written.append(_taken_over(entry))
-            above = row
+            output.append(_copied_line(entry))
+            previous = row
         yield
-    last_id = None if above == NONE else tree.id(above)
+    last_id = None if previous == NONE else tree.id(previous)
     if title is not None and (is_new_title or not has_title):
         title_id = new_id()
-        written.append(title_line(title, title_id, last_id))
+        output.append(title_line(title, title_id, last_id))
         last_id = title_id
-    written += yield from _labels(labels, kept_ids, last_id, read, new_id)
-    return written
+    output += yield from _labels(labels, kept_ids, last_id, read, new_id)
+    return output
 
 
 def copied_lines(
@@ -117,19 +117,19 @@ def _copied_lines(
     tree: Tree, count: int, leaf_id: str | None, read: Read, header: bytes, new_id: Callable[[], str],
     title: Title | None,
 ) -> Steps[list[bytes]]:  # fmt: skip
-    kept: list[int] = []
+    kept_rows: list[int] = []
     for row in range(count):
         if tree.is_entry(row):
-            kept.append(row)
+            kept_rows.append(row)
         if row % steps.ROWS_A_STEP == 0:
             yield
-    written = [header.rstrip(b"\r\n") + b"\n"]
-    for batch in steps.batches(tree, kept):
-        written += map(_taken_over, read(batch))
+    output = [header.rstrip(b"\r\n") + b"\n"]
+    for batch in steps.batches(tree, kept_rows):
+        output += map(_copied_line, read(batch))
         yield
     if title is not None:
-        written.append(title_line(title, new_id(), leaf_id))
-    return written
+        output.append(title_line(title, new_id(), leaf_id))
+    return output
 
 
 def title_line(title: Title, entry_id: str, parent_id: str | None) -> bytes:
@@ -141,56 +141,56 @@ def title_line(title: Title, entry_id: str, parent_id: str | None) -> bytes:
     return lines.dumps(entry) + b"\n"
 
 
-class _Place(msgspec.Struct, rename="camel"):
+class _EntryLinks(msgspec.Struct, rename="camel"):
     parent_id: Any = None
     first_kept_entry_id: Any = None
     timestamp: Any = None
 
 
-_place = msgspec.json.Decoder(_Place)
+_entry_links = msgspec.json.Decoder(_EntryLinks)
 
 
-def _taken_over(entry: bytes) -> bytes:
+def _copied_line(entry: bytes) -> bytes:
     """Return the line of an entry without the record of the command that wrote it in the source session."""
     return payloads.without_field(entry, COMMAND_FIELD) + b"\n"
 
 
-def _hung_on(entry: bytes, parent_id: str | None) -> bytes:
-    place = payloads.part(_place, entry)
-    if place is not None and place.parent_id == parent_id:
+def _with_parent(entry: bytes, parent_id: str | None) -> bytes:
+    links = payloads.part(_entry_links, entry)
+    if links is not None and links.parent_id == parent_id:
         return entry
     return bytes(payloads.with_field(entry, "parentId", parent_id))
 
 
-def _keeping(entry: bytes, stands_for: dict[str, str]) -> bytes:
+def _with_first_kept(entry: bytes, replacements: dict[str, str]) -> bytes:
     """Return a compaction whose first kept entry, if removed, is replaced by the next entry that stays."""
-    place = payloads.part(_place, entry)
-    first_kept = place.first_kept_entry_id if place is not None else None
-    if not isinstance(first_kept, str) or first_kept not in stands_for:
+    links = payloads.part(_entry_links, entry)
+    first_kept = links.first_kept_entry_id if links is not None else None
+    if not isinstance(first_kept, str) or first_kept not in replacements:
         return entry
-    return bytes(payloads.with_field(entry, "firstKeptEntryId", stands_for[first_kept]))
+    return bytes(payloads.with_field(entry, "firstKeptEntryId", replacements[first_kept]))
 
 
 def _labels(
     labels: Mapping[str, Label],
-    on_path: set[str],
+    target_ids: set[str],
     parent_id: str | None,
     read: Read,
     new_id: Callable[[], str],
 ) -> Steps[list[bytes]]:
     """Return the current labels of these entries, in the order in which they were first set, with their times."""
-    written = []
+    output = []
     for target_id, label in labels.items():
-        if target_id not in on_path:
+        if target_id not in target_ids:
             continue
-        place = payloads.part(_place, read([label.row])[0])
+        links = payloads.part(_entry_links, read([label.row])[0])
         entry_id = new_id()
         line = {
             "type": "label", "id": entry_id, "parentId": parent_id,
-            "timestamp": place.timestamp if place is not None else None,
+            "timestamp": links.timestamp if links is not None else None,
             "targetId": target_id, "label": label.text,
         }  # fmt: skip
-        written.append(lines.dumps(line) + b"\n")
+        output.append(lines.dumps(line) + b"\n")
         parent_id = entry_id
         yield
-    return written
+    return output

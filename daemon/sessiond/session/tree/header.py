@@ -12,11 +12,11 @@ def header_of(first: dict[str, Any]) -> entries.Header:
     """Return the header in a decoded first line.
 
     Raises:
-        ValueError: The line is not a valid header; the message says why.
+        ValueError: The line is not a valid header; the message has the reason.
 
     """
     if first.get("type") != "session":
-        raise ValueError("there is no session header: the first line is something else")
+        raise ValueError("there is no session header: the first line has another type")
     session_id = sound(first.get("id"))
     if not isinstance(session_id, str) or not session_id:
         raise ValueError("the session header has no id")
@@ -27,7 +27,7 @@ def header_of(first: dict[str, Any]) -> entries.Header:
         cwd=_text(first, "cwd") or "",
         title=_text(first, "title"),
         parent_session=_text(first, "parentSession"),
-        tags=_words(first.get("tags")),
+        tags=_tags(first.get("tags")),
         sessiond_command=_command(first.get(entries.COMMAND_FIELD)),
     )
 
@@ -37,7 +37,7 @@ def _version(value: Any) -> int | None:
     try:
         return None if value is None else int(value)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"the session header has a version that is no number: {value!r:.40}") from None
+        raise ValueError(f"the version in the session header is not a number: {value!r:.40}") from None
 
 
 def _text(first: dict[str, Any], name: str) -> str | None:
@@ -52,5 +52,5 @@ def _command(value: Any) -> entries.CommandMark | None:
         return None
 
 
-def _words(value: Any) -> list[str] | None:
-    return [sound(word) for word in value if isinstance(word, str)] if isinstance(value, list) else None
+def _tags(value: Any) -> list[str] | None:
+    return [sound(tag) for tag in value if isinstance(tag, str)] if isinstance(value, list) else None

@@ -12,7 +12,7 @@ import msgspec
 
 from sessiond.session.tree import lines
 
-ROOM: Final = 256
+TITLE_SPACE: Final = 256
 """Bytes at the end of a header that are reserved for a title."""
 SECTOR: Final = 512
 """Size of a disk sector in bytes."""
@@ -33,7 +33,7 @@ class TitleChange(NamedTuple):
     new: bytes
 
 
-def with_room(header: bytes) -> bytes:
+def with_title_space(header: bytes) -> bytes:
     """Return a header line, without its newline, whose title is its last member and has spaces after it.
 
     The other members are unchanged. A header that is not valid JSON is returned as it is.
@@ -45,10 +45,10 @@ def with_room(header: bytes) -> bytes:
     title = members.pop("title", None)
     fields = msgspec.json.encode(members)[:-1]
     end = b"}" if title is None else b',"title":' + bytes(title) + b"}"
-    room = max(ROOM, len(end))
-    if room <= SECTOR and len(fields) % SECTOR + room > SECTOR:
+    space = max(TITLE_SPACE, len(end))
+    if space <= SECTOR and len(fields) % SECTOR + space > SECTOR:
         fields += b" " * (SECTOR - len(fields) % SECTOR)
-    return fields + end.ljust(room)
+    return fields + end.ljust(space)
 
 
 def title_change(first_lines: bytes, title: str | None, updated_at: str) -> TitleChange | None:
@@ -82,21 +82,21 @@ def title_change(first_lines: bytes, title: str | None, updated_at: str) -> Titl
 def _in_slot(slot: dict[str, object], line: bytes, title: str, updated_at: str) -> TitleChange | None:
     if len(line) != SLOT_BYTES or slot.get("v") != 1 or slot.get("title") == title:
         return None
-    known = {"type": "title", "v": 1, "title": title, "source": "user", "updatedAt": updated_at}
+    fields = {"type": "title", "v": 1, "title": title, "source": "user", "updatedAt": updated_at}
     for length in range(len(title), -1, -1):
-        unpadded = lines.dumps({**known, "title": title[:length], "pad": ""})
+        unpadded = lines.dumps({**fields, "title": title[:length], "pad": ""})
         pad = SLOT_BYTES - 1 - len(unpadded)
         if pad >= 0:
-            new = lines.dumps({**known, "title": title[:length], "pad": " " * pad}) + b"\n"
+            new = lines.dumps({**fields, "title": title[:length], "pad": " " * pad}) + b"\n"
             return None if new == line else TitleChange(0, line, new)
     return None
 
 
 def _in_header(line: bytes, title: str) -> TitleChange | None:
-    found = _END_OF_HEADER.search(line)
-    if found is None:
+    match = _END_OF_HEADER.search(line)
+    if match is None:
         return None
-    former = found.group()
+    former = match.group()
     for length in range(len(title), -1, -1):
         field = b',"title":' + msgspec.json.encode(lines.sound(title[:length])) if length else b""
         if len(field) + 1 <= len(former):
@@ -106,4 +106,4 @@ def _in_header(line: bytes, title: str) -> TitleChange | None:
     if title and not length:
         return None
     new = (field + b"}").ljust(len(former))
-    return None if new == former else TitleChange(found.start(), former, new)
+    return None if new == former else TitleChange(match.start(), former, new)

@@ -43,12 +43,12 @@ class Ids:
         for added, entry_id in enumerate(entry_ids):
             part = parts[hash(entry_id) % _PARTS]
             if entry_id in part:
-                self.take_back(entry_ids[:added])
+                self.remove_all(entry_ids[:added])
                 return False
             part[entry_id] = row + added
         return True
 
-    def take_back(self, entry_ids: Sequence[str]) -> None:
+    def remove_all(self, entry_ids: Sequence[str]) -> None:
         """Remove ids that were just added."""
         for entry_id in entry_ids:
             self.remove(entry_id)

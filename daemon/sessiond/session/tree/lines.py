@@ -1,6 +1,6 @@
 """Decodes and encodes single lines: a fast partial decoder, a lenient decoder, and encoders.
 
-No content raises an unexpected error: a line is an entry, or `NotAnEntry` says why it is not.
+No content raises an unexpected error: a line is an entry, or `NotAnEntry` is raised with the reason.
 """
 
 import json  # noqa: TID251 - the second look at lines that msgspec refuses (lone surrogates)
@@ -108,7 +108,9 @@ def loads(line: bytes) -> dict[str, Any]:
         raise NotAnEntry("damagedLine", "the line is nested too deeply") from None
     except ValueError as error:
         if b"\0" in line:
-            raise NotAnEntry("nulBytes", "the line holds NUL bytes, as a power cut leaves them") from None
+            raise NotAnEntry(
+                "nulBytes", "the line contains NUL bytes, probably from a power failure"
+            ) from None
         raise NotAnEntry("damagedLine", f"the line is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise NotAnEntry("notAnEntry", "the line is JSON, but not an object")
@@ -178,7 +180,7 @@ def _skim_of(value: dict[str, Any]) -> Skim:
     message = value.get("message")
     role = message.get("role") if isinstance(message, dict) else None
     if any(sound(value.get(name)) != value.get(name) for name in ("id", "parentId")):
-        raise NotAnEntry("notAnEntry", "an id holds half of a surrogate pair, so nobody could name the entry")
+        raise NotAnEntry("notAnEntry", "an id contains a lone surrogate, so no client can refer to the entry")
     return Skim(
         sound(value.get("type")), value.get("id"), value.get("parentId"),
         MessageSkim(role if isinstance(role, str) else None),

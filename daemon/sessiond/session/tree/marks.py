@@ -7,7 +7,7 @@ from typing import Any, Final
 from sessiond.session.tree import entries
 from sessiond.session.tree.codes import KIND
 
-SAYING: Final = frozenset(KIND[name] for name in ("label", "session_info", "title_change", "custom"))
+PROPERTY_KINDS: Final = frozenset(KIND[name] for name in ("label", "session_info", "title_change", "custom"))
 """The kinds of entries that may set a property."""
 
 _CUSTOM_TYPES: Final = frozenset((entries.TAGS_TYPE, entries.STATE_TYPE, entries.SETTINGS_TYPE))
@@ -21,18 +21,18 @@ class Label:
     row: int
 
 
-def tidy(words: Iterable[str]) -> list[str]:
+def normalized_tags(words: Iterable[str]) -> list[str]:
     """Return tags as they are stored: without surrounding white space, duplicates and empty tags."""
     return list(dict.fromkeys(word.strip() for word in words if word.strip()))
 
 
-def is_silent(payload: entries.AnyPayload) -> bool:
+def sets_no_property(payload: entries.AnyPayload) -> bool:
     """Return whether a payload is of a kind that may set a property, but sets none."""
     return isinstance(payload, entries.CustomEntry) and payload.custom_type not in _CUSTOM_TYPES
 
 
 @dataclass(slots=True)
-class Marks:
+class SessionProperties:
     """The current properties of a session.
 
     Attributes:
@@ -50,7 +50,7 @@ class Marks:
     auto_compact: dict[str, Any] | None = None
     state_rows: set[int] = field(default_factory=set)
 
-    def take(self, row: int, line: bytes) -> None:
+    def apply(self, row: int, line: bytes) -> None:
         """Apply the entry of a row. An entry that cannot be read sets nothing."""
         match entries.payload_of(line):
             case entries.LabelEntry(target_id=target, label=text):

@@ -18,34 +18,34 @@ class ProblemList:
 
     def __init__(self) -> None:
         self.torn: LineProblem | None = None
-        self._found: list[LineProblem] = []
+        self._problems: list[LineProblem] = []
 
     @property
     def is_full(self) -> bool:
         """Whether `add` ignores further problems."""
-        return len(self._found) > MAX_PROBLEMS
+        return len(self._problems) > MAX_PROBLEMS
 
     def add(self, problem: LineProblem) -> None:
         """Add a problem. After `MAX_PROBLEMS` problems, `moreProblems` is added once and all others are ignored."""
-        if len(self._found) == MAX_PROBLEMS:
-            reason = f"after {MAX_PROBLEMS:,} problems no more are listed"
-            self._found.append(LineProblem("moreProblems", problem.line, problem.offset, reason))
+        if len(self._problems) == MAX_PROBLEMS:
+            reason = f"only the first {MAX_PROBLEMS:,} problems are listed"
+            self._problems.append(LineProblem("moreProblems", problem.line, problem.offset, reason))
         elif not self.is_full:
-            self._found.append(problem)
+            self._problems.append(problem)
 
-    def note(self, problem: LineProblem) -> None:
+    def add_always(self, problem: LineProblem) -> None:
         """Add a problem of the first lines, regardless of the limit."""
-        self._found.append(problem)
+        self._problems.append(problem)
 
     def has(self, kind: ProblemKind) -> bool:
         """Return whether the list has a problem of this kind."""
-        return any(it.kind == kind for it in self._found)
+        return any(problem.kind == kind for problem in self._problems)
 
     def is_last_at(self, offset: int) -> bool:
         """Return whether the last problem belongs to the line at this byte offset."""
-        return bool(self._found) and self._found[-1].offset == offset
+        return bool(self._problems) and self._problems[-1].offset == offset
 
     def in_order(self) -> list[LineProblem]:
         """Return all problems in log order."""
-        found = sorted(self._found, key=lambda it: (it.kind == "moreProblems", it.line))
+        found = sorted(self._problems, key=lambda problem: (problem.kind == "moreProblems", problem.line))
         return found if self.torn is None else [*found, self.torn]

@@ -10,13 +10,13 @@ from sessiond.session.tree import entries, lines, migrate
 from sessiond.session.tree.codes import BAD, HEADER, KIND_OF, LEAF, MESSAGE, NONE, ROLE_OF
 from sessiond.session.tree.header import header_of
 from sessiond.session.tree.lines import Skim
-from sessiond.session.tree.marks import SAYING, Label, Marks
+from sessiond.session.tree.marks import PROPERTY_KINDS, Label, SessionProperties
 from sessiond.session.tree.problem_list import ProblemList
 from sessiond.session.tree.problems import LineProblem, ProblemKind
 from sessiond.session.tree.rows import LogRows
 
-_SPOKEN = bytes(sorted(SAYING | {LEAF}))
-_SILENT = bytes(code for code in range(256) if code not in _SPOKEN)
+_PROPERTY_OR_LEAF = bytes(sorted(PROPERTY_KINDS | {LEAF}))
+_OTHER_KINDS = bytes(code for code in range(256) if code not in _PROPERTY_OR_LEAF)
 
 
 class ReadRows(LogRows):
@@ -31,10 +31,10 @@ class ReadRows(LogRows):
         self.tail_is_entry = False  # the last row is complete except for its newline
         self.slot_title: str | None = None
         self.slot_updated_at: str | None = None  # when oh-my-pi last wrote the title slot
-        self._marks = Marks()
+        self._properties = SessionProperties()
         self._rest = bytearray()
-        self._begun = False
-        self._waiting: dict[str, list[int]] = {}
+        self._has_header_row = False
+        self._missing_parents: dict[str, list[int]] = {}
         self._reported: set[str] = set()
         self._suspects: list[int] = []  # rows that may be their own ancestors
         self._problems = ProblemList()
@@ -50,27 +50,27 @@ class ReadRows(LogRows):
     @property
     def labels(self) -> dict[str, Label]:
         """The labels by the id of the labeled entry."""
-        return self._marks.labels
+        return self._properties.labels
 
     @property
     def title(self) -> str | None:
         """The title of the session, or None."""
-        return self._marks.title
+        return self._properties.title
 
     @property
     def tags(self) -> tuple[str, ...]:
         """The tags of the session."""
-        return self._marks.tags
+        return self._properties.tags
 
     @property
     def auto_compact(self) -> dict[str, Any] | None:
         """The session's own compaction settings as stored, not validated; None for none."""
-        return self._marks.auto_compact
+        return self._properties.auto_compact
 
     @property
     def state_rows(self) -> set[int]:
         """The rows of all branches that set something in the working state."""
-        return self._marks.state_rows
+        return self._properties.state_rows
 
     @property
     def problems(self) -> list[LineProblem]:
@@ -115,13 +115,13 @@ class ReadRows(LogRows):
                 self.end += 1
                 data = data[1:]
         self._problems.torn = None
-        cut = data.rfind(b"\n") + 1
-        if not cut:
+        lines_end = data.rfind(b"\n") + 1
+        if not lines_end:
             self._rest += data
             return
-        block = bytes(self._rest) + data[:cut]
-        self._rest = bytearray(data[cut:])
-        self._take(block)
+        block = bytes(self._rest) + data[:lines_end]
+        self._rest = bytearray(data[lines_end:])
+        self._read_block(block)
 
     def finish(self) -> None:
         """Finish at the end of the log: read a last line without a newline, and report missing parents."""
@@ -129,60 +129,65 @@ class ReadRows(LogRows):
         if self._rest:
             self._finish_line(bytes(self._rest))
             self._rest = bytearray()
-        if not self._begun:
+        if not self._has_header_row:
             self._begin(self.end, None, ("emptyLog", "there is no session header: the file is empty"))
-        for parent_id in self._waiting.keys() - self._reported:
+        for parent_id in self._missing_parents.keys() - self._reported:
             self._reported.add(parent_id)
-            for row in self._waiting[parent_id]:
-                reason = f"entry {self._names[row]} names a parent that is not here: {parent_id}"
+            for row in self._missing_parents[parent_id]:
+                reason = f"entry {self._names[row]} has a parent that is not in the file: {parent_id}"
                 self._problem("lostParent", row, reason)
         # Only a parent that follows its child, or a repeated id, can close a loop.
         for last in self._ends_of_loops(self._suspects):
-            self._problem("parentLoop", last, f"entry {self._names[last]} is among its own ancestors")
+            self._problem("parentLoop", last, f"entry {self._names[last]} is one of its own ancestors")
         self._suspects.clear()
         self.committed = len(self)
 
     def _finish_line(self, tail: bytes) -> None:
         try:
-            lines.skim(tail if self._begun else tail.removeprefix(lines.BOM))
-        except lines.NotAnEntry as bad:
+            lines.skim(tail if self._has_header_row else tail.removeprefix(lines.BOM))
+        except lines.NotAnEntry as error:
             self.tail = tail
-            if not self._begun:
+            if not self._has_header_row:
                 reason = "there is no session header: the only line is torn"
                 self._begin(self.end, None, ("damagedHeader", reason))
             line = len(self) + self._lines_before + 1
             self._problems.torn = LineProblem(
-                "tornTail", line, self.end, f"the last line is torn: {bad.reason}"
+                "tornTail", line, self.end, f"the last line is torn: {error.reason}"
             )
         else:
-            self._take(tail)
+            self._read_block(tail)
             self.tail_is_entry = True
 
-    def _take(self, block: bytes) -> None:
-        start = 0 if self._begun else self._take_first_lines(block)
+    def _read_block(self, block: bytes) -> None:
+        start = 0 if self._has_header_row else self._read_first_lines(block)
         if start:
             block = block[start:]
             self.end += start
         if not block:
             return
-        whole = self._linear is None and lines.is_utf8(block)
-        skims, ends = lines.skim_block(block) if whole else ([], [])
-        if not skims or not self._take_at_once(block, skims, ends):
-            self._take_one_by_one(block)
+        is_regular = self._linear is None and lines.is_utf8(block)
+        skims, ends = lines.skim_block(block) if is_regular else ([], [])
+        if not skims or not self._add_block(block, skims, ends):
+            self._add_lines(block)
         self.end += len(block)
 
-    def _take_at_once(self, block: bytes, skims: list[Skim], ends: list[int]) -> bool:
+    def _add_block(self, block: bytes, skims: list[Skim], ends: list[int]) -> bool:
         """Add a regular block by columns. If the block is irregular, return False and add nothing."""
         names: list[str] = [skim.id for skim in skims]
         types: list[str] = [skim.type for skim in skims]
         first = len(self)
-        if set(map(type, names)) != {str} or set(map(type, types)) != {str} or "" in names or self._waiting:
+        if (
+            set(map(type, names)) != {str}
+            or set(map(type, types)) != {str}
+            or "" in names
+            or self._missing_parents
+        ):
             return False
         if not self._ids.add(names, first):
             return False
         parents = self._parents_of(first, names, skims)
         if parents is None:
-            self._ids.take_back(names)
+            self._ids.remove_all(names)
             return False
         kinds = bytes(map(KIND_OF.__getitem__, types))
         base = self.end
@@ -193,8 +198,8 @@ class ReadRows(LogRows):
         self._parents.extend(parents)
         self._names += names
         self.leaf = len(self) - 1
-        if kinds.translate(None, _SILENT):
-            self._take_marks(first, block)
+        if kinds.translate(None, _OTHER_KINDS):
+            self._apply_properties(first, block)
         return True
 
     def _parents_of(self, first: int, names: list[str], skims: list[Skim]) -> list[int] | None:
@@ -215,7 +220,7 @@ class ReadRows(LogRows):
             before = name
         return parents
 
-    def _take_one_by_one(self, block: bytes) -> None:
+    def _add_lines(self, block: bytes) -> None:
         position, size = 0, len(block)
         while position < size:
             end = block.find(b"\n", position) + 1 or size
@@ -225,19 +230,19 @@ class ReadRows(LogRows):
                 skim = lines.skim(line)
                 if self._linear is not None:
                     skim.id, skim.parent_id = migrate.derived_id(len(self)), self._last_linear()
-                self._take_entry(skim, offset)
-            except lines.NotAnEntry as bad:
+                self._add_entry(skim, offset)
+            except lines.NotAnEntry as error:
                 self._add(offset, BAD, 0, NONE, None)
                 if line.strip() and not self._problems.is_last_at(offset):
-                    self._problem(bad.kind, len(self) - 1, bad.reason)
+                    self._problem(error.kind, len(self) - 1, error.reason)
             else:
-                if self._kinds[-1] in _SPOKEN:
-                    self._take_mark(len(self) - 1, line)
-                if (bad_bytes := lines.invalid_utf8(line, offset)) is not None:
-                    self._problem("invalidUtf8", len(self) - 1, bad_bytes)
+                if self._kinds[-1] in _PROPERTY_OR_LEAF:
+                    self._apply_property(len(self) - 1, line)
+                if (invalid := lines.invalid_utf8(line, offset)) is not None:
+                    self._problem("invalidUtf8", len(self) - 1, invalid)
             position = end
 
-    def _take_entry(self, skim: Skim, offset: int) -> None:
+    def _add_entry(self, skim: Skim, offset: int) -> None:
         if not isinstance(skim.type, str):
             raise lines.NotAnEntry("notAnEntry", "the entry has no type")
         if not isinstance(skim.id, str) or not skim.id:
@@ -249,8 +254,8 @@ class ReadRows(LogRows):
         if superseded is not None:
             self._supersede(row, superseded, skim.id)
         self._ids.set(skim.id, row)
-        if skim.id in self._waiting:
-            self._adopt(row, skim.id)
+        if skim.id in self._missing_parents:
+            self._link_children(row, skim.id)
         self.leaf = row
         if self._linear is not None:
             self._linear.append(row)
@@ -259,35 +264,37 @@ class ReadRows(LogRows):
         if parent_id is None:
             return
         if not isinstance(parent_id, str):
-            self._problem("badParent", row, "parentId is neither text nor null; the entry is taken as a root")
+            self._problem(
+                "badParent", row, "parentId is neither a string nor null; the entry is treated as a root"
+            )
         elif (parent := self._ids.get(parent_id)) is not None:
             self._parents[row] = parent
         elif parent_id == entry_id:
-            self._problem("ownParent", row, f"entry {entry_id} is its own parent; it is taken as a root")
+            self._problem("ownParent", row, f"entry {entry_id} is its own parent; it is treated as a root")
         else:
-            self._waiting.setdefault(parent_id, []).append(row)
+            self._missing_parents.setdefault(parent_id, []).append(row)
 
     def _supersede(self, row: int, superseded: int, entry_id: str) -> None:
         self._superseded.add(superseded)
         self._irregular = True
         self._suspects.append(row)
-        self._problem("sameId", row, f"a second entry has the id {entry_id}; the later one counts")
+        self._problem("sameId", row, f"a second entry has the id {entry_id}; the later entry is used")
 
-    def _adopt(self, row: int, entry_id: str) -> None:
-        for child in self._waiting.pop(entry_id):
+    def _link_children(self, row: int, entry_id: str) -> None:
+        for child in self._missing_parents.pop(entry_id):
             self._parents[child] = row
             self._suspects.append(child)
         self._irregular = True
 
-    def _take_first_lines(self, block: bytes) -> int:
+    def _read_first_lines(self, block: bytes) -> int:
         """Read oh-my-pi's title slot, if any, and the header; return the offset where the entries begin."""
         position = 0
         while position < len(block):
             end = block.find(b"\n", position) + 1 or len(block)
-            very_first = self.end + position == 0
+            at_start = self.end + position == 0
             try:
-                first = lines.loads(block[position:end].removeprefix(lines.BOM if very_first else b""))
-                if very_first and first.get("type") == "title":
+                first = lines.loads(block[position:end].removeprefix(lines.BOM if at_start else b""))
+                if at_start and first.get("type") == "title":
                     self._check_utf8(block[position:end], position)
                     title = lines.sound(first.get("title"))
                     self.slot_title = title if isinstance(title, str) else ""
@@ -297,13 +304,13 @@ class ReadRows(LogRows):
                     continue
                 header = header_of(first)
                 self._check_utf8(block[position:end], position)
-            except lines.NotAnEntry as bad:
-                reason = f"there is no session header: {bad.reason}"
+            except lines.NotAnEntry as error:
+                reason = f"there is no session header: {error.reason}"
                 self._begin(self.end + position, None, ("damagedHeader", reason))
                 return position
-            except ValueError as bad:
+            except ValueError as error:
                 is_header = first.get("type") == "session"
-                self._begin(self.end + position, None, ("damagedHeader", str(bad)), has_line=is_header)
+                self._begin(self.end + position, None, ("damagedHeader", str(error)), has_line=is_header)
                 return end if is_header else position  # the line may still be an entry
             self._begin(self.end + position, header, None)
             return end
@@ -314,27 +321,27 @@ class ReadRows(LogRows):
         offset = self.end + position
         if (reason := lines.invalid_utf8(line, offset)) is not None:
             number = 1 if self.slot_title is None else 2
-            self._problems.note(LineProblem("invalidUtf8", number, offset, reason))
+            self._problems.add_always(LineProblem("invalidUtf8", number, offset, reason))
 
     def _begin(
         self,
         offset: int,
         header: entries.Header | None,
-        wrong: tuple[ProblemKind, str] | None,
+        problem: tuple[ProblemKind, str] | None,
         *,
         has_line: bool = False,
     ) -> None:
-        self._begun = True
+        self._has_header_row = True
         self.header = header
         slots = 0 if self.slot_title is None else 1
         self._lines_before = slots if header is not None or has_line else slots - 1
         self._add(offset, HEADER, 0, NONE, None)
-        if wrong is not None:
-            self._problems.note(LineProblem(wrong[0], slots + 1, offset, wrong[1]))
+        if problem is not None:
+            self._problems.add_always(LineProblem(problem[0], slots + 1, offset, problem[1]))
         if header is not None:
             self.version = 1 if header.version is None else header.version
-            self._marks.title = self.slot_title or header.title or None
-            self._marks.tags = tuple(header.tags or ())
+            self._properties.title = self.slot_title or header.title or None
+            self._properties.tags = tuple(header.tags or ())
             if self.version < 2:
                 self._linear = array("i", [0])
 
@@ -351,26 +358,26 @@ class ReadRows(LogRows):
         if not self._problems.is_full:
             self._problems.add(LineProblem(kind, self.line(row) + 1, self._offsets[row], reason))
 
-    def _take_marks(self, first: int, block: bytes) -> None:
+    def _apply_properties(self, first: int, block: bytes) -> None:
         last = len(self) - 1
         for row in range(first, last + 1):
-            if self._kinds[row] in _SPOKEN:
+            if self._kinds[row] in _PROPERTY_OR_LEAF:
                 start = self._offsets[row] - self.end
                 end = self._offsets[row + 1] - self.end if row < last else len(block)
                 self.leaf = row
-                self._take_mark(row, block[start:end])
+                self._apply_property(row, block[start:end])
         if self._kinds[last] != LEAF:
             self.leaf = last
 
-    def _take_mark(self, row: int, line: bytes) -> None:
+    def _apply_property(self, row: int, line: bytes) -> None:
         if self._kinds[row] != LEAF:
-            self._marks.take(row, line)
+            self._properties.apply(row, line)
             return
-        moved = entries.payload_of(line)
-        if isinstance(moved, entries.LeafEntry):
-            target = NONE if moved.target_id is None else self._ids.get(moved.target_id)
+        leaf_entry = entries.payload_of(line)
+        if isinstance(leaf_entry, entries.LeafEntry):
+            target = NONE if leaf_entry.target_id is None else self._ids.get(leaf_entry.target_id)
             if target is None:
-                reason = f"the leaf line names an entry that is not here: {moved.target_id}"
+                reason = f"the leaf line refers to an entry that does not precede it: {leaf_entry.target_id}"
                 self._problem("lostLeaf", row, reason)
             else:
                 self.leaf = target

@@ -13,21 +13,25 @@ from sessiond.session.tree.tree import Tree
 FIELDS: Final = ("parentId", "targetId", "firstKeptEntryId", "fromId")
 """The members that hold the id of another entry."""
 
-_NAMING: Final = frozenset(
+_REFERRING_KINDS: Final = frozenset(
     KIND[name] for name in ("label", "leaf", "compaction", "branch_summary", "context_edit")
 )
 
 
-class _Names(msgspec.Struct, rename="camel", gc=False):
+class _References(msgspec.Struct, rename="camel", gc=False):
     target_id: str | None = None
     first_kept_entry_id: str | None = None
     from_id: str | None = None
 
+    @property
+    def ids(self) -> tuple[str | None, ...]:
+        return self.target_id, self.first_kept_entry_id, self.from_id
 
-_names = msgspec.json.Decoder(_Names)
+
+_references = msgspec.json.Decoder(_References)
 
 
-def naming_rows(tree: Tree, children: Children, row: int, read: Read) -> Steps[list[int]]:
+def referring_rows(tree: Tree, children: Children, row: int, read: Read) -> Steps[list[int]]:
     """Return the rows that refer to the entry of a row, in log order.
 
     Args:
@@ -49,12 +53,16 @@ def naming_rows(tree: Tree, children: Children, row: int, read: Read) -> Steps[l
     candidates: list[int] = []
     for start in range(0, tree.committed, ROWS_A_STEP):
         end = min(start + ROWS_A_STEP, tree.committed)
-        candidates += [it for it in range(start, end) if tree.kind(it) in _NAMING]
+        candidates += [it for it in range(start, end) if tree.kind(it) in _REFERRING_KINDS]
         yield
     for batch in steps.batches(tree, candidates):
         for it, entry in zip(batch, read(batch), strict=True):
-            names = payloads.part(_names, entry)
-            if names is not None and entry_id in (names.target_id, names.first_kept_entry_id, names.from_id):
+            references = payloads.part(_references, entry)
+            if references is not None and entry_id in (
+                references.target_id,
+                references.first_kept_entry_id,
+                references.from_id,
+            ):
                 found.add(it)
         yield
     return sorted(found)

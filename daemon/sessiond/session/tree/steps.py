@@ -32,8 +32,8 @@ def run(steps: Steps[T]) -> T:
         try:
             next(steps)
         except StopIteration as end:
-            answer: T = end.value
-            return answer
+            result: T = end.value
+            return result
 
 
 def clear_lists(*lists: list[Any]) -> Steps[None]:

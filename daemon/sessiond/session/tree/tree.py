@@ -23,7 +23,7 @@ from sessiond.session.tree.codes import (
     ROLES,
     USER,
 )
-from sessiond.session.tree.marks import SAYING, Label
+from sessiond.session.tree.marks import PROPERTY_KINDS, Label
 from sessiond.session.tree.reading import ReadRows
 
 __all__ = [
@@ -40,7 +40,7 @@ class NewRow(msgspec.Struct, frozen=True, gc=False):
     id: str
     parent_id: str | None
     role: str | None = None
-    is_silent: bool = False
+    sets_no_property: bool = False
     """Whether the line is known to set no property of the session: see `marks`."""
 
 
@@ -90,8 +90,8 @@ class Tree(ReadRows):
 
         """
         for new in self._pending[:count]:
-            if not new.is_silent and self._kinds[self.committed] in SAYING:
-                self._marks.take(self.committed, new.line)
+            if not new.sets_no_property and self._kinds[self.committed] in PROPERTY_KINDS:
+                self._properties.apply(self.committed, new.line)
             self.committed += 1
         del self._pending[:count]
         last = self.committed - 1

@@ -69,10 +69,10 @@ _turn = msgspec.json.Decoder(_Turn)
 
 
 def _is_silent(entry: bytes) -> bool:
-    turn = payloads.part(_turn, entry)
-    if turn is None or turn.message.stop_reason not in (None, "stop", "toolUse"):
+    entry_data = payloads.part(_turn, entry)
+    if entry_data is None or entry_data.message.stop_reason not in (None, "stop", "toolUse"):
         return False
-    content = turn.message.content or ""
+    content = entry_data.message.content or ""
     if isinstance(content, str):
         return not content.strip()
     return not any(block.type == "text" and block.text.strip() for block in content)

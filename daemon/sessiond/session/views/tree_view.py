@@ -20,7 +20,7 @@ Filter: TypeAlias = Literal["default", "noTools", "userOnly", "labeledOnly", "al
 
 _PREVIEW_CHARACTERS: Final = 120
 _TOOL_RESULT: Final = ROLE["toolResult"]
-_HOUSEKEEPING: Final = frozenset(
+_HIDDEN_BY_DEFAULT: Final = frozenset(
     KIND[name]
     for name in (
         "label", "custom", "model_change", "thinking_level_change", "mode_change", "service_tier_change",
@@ -58,9 +58,9 @@ class TreePage:
     Attributes:
         nodes: The rows of the page.
         resume: The row after which the next page begins; `NONE` on the last page.
-        total: The number of entries in the session.
-        shown: The number of rows in the whole view.
-        before: The number of rows of the view before this page.
+        entry_count: The number of entries in the session.
+        visible_count: The number of rows in the whole view.
+        preceding_count: The number of rows of the view before this page.
         bars: For each fork above the first row, top first: whether branches of it follow the one with the first row.
             Several roots count as a fork. Empty if the page begins the view.
         above: For a page around a row: the ancestors of the first row that are forks or begin a branch.
@@ -69,9 +69,9 @@ class TreePage:
 
     nodes: list[Node]
     resume: int
-    total: int
-    shown: int
-    before: int = 0
+    entry_count: int
+    visible_count: int
+    preceding_count: int = 0
     bars: tuple[bool, ...] = ()
     above: tuple[Node, ...] = ()
 
@@ -82,7 +82,7 @@ class Outline:
 
     children: Children = field(default_factory=Children)
     silent: SilentTurns = field(default_factory=SilentTurns)
-    drawn: "_Drawn | None" = None
+    cached_view: "_View | None" = None
 
     def extend(self, tree: Tree, read: Read) -> Steps[None]:
         """Add the committed rows that are new."""
@@ -109,34 +109,34 @@ def tree_rows(
 
     """
     yield from outline.extend(tree, read)
-    question = tree.committed, tree.leaf, filter, query, root_row
-    drawn = outline.drawn
+    key = tree.committed, tree.leaf, filter, query, root_row
+    cached_view = outline.cached_view
     if (
-        drawn is None
-        or drawn.question != question
-        or (after_row != NONE and after_row not in drawn.shape.rows)
+        cached_view is None
+        or cached_view.key != key
+        or (after_row != NONE and after_row not in cached_view.shape.rows)
     ):
         visible = yield from _visible(tree, outline, read, filter, query, root_row)
         shape, start = yield from _arrange(tree, outline.children, visible, root_row, after_row)
-        drawn = _Drawn(question, shape, (yield from _indents(shape)), (yield from _on_path(tree)))
+        cached_view = _View(key, shape, (yield from _indents(shape)), (yield from _on_path(tree)))
     else:
-        start = 0 if after_row == NONE else drawn.shape.rows.index(after_row) + 1
+        start = 0 if after_row == NONE else cached_view.shape.rows.index(after_row) + 1
     if around_row != NONE:
-        start = max((yield from _nearest(tree, drawn.shape, around_row)) - limit // 2, 0)
-    rows = drawn.shape.rows
-    nodes = yield from _nodes(tree, drawn, range(start, min(start + limit, len(rows))), read)
+        start = max((yield from _nearest(tree, cached_view.shape, around_row)) - limit // 2, 0)
+    rows = cached_view.shape.rows
+    nodes = yield from _nodes(tree, cached_view, range(start, min(start + limit, len(rows))), read)
     end = start + len(nodes)
     # The next page is likely to be requested; after the last page the view is dropped.
-    outline.drawn = drawn if end < len(rows) else None
+    outline.cached_view = cached_view if end < len(rows) else None
     resume = rows[end - 1] if end < len(rows) else NONE
-    bars = (yield from _bars(drawn.shape, start)) if 0 < start < len(rows) else ()
+    bars = (yield from _bars(cached_view.shape, start)) if 0 < start < len(rows) else ()
     above: list[Node] = []
     if around_row != NONE:
-        above = yield from _nodes(tree, drawn, (yield from _structure(drawn.shape, start)), read)
+        above = yield from _nodes(tree, cached_view, (yield from _structure(cached_view.shape, start)), read)
     return TreePage(nodes, resume, tree.count_entries(), len(rows), start, bars, tuple(above))
 
 
-def shows(filter: Filter, tree: Tree, outline: Outline, row: int) -> bool:
+def passes_filter(filter: Filter, tree: Tree, outline: Outline, row: int) -> bool:
     """Return whether a filter shows a row that is not the leaf. The outline must be extended to the row first."""
     return _FILTERS[filter](tree, outline.silent, NONE, row)
 
@@ -148,20 +148,20 @@ def _visible(
     tree: Tree, outline: Outline, read: Read, filter: Filter, query: str, root_row: int
 ) -> Steps[bytearray]:
     """Return one byte for each row: whether the view shows it, for rows at or below `root_row`."""
-    shown = _FILTERS[filter]
+    passes = _FILTERS[filter]
     leaf, silent = tree.leaf, outline.silent
     end = tree.committed
-    asked: Sequence[int] = range(end)
+    candidates: Sequence[int] = range(end)
     if root_row != NONE:
-        asked = yield from _below(outline.children, root_row, end)
+        candidates = yield from _below(outline.children, root_row, end)
     visible = bytearray(end)
-    for start in range(0, len(asked), ROWS_A_STEP):
-        for row in asked[start : start + ROWS_A_STEP]:
-            visible[row] = tree.is_entry(row) and tree.kind(row) != LEAF and shown(tree, silent, leaf, row)
+    for start in range(0, len(candidates), ROWS_A_STEP):
+        for row in candidates[start : start + ROWS_A_STEP]:
+            visible[row] = tree.is_entry(row) and tree.kind(row) != LEAF and passes(tree, silent, leaf, row)
         yield
     words = query.casefold().split()
     if words:
-        yield from _keep_matches(tree, visible, words, read)
+        yield from _hide_non_matches(tree, visible, words, read)
     return visible
 
 
@@ -182,22 +182,22 @@ def _below(children: Children, root_row: int, end: int) -> Steps[list[int]]:
     return found
 
 
-def _keep_matches(tree: Tree, visible: bytearray, words: Sequence[str], read: Read) -> Steps[None]:
+def _hide_non_matches(tree: Tree, visible: bytearray, words: Sequence[str], read: Read) -> Steps[None]:
     """Hide the rows in which a word of the query does not occur."""
-    candidates = [row for row, shown in enumerate(visible) if shown]
+    candidates = [row for row, is_visible in enumerate(visible) if is_visible]
     for batch in steps.batches(tree, candidates):
         for row, entry in zip(batch, read(batch), strict=True):
-            said = preview.decoded(entry)
-            message = said.get("message")
+            decoded = preview.decoded(entry)
+            message = decoded.get("message")
             role = message.get("role") if isinstance(message, dict) else None
             label = _label(tree, row)
-            text = f"{said.get('type')} {role or ''} {label or ''} {preview.text_of(said)}".casefold()
+            text = f"{decoded.get('type')} {role or ''} {label or ''} {preview.text_of(decoded)}".casefold()
             visible[row] = all(word in text for word in words)
         yield
 
 
 def _shown_by_default(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
-    if tree.kind(row) in _HOUSEKEEPING or _is_for_models_only(tree, silent, row):
+    if tree.kind(row) in _HIDDEN_BY_DEFAULT or _is_for_models_only(tree, silent, row):
         return False
     return tree.role(row) != ASSISTANT or row == leaf or row not in silent
 
@@ -251,30 +251,30 @@ class _Shape:
         self.last_root = NONE
 
     def add(self, row: int, above: int) -> int:
-        place = len(self.rows)
+        index = len(self.rows)
         self.rows.append(row)
         self.above.append(above)
         self.child_counts.append(0)
         self.last_children.append(NONE)
         if above == NONE:
             self.depths.append(0)
-            self.last_root = place
+            self.last_root = index
         else:
             self.depths.append(self.depths[above] + 1)
             self.child_counts[above] += 1
-            self.last_children[above] = place
-        return place
+            self.last_children[above] = index
+        return index
 
-    def is_last(self, place: int) -> bool:
-        above = self.above[place]
-        return place == (self.last_root if above == NONE else self.last_children[above])
+    def is_last(self, index: int) -> bool:
+        above = self.above[index]
+        return index == (self.last_root if above == NONE else self.last_children[above])
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _View:
     """A whole view, and the parameters for which it was computed."""
 
-    question: tuple[int, int, str, str, int]
+    key: tuple[int, int, str, str, int]
     shape: _Shape
     indents: "array[int]"
     on_path: bytearray
@@ -307,27 +307,27 @@ def _arrange(
 
 def _nearest(tree: Tree, shape: _Shape, row: int) -> Steps[int]:
     """Return the index of a row, or of its nearest visible ancestor; 0 if there is none."""
-    places: dict[int, int] = {}
+    indexes: dict[int, int] = {}
     for start in range(0, len(shape.rows), ROWS_A_STEP):
-        places.update(
+        indexes.update(
             zip(shape.rows[start : start + ROWS_A_STEP], range(start, len(shape.rows)), strict=False)
         )
         yield
     above = yield from steps.path(tree, row)
-    return next((places[it] for it in reversed(above) if it in places), 0)
+    return next((indexes[it] for it in reversed(above) if it in indexes), 0)
 
 
-def _bars(shape: _Shape, place: int) -> Steps[tuple[bool, ...]]:
+def _bars(shape: _Shape, index: int) -> Steps[tuple[bool, ...]]:
     """For each fork above an index, top first, return whether branches follow the one with the index."""
     bars: list[bool] = []
-    walked = 0
-    while place != NONE:
-        above = shape.above[place]
+    visited = 0
+    while index != NONE:
+        above = shape.above[index]
         if shape.child_counts[above] > 1 if above != NONE else shape.last_root > 0:
-            bars.append(not shape.is_last(place))
-        place = above
-        walked += 1
-        if walked % ROWS_A_STEP == 0:
+            bars.append(not shape.is_last(index))
+        index = above
+        visited += 1
+        if visited % ROWS_A_STEP == 0:
             yield
     return tuple(reversed(bars))
 
@@ -343,32 +343,39 @@ def _on_path(tree: Tree) -> Steps[bytearray]:
     return marks
 
 
-def _structure(shape: _Shape, place: int) -> Steps[list[int]]:
+def _structure(shape: _Shape, index: int) -> Steps[list[int]]:
     """Return the indexes above an index that a client draws: forks and rows that begin a branch, top first."""
     found: list[int] = []
-    above = shape.above[place] if place < len(shape.rows) else NONE
-    walked = 0
+    above = shape.above[index] if index < len(shape.rows) else NONE
+    visited = 0
     while above != NONE:
-        higher = shape.above[above]
-        begins = shape.child_counts[higher] > 1 if higher != NONE else shape.last_root > 0
-        if begins or shape.child_counts[above] > 1:
+        grandparent = shape.above[above]
+        begins_branch = shape.child_counts[grandparent] > 1 if grandparent != NONE else shape.last_root > 0
+        if begins_branch or shape.child_counts[above] > 1:
             found.append(above)
-        above = higher
-        walked += 1
-        if walked % ROWS_A_STEP == 0:
+        above = grandparent
+        visited += 1
+        if visited % ROWS_A_STEP == 0:
             yield
     found.reverse()
     return found
 
 
-def _nodes(tree: Tree, drawn: _Drawn, places: Sequence[int], read: Read) -> Steps[list[Node]]:
+def _nodes(tree: Tree, cached_view: _View, indexes: Sequence[int], read: Read) -> Steps[list[Node]]:
     nodes: list[Node] = []
-    page = [drawn.shape.rows[place] for place in places]
+    page = [cached_view.shape.rows[index] for index in indexes]
     for batch in steps.batches(tree, page):
         for row, entry in zip(batch, read(batch), strict=True):
-            place = places[len(nodes)]
+            index = indexes[len(nodes)]
             nodes.append(
-                _node(tree, drawn.shape, place, drawn.indents[place], bool(drawn.on_path[row]), entry)
+                _node(
+                    tree,
+                    cached_view.shape,
+                    index,
+                    cached_view.indents[index],
+                    bool(cached_view.on_path[row]),
+                    entry,
+                )
             )
         yield
     return nodes
@@ -377,30 +384,30 @@ def _nodes(tree: Tree, drawn: _Drawn, places: Sequence[int], read: Read) -> Step
 def _indents(shape: _Shape) -> "Steps[array[int]]":
     """Return the number of forks above each index."""
     indents = array("i")
-    for place, above in enumerate(shape.above):
+    for index, above in enumerate(shape.above):
         indents.append(0 if above == NONE else indents[above] + (shape.child_counts[above] > 1))
-        if place % ROWS_A_STEP == 0:
+        if index % ROWS_A_STEP == 0:
             yield
     return indents
 
 
-def _node(tree: Tree, shape: _Shape, place: int, indent: int, on_path: bool, entry: bytes) -> Node:
-    row, above = shape.rows[place], shape.above[place]
-    said = preview.decoded(entry)
-    message, timestamp, type_ = said.get("message"), said.get("timestamp"), said.get("type")
+def _node(tree: Tree, shape: _Shape, index: int, indent: int, on_path: bool, entry: bytes) -> Node:
+    row, above = shape.rows[index], shape.above[index]
+    decoded = preview.decoded(entry)
+    message, timestamp, type_ = decoded.get("message"), decoded.get("timestamp"), decoded.get("type")
     role = message.get("role") if isinstance(message, dict) else None
     return Node(
         id=tree.id(row) or "",
         parent_id=None if above == NONE else tree.id(shape.rows[above]),
-        depth=shape.depths[place],
+        depth=shape.depths[index],
         indent=indent,
         seq=row,
         type=type_ if isinstance(type_, str) else tree.type(row),
         timestamp=timestamp if isinstance(timestamp, str) else None,
-        child_count=shape.child_counts[place],
+        child_count=shape.child_counts[index],
         on_path=on_path,
         role=role if isinstance(role, str) else None,
-        preview=preview.one_line(preview.text_of(said), _PREVIEW_CHARACTERS),
+        preview=preview.one_line(preview.text_of(decoded), _PREVIEW_CHARACTERS),
         label=_label(tree, row),
-        last_sibling=shape.is_last(place),
+        last_sibling=shape.is_last(index),
     )
