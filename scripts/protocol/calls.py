@@ -64,6 +64,7 @@ TOPICS = (
             Call("ENTRIES", "entries", ("session_id",)),
             Call("PATH", "path", ("session_id", "leaf_id")),
             Call("TREE", "tree", ("session_id",)),
+            Call("LABELS", "labels", ("session_id",)),
             Call("LABEL", "label", ("session_id", "entry_id", "label"), required="label"),
         ),
         "AppendMethods", "append",

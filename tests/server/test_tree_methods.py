@@ -331,6 +331,31 @@ async def test_a_label_is_set_replaced_and_removed(daemon: Running, cwd: str) ->
         assert (entries_of(stored)[0]["type"], seqs_of(stored)) == ("label", [changed["seq"]])
 
 
+async def test_labels_are_listed_in_the_order_of_the_log_page_by_page(daemon: Running, cwd: str) -> None:
+    peer, session_id = await talk(daemon, cwd)
+    lines = [
+        await peer.call("session/label", sessionId=session_id, entryId=entry_id, label=text)
+        for entry_id, text in (("a3", "last"), ("q1", "first"), ("a1", "gone"), ("q2", "middle"), ("a1", ""))
+    ]
+    whole = await peer.call("session/labels", sessionId=session_id)
+    assert [(it["entryId"], it["label"], it["seq"], it["role"]) for it in whole["items"]] == [
+        ("q1", "first", 1, "user"), ("q2", "middle", 3, "user"), ("a3", "last", 6, "assistant"),
+    ]  # fmt: skip
+    assert (whole["logId"], whole["nextCursor"]) == (lines[0]["logId"], None)
+    stored = await peer.call("session/entries", sessionId=session_id, entryIds=[lines[1]["recordId"]])
+    assert whole["items"][0]["labeledAt"] == entries_of(stored)[0]["timestamp"]
+    assert await pages(peer, "labels", "items", sessionId=session_id, limit=1) == whole["items"]
+    assert await pages(peer, "labels", "items", sessionId=session_id, limit=3) == whole["items"]
+
+
+async def test_a_session_without_labels_has_an_empty_list_of_them(memory: Running, cwd: str) -> None:
+    peer, session_id = await talk(memory, cwd)
+    found = await peer.call("session/labels", sessionId=session_id)
+    assert (found["items"], found["nextCursor"]) == ([], None)
+    refused = await refusal(peer.call("session/labels", sessionId=session_id, cursor="-1"))
+    assert refused.kind == "cursorExpired"
+
+
 async def test_a_title_is_a_line_and_an_empty_one_takes_it_away(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
     for title, expected in (

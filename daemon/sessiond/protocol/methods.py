@@ -77,6 +77,7 @@ ENTRIES: Final = Method(
 PATH: Final = Method(
     "session/path", t.PathParams, t.EntriesResult, (*_READ, "entryNotFound", "cursorExpired")
 )
+LABELS: Final = Method("session/labels", t.LabelsParams, t.LabelsResult, (*_READ, "cursorExpired"))
 TREE: Final = Method("session/tree", t.TreeParams, t.TreeResult, (*_READ, "entryNotFound", "cursorExpired"))
 CONTEXT: Final = Method("session/context", t.ContextParams, t.ContextResult, (*_READ, "entryNotFound"))
 PREPARE_COMPACTION: Final = Method(
@@ -199,6 +200,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
     for method in (
         CREATE, OPEN, CLOSE, CONTINUE, LIST, RESOLVE, SEARCH, INFO, STATS, COMPARE, APPEND, ENTRIES, PATH, TREE,
+        LABELS,
         CONTEXT,
         PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, LABEL, RENAME, TAG,
         SUBSCRIBE, UNSUBSCRIBE, FLUSH,

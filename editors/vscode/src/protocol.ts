@@ -902,6 +902,50 @@ export interface TreeNode {
   [extension: `x-${string}`]: unknown;
 }
 
+/** List the labeled entries of a session, in log order. */
+export interface LabelsParams {
+  /** The full id of the session. 1 to 128 characters. */
+  sessionId: string;
+  /** From an earlier result; default: the first page. */
+  cursor?: string | null;
+  /** Maximum number of labels per page. 1 to 10000. Default `1000`. */
+  limit?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A page of labels. */
+export interface LabelsResult {
+  /** The log of the seqs. */
+  logId: string;
+  /** At most `limit`. */
+  items: LabeledEntry[];
+  /** The cursor of the next page; null on the last page. */
+  nextCursor: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A labeled entry. */
+export interface LabeledEntry {
+  /** The entry. */
+  entryId: string;
+  /** Its label. */
+  label: string;
+  /** When it was labeled, as the line says; null without a time. */
+  labeledAt: string | null;
+  /** The seq of the entry's line. */
+  seq: number;
+  /** The type of the entry. */
+  type: string;
+  /** The role of its message; null without one. */
+  role: string | null;
+  /** One line of at most 120 characters. */
+  preview: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
 /**
  * Return the messages that a model receives at `leafId` (default: the session's leaf).
  *
@@ -4454,6 +4498,8 @@ export interface Requests {
    * `aroundId`, the page has that entry, or its nearest visible ancestor, in the middle; `cursor` beside it is refused.
    */
   "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
+  /** List the labeled entries of a session, in log order. */
+  "session/labels": { params: LabelsParams; result: LabelsResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "cursorExpired" };
   /**
    * Return the messages that a model receives at `leafId` (default: the session's leaf).
    *
@@ -4811,6 +4857,7 @@ export const methods = {
   sessionEntries: "session/entries",
   sessionPath: "session/path",
   sessionTree: "session/tree",
+  sessionLabels: "session/labels",
   sessionContext: "session/context",
   sessionPrepareCompaction: "session/prepareCompaction",
   sessionCompact: "session/compact",

@@ -167,23 +167,24 @@ def _values(what: str, kind: str, filled: list[str]) -> Iterable[tuple[str, str]
 
 def _entries(filled: list[str]) -> Iterable[tuple[str, str]]:
     """Return the entries of the named or this terminal's session: ids, labels and the leaf."""
-    rows = _tree(filled, "all")
+    rows = _of_session(filled, "session/tree", {"filter": "all"})
     ids = _plain((it["id"], it["preview"] or it["type"]) for it in rows)
     return [*ids, *_labels(filled), (LEAF, "the leaf")] if rows else []
 
 
 def _labels(filled: list[str]) -> list[tuple[str, str]]:
-    return _plain((it["label"], it["preview"] or it["type"]) for it in _tree(filled, "labeledOnly"))
+    found = _of_session(filled, "session/labels", {})
+    return _plain((it["label"], it["preview"] or it["type"]) for it in found)
 
 
-def _tree(filled: list[str], filter: str) -> list[dict[str, Any]]:
+def _of_session(filled: list[str], method: str, params: dict[str, Any]) -> list[dict[str, Any]]:
     """Return rows of the session in the first place, or of this terminal's session if that finds none."""
     from sessiond.cli.commands.shell_prompt import last_here
 
     here = last_here(os.getcwd())  # noqa: PTH109 - importing pathlib would take 5 ms of each key press
     for session in (*filled[:1], here):
         if session is not None and (
-            rows := _rows("session/tree", {"sessionId": session, "filter": filter, "limit": _MAX_CANDIDATES})
+            rows := _rows(method, {"sessionId": session, **params, "limit": _MAX_CANDIDATES})
         ):
             return rows
     return []
@@ -204,7 +205,7 @@ def _session(found: dict[str, Any]) -> tuple[str, str]:
 
 
 def _rows(method: str, params: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the sessions or nodes of a result; nothing if no daemon runs, or the request fails."""
+    """Return the sessions, nodes or items of a result; nothing if no daemon runs, or the request fails."""
     from sessiond.client.blocking import connect
     from sessiond.client.daemon_socket import CannotConnect
     from sessiond.client.wire import Disconnected, RpcError
@@ -214,7 +215,9 @@ def _rows(method: str, params: dict[str, Any]) -> list[dict[str, Any]]:
             answer = daemon.call(method, params)
     except (CannotConnect, Disconnected, RpcError):
         return []
-    rows: list[dict[str, Any]] = answer.get("sessions", answer.get("nodes", []))
+    rows: list[dict[str, Any]] = next(
+        (answer[name] for name in ("sessions", "nodes", "items") if name in answer), []
+    )
     return rows
 
 

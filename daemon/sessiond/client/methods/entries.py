@@ -163,6 +163,38 @@ class EntryMethods(AppendMethods):
         )
         return await self.call(m.TREE, params)
 
+    async def labels(
+        self,
+        session_id: str,
+        *,
+        cursor: str | None = None,
+        limit: int = 1_000,
+    ) -> t.LabelsResult:
+        """List the labeled entries of a session, in log order.
+
+        Method `session/labels`.
+
+        Args:
+            session_id: The full id of the session. 1 to 128 characters.
+            cursor: From an earlier result; default: the first page.
+            limit: Maximum number of labels per page. 1 to 10000.
+
+        Returns:
+            A page of labels.
+
+        Raises:
+            RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `cursorExpired`, or one
+                that every request may have.
+            Disconnected: The connection was lost, and again after the request was sent once more.
+        """
+        params = t.LabelsParams(
+            session_id=session_id,
+            cursor=cursor,
+            limit=limit,
+        )
+        return await self.call(m.LABELS, params)
+
     async def label(
         self,
         session_id: str,

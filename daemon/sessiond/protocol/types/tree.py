@@ -163,6 +163,34 @@ class TreeResult(Wire, frozen=True):
     )  # at most one for each level above the first row
 
 
+class LabelsParams(Params, frozen=True):
+    """List the labeled entries of a session, in log order."""
+
+    session_id: SessionId  # the full id of the session
+    cursor: str | None = None  # from an earlier result; default: the first page
+    limit: Limit = 1_000  # maximum number of labels per page
+
+
+class LabeledEntry(Wire, frozen=True):
+    """A labeled entry."""
+
+    entry_id: str  # the entry
+    label: str  # its label
+    labeled_at: str | None  # when it was labeled, as the line says; null without a time
+    seq: int  # the seq of the entry's line
+    type: str  # the type of the entry
+    role: str | None  # the role of its message; null without one
+    preview: str  # one line of at most 120 characters
+
+
+class LabelsResult(Wire, frozen=True):
+    """A page of labels."""
+
+    log_id: str  # the log of the seqs
+    items: list[LabeledEntry]  # at most `limit`
+    next_cursor: str | None  # the cursor of the next page; null on the last page
+
+
 class LabelParams(Params, frozen=True):
     """Label an entry. An absent or empty `label` removes the label."""
 

@@ -13,7 +13,7 @@ from sessiond.server.connection.client import MAX_REPLY_BYTES, Client
 from sessiond.server.connection.encoding import MIN_PARTS_IN_STEPS, converted
 from sessiond.session.tree import steps
 from sessiond.session.tree.tree import NONE
-from sessiond.session.views import tree_view
+from sessiond.session.views import label_list, tree_view
 
 PAGE_BYTES = 2 * 1024 * 1024
 """Limit of the entries of a page in bytes, whatever its `limit`. Reading more at once would block the event loop."""
@@ -128,6 +128,19 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
         preceding_count=page.preceding_count,
         bars=list(page.bars),
         above=await live.drive(converted(page.above, t.TreeNode)),
+    )
+
+
+async def labels(_client: Client, live: LiveSession, params: t.LabelsParams) -> t.LabelsResult:
+    after = 0 if params.cursor is None else _row(live, params.cursor)
+    rows, more = await live.drive(
+        label_list.label_rows(live.tree, live.read_rows, after_row=after, limit=params.limit)
+    )
+    log_id = live.log.log_id
+    return t.LabelsResult(
+        log_id=log_id,
+        items=await live.drive(converted(rows, t.LabeledEntry)),
+        next_cursor=str(rows[-1].seq) if more else None,
     )
 
 

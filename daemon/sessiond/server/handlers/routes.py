@@ -165,6 +165,7 @@ ROUTES: dict[str, Route[Client]] = dict(
         _on_session(m.ENTRIES, SmallOrLargeAnswer(reading.entries_)),
         _on_session(m.PATH, LargeAnswer(reading.path)),
         _on_session(m.TREE, LargeAnswer(reading.tree), "scan"),
+        _on_session(m.LABELS, LargeAnswer(reading.labels), "scan"),
         _on_session(m.VIEW_ENTRY, LargeAnswer(views.entry), "scan"),
         _on_session(m.VIEW_PAGE, LargeAnswer(views.page), "scan"),
         _route(m.VIEW_DOCUMENT, Cancellable(views.document)),

@@ -478,6 +478,28 @@
 ---@field label? string The label; null without one.
 ---@field lastSibling boolean Whether no visible sibling follows.
 
+---List the labeled entries of a session, in log order.
+---@class (exact) sessiond.LabelsParams
+---@field sessionId string The full id of the session. 1 to 128 characters.
+---@field cursor? string From an earlier result; default: the first page.
+---@field limit? integer Maximum number of labels per page. 1 to 10000. Default `1000`.
+
+---A page of labels.
+---@class (exact) sessiond.LabelsResult
+---@field logId string The log of the seqs.
+---@field items sessiond.LabeledEntry[] At most `limit`.
+---@field nextCursor? string The cursor of the next page; null on the last page.
+
+---A labeled entry.
+---@class (exact) sessiond.LabeledEntry
+---@field entryId string The entry.
+---@field label string Its label.
+---@field labeledAt? string When it was labeled, as the line says; null without a time.
+---@field seq integer The seq of the entry's line.
+---@field type string The type of the entry.
+---@field role? string The role of its message; null without one.
+---@field preview string One line of at most 120 characters.
+
 ---Return the messages that a model receives at `leafId` (default: the session's leaf).
 ---
 ---`agent` is the agents' own message format: messages are unchanged, a compaction replaces the history before it, and
@@ -2446,6 +2468,7 @@ M.methods = {
   sessionEntries = "session/entries", -- sessiond.EntriesParams -> sessiond.EntriesResult
   sessionPath = "session/path", -- sessiond.PathParams -> sessiond.EntriesResult
   sessionTree = "session/tree", -- sessiond.TreeParams -> sessiond.TreeResult
+  sessionLabels = "session/labels", -- sessiond.LabelsParams -> sessiond.LabelsResult
   sessionContext = "session/context", -- sessiond.ContextParams -> sessiond.ContextResult
   sessionPrepareCompaction = "session/prepareCompaction", -- sessiond.PrepareCompactionParams -> sessiond.PrepareCompactionResult
   sessionCompact = "session/compact", -- sessiond.CompactParams -> sessiond.CompactResult
