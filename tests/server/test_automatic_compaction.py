@@ -58,7 +58,7 @@ async def compacted(peer: Peer, session_id: str) -> list[dict[str, Any]]:
 
 
 def _is_compaction(note: dict[str, Any]) -> bool:
-    return bool(note["entries"][0]["type"] == "compaction")
+    return bool(note["items"][0]["entry"]["type"] == "compaction")
 
 
 # --- who is told -------------------------------------------------------------------------------------------

@@ -128,4 +128,4 @@ async def test_a_cancellation_in_the_same_read_as_its_request_finds_it(memory: R
     # The id may be used again at once.
     peer._calls[peer.last_id] = again = asyncio.get_running_loop().create_future()
     peer.connection.send_body(encode_request(peer.last_id, "session/path", {"sessionId": session_id}))
-    assert (await again)["entries"]
+    assert (await again)["items"]
