@@ -27,6 +27,7 @@ from sessiond.client.methods.views import ViewMethods
 from sessiond.client.notifications import Notifications
 from sessiond.client.subscription import Subscription
 from sessiond.client.summarizer import Summarize, answering
+from sessiond.client.watched_list import WatchedList
 from sessiond.paths import Locations, places
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection
@@ -145,6 +146,32 @@ class Daemon(
             An asynchronous iterator of entries, which is also a context manager.
         """
         return Subscription(self._link, session_id, after)
+
+    def watch_list(
+        self,
+        cwd: str | None = None,
+        *,
+        tags: Sequence[str] | None = None,
+        query: str | None = None,
+        include_drafts: bool = False,
+        interval_ms: int = 200,
+    ) -> WatchedList:
+        """Watch a list of sessions: receive all of its rows, and then those that change.
+
+        Args:
+            cwd: Only sessions of this folder. Default: of all folders.
+            tags: Only sessions with all of these tags.
+            query: Only sessions whose id, title, first prompt or cwd contains each word of this text.
+            include_drafts: Also draft sessions.
+            interval_ms: The minimum time between two changes, in milliseconds.
+
+        Returns:
+            An asynchronous iterator of `ListChange`, which is also a context manager.
+        """
+        asked = t.ListFilter(
+            cwd=cwd, tags=None if tags is None else list(tags), query=query, include_drafts=include_drafts
+        )
+        return WatchedList(self._link, asked, interval_ms)
 
     def keep_open(self, session_id: str) -> None:
         """Open this session again on every new connection, so that it stays open after a restart of the daemon.

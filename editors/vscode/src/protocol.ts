@@ -2561,6 +2561,8 @@ export interface ServerCapabilities {
   export: ExportCapability | null;
   /** Subscriptions to sessions. */
   subscribe: SubscribeCapability | null;
+  /** Watches of the list of sessions. */
+  watch: WatchCapability | null;
   /** Full-text search. */
   search: SearchCapability | null;
   /** The history of prompts. */
@@ -2599,6 +2601,14 @@ export interface ExportCapability {
 
 /** `session/subscribe` sends new entries, and resumes after a position. */
 export interface SubscribeCapability {
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** `server/watch` sends the changed rows of a list, and continues after a position. */
+export interface WatchCapability {
+  /** Watches of one client. */
+  maxWatches: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }

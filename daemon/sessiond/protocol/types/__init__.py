@@ -90,6 +90,7 @@ from sessiond.protocol.types.handshake import (
     SubscribeCapability as SubscribeCapability,
     SummarizeCapability as SummarizeCapability,
     SummaryCapability as SummaryCapability,
+    WatchCapability as WatchCapability,
 )
 from sessiond.protocol.types.history import (
     HistoryAddParams as HistoryAddParams,

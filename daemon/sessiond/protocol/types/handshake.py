@@ -101,6 +101,12 @@ class SubscribeCapability(Wire, frozen=True):
     """`session/subscribe` sends new entries, and resumes after a position."""
 
 
+class WatchCapability(Wire, frozen=True):
+    """`server/watch` sends the changed rows of a list, and continues after a position."""
+
+    max_watches: int  # watches of one client
+
+
 class SearchCapability(Wire, frozen=True):
     """`session/search` finds entries by their words."""
 
@@ -131,6 +137,7 @@ class ServerCapabilities(Wire, frozen=True):
     import_: ImportCapability | None = msgspec.field(name="import")  # sessions of other programs
     export: ExportCapability | None  # formats of exports
     subscribe: SubscribeCapability | None  # subscriptions to sessions
+    watch: WatchCapability | None  # watches of the list of sessions
     search: SearchCapability | None  # full-text search
     history: HistoryCapability | None  # the history of prompts
     blobs: BlobsCapability | None  # data beside the sessions

@@ -9,6 +9,7 @@ from typing import Final, get_args
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from sessiond.hub.index.watches import MAX_WATCHES
 from sessiond.protocol import enums, methods as m, types as t, versions
 from sessiond.server import errors
 from sessiond.server.connection.read_throttle import MAX_IN_FLIGHT
@@ -91,6 +92,7 @@ def capabilities(*, has_command: bool) -> t.ServerCapabilities:
         import_=t.ImportCapability(formats=list(get_args(enums.Dialect))),
         export=t.ExportCapability(formats=list(get_args(enums.ExportFormat))),
         subscribe=t.SubscribeCapability(),
+        watch=t.WatchCapability(max_watches=MAX_WATCHES),
         search=t.SearchCapability(),
         history=t.HistoryCapability(),
         blobs=t.BlobsCapability(),

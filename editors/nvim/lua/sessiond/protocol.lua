@@ -1355,6 +1355,7 @@
 ---@field import? sessiond.ImportCapability Sessions of other programs.
 ---@field export? sessiond.ExportCapability Formats of exports.
 ---@field subscribe? sessiond.SubscribeCapability Subscriptions to sessions.
+---@field watch? sessiond.WatchCapability Watches of the list of sessions.
 ---@field search? sessiond.SearchCapability Full-text search.
 ---@field history? sessiond.HistoryCapability The history of prompts.
 ---@field blobs? sessiond.BlobsCapability Data beside the sessions.
@@ -1374,6 +1375,10 @@
 
 ---`session/subscribe` sends new entries, and resumes after a position.
 ---@class (exact) sessiond.SubscribeCapability
+
+---`server/watch` sends the changed rows of a list, and continues after a position.
+---@class (exact) sessiond.WatchCapability
+---@field maxWatches integer Watches of one client.
 
 ---`session/search` finds entries by their words.
 ---@class (exact) sessiond.SearchCapability
