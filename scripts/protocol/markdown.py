@@ -121,7 +121,7 @@ def _errors(errors: JsonSchema) -> str:
 
 def _reasons() -> str:
     rows = (f"| `{reason}` | {fate} | {because} |" for reason, (fate, because) in REASONS.items())
-    return _table(("reason", "fate", "because"), rows)
+    return _table(("reason", "fate", "meaning"), rows)
 
 
 def _problems() -> str:

@@ -79,9 +79,9 @@ def test_every_entry_of_the_path_is_explained(shell: Shell) -> None:
     shell("append", session, "--user", "Fix it")
     lines = shell("context", session, "--explain").lines
     assert [line.split()[:3] for line in lines[:2]] == [["●", ids[0], "user"], ["●", ids[1], "assistant"]]
-    assert lines[0].split(maxsplit=4)[3:] == ["1", "It is said as it is."]
+    assert lines[0].split(maxsplit=4)[3:] == ["1", "The context has the entry as it is stored."]
     assert lines[2].startswith("○")
-    assert lines[2].endswith("label         Entries of its type are not for a model.")
+    assert lines[2].endswith("label         Entries of this type are not for a model.")
     assert lines[-1] == "● 3 in, ○ 1 out"
     assert "explanation" in shell("context", session, "--explain", "--json").json
     assert shell("context", session, "--explain", PYTHONUTF8="0", PYTHONIOENCODING="ascii").out.isascii()
@@ -98,10 +98,10 @@ def test_what_was_changed_for_a_provider_is_marked(shell: Shell) -> None:
 def test_an_explanation_is_fit_for_a_terminal() -> None:
     entry = {
         "entryId": "e1\x1b[2J", "type": "message", "role": "user\u202e", "fate": "in", "tokens": 1_200,
-        "message": "It is said as it is.",
+        "message": "The context has the entry as it is stored.",
     }  # fmt: skip
     plain, colored = Style(boxes=False, columns=30), Style(colors=True)
-    assert next(explained([entry], plain)) == "* e1  user  1,200  It is sa..."
+    assert next(explained([entry], plain)) == "* e1  user  1,200  The cont..."
     assert next(explained([entry], colored)).startswith("\x1b[32m●\x1b[0m \x1b[2me1")
 
 

@@ -16,7 +16,7 @@ SESSION = t.PageSession(
     session_id="s",
     cwd="/",
     created_at="",
-    figures=t.PageFigures(messages=1, tool_calls=0, tokens=0, cost=0, models=[]),
+    figures=t.PageFigures(message_count=1, tool_call_count=0, tokens=0, cost=0, models=[]),
 )
 ROW = t.PageRow(
     id="a", parent_id=None, type="message", preview="", filter_mask=31, heading="User", body="x" * 20_000_000

@@ -131,7 +131,7 @@ def test_a_state_above_its_limits_says_so_and_is_pruned(shell: Shell) -> None:
 
 def test_the_state_of_an_earlier_entry_is_shown(shell: Shell) -> None:
     session = shell("new").lines[0]
-    first = shell("state", session, "--plan", "one", "--json").json["entryId"]
+    first = shell("state", session, "--plan", "one", "--json").json["recordId"]
     shell("state", session, "--plan", "two", "--compress")
     assert "plan     one" in shell("state", session, "--leaf", first).lines
 
@@ -152,6 +152,6 @@ def test_json_is_what_the_daemon_sent(shell: Shell) -> None:
     session = answered(shell)
     for words, field in (
         (["stats", session], "context"), (["state", session], "leafId"),
-        (["state", session, "--tokens", "1"], "entryId"), (["state", session, "--begin-task"], "pruned"),
+        (["state", session, "--tokens", "1"], "recordId"), (["state", session, "--begin-task"], "pruned"),
     ):  # fmt: skip
         assert field in shell(*words, "--json").json

@@ -79,7 +79,7 @@ def test_what_each_filter_shows_is_told() -> None:
 
 def test_figures_are_those_of_the_session() -> None:
     figures = data(written(told()))["session"]["figures"]
-    assert (figures["messages"], figures["toolCalls"], figures["tokens"]) == (5, 1, 3 * 1280)
+    assert (figures["messageCount"], figures["toolCallCount"], figures["tokens"]) == (5, 1, 3 * 1280)
     assert figures["models"] == ["anthropic/opus"]
 
 

@@ -102,3 +102,13 @@ def test_the_comment_behind_a_field_is_its_documentation() -> None:
     source = 'class Info:\n    """What."""\n\n    seq: int  # the header is 0\n    size: int\n'
     assert field_comments(source) == {"Info": {"seq": "the header is 0"}}
     assert schema()["$defs"]["SessionInfo"]["properties"]["lastSeq"]["description"]
+
+
+def test_the_working_state_and_the_views_are_experimental_and_all_else_is_stable() -> None:
+    experimental = {it.name for it in METHODS.values() if it.stability == "experimental"}
+    assert experimental == {name for name in METHODS if name.startswith(("state/", "view/"))}
+    assert {it.stability for it in NOTIFICATIONS.values()} == {"stable"}
+    document = schema()
+    assert {
+        name for name, it in document["methods"].items() if it["stability"] == "experimental"
+    } == experimental

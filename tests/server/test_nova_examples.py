@@ -41,7 +41,7 @@ async def test_usage_example_basic_session(daemon: Running, cwd: str) -> None:
 
     result = await begin(peer, session)
 
-    assert result["sessionId"] == result["resumeFromSession"] == session
+    assert result["sessionId"] == session
     assert result["state"]["turnCount"] == 1
     assert result["context"].splitlines() == [f"Session ID: {session}", "Turns: 1"]
 
@@ -52,7 +52,7 @@ async def test_usage_example_session_continuation(daemon: Running, cwd: str) -> 
     tasks = [await begin(peer, session) for _ in range(3)]
 
     assert [task["state"]["turnCount"] for task in tasks] == [1, 2, 3]
-    assert {task["resumeFromSession"] for task in tasks} == {session}
+    assert {task["sessionId"] for task in tasks} == {session}
 
 
 async def test_usage_example_session_forking(daemon: Running, cwd: str) -> None:
@@ -210,7 +210,7 @@ async def test_fork_session_of_a_session_that_is_not_there_is_refused(memory: Ru
 async def test_a_fork_in_the_middle_has_the_state_of_its_point(memory: Running, position: str) -> None:
     peer, parent = await started(memory, "/work", tags=["first"])
     await update(peer, parent, tokens=10, tags=["second"])
-    middle = (await update(peer, parent, tokens=20))["entryId"]
+    middle = (await update(peer, parent, tokens=20))["recordId"]
     await update(peer, parent, tokens=40, tags=["third"])
     at = middle
     if position == "before":
@@ -292,7 +292,7 @@ async def test_get_session_state_of_a_session_that_is_not_there_is_refused(memor
 
 async def test_get_session_state_at_a_branch_point_is_the_state_of_then(daemon: Running, cwd: str) -> None:
     peer, session = await started(daemon, cwd)
-    point = (await update(peer, session, tokens=5, plan="one"))["entryId"]
+    point = (await update(peer, session, tokens=5, plan="one"))["recordId"]
     await update(peer, session, tokens=7, plan="two", tags=["late"])
     then = await state_of(peer, session, leafId=point)
     assert (then["tokensUsed"], then["plan"], then["tags"]) == (5, "one", [])
@@ -463,7 +463,7 @@ async def test_an_update_with_an_id_may_be_sent_again_and_counts_once(daemon: Ru
     await update(peer, session, tokens=1)
     assert await update(peer, session, **change) == first | {"duplicate": True}
     assert (await state_of(peer, session))["tokensUsed"] == 6
-    assert first["entryId"] == "u1"
+    assert first["recordId"] == "u1"
     assert (await refusal(update(peer, session, id="u1", tokens=6))).kind == "idReused"
 
 
@@ -480,7 +480,7 @@ async def test_tags_alone_with_an_id_may_be_sent_again(memory: Running) -> None:
     first = await update(peer, session, id="u1", tags=["a"])
     await update(peer, session, tags=["b"])
     again = await update(peer, session, id="u1", tags=["a"])
-    assert (again["entryId"], again["seq"]) == (first["entryId"], first["seq"]) == ("u1", 1)
+    assert (again["recordId"], again["seq"]) == (first["recordId"], first["seq"]) == ("u1", 1)
     assert (await state_of(peer, session))["tags"] == ["b"]
 
 

@@ -47,7 +47,7 @@ async def test_a_row_says_who_spoke_where_and_what_as_safe_html(memory: Running,
     assert (answer["parentId"], answer["preview"]) == ("q", "*A race.*")
     assert "<em>A race.</em>" in answer["body"]
     session = part["session"]
-    assert (session["title"], session["leafId"], session["figures"]["messages"]) == ("Checkout", "a", 2)
+    assert (session["title"], session["leafId"], session["figures"]["messageCount"]) == ("Checkout", "a", 2)
 
 
 async def test_what_is_appended_comes_behind_what_is_known(memory: Running, cwd: str) -> None:

@@ -34,7 +34,9 @@ def reasons(*lines: Line, leaf_id: str | None = None) -> list[str]:
 
 def test_a_message_is_said_at_its_place() -> None:
     first, second = explained(user("Hello"), assistant("Hi"))
-    assert first == ExplainedEntry("e1", "message", "user", "in", "said", "It is said as it is.", 2, 0)
+    assert first == ExplainedEntry(
+        "e1", "message", "user", "in", "said", "The context has the entry as it is stored.", 2, 0
+    )
     assert (second.role, second.message_index) == ("assistant", 1)
 
 

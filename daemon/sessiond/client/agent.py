@@ -511,7 +511,7 @@ class AgentSession:
         """
         made = None if decision is None else t.NewDecision(decision=decision, rationale=because)
         begun = await self.daemon.begin_task(self.id, decision=made)
-        await self._chain.follow_to(begun.entry_id)
+        await self._chain.follow_to(begun.record_id)
         return begun
 
     # --- details

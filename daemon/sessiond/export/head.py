@@ -19,8 +19,8 @@ def head_of(tree: Tree, tally: Tally) -> t.PageSession:
         cwd=lines.sound(header.cwd), created_at=header.timestamp, tags=list(map(lines.sound, tree.tags)),
         parent_session=lines.sound(header.parent_session), leaf_id=tree.leaf_id,
         figures=t.PageFigures(
-            messages=sum(tally.messages.get(role, 0) for role in _SPEAKERS),
-            tool_calls=tally.tool_calls, tokens=tally.tokens.total,
+            message_count=sum(tally.messages.get(role, 0) for role in _SPEAKERS),
+            tool_call_count=tally.tool_calls, tokens=tally.tokens.total,
             cost=round(tally.cost.total, _DIGITS), models=[name for name in tally.models if name is not None],
         ),
     )  # fmt: skip

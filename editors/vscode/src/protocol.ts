@@ -1908,9 +1908,11 @@ export interface StateGetParams {
 
 /** The state, and whether NOVA's rule would prune it. */
 export interface StateGetResult {
+  /** The state at the end of the path. */
   state: WorkingState;
-  /** The leaf; null before the first entry. */
+  /** The end of the path; null for before the first entry. */
   leafId: string | null;
+  /** Whether the next task prunes the state. */
   shouldPrune: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1918,29 +1920,36 @@ export interface StateGetResult {
 
 /** The essentials of a session at one point of its tree: references, not content. */
 export interface WorkingState {
-  /** The id of the session. */
+  /** The full id of the session. */
   sessionId: string;
+  /** The plan, if there is one. */
   plan: string | null;
-  /** The last ten. */
+  /** The last decisions, oldest first. At most 10 items. */
   keyDecisions: Decision[];
   /** Name -> path. */
   latestArtifacts: Record<string, string>;
+  /** Number of counted tokens. */
   tokensUsed: number;
+  /** Number of counted turns. */
   turnCount: number;
   /** The tags on the path; `session/list` uses the last tags of all branches. */
   tags: string[];
+  /** Further counters. */
   metrics: StateMetrics;
   /** The last model of an update, else the path's default model. */
   model: string | null;
+  /** The last agent name of an update. */
   agentName: string | null;
   forkParentId: string | null;
   /** Sessions that name this one as their parent. */
   forkCount: number;
+  /** Whether the state was pruned. */
   pruned: boolean;
+  /** The time of the last pruning: ISO 8601, UTC. */
   lastPrunedAt: string | null;
-  /** The time of the creation. */
+  /** The time of the session's creation: ISO 8601, UTC. */
   createdAt: string;
-  /** The time of the last change. */
+  /** The time of the last update, or else `createdAt`. */
   updatedAt: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1948,7 +1957,9 @@ export interface WorkingState {
 
 /** One decision and its rationale. */
 export interface Decision {
+  /** The decision. */
   decision: string;
+  /** Its reason; empty if none was given. */
   rationale: string;
   /** ISO 8601. */
   timestamp: string;
@@ -1958,8 +1969,9 @@ export interface Decision {
 
 /** Counters of the working state. */
 export interface StateMetrics {
-  /** Since the last pruning. */
+  /** Number of decisions since the last pruning. */
   decisionCount: number;
+  /** Number of counted tokens. */
   totalTokens: number;
   /** Number of counted turns. */
   taskCount: number;
@@ -2006,11 +2018,11 @@ export interface StateUpdateParams {
 
 /** A decision to record. Without `timestamp`, the present time is used. */
 export interface NewDecision {
-  /** At least 1 characters. */
+  /** The decision. At least 1 characters. */
   decision: string;
-  /** Default `""`. */
+  /** Its reason. Default `""`. */
   rationale?: string;
-  /** The time of the entry, as it is stored; null without one. 1 to 64 characters. */
+  /** ISO 8601. 1 to 64 characters. */
   timestamp?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2018,9 +2030,9 @@ export interface NewDecision {
 
 /** The path of an artifact. The content is not stored. */
 export interface Artifact {
-  /** 1 to 1000 characters. */
+  /** Replaces an artifact of the same name. 1 to 1000 characters. */
   name: string;
-  /** The path of the session file; null for an ephemeral session. 1 to 10000 characters. */
+  /** The path, which is not checked. 1 to 10000 characters. */
   path: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2028,9 +2040,9 @@ export interface Artifact {
 
 /** Limits above which the state is pruned. Omitted limits are those of the configuration. */
 export interface PruneLimits {
-  /** 1 to 10. */
+  /** Maximum number of decisions. 1 to 10. */
   maxDecisions?: number | null;
-  /** 0 to 1000000000. */
+  /** Maximum number of counted tokens. 0 to 1000000000. */
   maxTokens?: number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2038,13 +2050,15 @@ export interface PruneLimits {
 
 /** The state directly after this change, and the line that recorded it. */
 export interface StateUpdateResult {
+  /** The state after the change. */
   state: WorkingState;
-  /** The id of the entry. */
-  entryId: string;
-  /** The log that the seqs are in, see "Positions". */
+  /** The id of the line that recorded the change. */
+  recordId: string;
+  /** The log of `seq`. */
   logId: string;
-  /** The seq of the line. */
+  /** The seq of that line. */
   seq: number;
+  /** Whether the next task prunes the state. */
   shouldPrune: boolean;
   /** An earlier request with this `commandId` took effect. */
   duplicate: boolean;
@@ -2074,20 +2088,21 @@ export interface StateBeginTaskParams {
 
 /** The data with which an agent begins a task. `context` is a few lines for its system prompt. */
 export interface StateBeginTaskResult {
-  /** The id of the session. */
+  /** The full id of the session. */
   sessionId: string;
-  resumeFromSession: string;
+  /** Lines for the system prompt: plan, decisions, artifacts. */
   context: string;
+  /** The state after the change. */
   state: WorkingState;
-  /** `provider/model`; null if unknown. */
+  /** The model of the state. */
   model: string | null;
-  /** The id of the entry. */
-  entryId: string;
-  /** The log that the seqs are in, see "Positions". */
+  /** The id of the line that recorded the change. */
+  recordId: string;
+  /** The log of `seq`. */
   logId: string;
-  /** The seq of the line. */
+  /** The seq of that line. */
   seq: number;
-  /** By this task. */
+  /** Whether this task pruned the state. */
   pruned: boolean;
   /** An earlier request with this `commandId` took effect. */
   duplicate: boolean;
@@ -2116,9 +2131,11 @@ export interface ViewPageParams {
 
 /** Rows in log order, and the earlier rows whose label has changed. */
 export interface ViewPageResult {
-  /** The session. */
+  /** The head of the page. */
   session: PageSession;
+  /** At most `limit`. At most 10000 items. */
   rows: PageRow[];
+  /** At most one for each row. At most 10000 items. */
   marks: PageMark[];
   /** The log of the seqs. 1 to 128 characters. */
   logId: string;
@@ -2132,19 +2149,20 @@ export interface ViewPageResult {
 
 /** The session data in the head of a page. */
 export interface PageSession {
-  /** The id of the session. */
+  /** The full id of the session. */
   sessionId: string;
   /** The folder of the session. */
   cwd: string;
-  /** The time of the creation. */
+  /** ISO 8601, UTC. */
   createdAt: string;
+  /** Totals of the whole tree. */
   figures: PageFigures;
-  /** The title; null without one. */
+  /** At most 200 characters. */
   title: string | null;
   /** The tags of the session. */
   tags: string[];
   parentSession: string | null;
-  /** The leaf; null before the first entry. */
+  /** The leaf; null for before the first entry. */
   leafId: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2153,11 +2171,14 @@ export interface PageSession {
 /** Totals of the whole tree. `cost` is in the currency of the program that recorded it. */
 export interface PageFigures {
   /** User and assistant messages, as in lists. */
-  messages: number;
-  toolCalls: number;
-  /** The number of tokens. */
+  messageCount: number;
+  /** Tool calls of all messages. */
+  toolCallCount: number;
+  /** Tokens that the providers reported. */
   tokens: number;
+  /** The sum of all recorded costs. */
   cost: number;
+  /** The models of all messages. */
   models: string[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2170,22 +2191,27 @@ export interface PageFigures {
  * lowest bit is `default`.
  */
 export interface PageRow {
+  /** The id of the entry. */
   id: string;
-  /** The id of the parent; null for a root. */
+  /** The id of its parent; null for a root. */
   parentId: string | null;
+  /** The type of the entry. */
   type: string;
-  /** The beginning of the text, in one line. */
+  /** One line of at most 120 characters. */
   preview: string;
+  /** The filters that show the row. */
   filterMask: number;
+  /** The heading above the body. */
   heading: string;
-  /** The role of the message; null for an entry of another type. */
+  /** The role of a message. */
   role: string | null;
-  /** The time of the entry, as it is stored; null without one. */
+  /** ISO 8601, UTC, as the entry has it. */
   timestamp: string | null;
-  /** The label; null without one. */
+  /** The label of the entry. */
   label: string | null;
-  /** Model, tokens, cost, stop reason. */
+  /** Model, tokens, cost, stop reason. At most 10 items. */
   facts: string[];
+  /** HTML; null for an entry without content for people. */
   body: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2193,9 +2219,11 @@ export interface PageRow {
 
 /** A change of an earlier row: its label now, null for none, and the filters that show it. */
 export interface PageMark {
+  /** The id of the entry. */
   id: string;
-  /** The label; null without one. */
+  /** Its label now. */
   label: string | null;
+  /** The filters that show its row now. */
   filterMask: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2217,6 +2245,7 @@ export interface ViewDocumentParams {
 
 /** The document. [`view/document`](#viewdocument) describes the messages between it and its host. */
 export interface ViewDocumentResult {
+  /** A whole HTML document. */
   html: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2238,9 +2267,11 @@ export interface ViewEntryParams {
 
 /** The document. `uri` names it: `sessiond://session/<session id>/entry/<entry id>.md`, ids percent-encoded. */
 export interface ViewEntryResult {
+  /** The address of the document. */
   uri: string;
   /** Always "markdown". */
   languageId: string;
+  /** The document. */
   text: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3156,14 +3187,17 @@ export interface LaggedNote {
  * the server compacts the session automatically. If it is null, a client has to do so.
  */
 export interface ContextFilledNote {
-  /** The id of the session. */
+  /** The full id of the session. */
   sessionId: string;
-  /** The leaf; null before the first entry. */
+  /** The end of the path that is full. */
   leafId: string;
-  /** The number of tokens. */
+  /** Tokens of the context. */
   tokens: number;
+  /** Tokens of the model's context window, from the settings. */
   contextWindow: number;
+  /** Tokens that stay free for the response, from the settings. */
   reserveTokens: number;
+  /** What writes a summary; null if nothing does. */
   summarizer: Summarizer | (string & {}) | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -4340,67 +4374,67 @@ export type FindingKind =
 
 /** Why an entry of the path is in the context or not. */
 export type ContextReason =
-  /** It is said as it is. */
+  /** The context has the entry as it is stored. */
   | "said"
-  /** It is the compaction in force: its summary stands for what it compacted away. */
+  /** The entry is the compaction in force. Its summary replaces the compacted entries. */
   | "compaction"
-  /** The compaction in force keeps it. */
+  /** The compaction in force keeps the entry. */
   | "keptByCompaction"
-  /** It is part of the system prompt. */
+  /** The entry is part of the system prompt. */
   | "systemPrompt"
-  /** A later context edit replaced its words. */
+  /** A later context edit replaced the text of the entry. */
   | "edited"
-  /** It is no message of a provider, so its words are told as the user's. */
+  /** Providers have no such message, so the text is in a message of the user. */
   | "asText"
-  /** It follows a message of the same role, and the provider wants the roles to alternate. */
+  /** The message is joined to the one before it, which has the same role: the provider requires alternating roles. */
   | "joined"
-  /** A call has no result; one that says so stands for it. */
+  /** A tool call has no result. A result that says so is added. */
   | "callClosed"
-  /** A call without a tool's name is left out. */
+  /** A tool call without the name of a tool is omitted. */
   | "callLeftOut"
-  /** It is moved behind its call, as the provider wants it. */
+  /** The result is moved behind its tool call, where the provider requires it. */
   | "resultMoved"
-  /** Its call is not in the context, so its words are told as the user's. */
+  /** The tool call of the result is not in the context, so the text is in a message of the user. */
   | "resultWithoutCall"
-  /** Its thinking is left out: the provider would not take it back. */
+  /** The thinking is omitted, because the provider does not accept it back. */
   | "thinkingLeftOut"
-  /** An image is left out that the provider would not take here; a note says so. */
+  /** An image is replaced by a note, because the provider does not accept it at this place. */
   | "imageLeftOut"
-  /** Its images stand in a message of the user: the provider takes none in a result. */
+  /** The images are in a message of the user, because the provider accepts none in a tool result. */
   | "imageMoved"
-  /** The id of a call, or the name of its tool, was none that the provider takes. */
+  /** The id of a tool call, or the name of its tool, is replaced, because the provider does not accept it. */
   | "nameChanged"
-  /** It is the last word, and the provider takes no white space at the end of that. */
+  /** White space at the end is removed, because the provider does not accept it at the end of the last message. */
   | "trimmed"
-  /** It changes settings, which the context tells beside the messages. */
+  /** The entry changes settings. The context has them beside the messages. */
   | "settings"
-  /** Entries of its type are not for a model. */
+  /** Entries of this type are not for a model. */
   | "notForModel"
-  /** The compaction in force stands for it. */
+  /** The summary of the compaction in force replaces the entry. */
   | "compactedAway"
   /** A later compaction is in force. */
   | "olderCompaction"
-  /** The context was reset after it. */
+  /** The context was reset after the entry. */
   | "reset"
-  /** A later context edit leaves it out. */
+  /** A later context edit removes the entry from the context. */
   | "editedOut"
-  /** The compaction in force brings the system prompt of its time. */
+  /** The compaction in force has a system prompt of its own. */
   | "systemReplaced"
-  /** Its summary is empty. */
+  /** The summary of the entry is empty. */
   | "emptySummary"
-  /** It holds no message that can be read. */
+  /** The entry has no message that can be read. */
   | "notAMessage"
-  /** Its role is none that a provider knows. */
+  /** No provider has the role of the message. */
   | "unknownRole"
-  /** Whoever ran the command has excluded it from the context. */
+  /** The user ran the command with the option that excludes it from the context. */
   | "excluded"
-  /** It says nothing. */
+  /** The message has no content. */
   | "empty"
-  /** The turn was aborted or ended in an error. */
+  /** The turn of the message was aborted or ended in an error. */
   | "abortedTurn"
-  /** Its call is in a turn that was aborted or ended in an error. */
+  /** The turn of the result's tool call was aborted or ended in an error. */
   | "resultOfAbortedTurn"
-  /** Its call has a result already. */
+  /** The tool call of the result has another result. */
   | "duplicateResult";
 
 /** Every request: what it takes, answers and may fail with. */

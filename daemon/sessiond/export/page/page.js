@@ -46,7 +46,7 @@ const page = {
   },
 
   facts(session) {
-    const {messages, toolCalls, tokens, cost, models} = session.figures ?? {};
+    const {messageCount: messages, toolCallCount: toolCalls, tokens, cost, models} = session.figures ?? {};
     const count = (number, word) => (number ? `${number.toLocaleString()} ${word}${number === 1 ? "" : "s"}` : "");
     const said = {
       Session: session.sessionId, Folder: session.cwd, Began: session.createdAt && when(session.createdAt),

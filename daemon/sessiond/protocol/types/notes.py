@@ -77,12 +77,12 @@ class ContextFilledNote(Wire, frozen=True):
     the server compacts the session automatically. If it is null, a client has to do so.
     """
 
-    session_id: str
-    leaf_id: str
-    tokens: int
-    context_window: int
-    reserve_tokens: int
-    summarizer: Annotated[str, opened("Summarizer")] | None
+    session_id: str  # the full id of the session
+    leaf_id: str  # the end of the path that is full
+    tokens: int  # tokens of the context
+    context_window: int  # tokens of the model's context window, from the settings
+    reserve_tokens: int  # tokens that stay free for the response, from the settings
+    summarizer: Annotated[str, opened("Summarizer")] | None  # what writes a summary; null if nothing does
 
 
 class LaggedNote(Wire, frozen=True):

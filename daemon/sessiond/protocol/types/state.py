@@ -10,60 +10,60 @@ from sessiond.protocol.types.shared import CommandId, EntryId, Params, SessionId
 class Decision(Wire, frozen=True):
     """One decision and its rationale."""
 
-    decision: str
-    rationale: str
+    decision: str  # the decision
+    rationale: str  # its reason; empty if none was given
     timestamp: str  # ISO 8601
 
 
 class NewDecision(Params, frozen=True):
     """A decision to record. Without `timestamp`, the present time is used."""
 
-    decision: Annotated[str, Meta(min_length=1)]
-    rationale: str = ""
-    timestamp: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+    decision: Annotated[str, Meta(min_length=1)]  # the decision
+    rationale: str = ""  # its reason
+    timestamp: Annotated[str, Meta(min_length=1, max_length=64)] | None = None  # ISO 8601
 
 
 class Artifact(Params, frozen=True):
     """The path of an artifact. The content is not stored."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=1_000)]
-    path: Annotated[str, Meta(min_length=1, max_length=10_000)]
+    name: Annotated[str, Meta(min_length=1, max_length=1_000)]  # replaces an artifact of the same name
+    path: Annotated[str, Meta(min_length=1, max_length=10_000)]  # the path, which is not checked
 
 
 class StateMetrics(Wire, frozen=True):
     """Counters of the working state."""
 
-    decision_count: int  # since the last pruning
-    total_tokens: int
+    decision_count: int  # number of decisions since the last pruning
+    total_tokens: int  # number of counted tokens
     task_count: int  # number of counted turns
 
 
 class WorkingState(Wire, frozen=True):
     """The essentials of a session at one point of its tree: references, not content."""
 
-    session_id: str
-    plan: str | None
-    key_decisions: list[Decision]  # the last ten
+    session_id: str  # the full id of the session
+    plan: str | None  # the plan, if there is one
+    key_decisions: Annotated[list[Decision], Meta(max_length=10)]  # the last decisions, oldest first
     latest_artifacts: dict[str, str]  # name -> path
-    tokens_used: int
-    turn_count: int
+    tokens_used: int  # number of counted tokens
+    turn_count: int  # number of counted turns
     tags: list[str]  # the tags on the path; `session/list` uses the last tags of all branches
-    metrics: StateMetrics
+    metrics: StateMetrics  # further counters
     model: str | None  # the last model of an update, else the path's default model
-    agent_name: str | None
+    agent_name: str | None  # the last agent name of an update
     fork_parent_id: str | None
     fork_count: int  # sessions that name this one as their parent
-    pruned: bool
-    last_pruned_at: str | None
-    created_at: str
-    updated_at: str
+    pruned: bool  # whether the state was pruned
+    last_pruned_at: str | None  # the time of the last pruning: ISO 8601, UTC
+    created_at: str  # the time of the session's creation: ISO 8601, UTC
+    updated_at: str  # the time of the last update, or else `createdAt`
 
 
 class PruneLimits(Params, frozen=True):
     """Limits above which the state is pruned. Omitted limits are those of the configuration."""
 
-    max_decisions: Annotated[int, Meta(ge=1, le=10)] | None = None
-    max_tokens: Tokens | None = None
+    max_decisions: Annotated[int, Meta(ge=1, le=10)] | None = None  # maximum number of decisions
+    max_tokens: Tokens | None = None  # maximum number of counted tokens
 
 
 class StateGetParams(Params, frozen=True):
@@ -76,9 +76,9 @@ class StateGetParams(Params, frozen=True):
 class StateGetResult(Wire, frozen=True):
     """The state, and whether NOVA's rule would prune it."""
 
-    state: WorkingState
-    leaf_id: str | None
-    should_prune: bool
+    state: WorkingState  # the state at the end of the path
+    leaf_id: str | None  # the end of the path; null for before the first entry
+    should_prune: bool  # whether the next task prunes the state
 
 
 class StateUpdateParams(Params, frozen=True):
@@ -106,11 +106,11 @@ class StateUpdateParams(Params, frozen=True):
 class StateUpdateResult(Wire, frozen=True):
     """The state directly after this change, and the line that recorded it."""
 
-    state: WorkingState
-    entry_id: str
-    log_id: str
-    seq: int
-    should_prune: bool
+    state: WorkingState  # the state after the change
+    record_id: str  # the id of the line that recorded the change
+    log_id: str  # the log of `seq`
+    seq: int  # the seq of that line
+    should_prune: bool  # whether the next task prunes the state
     duplicate: bool = False  # an earlier request with this `commandId` took effect
 
 
@@ -130,13 +130,12 @@ class StateBeginTaskParams(Params, frozen=True):
 class StateBeginTaskResult(Wire, frozen=True):
     """The data with which an agent begins a task. `context` is a few lines for its system prompt."""
 
-    session_id: str
-    resume_from_session: str
-    context: str
-    state: WorkingState
-    model: str | None
-    entry_id: str
-    log_id: str
-    seq: int
-    pruned: bool  # by this task
+    session_id: str  # the full id of the session
+    context: str  # lines for the system prompt: plan, decisions, artifacts
+    state: WorkingState  # the state after the change
+    model: str | None  # the model of the state
+    record_id: str  # the id of the line that recorded the change
+    log_id: str  # the log of `seq`
+    seq: int  # the seq of that line
+    pruned: bool  # whether this task pruned the state
     duplicate: bool = False  # an earlier request with this `commandId` took effect

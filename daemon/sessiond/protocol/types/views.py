@@ -25,24 +25,24 @@ class ViewPageParams(Params, frozen=True):
 class PageFigures(Wire, frozen=True):
     """Totals of the whole tree. `cost` is in the currency of the program that recorded it."""
 
-    messages: int  # user and assistant messages, as in lists
-    tool_calls: int
-    tokens: int
-    cost: float
-    models: list[str]
+    message_count: int  # user and assistant messages, as in lists
+    tool_call_count: int  # tool calls of all messages
+    tokens: int  # tokens that the providers reported
+    cost: float  # the sum of all recorded costs
+    models: list[str]  # the models of all messages
 
 
 class PageSession(Wire, frozen=True):
     """The session data in the head of a page."""
 
-    session_id: str
-    cwd: str
-    created_at: str
-    figures: PageFigures
-    title: str | None = None
-    tags: list[str] = msgspec.field(default_factory=list)
+    session_id: str  # the full id of the session
+    cwd: str  # the folder of the session
+    created_at: str  # ISO 8601, UTC
+    figures: PageFigures  # totals of the whole tree
+    title: str | None = None  # at most 200 characters
+    tags: list[str] = msgspec.field(default_factory=list)  # the tags of the session
     parent_session: str | None = None
-    leaf_id: str | None = None
+    leaf_id: str | None = None  # the leaf; null for before the first entry
 
 
 class PageRow(Wire, frozen=True):
@@ -52,33 +52,35 @@ class PageRow(Wire, frozen=True):
     lowest bit is `default`.
     """
 
-    id: str
-    parent_id: str | None
-    type: str
-    preview: str
-    filter_mask: int
-    heading: str
-    role: str | None = None
-    timestamp: str | None = None
-    label: str | None = None
-    facts: list[str] = msgspec.field(default_factory=list)  # model, tokens, cost, stop reason
-    body: str | None = None
+    id: str  # the id of the entry
+    parent_id: str | None  # the id of its parent; null for a root
+    type: str  # the type of the entry
+    preview: str  # one line of at most 120 characters
+    filter_mask: int  # the filters that show the row
+    heading: str  # the heading above the body
+    role: str | None = None  # the role of a message
+    timestamp: str | None = None  # ISO 8601, UTC, as the entry has it
+    label: str | None = None  # the label of the entry
+    facts: Annotated[list[str], Meta(max_length=10)] = msgspec.field(
+        default_factory=list
+    )  # model, tokens, cost, stop reason
+    body: str | None = None  # HTML; null for an entry without content for people
 
 
 class PageMark(Wire, frozen=True):
     """A change of an earlier row: its label now, null for none, and the filters that show it."""
 
-    id: str
-    label: str | None
-    filter_mask: int
+    id: str  # the id of the entry
+    label: str | None  # its label now
+    filter_mask: int  # the filters that show its row now
 
 
 class ViewPageResult(Wire, frozen=True):
     """Rows in log order, and the earlier rows whose label has changed."""
 
-    session: PageSession
-    rows: list[PageRow]
-    marks: list[PageMark]
+    session: PageSession  # the head of the page
+    rows: Annotated[list[PageRow], Meta(max_length=10_000)]  # at most `limit`
+    marks: Annotated[list[PageMark], Meta(max_length=10_000)]  # at most one for each row
     log_id: LogId  # the log of the seqs
     to_seq: int  # the seq up to which this part reaches, for the next `after`
     last_seq: int  # the seq of the last line of the log
@@ -98,7 +100,7 @@ class ViewDocumentParams(Params, frozen=True):
 class ViewDocumentResult(Wire, frozen=True):
     """The document. [`view/document`](#viewdocument) describes the messages between it and its host."""
 
-    html: str
+    html: str  # a whole HTML document
 
 
 class ViewEntryParams(Params, frozen=True):
@@ -114,6 +116,6 @@ class ViewEntryParams(Params, frozen=True):
 class ViewEntryResult(Wire, frozen=True):
     """The document. `uri` names it: `sessiond://session/<session id>/entry/<entry id>.md`, ids percent-encoded."""
 
-    uri: str
+    uri: str  # the address of the document
     language_id: str  # always "markdown"
-    text: str
+    text: str  # the document

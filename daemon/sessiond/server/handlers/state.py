@@ -80,10 +80,10 @@ async def _updated(
     client: Client, live: LiveSession, recorded: Awaitable[Outcome], limits: PruningLimits
 ) -> t.StateUpdateResult:
     outcome = await recorded
-    entry_id, row = _last(outcome)
+    record_id, row = _last(outcome)
     point = await live.derived.state_at(row)
     return t.StateUpdateResult(
-        state=await working_state.working_state(client.hub, live, point), entry_id=entry_id,
+        state=await working_state.working_state(client.hub, live, point), record_id=record_id,
         log_id=outcome.log_id, seq=row, should_prune=point.state.should_prune(limits),
         duplicate=outcome.prepared.duplicate,
     )  # fmt: skip
@@ -91,13 +91,13 @@ async def _updated(
 
 async def _begun(client: Client, live: LiveSession, recorded: Awaitable[Outcome]) -> t.StateBeginTaskResult:
     outcome = await recorded
-    entry_id, row = _last(outcome)
+    record_id, row = _last(outcome)
     before = await live.derived.state_at(live.tree.parent(row))
     point = await live.derived.state_at(row)
     return t.StateBeginTaskResult(
-        session_id=live.session_id, resume_from_session=live.session_id,
+        session_id=live.session_id,
         context="\n".join(context_lines(live.session_id, point.state, point.model)),
-        state=await working_state.working_state(client.hub, live, point), model=point.model, entry_id=entry_id,
+        state=await working_state.working_state(client.hub, live, point), model=point.model, record_id=record_id,
         log_id=outcome.log_id, seq=row, pruned=point.state.pruned and not before.state.pruned,
         duplicate=outcome.prepared.duplicate,
     )  # fmt: skip

@@ -1004,39 +1004,39 @@
 
 ---The state, and whether NOVA's rule would prune it.
 ---@class (exact) sessiond.StateGetResult
----@field state sessiond.WorkingState
----@field leafId? string The leaf; null before the first entry.
----@field shouldPrune boolean
+---@field state sessiond.WorkingState The state at the end of the path.
+---@field leafId? string The end of the path; null for before the first entry.
+---@field shouldPrune boolean Whether the next task prunes the state.
 
 ---The essentials of a session at one point of its tree: references, not content.
 ---@class (exact) sessiond.WorkingState
----@field sessionId string The id of the session.
----@field plan? string
----@field keyDecisions sessiond.Decision[] The last ten.
+---@field sessionId string The full id of the session.
+---@field plan? string The plan, if there is one.
+---@field keyDecisions sessiond.Decision[] The last decisions, oldest first. At most 10 items.
 ---@field latestArtifacts table<string, string> Name -> path.
----@field tokensUsed integer
----@field turnCount integer
+---@field tokensUsed integer Number of counted tokens.
+---@field turnCount integer Number of counted turns.
 ---@field tags string[] The tags on the path; `session/list` uses the last tags of all branches.
----@field metrics sessiond.StateMetrics
+---@field metrics sessiond.StateMetrics Further counters.
 ---@field model? string The last model of an update, else the path's default model.
----@field agentName? string
+---@field agentName? string The last agent name of an update.
 ---@field forkParentId? string
 ---@field forkCount integer Sessions that name this one as their parent.
----@field pruned boolean
----@field lastPrunedAt? string
----@field createdAt string The time of the creation.
----@field updatedAt string The time of the last change.
+---@field pruned boolean Whether the state was pruned.
+---@field lastPrunedAt? string The time of the last pruning: ISO 8601, UTC.
+---@field createdAt string The time of the session's creation: ISO 8601, UTC.
+---@field updatedAt string The time of the last update, or else `createdAt`.
 
 ---One decision and its rationale.
 ---@class (exact) sessiond.Decision
----@field decision string
----@field rationale string
+---@field decision string The decision.
+---@field rationale string Its reason; empty if none was given.
 ---@field timestamp string ISO 8601.
 
 ---Counters of the working state.
 ---@class (exact) sessiond.StateMetrics
----@field decisionCount integer Since the last pruning.
----@field totalTokens integer
+---@field decisionCount integer Number of decisions since the last pruning.
+---@field totalTokens integer Number of counted tokens.
 ---@field taskCount integer Number of counted turns.
 
 ---Record changes of the working state as one line of the log. Numbers are added; other values replace.
@@ -1060,27 +1060,27 @@
 
 ---A decision to record. Without `timestamp`, the present time is used.
 ---@class (exact) sessiond.NewDecision
----@field decision string At least 1 characters.
----@field rationale? string Default `""`.
----@field timestamp? string The time of the entry, as it is stored; null without one. 1 to 64 characters.
+---@field decision string The decision. At least 1 characters.
+---@field rationale? string Its reason. Default `""`.
+---@field timestamp? string ISO 8601. 1 to 64 characters.
 
 ---The path of an artifact. The content is not stored.
 ---@class (exact) sessiond.Artifact
----@field name string 1 to 1000 characters.
----@field path string The path of the session file; null for an ephemeral session. 1 to 10000 characters.
+---@field name string Replaces an artifact of the same name. 1 to 1000 characters.
+---@field path string The path, which is not checked. 1 to 10000 characters.
 
 ---Limits above which the state is pruned. Omitted limits are those of the configuration.
 ---@class (exact) sessiond.PruneLimits
----@field maxDecisions? integer 1 to 10.
----@field maxTokens? integer 0 to 1000000000.
+---@field maxDecisions? integer Maximum number of decisions. 1 to 10.
+---@field maxTokens? integer Maximum number of counted tokens. 0 to 1000000000.
 
 ---The state directly after this change, and the line that recorded it.
 ---@class (exact) sessiond.StateUpdateResult
----@field state sessiond.WorkingState
----@field entryId string The id of the entry.
----@field logId string The log that the seqs are in, see "Positions".
----@field seq integer The seq of the line.
----@field shouldPrune boolean
+---@field state sessiond.WorkingState The state after the change.
+---@field recordId string The id of the line that recorded the change.
+---@field logId string The log of `seq`.
+---@field seq integer The seq of that line.
+---@field shouldPrune boolean Whether the next task prunes the state.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Begin a task: count a turn, record a decision if one is given, and prune if a limit is exceeded.
@@ -1095,15 +1095,14 @@
 
 ---The data with which an agent begins a task. `context` is a few lines for its system prompt.
 ---@class (exact) sessiond.StateBeginTaskResult
----@field sessionId string The id of the session.
----@field resumeFromSession string
----@field context string
----@field state sessiond.WorkingState
----@field model? string `provider/model`; null if unknown.
----@field entryId string The id of the entry.
----@field logId string The log that the seqs are in, see "Positions".
----@field seq integer The seq of the line.
----@field pruned boolean By this task.
+---@field sessionId string The full id of the session.
+---@field context string Lines for the system prompt: plan, decisions, artifacts.
+---@field state sessiond.WorkingState The state after the change.
+---@field model? string The model of the state.
+---@field recordId string The id of the line that recorded the change.
+---@field logId string The log of `seq`.
+---@field seq integer The seq of that line.
+---@field pruned boolean Whether this task pruned the state.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Read the rows of a session's page after a position, as `view/document` and `sessiond view` show them.
@@ -1119,54 +1118,54 @@
 
 ---Rows in log order, and the earlier rows whose label has changed.
 ---@class (exact) sessiond.ViewPageResult
----@field session sessiond.PageSession The session.
----@field rows sessiond.PageRow[]
----@field marks sessiond.PageMark[]
+---@field session sessiond.PageSession The head of the page.
+---@field rows sessiond.PageRow[] At most `limit`. At most 10000 items.
+---@field marks sessiond.PageMark[] At most one for each row. At most 10000 items.
 ---@field logId string The log of the seqs. 1 to 128 characters.
 ---@field toSeq integer The seq up to which this part reaches, for the next `after`.
 ---@field lastSeq integer The seq of the last line of the log.
 
 ---The session data in the head of a page.
 ---@class (exact) sessiond.PageSession
----@field sessionId string The id of the session.
+---@field sessionId string The full id of the session.
 ---@field cwd string The folder of the session.
----@field createdAt string The time of the creation.
----@field figures sessiond.PageFigures
----@field title? string The title; null without one.
+---@field createdAt string ISO 8601, UTC.
+---@field figures sessiond.PageFigures Totals of the whole tree.
+---@field title? string At most 200 characters.
 ---@field tags string[] The tags of the session.
 ---@field parentSession? string
----@field leafId? string The leaf; null before the first entry.
+---@field leafId? string The leaf; null for before the first entry.
 
 ---Totals of the whole tree. `cost` is in the currency of the program that recorded it.
 ---@class (exact) sessiond.PageFigures
----@field messages integer User and assistant messages, as in lists.
----@field toolCalls integer
----@field tokens integer The number of tokens.
----@field cost number
----@field models string[]
+---@field messageCount integer User and assistant messages, as in lists.
+---@field toolCallCount integer Tool calls of all messages.
+---@field tokens integer Tokens that the providers reported.
+---@field cost number The sum of all recorded costs.
+---@field models string[] The models of all messages.
 
 ---One entry on a page. `body` is HTML that is safe to insert: it contains no script and loads no resource.
 ---
 ---All other fields are plain text. `filterMask` has a bit for each value of `Filter`, in the order of its table: the
 ---lowest bit is `default`.
 ---@class (exact) sessiond.PageRow
----@field id string
----@field parentId? string The id of the parent; null for a root.
----@field type string
----@field preview string The beginning of the text, in one line.
----@field filterMask integer
----@field heading string
----@field role? string The role of the message; null for an entry of another type.
----@field timestamp? string The time of the entry, as it is stored; null without one.
----@field label? string The label; null without one.
----@field facts string[] Model, tokens, cost, stop reason.
----@field body? string
+---@field id string The id of the entry.
+---@field parentId? string The id of its parent; null for a root.
+---@field type string The type of the entry.
+---@field preview string One line of at most 120 characters.
+---@field filterMask integer The filters that show the row.
+---@field heading string The heading above the body.
+---@field role? string The role of a message.
+---@field timestamp? string ISO 8601, UTC, as the entry has it.
+---@field label? string The label of the entry.
+---@field facts string[] Model, tokens, cost, stop reason. At most 10 items.
+---@field body? string HTML; null for an entry without content for people.
 
 ---A change of an earlier row: its label now, null for none, and the filters that show it.
 ---@class (exact) sessiond.PageMark
----@field id string
----@field label? string The label; null without one.
----@field filterMask integer
+---@field id string The id of the entry.
+---@field label? string Its label now.
+---@field filterMask integer The filters that show its row now.
 
 ---Return the document in which an editor's webview shows the rows of `view/page`.
 ---
@@ -1178,7 +1177,7 @@
 
 ---The document. [`view/document`](#viewdocument) describes the messages between it and its host.
 ---@class (exact) sessiond.ViewDocumentResult
----@field html string
+---@field html string A whole HTML document.
 
 ---Read one entry as a Markdown document for display in an editor.
 ---
@@ -1189,9 +1188,9 @@
 
 ---The document. `uri` names it: `sessiond://session/<session id>/entry/<entry id>.md`, ids percent-encoded.
 ---@class (exact) sessiond.ViewEntryResult
----@field uri string
+---@field uri string The address of the document.
 ---@field languageId string Always "markdown".
----@field text string
+---@field text string The document.
 
 ---Return prompts, newest first.
 ---
@@ -1662,12 +1661,12 @@
 ---Sent to subscribers, once until the session is compacted or the leaf moves elsewhere. If there is a `summarizer`,
 ---the server compacts the session automatically. If it is null, a client has to do so.
 ---@class (exact) sessiond.ContextFilledNote
----@field sessionId string The id of the session.
----@field leafId string The leaf; null before the first entry.
----@field tokens integer The number of tokens.
----@field contextWindow integer
----@field reserveTokens integer
----@field summarizer? sessiond.Summarizer|string
+---@field sessionId string The full id of the session.
+---@field leafId string The end of the path that is full.
+---@field tokens integer Tokens of the context.
+---@field contextWindow integer Tokens of the model's context window, from the settings.
+---@field reserveTokens integer Tokens that stay free for the response, from the settings.
+---@field summarizer? sessiond.Summarizer|string What writes a summary; null if nothing does.
 
 ---The daemon is about to end. It refuses writes with `draining` from now on. Sent to every client.
 ---
@@ -2422,37 +2421,37 @@
 
 ---Why an entry of the path is in the context or not.
 ---@alias sessiond.ContextReason
----| "said" # It is said as it is.
----| "compaction" # It is the compaction in force: its summary stands for what it compacted away.
----| "keptByCompaction" # The compaction in force keeps it.
----| "systemPrompt" # It is part of the system prompt.
----| "edited" # A later context edit replaced its words.
----| "asText" # It is no message of a provider, so its words are told as the user's.
----| "joined" # It follows a message of the same role, and the provider wants the roles to alternate.
----| "callClosed" # A call has no result; one that says so stands for it.
----| "callLeftOut" # A call without a tool's name is left out.
----| "resultMoved" # It is moved behind its call, as the provider wants it.
----| "resultWithoutCall" # Its call is not in the context, so its words are told as the user's.
----| "thinkingLeftOut" # Its thinking is left out: the provider would not take it back.
----| "imageLeftOut" # An image is left out that the provider would not take here; a note says so.
----| "imageMoved" # Its images stand in a message of the user: the provider takes none in a result.
----| "nameChanged" # The id of a call, or the name of its tool, was none that the provider takes.
----| "trimmed" # It is the last word, and the provider takes no white space at the end of that.
----| "settings" # It changes settings, which the context tells beside the messages.
----| "notForModel" # Entries of its type are not for a model.
----| "compactedAway" # The compaction in force stands for it.
+---| "said" # The context has the entry as it is stored.
+---| "compaction" # The entry is the compaction in force. Its summary replaces the compacted entries.
+---| "keptByCompaction" # The compaction in force keeps the entry.
+---| "systemPrompt" # The entry is part of the system prompt.
+---| "edited" # A later context edit replaced the text of the entry.
+---| "asText" # Providers have no such message, so the text is in a message of the user.
+---| "joined" # The message is joined to the one before it, which has the same role: the provider requires alternating roles.
+---| "callClosed" # A tool call has no result. A result that says so is added.
+---| "callLeftOut" # A tool call without the name of a tool is omitted.
+---| "resultMoved" # The result is moved behind its tool call, where the provider requires it.
+---| "resultWithoutCall" # The tool call of the result is not in the context, so the text is in a message of the user.
+---| "thinkingLeftOut" # The thinking is omitted, because the provider does not accept it back.
+---| "imageLeftOut" # An image is replaced by a note, because the provider does not accept it at this place.
+---| "imageMoved" # The images are in a message of the user, because the provider accepts none in a tool result.
+---| "nameChanged" # The id of a tool call, or the name of its tool, is replaced, because the provider does not accept it.
+---| "trimmed" # White space at the end is removed, because the provider does not accept it at the end of the last message.
+---| "settings" # The entry changes settings. The context has them beside the messages.
+---| "notForModel" # Entries of this type are not for a model.
+---| "compactedAway" # The summary of the compaction in force replaces the entry.
 ---| "olderCompaction" # A later compaction is in force.
----| "reset" # The context was reset after it.
----| "editedOut" # A later context edit leaves it out.
----| "systemReplaced" # The compaction in force brings the system prompt of its time.
----| "emptySummary" # Its summary is empty.
----| "notAMessage" # It holds no message that can be read.
----| "unknownRole" # Its role is none that a provider knows.
----| "excluded" # Whoever ran the command has excluded it from the context.
----| "empty" # It says nothing.
----| "abortedTurn" # The turn was aborted or ended in an error.
----| "resultOfAbortedTurn" # Its call is in a turn that was aborted or ended in an error.
----| "duplicateResult" # Its call has a result already.
+---| "reset" # The context was reset after the entry.
+---| "editedOut" # A later context edit removes the entry from the context.
+---| "systemReplaced" # The compaction in force has a system prompt of its own.
+---| "emptySummary" # The summary of the entry is empty.
+---| "notAMessage" # The entry has no message that can be read.
+---| "unknownRole" # No provider has the role of the message.
+---| "excluded" # The user ran the command with the option that excludes it from the context.
+---| "empty" # The message has no content.
+---| "abortedTurn" # The turn of the message was aborted or ended in an error.
+---| "resultOfAbortedTurn" # The turn of the result's tool call was aborted or ended in an error.
+---| "duplicateResult" # The tool call of the result has another result.
 
 local M = {}
 
