@@ -85,7 +85,7 @@ class HeavyRequests:
         large = [{"type": "custom", "customType": "bench", "data": ["x" * 300] * (BATCH // 304)}]
         left = f"{self._entries // 2:08x}"
         return {
-            "first list (index)": asked("session/list", all=True, limit=1_000),
+            "first list (index)": asked("session/list", limit=1_000),
             "open": asked("session/open", path=str(self._path)),
             "pages of 10,000": self._pages,
             "context": asked("session/context", sessionId=_DEEP),

@@ -93,9 +93,9 @@ def _page_of_many(home: Path, rounds: int) -> list[Row]:
 
 
 def _list(daemon: Process, count: int, total: int, **params: object) -> float:
-    took, reply = exchange(daemon, "session/list", {"all": True, "limit": count, **params})
+    took, reply = exchange(daemon, "session/list", {"limit": count, "withTotal": True, **params})
     result = msgspec.json.decode(reply)["result"]
-    if (len(result["sessions"]), result["total"]) != (count, total):
+    if (len(result["sessions"]), result["totalCount"]) != (count, total):
         raise RuntimeError("the list is not complete")
     return took
 

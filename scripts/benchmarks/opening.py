@@ -30,7 +30,7 @@ def _of_size(folder: Path, entries: int, *, rounds: int, seconds: float, growth:
         for _ in range(rounds):
             scanned.append(_scan(path))
             with sessiond(folder / "home") as daemon:
-                daemon.call("session/list", all=True)  # what the first request loads is not the session's
+                daemon.call("session/list")  # what the first request loads is not the session's
                 before = daemon.memory()
                 with _impatient(daemon) as waits:
                     opened.append(_open(daemon, path))

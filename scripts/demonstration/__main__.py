@@ -118,7 +118,7 @@ def give_each_its_own(left: Terminal, right: Terminal) -> None:
 
 def right_is_in(right: Terminal, session: str) -> bool:
     found = ask(right, f"sessiond continue --cwd {FOLDER} --json")
-    return bool(found["session"]["sessionId"] == session and found["because"]["rule"] == "breadcrumb")
+    return bool(found["session"]["sessionId"] == session and found["reason"] == "breadcrumb")
 
 
 def watch_and_append(left: Terminal, right: Terminal) -> Running:

@@ -103,7 +103,7 @@ def _work(daemon: BlockingDaemon, number: int, jump: int) -> list[str]:
     names = _append(daemon, number)
     entries = entries_of(daemon.call("session/entries", {"sessionId": _SESSION, "entryIds": names}))
     _check_times(entries, jump)
-    listed = daemon.call("session/list", {"all": True})["sessions"]
+    listed = daemon.call("session/list", {})["sessions"]
     hold([it["sessionId"] for it in listed] == [_SESSION], f"the list has {listed}")
     daemon.call("session/search", {"query": "hello"})
     daemon.call("session/context", {"sessionId": _SESSION})

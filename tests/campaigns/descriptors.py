@@ -92,7 +92,7 @@ class _Scene:
         return len(seen) == len(wanted)
 
     def list_and_search(self) -> None:
-        total = self.ask("session/list", all=True, limit=5)["total"]
+        total = self.ask("session/list", limit=5, withTotal=True)["totalCount"]
         hold(total == len(self.paths), f"{total} of {len(self.paths)} sessions are listed")
         hold(
             self.ask("session/search", query="garnet", limit=5)["hits"],

@@ -79,7 +79,7 @@ class Scene:
         self.append(_OTHER)
         shown = entries_of(self.daemon.call("session/entries", {"sessionId": _OURS, "limit": 10_000}))
         hold([it["id"] for it in shown] == self.acknowledged, "what is shown is not what was acknowledged")
-        listed = {it["sessionId"] for it in self.daemon.call("session/list", {"all": True})["sessions"]}
+        listed = {it["sessionId"] for it in self.daemon.call("session/list", {})["sessions"]}
         hold(_OURS in listed, f"the list has {listed}")
         self.daemon.call("session/search", {"query": "more"})
         self.checks += 3

@@ -96,7 +96,7 @@ async def _visit(home: Home, seen: _Seen, name: str, session_id: str, manner: fl
             ("session/context", {"sessionId": session_id}),
             ("session/tree", {"sessionId": session_id, "limit": 50}),
             ("session/stats", {"sessionId": session_id}),
-            ("session/list", {"all": True}),
+            ("session/list", {}),
             ("session/search", {"query": "hello"}),
             ("session/info", {"sessionId": "no-such-session"}),
             ("session/export", {"sessionId": session_id, "format": "markdown"}),

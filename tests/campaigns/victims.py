@@ -394,14 +394,14 @@ def _check_image(stage: Stage, acknowledged: bool) -> None:
 
 def _remember(stage: Stage) -> None:
     stage.call("history/add", prompt="what did I say")
-    stage.call("session/list", all=True)
+    stage.call("session/list")
     stage.call("session/search", query="hello")
 
 
 def _check_index(stage: Stage, acknowledged: bool) -> None:
     recent = [it["prompt"] for it in stage.call("history/list")["prompts"]]
     hold("what did I say" in recent or not acknowledged, f"the history has {recent}")
-    listed = [it["sessionId"] for it in stage.call("session/list", all=True)["sessions"]]
+    listed = [it["sessionId"] for it in stage.call("session/list")["sessions"]]
     hold(listed == [SESSION], f"the list has {listed}")
     _append(stage)
     found = stage.call("session/search", query="hello")["hits"]

@@ -44,7 +44,7 @@ def test_json_is_what_the_daemon_sent_and_nothing_else(shell: Shell) -> None:
     session, question, answer = told(shell)
     for words, field in [
         (("list",), "sessions"), (("show", session), "session"), (("context", session), "messages"),
-        (("status",), "pid"), (("clients",), "clients"), (("new",), "session"), (("continue",), "because"),
+        (("status",), "pid"), (("clients",), "clients"), (("new",), "session"), (("continue",), "reason"),
         (("append", session, "--user", "x"), "entries"), (("branch", session, answer), "leafId"),
         (("label", session, question, "here"), "recordId"), (("rename", session, "t"), "session"),
         (("tag", session, "--add", "x"), "session"), (("show", session, "--entry", question), "items"),

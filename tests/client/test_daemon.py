@@ -48,7 +48,7 @@ async def test_a_script_writes_reads_and_branches(where: Locations, tmp_path: Pa
         tree = await daemon.tree(session)
         assert [(node.depth, node.label) for node in tree.nodes] == [(0, None), (1, "here"), (1, None)]
         fork = (await daemon.fork(session, leaf_id=second)).session
-        assert fork.parent_session is not None
+        assert fork.parent_session_id is not None
         assert (await daemon.rename(session, "new")).session.title == "new"
         assert (await daemon.tag(session, add=["y"])).session.tags == ["x", "y"]
         assert {found.session_id for found in (await daemon.list_sessions(str(tmp_path))).sessions} >= {

@@ -95,8 +95,9 @@ async def test_section_13_the_usage_example_step_by_step(daemon: Daemon, tmp_pat
 
 
 async def test_new_names_the_session_that_it_was_branched_from(daemon: Daemon, tmp_path: Path) -> None:
-    session = await AgentSession.create(daemon, str(tmp_path), parent_session="sess-122")
-    assert (await daemon.info(session.id)).session.parent_session == "sess-122"
+    parent = await AgentSession.create(daemon, str(tmp_path), id="sess-122")
+    session = await AgentSession.create(daemon, str(tmp_path), parent_session_id=parent.id)
+    assert (await daemon.info(session.id)).session.parent_session_id == "sess-122"
 
 
 async def test_load_opens_an_existing_file(session: AgentSession) -> None:
@@ -120,7 +121,7 @@ async def test_continue_recent_finds_the_session_that_was_changed_last(
     monkeypatch.setenv("SESSIOND_TERMINAL", "another")
     async with connect(where=where) as elsewhere:
         found = await elsewhere.continue_session(str(tmp_path))
-    assert (found.because.rule, found.session.session_id) == ("recent", sessions[1].id)
+    assert (found.reason, found.session.session_id) == ("recent", sessions[1].id)
 
 
 async def test_fork_from_makes_a_session_of_another_ones_history(

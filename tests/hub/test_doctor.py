@@ -250,7 +250,7 @@ async def test_a_damaged_index_is_found_put_aside_and_lists_are_as_before(home: 
     async with running(home) as daemon:
         await patient(daemon)
         peer = await daemon.attach()
-        before = (await peer.call("session/list", all=True))["sessions"]
+        before = (await peer.call("session/list"))["sessions"]
     damage = b"\xff" * 4000
     with index.open("r+b") as file:
         file.seek(100)
@@ -263,7 +263,7 @@ async def test_a_damaged_index_is_found_put_aside_and_lists_are_as_before(home: 
         # The daemon looks at its index, too, and may have been faster.
         found = (await peer.call("server/doctor", fix=True))["findings"]
         assert all(it["fixed"] or it["fixError"] for it in _of(found, "damagedIndex"))
-        assert (await peer.call("session/list", all=True))["sessions"] == before
+        assert (await peer.call("session/list"))["sessions"] == before
         assert _of((await peer.call("server/doctor"))["findings"], "damagedIndex") == []
 
 

@@ -56,7 +56,7 @@ async def test_a_model_change_without_a_provider_is_in_the_context_and_in_lists(
             [name] = draft.values()
             seen = await peer.call("session/context", sessionId=session)
             assert seen["models"] == {"default": name}
-            [row] = (await peer.call("session/list", all=True))["sessions"]
+            [row] = (await peer.call("session/list"))["sessions"]
             assert row["model"] == name
         entries = entries_of(await peer.call("session/entries", sessionId=session))
         changes = [it for it in entries if it["type"] == "model_change"]

@@ -11,7 +11,8 @@ def session(name: str, parent: str | None = None, *, path: str | None = None) ->
     return t.SessionInfo(
         session_id=name, path=path or f"/sessions/2026-01-01T00-00-00-000Z_{name}.jsonl", cwd="/", title=None,
         tags=[], created_at="", updated_at="", message_count=0, entry_count=0, first_prompt=None, leaf_id=None,
-        last_seq=0, size_bytes=0, parent_session=parent, is_draft=False, read_only=False,
+        last_seq=0, size_bytes=0, parent_session_id=parent if parent and "/" not in parent else None,
+        parent_path=parent if parent and "/" in parent else None, is_draft=False, read_only=False,
     )  # fmt: skip
 
 

@@ -58,7 +58,7 @@ async def test_sessions_that_were_only_opened_are_left_to_their_files(tmp_path: 
         counted = Counted(daemon)
         assert await counted.changed() == 0
         assert counted.tracker.told() == {}
-        assert len((await peer.call("session/list", all=True))["sessions"]) == 20
+        assert len((await peer.call("session/list"))["sessions"]) == 20
 
 
 async def test_each_change_is_told_once(tmp_path: Path) -> None:
@@ -118,10 +118,10 @@ async def move(peer: Peer, name: str) -> None:
 async def answers(peer: Peer, what: dict[str, Any]) -> dict[str, Any]:
     """What lists and searches say, but for the times and ranks of searches."""
     found: dict[str, Any] = {
-        "all": (await peer.call("session/list", all=True, sort="created"))["sessions"],
-        "folder": (await peer.call("session/list", cwd="/work/watch"))["total"],
-        "tagged": (await peer.call("session/list", all=True, tags=["amber"]))["total"],
-        "query": (await peer.call("session/list", all=True, query="opal"))["total"],
+        "all": (await peer.call("session/list", sort="created"))["sessions"],
+        "folder": (await peer.call("session/list", cwd="/work/watch", withTotal=True))["totalCount"],
+        "tagged": (await peer.call("session/list", tags=["amber"], withTotal=True))["totalCount"],
+        "query": (await peer.call("session/list", query="opal", withTotal=True))["totalCount"],
     }
     for query, more in what.items():
         hits = (await peer.call("session/search", query=query, limit=100, **more))["hits"]
@@ -166,8 +166,8 @@ async def test_lists_show_committed_lines_only_while_many_write(tmp_path: Path) 
             before = {
                 name: (await peers[0].call("session/info", sessionId=name))["session"] for name in names
             }
-            for it in (await peers[1].call("session/list", all=True))["sessions"]:
+            for it in (await peers[1].call("session/list"))["sessions"]:
                 assert before[it["sessionId"]]["entryCount"] <= it["entryCount"] <= 12
         await writing
-        counts = [it["entryCount"] for it in (await peers[1].call("session/list", all=True))["sessions"]]
+        counts = [it["entryCount"] for it in (await peers[1].call("session/list"))["sessions"]]
         assert counts == [12] * 6

@@ -65,7 +65,7 @@ async def test_of_many_sessions_that_no_client_has_open_only_the_last_used_stay_
     await inside(memory).upkeep.sweep()
     stay = sorted(it.session_id for it in inside(memory).open_sessions())
     assert stay == ["session-001", *(f"session-{number:03}" for number in range(6, count))]
-    assert (await peer.call("session/list", limit=1000))["total"] == count
+    assert (await peer.call("session/list", limit=1000, withTotal=True))["totalCount"] == count
     assert len((await peer.call("session/search", query="needle", limit=100))["hits"]) == count
 
 

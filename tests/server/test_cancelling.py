@@ -19,7 +19,7 @@ def requests(session_id: str, cwd: str, folder: Path) -> dict[str, dict[str, Any
     """Requests that take more than one tick."""
     on = {"sessionId": session_id}
     return {
-        "session/list": {"all": True},
+        "session/list": {},
         "session/search": {"query": "anything"},
         "session/context": {**on, "format": "anthropic", "explain": True},
         "session/path": on,

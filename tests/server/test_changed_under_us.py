@@ -69,7 +69,7 @@ async def test_a_byte_changed_anywhere_is_never_sent_as_an_entry(tmp_path: Path,
                 assert path.read_bytes().startswith(after)
                 assert (told == "answered") == (b'\n{"type":"message","id":"new"' in path.read_bytes())
             await outcome(peer, "session/delete", sessionId=name)
-        listed = await other.call("session/list", all=True)
+        listed = await other.call("session/list")
         assert "somebody-else" in [it["sessionId"] for it in listed["sessions"]]
         await other.append("somebody-else", user("goes on"))
 
@@ -82,7 +82,7 @@ async def test_whoever_opens_a_changed_file_again_reads_what_is_there(tmp_path: 
         assert (await refusal(peer.call("session/entries", sessionId="session-a"))).kind == "foreignWriter"
         status = await peer.call("server/status")
         assert [it["writeBlock"]["reason"] for it in status["blockedSessions"]] == ["replaced"]
-        listed = await peer.call("session/list", all=True)
+        listed = await peer.call("session/list")
         assert [it["problemCount"] for it in listed["sessions"]] == [2], "the list says what the file is now"
         opened = await peer.call("session/open", sessionId="session-a")
         assert {it["kind"] for it in opened["problems"]} == {"damagedLine", "lostParent"}

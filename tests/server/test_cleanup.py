@@ -78,7 +78,7 @@ async def test_of_too_many_the_newest_stay_and_tags_say_of_which(memory: Running
     assert {it["limit"] for it in said["removed"]} == {"count"}
     done = await peer.call("session/cleanup", maxSessions=1, tags=["even", "odd"], dryRun=False)
     assert names(done["removed"]) == ["session-2"]
-    assert (await peer.call("session/list", cwd=cwd))["total"] == 3
+    assert (await peer.call("session/list", cwd=cwd, withTotal=True))["totalCount"] == 3
 
 
 async def test_a_cleanup_of_many_names_the_first_and_counts_all(
@@ -138,7 +138,7 @@ async def test_drafts_and_other_programs_folders_are_not_looked_at(tmp_path: Pat
         peer = await daemon.attach()
         draft = (await peer.call("session/create", cwd=cwd))["session"]
         make_old(draft["path"], 100)
-        assert (await peer.call("session/list", all=True))["total"] == 1
+        assert (await peer.call("session/list", withTotal=True))["totalCount"] == 1
         done = await peer.call("session/cleanup", maxAgeMs=0, maxSessions=0, dryRun=False)
         assert (done["removed"], done["skipped"], done["keptCount"]) == ([], [], 0)
     assert theirs.exists()
@@ -165,5 +165,5 @@ async def test_the_daemon_cleans_up_by_itself_only_when_it_was_chosen(
                 pass
         [gone] = (await peer.call("trash/list"))["sessions"]
         assert (gone["sessionId"], gone["deletedBy"]) == ("session-old", "daemon")
-        assert (await peer.call("session/list", cwd=cwd))["total"] == 1
+        assert (await peer.call("session/list", cwd=cwd, withTotal=True))["totalCount"] == 1
         assert (await peer.call("trash/restore", sessionId="session-old"))["session"]["path"] == old["path"]

@@ -24,7 +24,7 @@ async def test_a_terminal_goes_on_with_what_it_had_last(daemon: Running, cwd: st
     await answered(peer, cwd)
     again = await daemon.attach()
     went = await again.call("session/continue", cwd=cwd, terminal=terminal("mine", cwd=cwd))
-    assert (went["session"]["sessionId"], went["because"]["rule"]) == (mine, "breadcrumb")
+    assert (went["session"]["sessionId"], went["reason"]) == (mine, "breadcrumb")
     assert went["created"] is False
     await peer.append(mine, user("more"))
     await again.until(lambda it: it.seqs() == [3])
@@ -35,7 +35,7 @@ async def test_a_breadcrumb_of_another_folder_does_not_count(daemon: Running, cw
     here = await answered(peer, cwd)
     await answered(peer, cwd + "-other", terminal=terminal("moved", cwd=cwd + "-other"))
     went = await peer.call("session/continue", cwd=cwd, terminal=terminal("moved", cwd=cwd))
-    assert (went["session"]["sessionId"], went["because"]["rule"]) == (here, "recent")
+    assert (went["session"]["sessionId"], went["reason"]) == (here, "recent")
 
 
 async def test_a_breadcrumb_to_a_session_that_is_gone_is_passed_over(daemon: Running, cwd: str) -> None:
@@ -44,7 +44,7 @@ async def test_a_breadcrumb_to_a_session_that_is_gone_is_passed_over(daemon: Run
     session_id = (await peer.call("session/create", cwd=cwd, terminal=terminal("gone", cwd=cwd)))["session"]
     await peer.call("session/close", sessionId=session_id["sessionId"])
     went = await peer.call("session/continue", cwd=cwd, terminal=terminal("gone", cwd=cwd))
-    assert (went["session"]["sessionId"], went["because"]["rule"]) == (other, "recent")
+    assert (went["session"]["sessionId"], went["reason"]) == (other, "recent")
 
 
 async def test_without_a_breadcrumb_the_newest_session_that_no_living_terminal_holds_is_taken(
@@ -55,7 +55,7 @@ async def test_without_a_breadcrumb_the_newest_session_that_no_living_terminal_h
     await asyncio.sleep(0.002)
     await answered(peer, cwd, terminal=terminal("holder", cwd=cwd, pid=os.getpid()))
     went = await peer.call("session/continue", cwd=cwd, terminal=terminal("second", cwd=cwd))
-    assert (went["session"]["sessionId"], went["because"]["rule"]) == (free, "recent")
+    assert (went["session"]["sessionId"], went["reason"]) == (free, "recent")
 
 
 async def test_a_terminal_whose_process_is_gone_holds_nothing(daemon: Running, cwd: str) -> None:
@@ -96,7 +96,7 @@ async def test_a_folder_without_a_free_session_gets_a_new_one(daemon: Running, c
     peer = await daemon.attach()
     held = await answered(peer, cwd, terminal=terminal("first", cwd=cwd, pid=os.getpid()))
     went = await peer.call("session/continue", cwd=cwd, terminal=terminal("second", cwd=cwd))
-    assert (went["created"], went["because"]["rule"], went["session"]["isDraft"]) == (True, "created", True)
+    assert (went["created"], went["reason"], went["session"]["isDraft"]) == (True, "created", True)
     assert went["session"]["sessionId"] != held
 
 
@@ -108,7 +108,7 @@ async def test_without_create_a_held_session_is_better_than_none(daemon: Running
     went = await peer.call(
         "session/continue", cwd=cwd, create=False, terminal=terminal("second", cwd=cwd, pid=os.getpid())
     )
-    assert (went["session"]["sessionId"], went["because"]["rule"]) == (held, "recent")
+    assert (went["session"]["sessionId"], went["reason"]) == (held, "recent")
 
 
 async def test_two_terminals_that_ask_at_once_get_two_sessions(daemon: Running, cwd: str) -> None:
@@ -124,7 +124,7 @@ async def test_two_terminals_that_ask_at_once_get_two_sessions(daemon: Running, 
         )
     )
     assert len({it["session"]["sessionId"] for it in went}) == 4
-    assert sorted(it["because"]["rule"] for it in went) == ["created", "created", "recent", "recent"]
+    assert sorted(it["reason"] for it in went) == ["created", "created", "recent", "recent"]
 
 
 async def test_the_terminal_of_the_handshake_counts_for_all_requests(daemon: Running, cwd: str) -> None:
@@ -137,7 +137,7 @@ async def test_the_terminal_of_the_handshake_counts_for_all_requests(daemon: Run
     again = await daemon.attach()
     await again.call("initialize", **hello())
     went = await again.call("session/continue", cwd=cwd)
-    assert (went["session"]["sessionId"], went["because"]["rule"]) == (mine, "breadcrumb")
+    assert (went["session"]["sessionId"], went["reason"]) == (mine, "breadcrumb")
 
 
 @pytest.mark.parametrize("bad", ["", "../../x", "a/b", "nul\0", "new\nline", "new line", "x" * 200])
@@ -157,7 +157,7 @@ async def test_a_terminal_has_a_breadcrumb_for_each_folder(daemon: Running, cwd:
     await answered(peer, other)
     for folder, session_id in ((cwd, mine), (other, there), (cwd, mine)):
         went = await peer.call("session/continue", cwd=folder, terminal=here)
-        assert (went["session"]["sessionId"], went["because"]["rule"]) == (session_id, "breadcrumb")
+        assert (went["session"]["sessionId"], went["reason"]) == (session_id, "breadcrumb")
 
 
 async def test_a_terminal_holds_a_session_in_each_folder(daemon: Running, cwd: str) -> None:
@@ -177,7 +177,7 @@ async def test_without_create_nothing_is_bound(daemon: Running, cwd: str) -> Non
     looks, next_ = (terminal(it, cwd=cwd, pid=os.getpid()) for it in ("looks", "next"))
     for _ in range(2):
         went = await peer.call("session/continue", cwd=cwd, create=False, terminal=looks)
-        assert (went["session"]["sessionId"], went["because"]["rule"]) == (newer, "recent")
+        assert (went["session"]["sessionId"], went["reason"]) == (newer, "recent")
     assert (await peer.call("session/continue", cwd=cwd, terminal=next_))["session"]["sessionId"] == newer
     assert (await peer.call("session/continue", cwd=cwd, terminal=looks))["session"]["sessionId"] == older
 
@@ -192,9 +192,9 @@ async def test_without_create_a_session_can_be_bound_that_nobody_else_holds(
     assert went["session"]["sessionId"] == free
     for _ in range(2):  # what another has is found, and left to it
         went = await peer.call("session/continue", cwd=cwd, create=False, bind=True, terminal=next_)
-        assert (went["session"]["sessionId"], went["because"]["rule"]) == (free, "recent")
+        assert (went["session"]["sessionId"], went["reason"]) == (free, "recent")
     went = await peer.call("session/continue", cwd=cwd, terminal=writes)
-    assert went["because"]["rule"] == "breadcrumb"
+    assert went["reason"] == "breadcrumb"
 
 
 async def test_to_open_a_session_only_to_look_at_it_binds_nothing(daemon: Running, cwd: str) -> None:
@@ -214,7 +214,7 @@ async def test_without_a_terminal_the_newest_free_session_is_found_drafts_too(
     held = await answered(peer, cwd, terminal=terminal("holder", cwd=cwd, pid=os.getpid()))
     draft = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
     went = await peer.call("session/continue", cwd=cwd)
-    assert (went["session"]["sessionId"], went["because"]["rule"]) == (draft, "recent")
+    assert (went["session"]["sessionId"], went["reason"]) == (draft, "recent")
     await peer.append(draft, user("hello"), assistant("hi"))
     went = await peer.call("session/continue", cwd=cwd, create=False)
     assert went["session"]["sessionId"] == draft != held
@@ -263,4 +263,4 @@ async def test_a_process_of_another_namespace_holds_nothing(daemon: Running, cwd
     went = await peer.call("session/continue", cwd=cwd, terminal=terminal("next", cwd=cwd))
     assert went["session"]["sessionId"] == left
     went = await peer.call("session/continue", cwd=cwd, terminal=inside)
-    assert (went["session"]["sessionId"], went["because"]["rule"]) == (left, "breadcrumb")
+    assert (went["session"]["sessionId"], went["reason"]) == (left, "breadcrumb")

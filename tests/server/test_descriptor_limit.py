@@ -62,7 +62,7 @@ async def test_many_more_sessions_than_descriptors_are_created_held_written_read
         assert status["openSessionCount"] == SESSIONS
         assert status["descriptorCount"] < LIMIT
         assert set(await in_turns(entry_count(peer, name) for name in names())) == {2}
-        assert (await peer.call("session/list", all=True))["total"] == SESSIONS
+        assert (await peer.call("session/list", withTotal=True))["totalCount"] == SESSIONS
         assert (await peer.call("session/search", query="garnet", limit=10))["hits"]
 
         others = [await daemon.attach() for _ in range(LIMIT // 4)]

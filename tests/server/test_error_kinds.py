@@ -264,7 +264,7 @@ async def test_who_leaves_in_the_middle_of_creating_leaves_a_draft_that_nobody_h
     other = await memory.attach()
     async with asyncio.timeout(10):
         while not (  # noqa: ASYNC110 - only the daemon knows when
-            listed := (await other.call("session/list", drafts=True))["sessions"]
+            listed := (await other.call("session/list", includeDrafts=True))["sessions"]
         ):
             await asyncio.sleep(0.001)
     assert [it["sessionId"] for it in listed] == ["left-alone"]

@@ -76,7 +76,7 @@ async def test_files_in_a_root_are_not_listed_and_not_found_by_a_search(
     peer = await daemon.attach()
     own = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
     await peer.append(own, user("Hello there"), assistant("Hello!"))
-    listed = await peer.call("session/list", all=True, drafts=True)
+    listed = await peer.call("session/list", includeDrafts=True)
     assert [it["sessionId"] for it in listed["sessions"]] == [own]
     hits = await peer.call("session/search", query="Hello")
     assert {it["sessionId"] for it in hits["hits"]} == {own}

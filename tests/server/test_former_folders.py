@@ -19,7 +19,7 @@ async def talked(peer: Peer, cwd: Path, **params: Any) -> str:
 
 async def former(peer: Peer, cwd: Path, **params: Any) -> list[dict[str, Any]]:
     went = await peer.call("session/continue", cwd=str(cwd), **params)
-    found: list[dict[str, Any]] = went["former"]
+    found: list[dict[str, Any]] = went["formerFolders"]
     return found
 
 
@@ -34,7 +34,7 @@ async def test_a_folder_that_was_renamed_is_offered_and_its_sessions_can_be_move
     assert (found["cwd"], sorted(found["sessionIds"])) == (str(old), sorted(names))
     assert (await peer.call("session/info", sessionId=names[0]))["session"]["cwd"] == str(old)
     await peer.call("session/move", sessionId=found["sessionIds"][0], cwd=str(new))
-    assert (await peer.call("session/list", cwd=str(new)))["total"] == 1
+    assert (await peer.call("session/list", cwd=str(new), withTotal=True))["totalCount"] == 1
 
 
 async def test_a_folder_of_the_same_name_is_likelier_than_one_beside_it(

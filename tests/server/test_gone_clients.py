@@ -28,7 +28,9 @@ OURS = {"sessiond": {"clientId": "gone", "terminal": {"id": "tty-gone", "kind": 
 async def leaves_nothing(daemon: Running, peer: Peer) -> None:
     """Let a client go, and see that nothing holds on to it."""
     server = daemon.inside
-    [client] = [it for it in server.clients.values() if it.origin.client_id == it.client_id and _is(it, peer)]
+    [client] = [
+        it for it in server.clients.values() if it.origin().client_id == it.client_id and _is(it, peer)
+    ]
     client_id, ref = client.client_id, weakref.ref(client)
     del client
     peer.connection.abort()
@@ -68,7 +70,7 @@ async def test_a_client_with_a_name_a_terminal_and_sessions_leaves_nothing(
     await peer.append(session_id, user("x"))
     for method in ("session/context", "session/path", "session/tree", "session/stats"):
         await peer.call(method, sessionId=session_id)
-    await peer.call("session/list", all=True)
+    await peer.call("session/list")
     await peer.call("session/search", query="x")
     await leaves_nothing(reached, peer)
 

@@ -55,7 +55,7 @@ async def held(daemon: Running, name: str, pid: int) -> str:
 async def went_on(daemon: Running, name: str, pid: int | None = None) -> tuple[str, str]:
     peer = await daemon.attach()
     went = await peer.call("session/continue", cwd=CWD, terminal=pane(name, pid))
-    return went["session"]["sessionId"], went["because"]["rule"]
+    return went["session"]["sessionId"], went["reason"]
 
 
 async def test_another_daemon_knows_what_living_terminals_hold(

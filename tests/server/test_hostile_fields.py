@@ -105,8 +105,8 @@ async def kind_of(peer: Peer, method: str, **params: Any) -> str:
 
 
 ABOUT_ALL: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("session/list", {"all": True, "drafts": True}),
-    ("session/list", {"all": True, "sort": "title", "query": "a", "limit": 2}),
+    ("session/list", {"includeDrafts": True}),
+    ("session/list", {"sort": "title", "query": "a", "limit": 2}),
     ("session/list", {"cwd": CWD, "tags": ["one"]}),
     ("session/search", {"query": "question"}),
     ("session/search", {"query": "title"}),
@@ -245,7 +245,7 @@ async def test_half_an_emoji_shows_the_rest_of_a_title_name_label_and_tag(tmp_pa
     write(tmp_path, "hostile-name1", [json.loads(line) for line in data.splitlines()])
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
-        page = await peer.call("session/list", all=True)
+        page = await peer.call("session/list")
         found = {it["sessionId"]: it for it in page["sessions"]}
         assert found["hostile-slot1"]["title"] == "cut \ufffd"
         assert found["hostile-slot1"]["firstPrompt"] == "prompt \ufffd"
@@ -296,17 +296,17 @@ async def test_a_file_that_cannot_be_put_into_the_index_is_named_and_spoils_no_a
     monkeypatch.setattr(session_info, "listed", failing)
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
-        page = await peer.call("session/list", all=True)
+        page = await peer.call("session/list")
         assert sorted(it["sessionId"] for it in page["sessions"]) == ["hostile-00000", "hostile-00002"]
         [problem] = page["problems"]
         assert problem["path"] == str(bad)
         assert (await peer.call("session/search", query="question"))["hits"] != []
     async with running(tmp_path) as daemon:  # another daemon finds it again, and says so again
         peer = await daemon.attach()
-        assert [it["path"] for it in (await peer.call("session/list", all=True))["problems"]] == [str(bad)]
+        assert [it["path"] for it in (await peer.call("session/list"))["problems"]] == [str(bad)]
     fails = False
     async with running(tmp_path) as daemon:
-        page = await (await daemon.attach()).call("session/list", all=True)
+        page = await (await daemon.attach()).call("session/list")
         assert (len(page["sessions"]), page["problems"]) == (3, [])
 
 
@@ -326,4 +326,4 @@ async def test_an_entry_whose_text_cannot_be_searched_keeps_no_other_from_being_
         peer = await daemon.attach()
         assert (await peer.call("session/search", query="question"))["hits"] == []
         assert len((await peer.call("session/search", query="last prompt"))["hits"]) == 1
-        assert len((await peer.call("session/list", all=True))["problems"]) == 1
+        assert len((await peer.call("session/list"))["problems"]) == 1

@@ -201,7 +201,7 @@ async def test_subagents_come_along_as_children(memory: Running, tmp_path: Path)
     result = await peer.call("session/import", path=str(tmp_path / f"{parent}.jsonl"))
     child = next(it["sessionId"] for it in result["sessions"] if it["sessionId"] != parent)
     info = (await peer.call("session/info", sessionId=child))["session"]
-    assert (info["parentSession"], info["leafId"]) == (parent, "turn-1")
+    assert (info["parentSessionId"], info["leafId"]) == (parent, "turn-1")
     origin = next(
         it["data"] for it in await stored_in(peer, child) if it.get("customType") == "sessiond.origin"
     )

@@ -51,7 +51,7 @@ def filled(home: Path, count: int = 12) -> list[Path]:
 async def answers(peer: Peer) -> Answers:
     """What the index answers, in all its ways."""
     return {
-        "all": await peer.call("session/list", limit=1_000),
+        "all": await peer.call("session/list", limit=1_000, withTotal=True),
         "one folder": await peer.call("session/list", cwd="/work/1", sort="title"),
         "query": await peer.call("session/list", query="PROMPT 3"),
         "words": by_place(await peer.call("session/search", query="garnet", limit=1_000)),
@@ -80,7 +80,7 @@ def index_of(home: Path) -> Path:
 async def test_a_new_daemon_answers_from_the_index_as_one_without_it(tmp_path: Path) -> None:
     filled(tmp_path)
     expected = await fresh(tmp_path)
-    assert expected["all"]["total"] == 12
+    assert expected["all"]["totalCount"] == 12
     inode = index_of(tmp_path).stat().st_ino
     async with running(tmp_path) as daemon:
         assert await answers(await daemon.attach()) == expected
@@ -225,10 +225,10 @@ async def test_open_sessions_answer_for_themselves_while_they_grow(memory: Runni
 async def test_a_draft_that_becomes_a_session_is_there_once(memory: Running) -> None:
     peer, session_id = await started(memory, "/w")
     await peer.append(session_id, user("spinel"))
-    assert (await peer.call("session/list", drafts=True))["total"] == 1
+    assert (await peer.call("session/list", includeDrafts=True, withTotal=True))["totalCount"] == 1
     assert len((await peer.call("session/search", query="spinel"))["hits"]) == 1
     await peer.append(session_id, assistant("spinel, too"))
-    assert (await peer.call("session/list", drafts=True))["total"] == 1
+    assert (await peer.call("session/list", includeDrafts=True, withTotal=True))["totalCount"] == 1
     assert len((await peer.call("session/search", query="spinel"))["hits"]) == 2
 
 
@@ -238,19 +238,19 @@ async def test_pages_lead_forth_and_back_to_the_same_sessions(tmp_path: Path, so
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
         await peer.call("session/open", sessionId="session-0004")  # one of them answers for itself
-        forth = [await peer.call("session/list", sort=sort, limit=3)]
+        forth = [await peer.call("session/list", sort=sort, limit=3, withTotal=True)]
         while (cursor := forth[-1]["nextCursor"]) is not None:
-            forth.append(await peer.call("session/list", sort=sort, limit=3, cursor=cursor))
+            forth.append(await peer.call("session/list", sort=sort, limit=3, cursor=cursor, withTotal=True))
         back = [forth[-1]]
         while (cursor := back[-1]["previousCursor"]) is not None:
-            page = await peer.call("session/list", sort=sort, limit=3, cursor=cursor)
+            page = await peer.call("session/list", sort=sort, limit=3, cursor=cursor, withTotal=True)
             if not page["sessions"]:
                 break
             back.append(page)
     ids = [it["sessionId"] for page in forth for it in page["sessions"]]
     assert len(set(ids)) == len(ids) == 10
     assert [it["sessionId"] for page in reversed(back) for it in page["sessions"]] == ids
-    assert {page["total"] for page in forth} == {10}
+    assert {page["totalCount"] for page in forth} == {10}
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ async def test_a_list_says_how_the_last_turn_ended(
 ) -> None:
     write(tmp_path, 1, *lines)
     async with running(tmp_path) as daemon:
-        [listed] = (await (await daemon.attach()).call("session/list", drafts=True))["sessions"]
+        [listed] = (await (await daemon.attach()).call("session/list", includeDrafts=True))["sessions"]
         assert listed["lifecycle"] == lifecycle
 
 
@@ -323,7 +323,7 @@ async def test_an_index_that_is_a_link_is_not_written_through(tmp_path: Path) ->
     index_of(tmp_path).symlink_to(victim)
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
-        assert (await peer.call("session/list", all=True))["sessions"] == []
+        assert (await peer.call("session/list"))["sessions"] == []
     assert victim.read_bytes() == b""
     assert not index_of(tmp_path).is_symlink()
 
@@ -347,7 +347,7 @@ async def test_a_file_that_goes_while_it_is_looked_at_is_not_listed_as_it_was_be
     path, _ = filled(tmp_path, 2)
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
-        assert (await peer.call("session/list", all=True))["total"] == 2
+        assert (await peer.call("session/list", withTotal=True))["totalCount"] == 2
         with path.open("ab") as file:
             file.write(logs.log(logs.user("more")))
         look = FileCensus.look
@@ -358,9 +358,9 @@ async def test_a_file_that_goes_while_it_is_looked_at_is_not_listed_as_it_was_be
             return changes
 
         monkeypatch.setattr(FileCensus, "look", look_before_it_goes)
-        (left,) = (await peer.call("session/list", all=True))["sessions"]
+        (left,) = (await peer.call("session/list"))["sessions"]
         assert left["sessionId"] == "session-0001"
-        assert (await peer.call("session/list", all=True))["total"] == 1
+        assert (await peer.call("session/list", withTotal=True))["totalCount"] == 1
 
 
 async def test_what_changed_is_listed_though_the_request_that_noticed_it_was_cancelled(
@@ -397,7 +397,7 @@ async def test_a_file_that_changes_while_texts_are_taken_in_is_looked_at_by_the_
     monkeypatch.setattr(census, "FULL_SECONDS", float("inf"))
     async with running(tmp_path) as daemon:
         peer, index, look = await daemon.attach(), daemon.inside.hub.index, Worker.look
-        await peer.call("session/list", all=True)
+        await peer.call("session/list")
 
         def look_and_grow(*asked: Any) -> int:
             made = look(*asked)
@@ -408,5 +408,5 @@ async def test_a_file_that_changes_while_texts_are_taken_in_is_looked_at_by_the_
         loop = asyncio.get_running_loop()
         monkeypatch.setattr(Worker, "look", look_and_grow)
         await peer.call("session/search", query="garnet")
-        listed = (await peer.call("session/list", all=True, drafts=True))["sessions"]
+        listed = (await peer.call("session/list", includeDrafts=True))["sessions"]
     assert {it["sessionId"]: it["entryCount"] for it in listed} == {"session-0000": 3, "session-0001": 1}

@@ -402,7 +402,7 @@ async def test_a_script_of_three_lines_is_answered_line_by_line(daemon: Running,
     script = (
         f'{{"jsonrpc":"2.0","id":1,"method":"session/create","params":{{"cwd":"{cwd}","id":"{session_id}"}}}}\n'
         '{"jsonrpc":"2.0","id":2,"method":"server/status"}\n'
-        '\r\n  \n{"jsonrpc":"2.0","id":3,"method":"session/list","params":{"all":true,"drafts":true}}'
+        '\r\n  \n{"jsonrpc":"2.0","id":3,"method":"session/list","params":{"includeDrafts":true}}'
     )
 
     def run() -> list[dict[str, Any]]:

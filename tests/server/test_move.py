@@ -103,7 +103,7 @@ async def test_a_terminal_finds_its_session_in_the_folder_that_was_renamed(
     old.rename(new)
     await peer.call("session/move", sessionId=name, cwd=str(new))
     went = await peer.call("session/continue", cwd=str(new), terminal=where | {"cwd": str(new)})
-    assert (went["session"]["sessionId"], went["because"]["rule"]) == (name, "breadcrumb")
+    assert (went["session"]["sessionId"], went["reason"]) == (name, "breadcrumb")
 
 
 async def test_another_programs_file_stays_where_it_is(memory: Running, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ async def begin(peer: Peer, session_id: str, **params: Any) -> dict[str, Any]:
     return begun
 
 
-IDENTITY = {"sessionId", "createdAt", "updatedAt", "forkParentId", "forkCount"}
+IDENTITY = {"sessionId", "createdAt", "updatedAt", "parentSessionId", "forkCount"}
 """What a fork has of its own; `updatedAt` too, while nothing was updated."""
 
 
@@ -64,7 +64,7 @@ async def test_usage_example_session_forking(daemon: Running, cwd: str) -> None:
     await begin(peer, exploration)
 
     explored, after = await state_of(peer, exploration), await state_of(peer, main)
-    assert (explored["turnCount"], explored["forkParentId"]) == (2, main)
+    assert (explored["turnCount"], explored["parentSessionId"]) == (2, main)
     assert explored["keyDecisions"] == before["keyDecisions"]
     assert after == before | {"forkCount": 1}  # the original session is unchanged
 
@@ -187,7 +187,7 @@ async def test_fork_session_inherits_plan_decisions_artifacts_tokens_tags_model_
 
     state = await state_of(peer, child["sessionId"])
     assert inherited(state) == inherited(point)
-    assert (state["forkParentId"], state["forkCount"]) == (parent, 0)
+    assert (state["parentSessionId"], state["forkCount"]) == (parent, 0)
     assert child["tags"] == ["feature"]
 
 
@@ -235,14 +235,14 @@ async def test_a_fork_knows_its_parent_after_the_parents_file_has_moved(memory: 
     peer, parent = await started(memory, "/work")
     child = (await peer.call("session/fork", sessionId=parent))["session"]["sessionId"]
     await peer.append(parent, user("q"), assistant("a"))  # no draft any more: its file goes elsewhere
-    assert (await state_of(peer, child))["forkParentId"] == parent
+    assert (await state_of(peer, child))["parentSessionId"] == parent
     assert (await state_of(peer, parent))["forkCount"] == 1
 
 
 async def test_a_parent_named_by_its_id_counts_too(memory: Running) -> None:
     peer, parent = await started(memory, "/work")
-    _, child = await started(memory, "/work", parentSession=parent)
-    assert (await state_of(peer, child))["forkParentId"] == parent
+    _, child = await started(memory, "/work", parentSessionId=parent)
+    assert (await state_of(peer, child))["parentSessionId"] == parent
     assert (await state_of(peer, parent))["forkCount"] == 1
 
 
@@ -279,7 +279,7 @@ async def test_get_session_state_has_all_fields_of_nova(memory: Running) -> None
     state = await state_of(peer, session)
     assert state.keys() == {
         "sessionId", "createdAt", "updatedAt", "model", "agentName", "plan", "keyDecisions",
-        "latestArtifacts", "tokensUsed", "turnCount", "tags", "metrics", "forkParentId", "forkCount", "pruned",
+        "latestArtifacts", "tokensUsed", "turnCount", "tags", "metrics", "parentSessionId", "forkCount", "pruned",
         "lastPrunedAt",
     }  # fmt: skip
     assert state["metrics"].keys() == {"decisionCount", "totalTokens", "taskCount"}
@@ -499,9 +499,9 @@ async def test_tags_of_an_update_are_those_that_lists_filter_by(memory: Running)
     await peer.append(session, user("q"), assistant("a"))
     changed = await update(peer, session, tags=["bug", "parser"], plan="Fix it")
     assert changed["state"]["tags"] == ["bug", "parser"]
-    found = await peer.call("session/list", all=True, tags=["bug"])
+    found = await peer.call("session/list", tags=["bug"])
     assert [it["sessionId"] for it in found["sessions"]] == [session]
-    assert (await peer.call("session/list", all=True, tags=["old"]))["sessions"] == []
+    assert (await peer.call("session/list", tags=["old"]))["sessions"] == []
     assert peer.told("session/changed")[-1]["changed"] == ["tags"]
 
 

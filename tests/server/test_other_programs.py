@@ -17,7 +17,7 @@ from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.disk import Disk
 from support.shared import lines_of, started
 
-FOREIGN = {"kind": "foreign", "clientId": None}
+FOREIGN = {"kind": "foreign", **dict.fromkeys(("clientId", "serverId", "agent", "commandId"))}
 
 
 def write(path: Path, data: bytes) -> None:
@@ -106,7 +106,7 @@ async def test_a_foreign_title_label_and_move_are_told_in_plain_words(daemon: Ru
     ]
     write(path, b"".join(json.dumps(entry).encode() + b"\n" for entry in entries))
     await peer.until(lambda it: bool(it.told("session/leafMoved") and it.told("session/changed")))
-    [changed], [moved] = peer.told("session/changed"), peer.told("session/leafMoved")
+    [*_, changed], [moved] = peer.told("session/changed"), peer.told("session/leafMoved")
     assert (changed["changed"], changed["origin"]) == (["title", "labels"], FOREIGN)
     assert changed["session"]["title"] == "Renamed by pi"
     assert (moved["leafId"], moved["previousLeafId"], moved["origin"]) == ("a", "b", FOREIGN)

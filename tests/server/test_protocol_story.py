@@ -24,7 +24,7 @@ them."""
 VARYING = {
     "path", "createdAt", "updatedAt", "timestamp", "startedAt", "connectedAt", "sizeBytes", "uptimeMs",
     "rssBytes", "freeBytes", "sinceAt", "modifiedAt", "trashedAt", "pid", "epoch", "home", "socket", "version",
-    "trashId", "trashPath", "parentSession",
+    "trashId", "trashPath", "parentPath",
     "queuedBytes", "heldBytes", "inFlightCount", "descriptorCount", "taskCount",
     "advice", "sessionBytes", "lastPrunedAt", "firstEntryAt", "lastEntryAt", "prompt",
     "html", "position",

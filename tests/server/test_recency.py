@@ -70,7 +70,7 @@ async def test_whatever_is_written_to_a_session_makes_it_the_most_recent(
         peer = await daemon.attach()
         assert await listed(peer, cwd) == [OLD, NEW]
         went = await peer.call("session/continue", cwd=cwd)
-        assert (went["session"]["sessionId"], went["because"]["rule"]) == (OLD, "recent")
+        assert (went["session"]["sessionId"], went["reason"]) == (OLD, "recent")
 
 
 async def test_a_fork_of_an_old_session_is_the_most_recent(tmp_path: Path, cwd: str) -> None:
@@ -102,6 +102,6 @@ async def test_an_imported_session_has_the_time_of_its_source(
     source.write_bytes(logs.log(logs.header(cwd=cwd), logs.user("a question"), logs.assistant("an answer")))
     peer = await daemon.attach()
     [imported] = (await peer.call("session/import", paths=[str(source)]))["sessions"]
-    [session] = (await peer.call("session/list", all=True))["sessions"]
+    [session] = (await peer.call("session/list"))["sessions"]
     assert session["sessionId"] == imported["sessionId"]
     assert session["updatedAt"] == "2026-03-01T08:00:02.000Z"

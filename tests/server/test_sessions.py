@@ -20,7 +20,7 @@ async def test_a_new_session_is_a_draft_that_no_list_shows(daemon: Running, cwd:
     assert (made["lastSeq"], made["messageCount"], made["entryCount"]) == (1, 0, 1)  # the title
     assert Path(made["path"]).is_relative_to(daemon.home / "data" / "drafts")
     assert (await peer.call("session/list", cwd=cwd))["sessions"] == []
-    assert (await peer.call("session/list", cwd=cwd, drafts=True))["sessions"] == [
+    assert (await peer.call("session/list", cwd=cwd, includeDrafts=True))["sessions"] == [
         made | {"logId": None, "lifecycle": "empty", "model": None}
     ]
 
@@ -55,11 +55,12 @@ async def test_everybody_hears_when_a_session_is_created_and_when_its_draft_beco
     session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
     await peer.append(session_id, user("hello"))
     await peer.append(session_id, assistant("hi"))
-    await other.until(lambda it: len(it.told("session/created")) == 2)
-    drafted, promoted = other.told("session/created")
+    await other.until(lambda it: bool(it.told("session/changed")))
+    [drafted], [promoted] = other.told("session/created"), other.told("session/changed")
     assert (drafted["session"]["sessionId"], drafted["session"]["isDraft"]) == (session_id, True)
     assert promoted["session"] == (await peer.call("session/info", sessionId=session_id))["session"]
     assert promoted["session"]["messageCount"] == 2
+    assert promoted["changed"] == ["isDraft", "path"]
     assert promoted["origin"] == drafted["origin"]
 
 
@@ -342,7 +343,7 @@ async def test_a_list_is_of_one_folder_unless_all_is_asked_for(memory: Running, 
     peer = await memory.attach()
     [here], [there] = await filled(memory, cwd, "x"), await filled(memory, cwd + "-other", "y")
     for params, expected in (
-        ({"cwd": cwd}, {here}), ({"cwd": cwd, "all": True}, {here, there}), ({}, {here, there}),
+        ({"cwd": cwd}, {here}), ({}, {here, there}),
     ):  # fmt: skip
         listed = await peer.call("session/list", **params)
         assert {it["sessionId"] for it in listed["sessions"]} == expected

@@ -17,7 +17,7 @@ async def test_an_imported_state_is_listed(memory: Running, tmp_path: Path) -> N
     for status in ("created", "unchanged"):
         [session] = (await peer.call("session/import", path=str(file), cwd="/work"))["sessions"]
         assert (session["status"], session["isDraft"]) == (status, False)
-    [listed] = (await peer.call("session/list", all=True))["sessions"]
+    [listed] = (await peer.call("session/list"))["sessions"]
     assert (listed["sessionId"], listed["isDraft"]) == (session["sessionId"], False)
     fork = (await peer.call("session/fork", sessionId=session["sessionId"]))["session"]
     assert fork["isDraft"] is False

@@ -188,7 +188,8 @@ async def test_a_change_names_the_client_that_made_it(daemon: Running, cwd: str)
     peer = await daemon.attach()
     greeting = {"initializationOptions": {"sessiond": {"clientId": f"script{cwd[-3:]}"}}}
     shaken = await peer.call("initialize", **greeting)
-    name = shaken["capabilities"]["experimental"]["sessiond"]["clientId"]
+    told = shaken["capabilities"]["experimental"]["sessiond"]
+    name = told["clientId"]
     session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
     other = await daemon.attach()
     await other.call("session/open", sessionId=session_id)
@@ -196,7 +197,9 @@ async def test_a_change_names_the_client_that_made_it(daemon: Running, cwd: str)
     await peer.call("session/rename", sessionId=session_id, title="T")
     await peer.call("session/branch", sessionId=session_id, entryId="a")
     await other.until(lambda it: bool(it.told("session/leafMoved")))
-    origin = {"kind": "client", "clientId": name}
+    origin = {
+        "kind": "client", "clientId": name, "serverId": told["serverId"], "agent": None, "commandId": None,
+    }  # fmt: skip
     for kind in ("session/appended", "session/changed", "session/leafMoved"):
         assert all(note["origin"] == origin for note in other.told(kind))
         assert peer.told(kind) == other.told(kind)

@@ -46,7 +46,7 @@ async def test_a_branch_moves_the_leaf_and_the_move_outlives_the_daemon(tmp_path
         await peer.until(lambda it: bool(it.told("session/leafMoved")))
         [note] = peer.told("session/leafMoved")
         assert (note["leafId"], note["previousLeafId"], note["seq"]) == ("a2", "a3", 7)
-        assert "session/created" in peer.order
+        assert "session/changed" in peer.order
         assert peer.order[peer.order.index("session/leafMoved") - 2 :][:2] == ["reply", "session/appended"]
     async with running(tmp_path) as daemon:
         assert await path(await daemon.attach(), session_id) == ["q1", "a1", "q2", "a2"]
@@ -131,7 +131,7 @@ async def test_a_fork_holds_the_path_and_names_where_it_comes_from(daemon: Runni
         ({"leafId": "a3"}, ["q1", "a1", "q3", "a3"]),
     ):
         forked = (await peer.call("session/fork", sessionId=session_id, **params))["session"]
-        assert forked["parentSession"] == source["path"]
+        assert forked["parentPath"] == source["path"]
         assert (forked["cwd"], forked["title"]) == (cwd, "Parser")
         found = await path(peer, forked["sessionId"])
         assert found[: len(ids)] == ids
@@ -203,7 +203,7 @@ async def test_an_ephemeral_session_has_ephemeral_forks(daemon: Running, cwd: st
     await peer.append(session_id, *FIRST)
     forked = (await peer.call("session/fork", sessionId=session_id, leafId="a1"))["session"]
     assert (forked["ephemeral"], forked["path"], forked["entryCount"]) == (True, None, 2)
-    assert forked["parentSession"] == session_id
+    assert forked["parentSessionId"] == session_id
 
 
 async def test_appends_go_on_while_a_long_session_is_forked(memory: Running, cwd: str) -> None:
@@ -228,7 +228,7 @@ async def test_a_whole_fork_has_every_branch_label_and_title_and_the_leaf(daemon
     before = lines_of(source["path"])[1:]
     forked = (await peer.call("session/fork", sessionId=session_id, whole=True))["session"]
     assert forked["sessionId"] != session_id
-    assert forked["parentSession"] == source["path"]
+    assert forked["parentPath"] == source["path"]
     for name in (
         "leafId",
         "lastSeq",

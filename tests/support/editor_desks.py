@@ -115,7 +115,7 @@ class Desk:
 
     def forks(self) -> list[Any]:
         """The sessions that were cut from this one."""
-        sessions = self.call("session/list", all=True)["sessions"]
+        sessions = self.call("session/list")["sessions"]
         return [it for it in sessions if it["sessionId"] != self.session_id]
 
 

@@ -129,6 +129,7 @@ class Scripted(Recorder):
             "toSeq": to,
             "session": _info(to),
             "reason": None,
+            "message": None,
         }
 
     def _session_unsubscribe(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -163,7 +164,7 @@ async def taken(entries: Any, count: int) -> list[str]:
 
 
 def _info(seq: int) -> dict[str, Any]:
-    unknown = dict.fromkeys(["path", "title", "firstPrompt", "leafId", "parentSession"])
+    unknown = dict.fromkeys(["path", "title", "firstPrompt", "leafId", "parentSessionId", "parentPath"])
     counts = {"messageCount": 0, "entryCount": 0, "sizeBytes": 0, "lastSeq": seq}
     kind = {"tags": [], "isDraft": False, "readOnly": False}
     return {"sessionId": SESSION, "cwd": "/", "createdAt": "", "updatedAt": "", **unknown, **counts, **kind}

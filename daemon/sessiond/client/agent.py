@@ -79,7 +79,8 @@ class AgentSession:
         *,
         id: str | None = None,
         title: str | None = None,
-        parent_session: str | None = None,
+        parent_session_id: str | None = None,
+        parent_path: str | None = None,
         ephemeral: bool = False,
     ) -> Self:
         """Create a session.
@@ -89,7 +90,8 @@ class AgentSession:
             cwd: The folder of the session. Default: the folder of this process.
             id: The id of the session. Default: a UUID4.
             title: The title.
-            parent_session: The session or file from which it was made: a session id or a path.
+            parent_session_id: The session from which it is made.
+            parent_path: Instead of `parent_session_id`: the path of its file.
             ephemeral: Keep the session in memory only.
 
         Returns:
@@ -100,8 +102,9 @@ class AgentSession:
             Disconnected: The connection was lost in both attempts.
         """
         made = await daemon.create(
-            cwd, id=id, title=title, parent_session=parent_session, ephemeral=ephemeral
-        )
+            cwd, id=id, title=title, parent_session_id=parent_session_id, parent_path=parent_path,
+            ephemeral=ephemeral,
+        )  # fmt: skip
         return cls(daemon, made.session)
 
     @classmethod

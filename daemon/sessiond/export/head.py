@@ -4,6 +4,7 @@ from sessiond.protocol import types as t
 from sessiond.session.content import preview
 from sessiond.session.state.statistics import Tally
 from sessiond.session.tree import entries, lines
+from sessiond.session.tree.parents import parent_of
 from sessiond.session.tree.tree import Tree
 
 _DIGITS = 9  # of a cost: further digits of a sum of binary fractions are noise
@@ -14,10 +15,11 @@ _SPEAKERS = ("user", "assistant")  # lists count the messages of the same roles
 def head_of(tree: Tree, tally: Tally) -> t.PageSession:
     """Return the session of a tree. `tally` must cover the whole tree."""
     header = tree.header or entries.Header(id="", timestamp="")
+    parent = parent_of(lines.sound(header.parent_session))
     return t.PageSession(
         session_id=header.id, title=tree.title and preview.one_line(lines.sound(tree.title), _TITLE),
         cwd=lines.sound(header.cwd), created_at=header.timestamp, tags=list(map(lines.sound, tree.tags)),
-        parent_session=lines.sound(header.parent_session), leaf_id=tree.leaf_id,
+        parent_session_id=parent.session_id, parent_path=parent.path, leaf_id=tree.leaf_id,
         figures=t.PageFigures(
             message_count=sum(tally.messages.get(role, 0) for role in _SPEAKERS),
             tool_call_count=tally.tool_calls, tokens=tally.tokens.total,

@@ -5,7 +5,7 @@ request opens the session that the first request created.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sessiond.hub import clock
 from sessiond.hub.discovery.resume import Continued, Continuing
@@ -47,9 +47,10 @@ class ResumeAnswer(t.Wire, frozen=True):
     """The journal's record of a session that `session/continue` chose."""
 
     session_id: str
-    because: t.Because
+    reason: str
+    message: str
     created: bool
-    former: list[t.FormerFolder]
+    former_folders: list[t.FormerFolder]
     duplicate: bool = False
 
 
@@ -107,12 +108,13 @@ class Making:
             try:
                 went = await self._continuing.go_on(params, terminal, command)
             except LogExists:
-                went = Continued(await self._own(command, new_session_id(command)), _CREATED, created=True)
+                went = Continued(await self._own(command, new_session_id(command)), **_CREATED)
             return ResumeAnswer(
                 session_id=went.live.session_id,
-                because=went.because,
+                reason=went.reason,
+                message=went.message,
                 created=went.created,
-                former=went.former,
+                former_folders=went.former_folders,
             )
 
         async def intent() -> Intent:
@@ -123,7 +125,12 @@ class Making:
             return went
         live = await self._again(chosen.session_id)
         return Continued(
-            live, chosen.because, created=chosen.created, former=chosen.former, duplicate=chosen.duplicate
+            live,
+            chosen.reason,
+            chosen.message,
+            created=chosen.created,
+            former_folders=chosen.former_folders,
+            duplicate=chosen.duplicate,
         )
 
     async def _once(
@@ -187,7 +194,9 @@ class Making:
         made = await self._settle(entry)
         if made is None:
             return None
-        return ResumeAnswer(session_id=made.session_id, because=_CREATED, created=True, former=[])
+        return ResumeAnswer(session_id=made.session_id, **_CREATED, former_folders=[])
 
 
-_CREATED = t.Because(rule="created", message="No unattached session. Created a new draft.")
+_CREATED: Final[Any] = {
+    "reason": "created", "message": "No unattached session. Created a new draft.", "created": True
+}  # fmt: skip

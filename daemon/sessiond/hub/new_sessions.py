@@ -20,6 +20,7 @@ from sessiond.session.state import updates
 from sessiond.session.tree import entries, fork, steps
 from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.session.tree.header_title import with_title_space
+from sessiond.session.tree.parents import name_of
 from sessiond.session.tree.tree import ASSISTANT, NONE
 from sessiond.store.base import Store
 
@@ -58,8 +59,10 @@ class NewSessions:
 
         Raises:
             Draining: The daemon is stopping.
-            IncompatibleParams: The id or the working directory is invalid.
+            IncompatibleParams: The id, the working directory or the path of the parent is invalid.
             LogExists: A session with this id exists.
+            SessionNotFound: The parent does not exist.
+            SessionTrashed: The parent is in the trash.
         """
         self._refuse_when_draining()
         session_id = params.id or new_session_id(command)
@@ -68,10 +71,11 @@ class NewSessions:
                 "a session's id has 8 to 128 characters of A-Z a-z 0-9 _ -, the first a letter or digit"
             )
         refuse_unless_absolute(params.cwd, "cwd is not an absolute path")
+        parent = await self._parent(params)
         now = clock.timestamp()
         header = entries.Header(
             version=entries.CURRENT_VERSION, id=session_id, timestamp=now, cwd=params.cwd,
-            title=params.title or None, parent_session=params.parent_session, tags=params.tags or None,
+            title=params.title or None, parent_session=parent, tags=params.tags or None,
             sessiond_command=None if command is None else command.of_header(),
         )  # fmt: skip
         lines = with_title_space(msgspec.json.encode(header)) + b"\n"
@@ -82,6 +86,17 @@ class NewSessions:
         live = await self._open.create(session_id, make, ephemeral=params.ephemeral)
         self._lineage.forget()
         return live
+
+    async def _parent(self, params: t.CreateParams) -> str | None:
+        """Return the parent as the header names it, after checking that it exists. A path is not checked."""
+        if params.parent_path is not None:
+            if params.parent_session_id is not None:
+                raise IncompatibleParams("parentSessionId and parentPath exclude each other")
+            refuse_unless_absolute(params.parent_path, "parentPath is not an absolute path")
+            return params.parent_path
+        if params.parent_session_id is None:
+            return None
+        return name_of(params.parent_session_id, await self._open.ref_of(params.parent_session_id))
 
     def fork(
         self, source: LiveSession, params: t.ForkParams, command: CommandRecord | None = None

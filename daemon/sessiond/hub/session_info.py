@@ -1,6 +1,7 @@
 """Builds the `SessionInfo` and `ListedSession` of the protocol from a session's tree."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import msgspec
 
@@ -8,7 +9,11 @@ from sessiond.protocol import types as t
 from sessiond.session.listing import info
 from sessiond.session.listing.standing import lifecycle_and_model
 from sessiond.session.tree import lines
+from sessiond.session.tree.parents import parent_of
 from sessiond.session.tree.tree import Tree
+
+MAX_TAGS: Final = 100
+"""The limit of tags in the description of a session. A file of another program may have more."""
 
 
 def session_info(
@@ -39,12 +44,14 @@ def session_info(
         log_id: The log id of an open session.
     """
     facts = info.summarize(tree, read)
+    parent = parent_of(facts.parent_session)
     return t.SessionInfo(
         session_id=session_id or (tree.header.id if tree.header is not None else ""),
         path=path, cwd=facts.cwd, title=facts.title,
-        tags=list(facts.tags), created_at=facts.created_at, updated_at=facts.updated_at,
+        tags=list(facts.tags[:MAX_TAGS]), created_at=facts.created_at, updated_at=facts.updated_at,
         message_count=facts.message_count, entry_count=facts.entry_count, first_prompt=facts.first_prompt,
-        leaf_id=tree.leaf_id, last_seq=max(tree.seq, 0), size_bytes=size, parent_session=facts.parent_session,
+        leaf_id=tree.leaf_id, last_seq=max(tree.seq, 0), size_bytes=size, parent_session_id=parent.session_id,
+        parent_path=parent.path,
         is_draft=draft and not tree.has_assistant(), ephemeral=ephemeral, read_only=read_only,
         problem_count=len(tree.problems), write_block=write_block, log_id=log_id,
     )  # fmt: skip

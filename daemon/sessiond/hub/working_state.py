@@ -23,7 +23,7 @@ async def working_state(hub: Hub, live: LiveSession, point: Point) -> t.WorkingS
             decision_count=state.decision_count, total_tokens=state.total_tokens,
             task_count=state.task_count,
         ),
-        model=point.model, agent_name=state.agent_name, fork_parent_id=parent_id, fork_count=forks,
+        model=point.model, agent_name=state.agent_name, parent_session_id=parent_id, fork_count=forks,
         pruned=state.pruned, last_pruned_at=state.last_pruned_at, created_at=created_at,
         updated_at=state.updated_at or created_at,
     )  # fmt: skip

@@ -149,9 +149,10 @@ ContinueReason = Literal["breadcrumb", "recent", "created"]
 - `created`: it is new.
 """
 
-SessionChange = Literal["title", "tags", "labels", "path", "cwd", "readOnly", "writeBlock"]
+SessionChange = Literal["isDraft", "title", "tags", "labels", "path", "cwd", "readOnly", "writeBlock"]
 """A part of a session that `session/changed` reports.
 
+- `isDraft`: the draft session became a session.
 - `title`: the title.
 - `tags`: the tags.
 - `labels`: the labels of entries.
@@ -166,6 +167,15 @@ ResumeMode = Literal["replay", "snapshot"]
 
 - `replay`: the daemon sends the lines of the gap.
 - `snapshot`: the daemon sends no line of the gap, and the client reads the present state.
+"""
+
+SnapshotReason = Literal["noPosition", "otherLog", "pastEnd", "tooLarge"]
+"""Why a subscription begins with a snapshot.
+
+- `noPosition`: the request has no `after`.
+- `otherLog`: the position is in another log: the file was replaced, truncated or migrated.
+- `pastEnd`: the position is after the last line of the log.
+- `tooLarge`: the lines of the gap have too many bytes for a replay.
 """
 
 Framing = Literal["contentLength", "jsonLines", "memory"]

@@ -162,7 +162,6 @@ class Server:
                 live.holders.add(client_id)
             live.subscribers.rename(client.client_id, client_id)
         client.client_id = client_id
-        client.origin = t.Origin(kind="client", client_id=client_id)
         self.clients[client_id] = client
 
     def detached(self, client: Client) -> None:
@@ -201,9 +200,6 @@ class Server:
                 origin=origin,
             ),
         )
-
-    def created(self, live: LiveSession, origin: t.Origin) -> None:
-        self.tell_all(m.CREATED, t.CreatedNote(session=self.hub.info(live), origin=origin))
 
     def changed(self, live: LiveSession, aspects: Sequence[Aspect], origin: t.Origin) -> None:
         note = t.ChangedNote(session=self.hub.info(live), changed=list(aspects), origin=origin)

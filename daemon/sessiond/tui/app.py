@@ -414,9 +414,7 @@ class Browser(App[int]):
 
         async def listed(words: str) -> Sequence[t.ListedSession]:
             try:
-                return (
-                    await self.daemon.list_sessions(all=True, query=words.strip() or None, limit=200)
-                ).sessions
+                return (await self.daemon.list_sessions(query=words.strip() or None, limit=200)).sessions
             except USER_ERRORS:
                 return []
 

@@ -134,7 +134,7 @@ class Picker {
   async #items(typed: string, token: vscode.CancellationToken): Promise<Item[]> {
     const { daemon } = this.#views;
     const query = typed === "" ? {} : { query: typed };
-    const listing = daemon.request("session/list", { all: true, drafts: true, limit: MOST_SESSIONS, ...query }, token);
+    const listing = daemon.request("session/list", { includeDrafts: true, limit: MOST_SESSIONS, ...query }, token);
     const question = questionOf(this.#pick.value);
     const searching =
       question === "" ? undefined : daemon.request("session/search", { query: question, limit: MOST_HITS }, token);

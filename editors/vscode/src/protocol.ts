@@ -9,18 +9,21 @@ export const protocolVersion = 1;
  * session is as durable as any other and is not listed by default. `id` may be 8 to 128 characters of
  * `[A-Za-z0-9_-]`, of which the first is a letter or digit; the default is a new UUID4. An `ephemeral` session is
  * kept in memory only. A `title` is stored in the header and in a first entry of type `session_info`, which pi reads.
+ * The header names the parent, if one is given, as it does in a fork.
  */
 export interface CreateParams {
   /** The folder of the session, an absolute path. */
   cwd: string;
   /** The id of the new session; default: a UUID4. 1 to 128 characters. */
   id?: string | null;
-  /** The title. */
+  /** The title. At most 1000 characters. */
   title?: string | null;
-  /** Words to filter sessions by. */
+  /** Words to filter sessions by. At most 100 items. */
   tags?: string[] | null;
-  /** The source of the session: a session id or the path of a file. */
-  parentSession?: string | null;
+  /** The session from which it is made; a known session. 1 to 128 characters. */
+  parentSessionId?: string | null;
+  /** Instead of `parentSessionId`: the absolute path of its file. At most 4096 characters. */
+  parentPath?: string | null;
   /** Keep the session in memory only. Default `false`. */
   ephemeral?: boolean;
   /** Default: the terminal of the handshake. */
@@ -56,27 +59,29 @@ export interface Terminal {
 export interface SessionResult {
   /** The session. */
   session: SessionInfo;
-  /** The problems of the file. */
+  /** The problems of its file, at most 100. */
   problems: Problem[];
   /** An earlier request with this `commandId` took effect. */
   duplicate: boolean;
-  /** Of a fork: references without a blob. */
+  /** Of a fork: references without a blob, at most 100. */
   missingBlobs: string[];
+  /** Of a fork: the number of references without a blob. */
+  missingBlobCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
 /** The summary of a session that a picker shows. */
 export interface SessionInfo {
-  /** The id of the session. */
+  /** The full id of the session. */
   sessionId: string;
-  /** Null for an ephemeral session. */
+  /** The path of its file; null for an ephemeral session. */
   path: string | null;
   /** The folder of the session. */
   cwd: string;
   /** The title; null without one. */
   title: string | null;
-  /** The tags of the session. */
+  /** The tags; the first 100 if the file has more. */
   tags: string[];
   /** ISO 8601, UTC. */
   createdAt: string;
@@ -84,26 +89,31 @@ export interface SessionInfo {
   updatedAt: string;
   /** User and assistant messages on all branches. */
   messageCount: number;
+  /** Entries on all branches. */
   entryCount: number;
-  /** One line of at most 200 characters. */
+  /** One line of at most 200 characters; null without a prompt. */
   firstPrompt: string | null;
   /** The leaf; null before the first entry. */
   leafId: string | null;
   /** The seq of the last line; the header is 0. */
   lastSeq: number;
-  /** The size, in bytes. */
+  /** The size of the log. */
   sizeBytes: number;
-  parentSession: string | null;
+  /** The session that it was made from; null if there is none or its id is not known. */
+  parentSessionId: string | null;
+  /** The file of that session, as the header names it; null if the header names an id only. */
+  parentPath: string | null;
   /** True for a draft session: no assistant message yet, not listed by default. */
   isDraft: boolean;
+  /** True if the session cannot be written. */
   readOnly: boolean;
   /** True for a session that is kept in memory only. */
   ephemeral: boolean;
   /** The number of problems in the file. */
   problemCount: number;
-  /** Only for an open session. */
+  /** Why an open session accepts no writes now; null if it does. */
   writeBlock: WriteBlock | null;
-  /** The log of `lastSeq`, see "Positions"; absent in lists. */
+  /** The log of `lastSeq`, see "Positions"; null in lists. */
   logId: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -136,7 +146,7 @@ export interface Problem {
   byteOffset: number;
   /** A sentence about this line. */
   message: string;
-  /** The severity. */
+  /** How severe it is. */
   severity: ProblemSeverity | (string & {});
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -184,11 +194,11 @@ export interface CloseResult {
  * Choose the session that this terminal continues, and open it.
  *
  * The server chooses the breadcrumb of the terminal for `cwd`, or else the most recently updated session of `cwd`
- * that no other living terminal holds, or else a new session. `because` gives the rule. If `create` is false, no
- * session is created, and the server may choose a session that another terminal holds. With a new session, `former`
- * lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the terminal gets a
- * breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds is never bound.
- * Without a terminal, the server also considers sessions without a message.
+ * that no other living terminal holds, or else a new session. `reason` gives the rule. If `create` is false, no
+ * session is created, and the server may choose a session that another terminal holds. With a new session,
+ * `formerFolders` lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the
+ * terminal gets a breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds
+ * is never bound. Without a terminal, the server also considers sessions without a message.
  */
 export interface ContinueParams {
   /** The folder, an absolute path. */
@@ -207,36 +217,33 @@ export interface ContinueParams {
 
 /** The chosen session and the reason. */
 export interface ContinueResult {
-  /** The session. */
+  /** The chosen session. */
   session: SessionInfo;
-  because: Because;
+  /** The rule by which the server chose it. */
+  reason: ContinueReason | (string & {});
+  /** The reason as a sentence. */
+  message: string;
+  /** The session is new. */
   created: boolean;
-  /** The problems of the file. */
+  /** The problems of its file, at most 100. */
   problems: Problem[];
-  former: FormerFolder[];
+  /** Folders that may be earlier names of `cwd`; at most 5. */
+  formerFolders: FormerFolder[];
   /** An earlier request with this `commandId` took effect. */
   duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** The rule by which `session/continue` chose this session. */
-export interface Because {
-  /** The rule by which `session/continue` chose the session. */
-  rule: ContinueReason | (string & {});
-  /** A sentence for people. */
-  message: string;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
 /** A folder that no longer exists and to which sessions belong. `session/move` assigns them to another folder. */
 export interface FormerFolder {
-  /** The folder of the session. */
+  /** The folder. */
   cwd: string;
-  /** The most recently updated first. */
+  /** Its sessions, the most recently updated first; at most 100. */
   sessionIds: string[];
-  /** Why this folder is listed. */
+  /** The number of its sessions. */
+  sessionCount: number;
+  /** A sentence that says why this folder is listed. */
   message: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -245,28 +252,28 @@ export interface FormerFolder {
 /**
  * List sessions, the most recently updated first, in pages.
  *
- * `cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt and cwd.
- * Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page. Its place does
- * not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after that
- * position. It fails with `cursorExpired` if the server does not know all changes since.
+ * Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt and cwd. Draft
+ * sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its place
+ * does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after
+ * that position. It fails with `cursorExpired` if the server does not know all changes since.
  */
 export interface ListParams {
-  /** Only sessions of this folder. */
+  /** Only sessions of this folder; default: sessions of all folders. */
   cwd?: string | null;
-  /** Sessions of all folders, regardless of `cwd`. Default `false`. */
-  all?: boolean;
-  /** Only sessions with all of these tags. */
+  /** Only sessions with all of these tags. At most 100 items. */
   tags?: string[] | null;
-  /** Only sessions whose id, title, first prompt or cwd contains this text. */
+  /** At most 1000 characters. */
   query?: string | null;
   /** The order: by time or title. Default `"updated"`. */
   sort?: ListSort;
-  /** From an earlier result; default: the first page. */
+  /** At most 16384 characters. */
   cursor?: string | null;
   /** Maximum number of sessions per page. 1 to 10000. Default `50`. */
   limit?: number;
   /** Also list draft sessions. Default `false`. */
-  drafts?: boolean;
+  includeDrafts?: boolean;
+  /** Also count the sessions of all pages. Default `false`. */
+  withTotal?: boolean;
   /** Only sessions that changed after this position; default: all. */
   changedAfter?: ListPosition | null;
   _meta?: unknown;
@@ -286,19 +293,20 @@ export interface ListPosition {
 /**
  * One page of sessions.
  *
- * `nextCursor` is null on the last page, `previousCursor` on the first. `total` counts the sessions of all pages.
  * `problems` names at most 100 files that are missing from the list, or that the search could read only in part.
  * `epoch` and `position` are a position in the changes of the list: the page contains all changes up to it. After
  * that of the first page, `server/watch` and `changedAfter` continue without a gap.
  */
 export interface ListResult {
+  /** The sessions of the page, at most `limit`. */
   sessions: ListedSession[];
-  total: number;
+  /** The number of sessions of all pages; null unless the request has `withTotal`. */
+  totalCount: number | null;
   /** The cursor of the next page; null on the last page. */
   nextCursor: string | null;
   /** The cursor of the previous page; null on the first page. */
   previousCursor: string | null;
-  /** The problems of the file. */
+  /** Files that could not be read, at most 100. */
   problems: ListProblem[];
   /** As in the handshake. */
   epoch: string;
@@ -319,15 +327,15 @@ export interface ListResult {
  * for the next turn, as `provider/id`.
  */
 export interface ListedSession {
-  /** The id of the session. */
+  /** The full id of the session. */
   sessionId: string;
-  /** Null for an ephemeral session. */
+  /** The path of its file; null for an ephemeral session. */
   path: string | null;
   /** The folder of the session. */
   cwd: string;
   /** The title; null without one. */
   title: string | null;
-  /** The tags of the session. */
+  /** The tags; the first 100 if the file has more. */
   tags: string[];
   /** ISO 8601, UTC. */
   createdAt: string;
@@ -335,30 +343,35 @@ export interface ListedSession {
   updatedAt: string;
   /** User and assistant messages on all branches. */
   messageCount: number;
+  /** Entries on all branches. */
   entryCount: number;
-  /** One line of at most 200 characters. */
+  /** One line of at most 200 characters; null without a prompt. */
   firstPrompt: string | null;
   /** The leaf; null before the first entry. */
   leafId: string | null;
   /** The seq of the last line; the header is 0. */
   lastSeq: number;
-  /** The size, in bytes. */
+  /** The size of the log. */
   sizeBytes: number;
-  parentSession: string | null;
+  /** The session that it was made from; null if there is none or its id is not known. */
+  parentSessionId: string | null;
+  /** The file of that session, as the header names it; null if the header names an id only. */
+  parentPath: string | null;
   /** True for a draft session: no assistant message yet, not listed by default. */
   isDraft: boolean;
+  /** True if the session cannot be written. */
   readOnly: boolean;
   /** True for a session that is kept in memory only. */
   ephemeral: boolean;
   /** The number of problems in the file. */
   problemCount: number;
-  /** Only for an open session. */
+  /** Why an open session accepts no writes now; null if it does. */
   writeBlock: WriteBlock | null;
-  /** The log of `lastSeq`, see "Positions"; absent in lists. */
+  /** The log of `lastSeq`, see "Positions"; null in lists. */
   logId: string | null;
-  /** The state of the last turn of a session. */
+  /** The state of the last turn. */
   lifecycle: Lifecycle | (string & {});
-  /** `provider/model`; null if unknown. */
+  /** The model for the next turn, as `provider/id`. */
   model: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -366,9 +379,9 @@ export interface ListedSession {
 
 /** A session file that could not be read for the list or the search. */
 export interface ListProblem {
-  /** The path of the session file; null for an ephemeral session. */
+  /** The path of the file. */
   path: string;
-  /** A sentence for people. */
+  /** A sentence that says why. */
   message: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -395,8 +408,11 @@ export interface ResolveParams {
  * If `exact` is true, `query` is the full id of the first session. `more` is true if further sessions match.
  */
 export interface ResolveResult {
+  /** The sessions, ordered by id; at most `limit`. */
   sessions: ListedSession[];
+  /** `query` is the full id of the first session. */
   exact: boolean;
+  /** Further sessions match. */
   more: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -760,9 +776,9 @@ export interface EntriesParams {
 
 /** A position in a log. The client knows every line up to and including `seq` of the log `logId`. */
 export interface After {
-  /** The log that the seqs are in, see "Positions". 1 to 128 characters. */
+  /** The log. 1 to 128 characters. */
   logId: string;
-  /** The seq of the line. At least 0. */
+  /** The seq of the last known line. At least 0. */
   seq: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1330,7 +1346,8 @@ export interface BranchResult {
  *
  * Labels on the path are copied. If `position` is `before`, the entry itself is not copied. If `whole` is true, which
  * excludes `leafId` and `position`, the new session has every entry and label of all branches, with the same ids and
- * the same leaf. The source is unchanged. `parentSession` of the new session names it.
+ * the same leaf. The source is unchanged. `parentSessionId` and
+ * `parentPath` of the new session name it.
  */
 export interface ForkParams {
   /** The full id of the source; this or `path`. 1 to 128 characters. */
@@ -1345,7 +1362,7 @@ export interface ForkParams {
   whole?: boolean;
   /** The folder of the new session; default: the folder of the source. */
   cwd?: string | null;
-  /** The title of the new session. */
+  /** The title of the new session. At most 1000 characters. */
   title?: string | null;
   /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
@@ -1586,11 +1603,11 @@ export interface RenameParams {
 export interface TagParams {
   /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** Tags to add. */
+  /** Tags to add. At most 100 items. */
   add?: string[] | null;
-  /** Tags to remove. */
+  /** Tags to remove. At most 100 items. */
   remove?: string[] | null;
-  /** The tags that replace all others. */
+  /** The tags that replace all others. At most 100 items. */
   tags?: string[] | null;
   /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
@@ -1602,8 +1619,8 @@ export interface TagParams {
  * Subscribe to the changes of a session, and with `after` also receive the lines after that position.
  *
  * The server sends exactly the lines after `after` as `session/appended`, before any live notification. If these are
- * too many, or the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says why. The client
- * then reads the tree again.
+ * too many, or the session has another log than `after.logId`, `mode` is `snapshot`, and `reason` and `message` say
+ * why. The client then reads the tree again.
  */
 export interface SubscribeParams {
   /** The full id of the session. 1 to 128 characters. */
@@ -1616,15 +1633,20 @@ export interface SubscribeParams {
 
 /** How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`, of `logId`. */
 export interface SubscribeResult {
-  /** How a subscription closes the gap since the position that the client knows. */
+  /** Whether the daemon sends the lines of the gap. */
   mode: ResumeMode | (string & {});
-  /** The log that the seqs are in, see "Positions". */
+  /** The log of `fromSeq` and `toSeq`. */
   logId: string;
+  /** The seq of the first line that the daemon sends. */
   fromSeq: number;
+  /** The seq of the last line of the log. */
   toSeq: number;
   /** The session. */
   session: SessionInfo;
-  reason: string | null;
+  /** Why there is no replay; null with `replay`. */
+  reason: SnapshotReason | (string & {}) | null;
+  /** The reason as a sentence; null with `replay`. */
+  message: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1639,6 +1661,7 @@ export interface UnsubscribeParams {
 
 /** Whether there was a subscription. */
 export interface UnsubscribeResult {
+  /** There was a subscription. */
   wasSubscribed: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1652,9 +1675,10 @@ export interface FlushParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The number of sessions that had lines to sync. */
+/** What was synced. */
 export interface FlushResult {
-  flushed: number;
+  /** The number of sessions that had lines to sync. */
+  sessionCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1940,7 +1964,7 @@ export interface WorkingState {
   model: string | null;
   /** The last agent name of an update. */
   agentName: string | null;
-  forkParentId: string | null;
+  parentSessionId: string | null;
   /** Sessions that name this one as their parent. */
   forkCount: number;
   /** Whether the state was pruned. */
@@ -2000,7 +2024,7 @@ export interface StateUpdateParams {
   turns?: number | null;
   /** The plan; an empty one removes it. At most 10000 characters. */
   plan?: string | null;
-  /** The new tags of the session. */
+  /** The new tags of the session. At most 100 items. */
   tags?: string[] | null;
   /** The model in use. 1 to 200 characters. */
   model?: string | null;
@@ -2161,7 +2185,10 @@ export interface PageSession {
   title: string | null;
   /** The tags of the session. */
   tags: string[];
-  parentSession: string | null;
+  /** The session that it was made from; null if not known. */
+  parentSessionId: string | null;
+  /** The file of that session; null if the header names no file. */
+  parentPath: string | null;
   /** The leaf; null for before the first entry. */
   leafId: string | null;
   _meta?: unknown;
@@ -2554,7 +2581,7 @@ export interface ClientProgram {
 export interface HelloResult {
   /** The newest version that both sides support. */
   protocolVersion: number;
-  /** Identifies the home of the daemon; durable, and the same in every `origin`. */
+  /** Identifies the home of the daemon; durable, and the `serverId` of an `origin`. */
   serverId: string;
   /** Changes at each start of the daemon. */
   epoch: string;
@@ -2710,8 +2737,9 @@ export interface WatchParams {
 export interface ListFilter {
   /** Only sessions of this folder. */
   cwd?: string | null;
-  /** Only sessions with all of these tags. */
+  /** Only sessions with all of these tags. At most 100 items. */
   tags?: string[] | null;
+  /** At most 1000 characters. */
   query?: string | null;
   /** Also draft sessions. Default `false`. */
   includeDrafts?: boolean;
@@ -3062,11 +3090,11 @@ export interface SummarizeResult {
   [extension: `x-${string}`]: unknown;
 }
 
-/** A session was created, or a draft became a session. Sent to every client. */
+/** A session was created: as a draft, or by an import or a fork. Sent to every client, once for each session. */
 export interface CreatedNote {
-  /** The session. */
+  /** The new session. */
   session: SessionInfo;
-  /** The cause of the change. */
+  /** The cause. */
   origin: Origin;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3074,10 +3102,14 @@ export interface CreatedNote {
 
 /** The cause of a change: a client, another program that wrote to the file (`foreign`), or the daemon. */
 export interface Origin {
-  /** The cause of a change. */
+  /** What caused the change. */
   kind: OriginKind | (string & {});
-  /** The id of the client. */
+  /** The client that sent the request; null for other origins. */
   clientId: string | null;
+  serverId: string | null;
+  agent: string | null;
+  /** The `commandId` of the request; null without one. */
+  commandId: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -3131,12 +3163,13 @@ export interface LeafMovedNote {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The title, tags, labels, path, folder or write block (`writeBlock`) of a session changed. */
+/** The title, tags, labels, path, folder or write block of a session changed, or a draft became a session. */
 export interface ChangedNote {
-  /** The session. */
+  /** The session as it is now. */
   session: SessionInfo;
+  /** The parts that changed, each once. */
   changed: (SessionChange | (string & {}))[];
-  /** The cause of the change. */
+  /** The cause. */
   origin: Origin;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3944,6 +3977,8 @@ export type ContinueReason =
 
 /** A part of a session that `session/changed` reports. */
 export type SessionChange =
+  /** the draft session became a session. */
+  | "isDraft"
   /** the title. */
   | "title"
   /** the tags. */
@@ -3965,6 +4000,17 @@ export type ResumeMode =
   | "replay"
   /** the daemon sends no line of the gap, and the client reads the present state. */
   | "snapshot";
+
+/** Why a subscription begins with a snapshot. */
+export type SnapshotReason =
+  /** the request has no `after`. */
+  | "noPosition"
+  /** the position is in another log: the file was replaced, truncated or migrated. */
+  | "otherLog"
+  /** the position is after the last line of the log. */
+  | "pastEnd"
+  /** the lines of the gap have too many bytes for a replay. */
+  | "tooLarge";
 
 /** How messages are delimited on a connection. */
 export type Framing =
@@ -4446,6 +4492,7 @@ export interface Requests {
    * session is as durable as any other and is not listed by default. `id` may be 8 to 128 characters of
    * `[A-Za-z0-9_-]`, of which the first is a letter or digit; the default is a new UUID4. An `ephemeral` session is
    * kept in memory only. A `title` is stored in the header and in a first entry of type `session_info`, which pi reads.
+   * The header names the parent, if one is given, as it does in a fork.
    */
   "session/create": { params: CreateParams; result: SessionResult; errors: "alreadyExists" | "idReused" | "storageFull" | "storageFailed" | "draining" };
   /**
@@ -4461,20 +4508,20 @@ export interface Requests {
    * Choose the session that this terminal continues, and open it.
    *
    * The server chooses the breadcrumb of the terminal for `cwd`, or else the most recently updated session of `cwd`
-   * that no other living terminal holds, or else a new session. `because` gives the rule. If `create` is false, no
-   * session is created, and the server may choose a session that another terminal holds. With a new session, `former`
-   * lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the terminal gets a
-   * breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds is never bound.
-   * Without a terminal, the server also considers sessions without a message.
+   * that no other living terminal holds, or else a new session. `reason` gives the rule. If `create` is false, no
+   * session is created, and the server may choose a session that another terminal holds. With a new session,
+   * `formerFolders` lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the
+   * terminal gets a breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds
+   * is never bound. Without a terminal, the server also considers sessions without a message.
    */
   "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "idReused" | "draining" };
   /**
    * List sessions, the most recently updated first, in pages.
    *
-   * `cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt and cwd.
-   * Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page. Its place does
-   * not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after that
-   * position. It fails with `cursorExpired` if the server does not know all changes since.
+   * Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt and cwd. Draft
+   * sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its place
+   * does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after
+   * that position. It fails with `cursorExpired` if the server does not know all changes since.
    */
   "session/list": { params: ListParams; result: ListResult; errors: "cursorExpired" };
   /**
@@ -4597,7 +4644,8 @@ export interface Requests {
    *
    * Labels on the path are copied. If `position` is `before`, the entry itself is not copied. If `whole` is true, which
    * excludes `leafId` and `position`, the new session has every entry and label of all branches, with the same ids and
-   * the same leaf. The source is unchanged. `parentSession` of the new session names it.
+   * the same leaf. The source is unchanged. `parentSessionId` and
+   * `parentPath` of the new session name it.
    */
   "session/fork": { params: ForkParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" };
   /**
@@ -4639,8 +4687,8 @@ export interface Requests {
    * Subscribe to the changes of a session, and with `after` also receive the lines after that position.
    *
    * The server sends exactly the lines after `after` as `session/appended`, before any live notification. If these are
-   * too many, or the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says why. The client
-   * then reads the tree again.
+   * too many, or the session has another log than `after.logId`, `mode` is `snapshot`, and `reason` and `message` say
+   * why. The client then reads the tree again.
    */
   "session/subscribe": { params: SubscribeParams; result: SubscribeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
   /** Cancel the subscription to a session. The session stays open for this client. */
@@ -4832,7 +4880,7 @@ export interface ClientRequests {
 
 /** What the daemon tells without being asked. */
 export interface Notifications {
-  /** A session was created, or a draft became a session. Sent to every client. */
+  /** A session was created: as a draft, or by an import or a fork. Sent to every client, once for each session. */
   "session/created": { params: CreatedNote };
   /**
    * Lines were added. Several notifications that follow each other may report the lines of one append.
@@ -4847,7 +4895,7 @@ export interface Notifications {
    * When the leaf moves to any other new entry, only `session/appended` reports it.
    */
   "session/leafMoved": { params: LeafMovedNote };
-  /** The title, tags, labels, path, folder or write block (`writeBlock`) of a session changed. */
+  /** The title, tags, labels, path, folder or write block of a session changed, or a draft became a session. */
   "session/changed": { params: ChangedNote };
   /** A session moved to the trash: a client deleted it, or its draft was closed. It is closed for every client. */
   "session/deleted": { params: DeletedNote };

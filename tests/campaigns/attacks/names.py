@@ -128,7 +128,7 @@ def links_among_sessions_and_blobs(_ground: Ground, home: Home) -> None:
         crumbs = Path(home.places.state) / "terminal-sessions"
         crumbs.mkdir(mode=0o700, exist_ok=True)
         (crumbs / "t1").symlink_to(victim / "file")
-        listed = home.call("session/list", all=True)["sessions"]
+        listed = home.call("session/list")["sessions"]
         hold([it["sessionId"] for it in listed] == [SESSION], f"a link is listed: {listed}")
         hold(
             refused(home, "session/info", sessionId="linked-session") == "sessionNotFound",

@@ -63,7 +63,7 @@ def refusal(nvim: Neovim) -> str:
 
 
 def sessions(teller: Teller) -> list[str]:
-    return sorted(it["sessionId"] for it in teller.call("session/list", all=True, drafts=True)["sessions"])
+    return sorted(it["sessionId"] for it in teller.call("session/list", includeDrafts=True)["sessions"])
 
 
 def entries(teller: Teller, story: Story) -> list[dict[str, Any]]:

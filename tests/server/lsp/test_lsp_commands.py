@@ -119,7 +119,7 @@ async def test_a_fork_is_shown_or_said_to_be_somewhere(served: Running, forked: 
             told = Told(client)
             found = await actions(client, forked, 6)
             answer = await choose(client, found["Fork the path to here into a new session"])
-            assert (answer["messageCount"], answer["parentSession"]) == (4, str(forked))
+            assert (answer["messageCount"], answer["parentPath"]) == (4, str(forked))
             if capabilities is SHOWS:
                 path = await told.path()
             else:

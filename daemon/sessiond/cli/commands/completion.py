@@ -197,7 +197,7 @@ def _methods() -> list[tuple[str, str]]:
 
 
 def _sessions() -> list[dict[str, Any]]:
-    return _rows("session/list", {"all": True, "limit": _MAX_CANDIDATES})
+    return _rows("session/list", {"limit": _MAX_CANDIDATES})
 
 
 def _session(found: dict[str, Any]) -> tuple[str, str]:

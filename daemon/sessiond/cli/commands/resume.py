@@ -39,9 +39,9 @@ def resume(given: Given) -> int:
             return DONE
         found = daemon.call("session/continue", with_terminal(params))
     print(one_line(found["session"]["sessionId"]))
-    print(one_line(found["because"]["message"]), file=sys.stderr)
-    for it in found["former"]:
-        there = human.count(len(it["sessionIds"]), "session")
+    print(one_line(found["message"]), file=sys.stderr)
+    for it in found["formerFolders"]:
+        there = human.count(it["sessionCount"], "session")
         print(f"{there} of {one_line(it['cwd'])}, which is gone: {one_line(it['message'])}", file=sys.stderr)
         ours = one_line(it["sessionIds"][0])
         print(

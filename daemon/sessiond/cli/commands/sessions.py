@@ -37,9 +37,14 @@ def new(given: Given) -> int:
     params: dict[str, Any] = {"cwd": home_of_session(given)}
     if tags := [word for _, word in given.many("tag")]:
         params["tags"] = tags
-    for option, field in (("title", "title"), ("id", "id"), ("parent", "parentSession")):
+    for option, field in (("title", "title"), ("id", "id")):
         if (value := given.text(option)) is not None:
             params[field] = value
+    if (parent := given.text("parent")) is not None:
+        if "/" in parent:
+            params["parentPath"] = os.path.abspath(parent)  # noqa: PTH100 - pathlib is slow to import
+        else:
+            params["parentSessionId"] = parent
     if given.flag("ephemeral"):
         params["ephemeral"] = True
     with connect(given) as daemon:
@@ -56,9 +61,7 @@ def new(given: Given) -> int:
 def listing(given: Given) -> int:
     """Send `session/list`."""
     params: dict[str, Any] = {}
-    if given.flag("all"):
-        params["all"] = True
-    else:
+    if not given.flag("all"):
         params["cwd"] = where(given)
     if tags := [word for _, word in given.many("tag")]:
         params["tags"] = tags
@@ -68,7 +71,7 @@ def listing(given: Given) -> int:
     if (limit := given.number("limit", at_least=1)) is not None:
         params["limit"] = limit
     if given.flag("drafts"):
-        params["drafts"] = True
+        params["includeDrafts"] = True
     with connect() as daemon:
         if given.flag("json"):
             print(daemon.call_text("session/list", params))
@@ -243,7 +246,7 @@ def _print_session(session: dict[str, Any]) -> None:
         ("first", session.get("firstPrompt")),
         ("folder", human.folder(session["cwd"], home)),
         ("file", human.folder(session["path"], home) if session.get("path") else None),
-        ("parent", session.get("parentSession")),
+        ("parent", session["parentSessionId"] or session["parentPath"]),
         ("created", f"{session['createdAt']} ({human.ago(session['createdAt'], now)})"),
         ("updated", f"{session['updatedAt']} ({human.ago(session['updatedAt'], now)})"),
         (

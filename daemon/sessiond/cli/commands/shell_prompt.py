@@ -89,7 +89,7 @@ def _listed(sock: socket.socket, session: str) -> list[dict[str, Any]]:
     """Return the sessions that match this id; none if the request fails."""
     from sessiond.client.wire import MessageReader, frame, members
 
-    params = {"all": True, "drafts": True, "query": session, "limit": 5}
+    params = {"includeDrafts": True, "query": session, "limit": 5}
     sock.sendall(frame({"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": params}))
     reader = MessageReader(sock)
     while "id" not in (message := members(reader.read())) or "method" in message:

@@ -118,7 +118,7 @@ def _print_state(state: dict[str, Any]) -> None:
         ("model", state.get("model")),
         ("agent", state.get("agentName")),
         ("tags", " ".join(f"#{word}" for word in state["tags"])),
-        ("fork of", state.get("forkParentId")),
+        ("fork of", state.get("parentSessionId")),
         ("forks", str(state["forkCount"]) if state["forkCount"] else None),
         ("pruned", _ago(state.get("lastPrunedAt"), now) if state["pruned"] else None),
         ("updated", _ago(state["updatedAt"], now)),

@@ -175,10 +175,10 @@ def _news(method: str, params: dict[str, Any]) -> str:
                 f"the leaf moved to {one_line(leaf)}" if leaf else "the leaf moved to before the first entry"
             )
         case "session/changed":
+            if "isDraft" in params.get("changed", []):
+                return "the draft became a session"
             return f"changed: {human.listed(params.get('changed', []))}"
         case "session/deleted":
             return "the session was deleted"
-        case "session/created":
-            return "the draft became a session"
         case _:
             return ""

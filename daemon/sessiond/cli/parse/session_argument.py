@@ -133,5 +133,5 @@ def _of_this_terminal(daemon: BlockingDaemon, **more: bool) -> str:
     from sessiond.text import one_line
 
     name = one_line(session.get("title") or session.get("firstPrompt") or "without a title")
-    print(f"{session['sessionId']} ({name}): {one_line(found['because']['message'])}", file=sys.stderr)
+    print(f"{session['sessionId']} ({name}): {one_line(found['message'])}", file=sys.stderr)
     return str(session["sessionId"])

@@ -14,7 +14,7 @@ VERBS: dict[str, Verb] = {
             Option("tag", "WORD", "a word to filter by; may be repeated"),
             Option("id", "ID", "8 to 128 characters of A-Z a-z 0-9 _ - instead of a UUID"),
             Option("cwd", "DIR", "the folder it belongs to (default: this one)"),
-            Option("parent", "ID", "the session it comes from"),
+            Option("parent", "ID", "the session it comes from, or the path of its file"),
             Option("ephemeral", "", "keep it in memory only"),
             JSON,
         ),

@@ -23,7 +23,8 @@ class SessionMethods(Methods):
         id: str | None = None,
         title: str | None = None,
         tags: Sequence[str] | None = None,
-        parent_session: str | None = None,
+        parent_session_id: str | None = None,
+        parent_path: str | None = None,
         ephemeral: bool = False,
         command_id: str | None = None,
     ) -> t.SessionResult:
@@ -33,16 +34,19 @@ class SessionMethods(Methods):
         state. A draft session is as durable as any other and is not listed by default. `id` may be 8 to 128
         characters of `[A-Za-z0-9_-]`, of which the first is a letter or digit; the default is a new UUID4. An
         `ephemeral` session is kept in memory only. A `title` is stored in the header and in a first entry of
-        type `session_info`, which pi reads.
+        type `session_info`, which pi reads. The header names the parent, if one is given, as it does in a
+        fork.
 
         Method `session/create`.
 
         Args:
             cwd: The folder of the session, an absolute path. Default: the folder of this process.
             id: The id of the new session; default: a UUID4. 1 to 128 characters.
-            title: The title.
-            tags: Words to filter sessions by.
-            parent_session: The source of the session: a session id or the path of a file.
+            title: The title. At most 1000 characters.
+            tags: Words to filter sessions by. At most 100 items.
+            parent_session_id: The session from which it is made; a known session. 1 to 128 characters.
+            parent_path: Instead of `parent_session_id`: the absolute path of its file. At most 4096
+                characters.
             ephemeral: Keep the session in memory only.
             command_id: Requests with the same id take effect once. 1 to 128 characters.
 
@@ -59,7 +63,8 @@ class SessionMethods(Methods):
             id=id,
             title=title,
             tags=None if tags is None else list(tags),
-            parent_session=parent_session,
+            parent_session_id=parent_session_id,
+            parent_path=parent_path,
             ephemeral=ephemeral,
             command_id=command_id,
         )
@@ -135,12 +140,12 @@ class SessionMethods(Methods):
         """Choose the session that this terminal continues, and open it.
 
         The server chooses the breadcrumb of the terminal for `cwd`, or else the most recently updated session
-        of `cwd` that no other living terminal holds, or else a new session. `because` gives the rule. If
+        of `cwd` that no other living terminal holds, or else a new session. `reason` gives the rule. If
         `create` is false, no session is created, and the server may choose a session that another terminal
-        holds. With a new session, `former` lists folders that no longer exist and may be earlier names of
-        `cwd`. `bind` determines whether the terminal gets a breadcrumb and a hold; the default is the value
-        of `create`. A session that another terminal holds is never bound. Without a terminal, the server also
-        considers sessions without a message.
+        holds. With a new session, `former_folders` lists folders that no longer exist and may be earlier
+        names of `cwd`. `bind` determines whether the terminal gets a breadcrumb and a hold; the default is
+        the value of `create`. A session that another terminal holds is never bound. Without a terminal, the
+        server also considers sessions without a message.
 
         Method `session/continue`.
 
@@ -171,19 +176,19 @@ class SessionMethods(Methods):
         self,
         cwd: str | None = None,
         *,
-        all: bool = False,
         tags: Sequence[str] | None = None,
         query: str | None = None,
         sort: Literal["updated", "created", "title"] = "updated",
         cursor: str | None = None,
         limit: int = 50,
-        drafts: bool = False,
+        include_drafts: bool = False,
+        with_total: bool = False,
         changed_after: t.ListPosition | None = None,
     ) -> t.ListResult:
         """List sessions, the most recently updated first, in pages.
 
-        `cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt
-        and cwd. Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the
+        Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt
+        and cwd. Draft sessions are omitted unless `include_drafts` is true. A cursor leads to the next or the
         previous page. Its place does not change when sessions are added. With `changed_after`, the list has
         only the sessions that changed after that position. It fails with `cursorExpired` if the server does
         not know all changes since.
@@ -191,22 +196,21 @@ class SessionMethods(Methods):
         Method `session/list`.
 
         Args:
-            cwd: Only sessions of this folder.
-            all: Sessions of all folders, regardless of `cwd`.
-            tags: Only sessions with all of these tags.
-            query: Only sessions whose id, title, first prompt or cwd contains this text.
+            cwd: Only sessions of this folder; default: sessions of all folders.
+            tags: Only sessions with all of these tags. At most 100 items.
+            query: At most 1000 characters.
             sort: The order: by time or title.
-            cursor: From an earlier result; default: the first page.
+            cursor: At most 16384 characters.
             limit: Maximum number of sessions per page. 1 to 10000.
-            drafts: Also list draft sessions.
+            include_drafts: Also list draft sessions.
+            with_total: Also count the sessions of all pages.
             changed_after: Only sessions that changed after this position; default: all.
 
         Returns:
-            One page of sessions. `next_cursor` is None on the last page, `previous_cursor` on the first.
-            `total` counts the sessions of all pages. `problems` names at most 100 files that are missing from
-            the list, or that the search could read only in part. `epoch` and `position` are a position in the
-            changes of the list: the page contains all changes up to it. After that of the first page,
-            `server/watch` and `changed_after` continue without a gap.
+            One page of sessions. `problems` names at most 100 files that are missing from the list, or that
+            the search could read only in part. `epoch` and `position` are a position in the changes of the
+            list: the page contains all changes up to it. After that of the first page, `server/watch` and
+            `changed_after` continue without a gap.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, or one that every request may
@@ -215,13 +219,13 @@ class SessionMethods(Methods):
         """
         params = t.ListParams(
             cwd=cwd,
-            all=all,
             tags=None if tags is None else list(tags),
             query=query,
             sort=sort,
             cursor=cursor,
             limit=limit,
-            drafts=drafts,
+            include_drafts=include_drafts,
+            with_total=with_total,
             changed_after=changed_after,
         )
         return await self.call(m.LIST, params)
@@ -422,8 +426,8 @@ class SessionMethods(Methods):
 
         Labels on the path are copied. If `position` is `before`, the entry itself is not copied. If `whole`
         is true, which excludes `leaf_id` and `position`, the new session has every entry and label of all
-        branches, with the same ids and the same leaf. The source is unchanged. `parent_session` of the new
-        session names it.
+        branches, with the same ids and the same leaf. The source is unchanged. `parent_session_id` and
+        `parent_path` of the new session name it.
 
         Method `session/fork`.
 
@@ -434,7 +438,7 @@ class SessionMethods(Methods):
             position: `before` excludes that entry itself.
             whole: Copy all branches instead of one path.
             cwd: The folder of the new session; default: the folder of the source.
-            title: The title of the new session.
+            title: The title of the new session. At most 1000 characters.
             command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
@@ -542,9 +546,9 @@ class SessionMethods(Methods):
 
         Args:
             session_id: The full id of the session. 1 to 128 characters.
-            add: Tags to add.
-            remove: Tags to remove.
-            tags: The tags that replace all others.
+            add: Tags to add. At most 100 items.
+            remove: Tags to remove. At most 100 items.
+            tags: The tags that replace all others. At most 100 items.
             command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
@@ -577,7 +581,7 @@ class SessionMethods(Methods):
             session_id: The full id of the session; default: all sessions. 1 to 128 characters.
 
         Returns:
-            The number of sessions that had lines to sync.
+            What was synced.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,

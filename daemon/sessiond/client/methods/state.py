@@ -75,7 +75,7 @@ class StateMethods(Methods):
             tokens: Tokens to add to the count. 0 to 1000000000.
             turns: Turns to add to the count. 0 to 1000000.
             plan: The plan; an empty one removes it. At most 10000 characters.
-            tags: The new tags of the session.
+            tags: The new tags of the session. At most 100 items.
             model: The model in use. 1 to 200 characters.
             agent_name: The name of the agent. 1 to 200 characters.
             compress: Prune now, regardless of the limits.

@@ -50,7 +50,7 @@ const page = {
     const count = (number, word) => (number ? `${number.toLocaleString()} ${word}${number === 1 ? "" : "s"}` : "");
     const said = {
       Session: session.sessionId, Folder: session.cwd, Began: session.createdAt && when(session.createdAt),
-      From: session.parentSession, Tags: (session.tags ?? []).join(", "), Models: (models ?? []).join(", "),
+      From: session.parentPath ?? session.parentSessionId, Tags: (session.tags ?? []).join(", "), Models: (models ?? []).join(", "),
       Holds: [
         count(model.rows.filter(it => it.filterMask).length, "entry").replace("entrys", "entries"), count(messages, "message"),
         count(toolCalls, "tool call"), count(tokens, "token"), cost ? `$${cost.toFixed(cost < 1 ? 4 : 2)}` : "",

@@ -13,6 +13,9 @@ from sessiond.protocol import types as t
 MAX_FOLDERS: Final = 5
 """Limit of folders of the same name. If there are more, none is suggested: none is likelier than the others."""
 
+MAX_SESSIONS: Final = 100
+"""Limit of session ids in a suggested folder."""
+
 
 def former_folders(
     sessions: Sequence[t.SessionInfo], cwd: str, remembered: str | None
@@ -46,7 +49,12 @@ def former_folders(
 
 def _former(sessions: Sequence[t.SessionInfo], cwd: str, message: str) -> t.FormerFolder:
     there = sorted((it for it in sessions if it.cwd == cwd), key=lambda it: it.updated_at, reverse=True)
-    return t.FormerFolder(cwd=cwd, session_ids=[it.session_id for it in there], message=message)
+    return t.FormerFolder(
+        cwd=cwd,
+        session_ids=[it.session_id for it in there[:MAX_SESSIONS]],
+        session_count=len(there),
+        message=message,
+    )
 
 
 def _is_there(folder: str) -> bool:

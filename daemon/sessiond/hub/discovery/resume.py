@@ -42,17 +42,19 @@ class Continued:
 
     Attributes:
         live: The session.
-        because: The rule that selected it.
+        reason: The rule that selected it.
+        message: The reason as a sentence.
         created: Whether it is new.
-        former: Folders that may be a former name of its folder, if the folder has no sessions.
+        former_folders: Folders that may be a former name of its folder, if the folder has no sessions.
         duplicate: Whether the request repeats an earlier command.
         is_held_by_another: Whether another terminal holds the session.
     """
 
     live: LiveSession
-    because: t.Because
+    reason: str
+    message: str
     created: bool
-    former: list[t.FormerFolder] = field(default_factory=list)
+    former_folders: list[t.FormerFolder] = field(default_factory=list)
     duplicate: bool = False
     is_held_by_another: bool = False
 
@@ -95,11 +97,7 @@ class Continuing:
         crumbs = [] if terminal is None else await self._files.read_breadcrumbs(terminal.id)
         here = next((it for it in crumbs if it.cwd == params.cwd), None)
         if here is not None and (live := await self._follow(here)) is not None:
-            return Continued(
-                live,
-                t.Because(rule="breadcrumb", message="Last session used in this terminal."),
-                created=False,
-            )
+            return Continued(live, "breadcrumb", "Last session used in this terminal.", created=False)
         gone = "" if here is None else " The last session of this terminal does not exist anymore."
         sessions = await self._index.everything(cwd=params.cwd)
         moved = await self._moved_here(crumbs, sessions)
@@ -117,16 +115,15 @@ class Continuing:
             if terminal is not None and params.binds and not is_held:  # before another request can select it
                 self._terminals.take(terminal, process, params.cwd, session.session_id)
             live = await self._sessions.session(session.session_id)
-            because = t.Because(rule="recent", message=why + gone)
-            return Continued(live, because, created=False, is_held_by_another=is_held)
+            return Continued(live, "recent", why + gone, created=False, is_held_by_another=is_held)
         if not params.create:
             raise NothingToContinue(params.cwd)
         live = await self._sessions.create(t.CreateParams(cwd=params.cwd), command)
         if terminal is not None and params.binds:
             self._terminals.take(terminal, process, params.cwd, live.session_id)
-        reason = f"No unattached session in {params.cwd}. Created a new draft.{gone}"
+        message = f"No unattached session in {params.cwd}. Created a new draft.{gone}"
         former = [] if sessions else await self._former_folders(params.cwd, crumbs[0] if crumbs else None)
-        return Continued(live, t.Because(rule="created", message=reason), created=True, former=former)
+        return Continued(live, "created", message, created=True, former_folders=former)
 
     async def _moved_here(
         self, crumbs: Sequence[Breadcrumb], sessions: Sequence[t.SessionInfo]
@@ -137,7 +134,7 @@ class Continuing:
                 live = await self._follow(crumb)
                 if live is not None:
                     message = f"Last session used in this terminal. It was moved here from {crumb.cwd}."
-                    return Continued(live, t.Because(rule="breadcrumb", message=message), created=False)
+                    return Continued(live, "breadcrumb", message, created=False)
         return None
 
     async def _former_folders(self, cwd: str, crumb: Breadcrumb | None) -> list[t.FormerFolder]:

@@ -15,7 +15,7 @@ from sessiond.hub.index.seal import Verification, put_on, take_off
 
 log = logging.getLogger(__name__)
 
-VERSION: Final = 4
+VERSION: Final = 5
 """Incremented with every change of the tables or of their content. A file with another version is rebuilt."""
 _MARK: Final = 0x5E551D
 _BESIDE: Final = ("", "-wal", "-shm", "-journal", "-seal")

@@ -57,7 +57,7 @@ def page(connection: sqlite3.Connection, changes: ListChanges, params: t.ListPar
         conditions.all.append(
             _Condition("session_id", "session_id IN (SELECT value FROM json_each(?))", _as_json(changed))
         )
-    total = _count(connection, conditions)
+    total = _count(connection, conditions) if params.with_total else None
     descending = params.sort != "title"
     forth = cursor is None or cursor.forth
     edge = None if cursor is None else _Place(cursor.key, base64.b64decode(cursor.ref))
@@ -68,7 +68,7 @@ def page(connection: sqlite3.Connection, changes: ListChanges, params: t.ListPar
     before, after = (cursor is not None, more) if forth else (more, True)
     return t.ListResult(
         sessions=[row.session for row in rows],
-        total=total,
+        total_count=total,
         next_cursor=_encode(params.sort, rows[-1].place, forth=True) if rows and after else None,
         previous_cursor=_encode(params.sort, rows[0].place, forth=False) if rows and before else None,
         problems=[],
@@ -171,10 +171,7 @@ def _conditions(asked: t.ListFilter) -> _Conditions:
 
 def _filter_of(params: t.ListParams) -> t.ListFilter:
     return t.ListFilter(
-        cwd=None if params.all else params.cwd,
-        tags=params.tags,
-        query=params.query,
-        include_drafts=params.drafts,
+        cwd=params.cwd, tags=params.tags, query=params.query, include_drafts=params.include_drafts
     )
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -10,15 +9,13 @@ from typing import Final
 
 from sessiond.hub.errors import Draining
 from sessiond.protocol import types as t
+from sessiond.session.tree.parents import parent_of
 from sessiond.store.errors import StorageFailed
 
 log = logging.getLogger(__name__)
 
 FRESH_SECONDS: Final = 1.0
 """Seconds for which a list of the sessions is used before other programs' changes are looked for."""
-
-_IN_A_NAME: Final = re.compile(r"_([A-Za-z0-9][A-Za-z0-9_.-]{7,127})\.jsonl\Z")
-"""The file names of sessions of pi, oh-my-pi and sessiond (decision 0008)."""
 
 
 class Lineage:
@@ -49,7 +46,7 @@ class Lineage:
         async with self._looking:
             if time.monotonic() - self._looked_at >= FRESH_SECONDS:
                 await self._look()
-        return (self._id_of(parent) if parent else None), self._forks[session_id]
+        return self._id_of(parent), self._forks[session_id]
 
     async def _look(self) -> None:
         self._looked_at = time.monotonic()  # set first, so that `forget` during the look is not lost
@@ -60,15 +57,13 @@ class Lineage:
             log.warning("forks cannot be counted now: %s", refusal)
             return
         self._ids = {it.path: it.session_id for it in sessions if it.path is not None}
-        parents = (self._id_of(it.parent_session) for it in sessions if it.parent_session)
+        parents = (self._id_of(it.parent_path or it.parent_session_id) for it in sessions)
         self._forks = Counter(name for name in parents if name is not None)
 
-    def _id_of(self, parent: str) -> str | None:
+    def _id_of(self, named: str | None) -> str | None:
         """Return the id of a parent that is named by its id or path; None if the path does not show it.
 
         If no session has that path, because the file was moved or removed, the id is taken from the file name.
         """
-        if "/" not in parent:
-            return parent
-        named = _IN_A_NAME.search(parent)
-        return self._ids.get(parent) or (named[1] if named else None)
+        parent = parent_of(named)
+        return self._ids.get(parent.path or "") or parent.session_id

@@ -1,4 +1,4 @@
-"""The observer interfaces of sessions, which the hub calls when sessions are created or changed.
+"""The observer interfaces of sessions, which the hub calls when sessions change.
 
 They are generic in the type of the session, so that this module does not depend on it.
 """
@@ -11,15 +11,12 @@ from sessiond.protocol import types as t
 Session = TypeVar("Session")
 Observed = TypeVar("Observed", contravariant=True)
 
-Aspect: TypeAlias = Literal["title", "tags", "labels", "path", "cwd", "readOnly", "writeBlock"]
+Aspect: TypeAlias = Literal["isDraft", "title", "tags", "labels", "path", "cwd", "readOnly", "writeBlock"]
 """The parts of a session that may change, as `session/changed` names them."""
 
 
 class SessionObserver(Protocol[Observed]):
     """Observes sessions. The methods are called in log order and must neither block nor raise."""
-
-    def created(self, live: Observed, origin: t.Origin) -> None:
-        """A session was created, or a draft session was promoted."""
 
     def changed(self, live: Observed, aspects: Sequence[Aspect], origin: t.Origin) -> None:
         """Fields that lists show have changed."""
@@ -62,9 +59,6 @@ class _NoObserver:
     """An observer that does nothing."""
 
     def grew(self, live: object, first: int) -> None:
-        """Do nothing."""
-
-    def created(self, live: object, origin: t.Origin) -> None:
         """Do nothing."""
 
     def changed(self, live: object, aspects: Sequence[Aspect], origin: t.Origin) -> None:

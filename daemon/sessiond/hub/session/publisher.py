@@ -114,10 +114,10 @@ class Publisher(Generic[Session]):
                 log_id=self._reader.log.log_id, seq=tree.seq, origin=origin,
             )  # fmt: skip
             subscribers.notify(m.LEAF_MOVED, note)
+        changed = changes.aspects(before, tree)
         if self.is_promotion_pending:
             self.is_promotion_pending = False
-            self._observer.created(self._session, origin)
-        changed = changes.aspects(before, tree)
+            changed[:0] = ("isDraft",) if self._reader.log.path is None else ("isDraft", "path")
         if "title" in changed:
             self._title_changed()
         if changed:

@@ -157,6 +157,8 @@ class OpenSessions:
 
     async def ref_of(self, session_id: str) -> str:
         """Return the ref of the session with this id. Raises `SessionNotFound`, `SessionTrashed`."""
+        if creating := self._creating.get(session_id):
+            await asyncio.wait([creating])
         live = self.cached(session_id)
         return live.log.ref if live is not None else await self._ref_of(session_id)
 

@@ -161,7 +161,6 @@ from sessiond.protocol.types.server import (
     StopResult as StopResult,
 )
 from sessiond.protocol.types.sessions import (
-    Because as Because,
     CloseParams as CloseParams,
     CloseResult as CloseResult,
     ContinueParams as ContinueParams,

@@ -151,7 +151,7 @@ class HelloResult(Wire, frozen=True):
     """
 
     protocol_version: int  # the newest version that both sides support
-    server_id: str  # identifies the home of the daemon; durable, and the same in every `origin`
+    server_id: str  # identifies the home of the daemon; durable, and the `serverId` of an `origin`
     epoch: str  # changes at each start of the daemon
     client_id: str  # the id of this client, with a suffix if another client has the one that it asked for
     methods: list[str]  # all methods of the server; at most 1,000

@@ -5,15 +5,15 @@ from typing import Annotated
 from msgspec import Meta
 
 from sessiond.protocol.enums import opened
-from sessiond.protocol.types.shared import Params, Wire
+from sessiond.protocol.types.shared import Params, Tag, Wire
 
 
 class ListFilter(Params, frozen=True):
     """The sessions of a list. They meet all of these conditions, which are those of `session/list`."""
 
     cwd: str | None = None  # only sessions of this folder
-    tags: list[str] | None = None  # only sessions with all of these tags
-    query: str | None = (
+    tags: Annotated[list[Tag], Meta(max_length=100)] | None = None  # only sessions with all of these tags
+    query: Annotated[str, Meta(max_length=1_000)] | None = (
         None  # only sessions whose id, title, first prompt or cwd contains each word of this text
     )
     include_drafts: bool = False  # also draft sessions

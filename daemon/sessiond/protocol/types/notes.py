@@ -8,10 +8,10 @@ from sessiond.protocol.types.shared import Origin, SessionInfo, StoredEntry, Wir
 
 
 class CreatedNote(Wire, frozen=True):
-    """A session was created, or a draft became a session. Sent to every client."""
+    """A session was created: as a draft, or by an import or a fork. Sent to every client, once for each session."""
 
-    session: SessionInfo
-    origin: Origin
+    session: SessionInfo  # the new session
+    origin: Origin  # the cause
 
 
 class AppendedNote(Wire, frozen=True):
@@ -46,11 +46,11 @@ class LeafMovedNote(Wire, frozen=True):
 
 
 class ChangedNote(Wire, frozen=True):
-    """The title, tags, labels, path, folder or write block (`writeBlock`) of a session changed."""
+    """The title, tags, labels, path, folder or write block of a session changed, or a draft became a session."""
 
-    session: SessionInfo
-    changed: list[Annotated[str, opened("SessionChange")]]
-    origin: Origin
+    session: SessionInfo  # the session as it is now
+    changed: list[Annotated[str, opened("SessionChange")]]  # the parts that changed, each once
+    origin: Origin  # the cause
 
 
 class DeletedNote(Wire, frozen=True):

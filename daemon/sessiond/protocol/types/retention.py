@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from sessiond.protocol.enums import opened
 from sessiond.protocol.types.sessions import ListedSession
-from sessiond.protocol.types.shared import CommandId, Limit, Params, SessionId, Wire
+from sessiond.protocol.types.shared import CommandId, Limit, Params, SessionId, Tag, Wire
 
 MOST_REPORTED: Final = 1_000
 """Limit of the rows of a result about many sessions or blobs. The counts beside the rows are complete."""
@@ -16,7 +16,6 @@ TrashId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-
 Note = Annotated[str, Meta(max_length=1_000)]
 """A free text of the caller."""
 Milliseconds = Annotated[int, Meta(ge=0)]
-Tag = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
 class DeleteParams(Params, frozen=True):

@@ -12,10 +12,13 @@ from sessiond.protocol.types.shared import (
     EntryId,
     Limit,
     Params,
+    Path,
     Problem,
     SessionId,
     SessionInfo,
+    Tag,
     Terminal,
+    Title,
     Wire,
 )
 
@@ -27,13 +30,15 @@ class CreateParams(Params, frozen=True):
     session is as durable as any other and is not listed by default. `id` may be 8 to 128 characters of
     `[A-Za-z0-9_-]`, of which the first is a letter or digit; the default is a new UUID4. An `ephemeral` session is
     kept in memory only. A `title` is stored in the header and in a first entry of type `session_info`, which pi reads.
+    The header names the parent, if one is given, as it does in a fork.
     """
 
     cwd: str  # the folder of the session, an absolute path
     id: SessionId | None = None  # the id of the new session; default: a UUID4
-    title: str | None = None  # the title
-    tags: list[str] | None = None  # words to filter sessions by
-    parent_session: str | None = None  # the source of the session: a session id or the path of a file
+    title: Title | None = None  # the title
+    tags: Annotated[list[Tag], Meta(max_length=100)] | None = None  # words to filter sessions by
+    parent_session_id: SessionId | None = None  # the session from which it is made; a known session
+    parent_path: Path | None = None  # instead of `parentSessionId`: the absolute path of its file
     ephemeral: bool = False  # keep the session in memory only
     terminal: Terminal | None = None  # default: the terminal of the handshake
     command_id: CommandId | None = None  # requests with the same id take effect once
@@ -42,10 +47,13 @@ class CreateParams(Params, frozen=True):
 class SessionResult(Wire, frozen=True):
     """A session, and the problems of its file."""
 
-    session: SessionInfo
-    problems: list[Problem]
+    session: SessionInfo  # the session
+    problems: list[Problem]  # the problems of its file, at most 100
     duplicate: bool = False  # an earlier request with this `commandId` took effect
-    missing_blobs: list[str] = msgspec.field(default_factory=list)  # of a fork: references without a blob
+    missing_blobs: list[str] = msgspec.field(
+        default_factory=list
+    )  # of a fork: references without a blob, at most 100
+    missing_blob_count: int = 0  # of a fork: the number of references without a blob
 
 
 class OpenParams(Params, frozen=True):
@@ -79,11 +87,11 @@ class ContinueParams(Params, frozen=True):
     """Choose the session that this terminal continues, and open it.
 
     The server chooses the breadcrumb of the terminal for `cwd`, or else the most recently updated session of `cwd`
-    that no other living terminal holds, or else a new session. `because` gives the rule. If `create` is false, no
-    session is created, and the server may choose a session that another terminal holds. With a new session, `former`
-    lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the terminal gets a
-    breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds is never bound.
-    Without a terminal, the server also considers sessions without a message.
+    that no other living terminal holds, or else a new session. `reason` gives the rule. If `create` is false, no
+    session is created, and the server may choose a session that another terminal holds. With a new session,
+    `formerFolders` lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the
+    terminal gets a breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds
+    is never bound. Without a terminal, the server also considers sessions without a message.
     """
 
     cwd: str  # the folder, an absolute path
@@ -98,49 +106,48 @@ class ContinueParams(Params, frozen=True):
         return self.create if self.bind is None else self.bind
 
 
-class Because(Wire, frozen=True):
-    """The rule by which `session/continue` chose this session."""
-
-    rule: Annotated[str, opened("ContinueReason")]
-    message: str
-
-
 class FormerFolder(Wire, frozen=True):
     """A folder that no longer exists and to which sessions belong. `session/move` assigns them to another folder."""
 
-    cwd: str
-    session_ids: list[str]  # the most recently updated first
-    message: str  # why this folder is listed
+    cwd: str  # the folder
+    session_ids: list[str]  # its sessions, the most recently updated first; at most 100
+    session_count: int  # the number of its sessions
+    message: str  # a sentence that says why this folder is listed
 
 
 class ContinueResult(Wire, frozen=True):
     """The chosen session and the reason."""
 
-    session: SessionInfo
-    because: Because
-    created: bool
-    problems: list[Problem]
-    former: list[FormerFolder]
+    session: SessionInfo  # the chosen session
+    reason: Annotated[str, opened("ContinueReason")]  # the rule by which the server chose it
+    message: str  # the reason as a sentence
+    created: bool  # the session is new
+    problems: list[Problem]  # the problems of its file, at most 100
+    former_folders: list[FormerFolder]  # folders that may be earlier names of `cwd`; at most 5
     duplicate: bool = False  # an earlier request with this `commandId` took effect
 
 
 class ListParams(Params, frozen=True):
     """List sessions, the most recently updated first, in pages.
 
-    `cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt and cwd.
-    Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page. Its place does
-    not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after that
-    position. It fails with `cursorExpired` if the server does not know all changes since.
+    Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt and cwd. Draft
+    sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its place
+    does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after
+    that position. It fails with `cursorExpired` if the server does not know all changes since.
     """
 
-    cwd: str | None = None  # only sessions of this folder
-    all: bool = False  # sessions of all folders, regardless of `cwd`
-    tags: list[str] | None = None  # only sessions with all of these tags
-    query: str | None = None  # only sessions whose id, title, first prompt or cwd contains this text
+    cwd: str | None = None  # only sessions of this folder; default: sessions of all folders
+    tags: Annotated[list[Tag], Meta(max_length=100)] | None = None  # only sessions with all of these tags
+    query: Annotated[str, Meta(max_length=1_000)] | None = (
+        None  # only sessions whose id, title, first prompt or cwd contains this text
+    )
     sort: ListSort = "updated"  # the order: by time or title
-    cursor: str | None = None  # from an earlier result; default: the first page
+    cursor: Annotated[str, Meta(max_length=16_384)] | None = (
+        None  # from an earlier result; default: the first page
+    )
     limit: Limit = 50  # maximum number of sessions per page
-    drafts: bool = False  # also list draft sessions
+    include_drafts: bool = False  # also list draft sessions
+    with_total: bool = False  # also count the sessions of all pages
     changed_after: ListPosition | None = None  # only sessions that changed after this position; default: all
 
 
@@ -153,31 +160,30 @@ class ListedSession(SessionInfo, frozen=True, kw_only=True):
     for the next turn, as `provider/id`.
     """
 
-    lifecycle: Annotated[str, opened("Lifecycle")]
-    model: str | None
+    lifecycle: Annotated[str, opened("Lifecycle")]  # the state of the last turn
+    model: str | None  # the model for the next turn, as `provider/id`
 
 
 class ListProblem(Wire, frozen=True):
     """A session file that could not be read for the list or the search."""
 
-    path: str
-    message: str
+    path: str  # the path of the file
+    message: str  # a sentence that says why
 
 
 class ListResult(Wire, frozen=True):
     """One page of sessions.
 
-    `nextCursor` is null on the last page, `previousCursor` on the first. `total` counts the sessions of all pages.
     `problems` names at most 100 files that are missing from the list, or that the search could read only in part.
     `epoch` and `position` are a position in the changes of the list: the page contains all changes up to it. After
     that of the first page, `server/watch` and `changedAfter` continue without a gap.
     """
 
-    sessions: list[ListedSession]
-    total: int
-    next_cursor: str | None
-    previous_cursor: str | None
-    problems: list[ListProblem]
+    sessions: list[ListedSession]  # the sessions of the page, at most `limit`
+    total_count: int | None  # the number of sessions of all pages; null unless the request has `withTotal`
+    next_cursor: str | None  # the cursor of the next page; null on the last page
+    previous_cursor: str | None  # the cursor of the previous page; null on the first page
+    problems: list[ListProblem]  # files that could not be read, at most 100
     epoch: str  # as in the handshake
     position: int  # of the last change that the page contains
     removed: list[str]  # with `changedAfter`, on the first page: changed sessions that are not in the list
@@ -206,9 +212,9 @@ class ResolveResult(Wire, frozen=True):
     If `exact` is true, `query` is the full id of the first session. `more` is true if further sessions match.
     """
 
-    sessions: list[ListedSession]
-    exact: bool
-    more: bool
+    sessions: list[ListedSession]  # the sessions, ordered by id; at most `limit`
+    exact: bool  # `query` is the full id of the first session
+    more: bool  # further sessions match
 
 
 class ForkParams(Params, frozen=True):
@@ -216,7 +222,8 @@ class ForkParams(Params, frozen=True):
 
     Labels on the path are copied. If `position` is `before`, the entry itself is not copied. If `whole` is true, which
     excludes `leafId` and `position`, the new session has every entry and label of all branches, with the same ids and
-    the same leaf. The source is unchanged. `parentSession` of the new session names it.
+    the same leaf. The source is unchanged. `parentSessionId` and
+    `parentPath` of the new session name it.
     """
 
     session_id: SessionId | None = None  # the full id of the source; this or `path`
@@ -225,7 +232,7 @@ class ForkParams(Params, frozen=True):
     position: ForkPosition = "at"  # `before` excludes that entry itself
     whole: bool = False  # copy all branches instead of one path
     cwd: str | None = None  # the folder of the new session; default: the folder of the source
-    title: str | None = None  # the title of the new session
+    title: Title | None = None  # the title of the new session
     command_id: CommandId | None = None  # requests with the same id take effect once
 
 

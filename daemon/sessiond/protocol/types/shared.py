@@ -15,6 +15,10 @@ CommandId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^\x00]
 See "Repeating a request".
 """
 
+Title = Annotated[str, Meta(max_length=1_000)]
+Tag = Annotated[str, Meta(min_length=1, max_length=100)]
+
+Path = Annotated[str, Meta(max_length=4_096)]
 Limit = Annotated[int, Meta(ge=1, le=10_000)]
 Seq = Annotated[int, Meta(ge=0)]
 LogId = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -78,26 +82,31 @@ class WriteBlock(Wire, frozen=True):
 class SessionInfo(Wire, frozen=True):
     """The summary of a session that a picker shows."""
 
-    session_id: str
-    path: str | None  # null for an ephemeral session
-    cwd: str
-    title: str | None
-    tags: list[str]
+    session_id: str  # the full id of the session
+    path: str | None  # the path of its file; null for an ephemeral session
+    cwd: str  # the folder of the session
+    title: str | None  # the title; null without one
+    tags: list[str]  # the tags; the first 100 if the file has more
     created_at: str  # ISO 8601, UTC
     updated_at: str  # the time of the last write of an entry of any type, or `createdAt` if that is later
     message_count: int  # user and assistant messages on all branches
-    entry_count: int
-    first_prompt: str | None  # one line of at most 200 characters
-    leaf_id: str | None
+    entry_count: int  # entries on all branches
+    first_prompt: str | None  # one line of at most 200 characters; null without a prompt
+    leaf_id: str | None  # the leaf; null before the first entry
     last_seq: int  # the seq of the last line; the header is 0
-    size_bytes: int
-    parent_session: str | None
+    size_bytes: int  # the size of the log
+    parent_session_id: (
+        str | None
+    )  # the session that it was made from; null if there is none or its id is not known
+    parent_path: (
+        str | None
+    )  # the file of that session, as the header names it; null if the header names an id only
     is_draft: bool  # true for a draft session: no assistant message yet, not listed by default
-    read_only: bool
+    read_only: bool  # true if the session cannot be written
     ephemeral: bool = False  # true for a session that is kept in memory only
     problem_count: int = 0  # the number of problems in the file
-    write_block: WriteBlock | None = None  # only for an open session
-    log_id: str | None = None  # the log of `lastSeq`, see "Positions"; absent in lists
+    write_block: WriteBlock | None = None  # why an open session accepts no writes now; null if it does
+    log_id: str | None = None  # the log of `lastSeq`, see "Positions"; null in lists
 
 
 class CharacterRange(Wire, frozen=True):
@@ -114,7 +123,7 @@ class Problem(Wire, frozen=True):
     line: int  # physical line, 1-based
     byte_offset: int  # offset of the line's first byte
     message: str  # a sentence about this line
-    severity: Annotated[str, opened("ProblemSeverity")] = "error"
+    severity: Annotated[str, opened("ProblemSeverity")] = "error"  # how severe it is
 
 
 class Terminal(Sent, frozen=True):
@@ -136,12 +145,19 @@ class Terminal(Sent, frozen=True):
 class Origin(Wire, frozen=True):
     """The cause of a change: a client, another program that wrote to the file (`foreign`), or the daemon."""
 
-    kind: Annotated[str, opened("OriginKind")]
-    client_id: str | None = None
+    kind: Annotated[str, opened("OriginKind")]  # what caused the change
+    client_id: str | None = None  # the client that sent the request; null for other origins
+    server_id: str | None = (
+        None  # the daemon that received the request (`serverId` of the handshake); null as above
+    )
+    agent: str | None = (
+        None  # the name of the client's program (`clientInfo.name`); null as above or if not known
+    )
+    command_id: str | None = None  # the `commandId` of the request; null without one
 
 
 class After(Params, frozen=True):
     """A position in a log. The client knows every line up to and including `seq` of the log `logId`."""
 
-    log_id: LogId
-    seq: Seq
+    log_id: LogId  # the log
+    seq: Seq  # the seq of the last known line

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
-from sessiond.protocol.types.shared import CommandId, EntryId, Params, SessionId, Tokens, Wire
+from sessiond.protocol.types.shared import CommandId, EntryId, Params, SessionId, Tag, Tokens, Wire
 
 
 class Decision(Wire, frozen=True):
@@ -51,7 +51,7 @@ class WorkingState(Wire, frozen=True):
     metrics: StateMetrics  # further counters
     model: str | None  # the last model of an update, else the path's default model
     agent_name: str | None  # the last agent name of an update
-    fork_parent_id: str | None
+    parent_session_id: str | None
     fork_count: int  # sessions that name this one as their parent
     pruned: bool  # whether the state was pruned
     last_pruned_at: str | None  # the time of the last pruning: ISO 8601, UTC
@@ -95,7 +95,7 @@ class StateUpdateParams(Params, frozen=True):
     tokens: Tokens | None = None  # tokens to add to the count
     turns: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None  # turns to add to the count
     plan: Annotated[str, Meta(max_length=10_000)] | None = None  # the plan; an empty one removes it
-    tags: list[str] | None = None  # the new tags of the session
+    tags: Annotated[list[Tag], Meta(max_length=100)] | None = None  # the new tags of the session
     model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None  # the model in use
     agent_name: Annotated[str, Meta(min_length=1, max_length=200)] | None = None  # the name of the agent
     compress: bool = False  # prune now, regardless of the limits

@@ -16,6 +16,7 @@ from sessiond.protocol.types.shared import (
     SessionId,
     SessionInfo,
     StoredEntry,
+    Tag,
     Wire,
 )
 
@@ -215,9 +216,9 @@ class TagParams(Params, frozen=True):
     """Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by."""
 
     session_id: SessionId  # the full id of the session
-    add: list[str] | None = None  # tags to add
-    remove: list[str] | None = None  # tags to remove
-    tags: list[str] | None = None  # the tags that replace all others
+    add: Annotated[list[Tag], Meta(max_length=100)] | None = None  # tags to add
+    remove: Annotated[list[Tag], Meta(max_length=100)] | None = None  # tags to remove
+    tags: Annotated[list[Tag], Meta(max_length=100)] | None = None  # the tags that replace all others
     command_id: CommandId | None = None  # requests with the same id take effect once
 
 

@@ -41,7 +41,8 @@ class PageSession(Wire, frozen=True):
     figures: PageFigures  # totals of the whole tree
     title: str | None = None  # at most 200 characters
     tags: list[str] = msgspec.field(default_factory=list)  # the tags of the session
-    parent_session: str | None = None
+    parent_session_id: str | None = None  # the session that it was made from; null if not known
+    parent_path: str | None = None  # the file of that session; null if the header names no file
     leaf_id: str | None = None  # the leaf; null for before the first entry
 
 

@@ -10,8 +10,8 @@ class SubscribeParams(Params, frozen=True):
     """Subscribe to the changes of a session, and with `after` also receive the lines after that position.
 
     The server sends exactly the lines after `after` as `session/appended`, before any live notification. If these are
-    too many, or the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says why. The client
-    then reads the tree again.
+    too many, or the session has another log than `after.logId`, `mode` is `snapshot`, and `reason` and `message` say
+    why. The client then reads the tree again.
     """
 
     session_id: SessionId  # the full id of the session
@@ -21,12 +21,13 @@ class SubscribeParams(Params, frozen=True):
 class SubscribeResult(Wire, frozen=True):
     """How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`, of `logId`."""
 
-    mode: Annotated[str, opened("ResumeMode")]
-    log_id: str
-    from_seq: int
-    to_seq: int
-    session: SessionInfo
-    reason: str | None
+    mode: Annotated[str, opened("ResumeMode")]  # whether the daemon sends the lines of the gap
+    log_id: str  # the log of `fromSeq` and `toSeq`
+    from_seq: int  # the seq of the first line that the daemon sends
+    to_seq: int  # the seq of the last line of the log
+    session: SessionInfo  # the session
+    reason: Annotated[str, opened("SnapshotReason")] | None  # why there is no replay; null with `replay`
+    message: str | None  # the reason as a sentence; null with `replay`
 
 
 class UnsubscribeParams(Params, frozen=True):
@@ -38,7 +39,7 @@ class UnsubscribeParams(Params, frozen=True):
 class UnsubscribeResult(Wire, frozen=True):
     """Whether there was a subscription."""
 
-    was_subscribed: bool
+    was_subscribed: bool  # there was a subscription
 
 
 class FlushParams(Params, frozen=True):
@@ -48,6 +49,6 @@ class FlushParams(Params, frozen=True):
 
 
 class FlushResult(Wire, frozen=True):
-    """The number of sessions that had lines to sync."""
+    """What was synced."""
 
-    flushed: int
+    session_count: int  # the number of sessions that had lines to sync

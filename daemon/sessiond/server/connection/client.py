@@ -69,7 +69,6 @@ class Client(Handler[Connection]):
         self.server = server
         self.hub: Hub = server.hub
         self.client_id = "c-" + os.urandom(6).hex()
-        self.origin = t.Origin(kind="client", client_id=self.client_id)
         self.knows_sessions = False
         self.terminal: t.Terminal | None = None
         self.name: str | None = None
@@ -92,6 +91,17 @@ class Client(Handler[Connection]):
         self._shut_down = False
         self._bridge: Bridge | None = None
         self._for_bridge: list[bytes] | None = None  # messages that wait for the bridge
+
+    def origin(self, command_id: str | None = None) -> t.Origin:
+        """Return the origin of what a request of this client changes.
+
+        Args:
+            command_id: The `commandId` of the request.
+        """
+        return t.Origin(
+            kind="client", client_id=self.client_id, server_id=self.server.server_id, agent=self.name,
+            command_id=command_id,
+        )  # fmt: skip
 
     # --- receiving -------------------------------------------------------------------------------------
 

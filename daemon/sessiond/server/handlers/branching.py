@@ -59,7 +59,7 @@ def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending
         waiting = SummaryWaiter(client, params.work_done_token, "Summarizing the branch that is left")
         return waiting.for_what(
             lambda: client.hub.branches.branch(
-                live, params, command, client.origin, client.client_id, waiting
+                live, params, command, client.origin(params.command_id), client.client_id, waiting
             )
         )
     if params.summary is None:

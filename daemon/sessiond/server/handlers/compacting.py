@@ -50,7 +50,7 @@ def compact(client: Client, live: LiveSession, params: t.CompactParams) -> Pendi
     client.requests.refuse_more_waiting()
     waiting = SummaryWaiter(client, params.work_done_token, "Compacting the session")
     command = client.hub.commands.of(m.COMPACT, params, live.session_id)
-    request = Request(params, client.origin, client.client_id, command)
+    request = Request(params, client.origin(params.command_id), client.client_id, command)
     return waiting.for_what(lambda: client.hub.compactions.compact(live, request, waiting))
 
 

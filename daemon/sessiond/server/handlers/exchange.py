@@ -15,12 +15,14 @@ from sessiond.server.connection.progress import progress, progress_in_percent
 
 
 async def import_(client: Client, params: t.ImportParams) -> t.ImportResult:
+    origin = client.origin()
+
     def created(session: t.SessionInfo) -> None:
         client.hub.lineage.forget()
-        client.server.tell_all(m.CREATED, t.CreatedNote(session=session, origin=client.origin))
+        client.server.tell_all(m.CREATED, t.CreatedNote(session=session, origin=origin))
 
     with progress(client, params.work_done_token, "Importing sessions") as told:
-        return await client.hub.exchange.import_(params, Reporting(told, created, client.origin))
+        return await client.hub.exchange.import_(params, Reporting(told, created, origin))
 
 
 def export(client: Client, live: LiveSession, params: t.ExportParams) -> Coroutine[Any, Any, t.ExportResult]:

@@ -26,7 +26,7 @@ async def delete(client: Client, params: t.DeleteParams) -> t.DeleteResult:
             if known is None:
                 raise
             return known
-        client.server.tell_deleted_soon(gone, params.note or None, client.origin)
+        client.server.tell_deleted_soon(gone, params.note or None, client.origin(params.command_id))
         return gone
 
     return await client.hub.commands.once(command, t.DeleteResult, run)
@@ -35,7 +35,9 @@ async def delete(client: Client, params: t.DeleteParams) -> t.DeleteResult:
 async def restore(client: Client, params: t.RestoreParams) -> t.SessionResult:
     back = await client.hub.retention.restore(params)
     if not back.duplicate:
-        client.server.tell_all_soon(m.RESTORED, t.RestoredNote(session=back.session, origin=client.origin))
+        client.server.tell_all_soon(
+            m.RESTORED, t.RestoredNote(session=back.session, origin=client.origin(params.command_id))
+        )
     return back
 
 
@@ -46,7 +48,7 @@ async def cleanup(client: Client, params: t.CleanupParams) -> t.CleanupResult:
         raise IncompatibleParams("say maxAgeMs, maxSessions or both")
 
     def tell(gone: t.DeleteResult, note: str) -> None:
-        client.server.tell_deleted_soon(gone, note, client.origin)
+        client.server.tell_deleted_soon(gone, note, client.origin(params.command_id))
 
     async def run() -> t.CleanupResult:
         return await client.hub.cleaning.run(policy, dry_run=params.dry_run, by=client.client_id, tell=tell)

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -18,12 +18,15 @@ from sessiond.server.connection.position_encoding import in_encoding
 from sessiond.server.connection.tickets import Effect
 from sessiond.server.handlers.named import named, session_result
 
+_MOST_MISSING: Final = 100
+"""Limit of missing blobs in an answer."""
+
 
 async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
     live, duplicate = await client.hub.making.create(params)
     await _hold(client, live, params.terminal or client.terminal, cwd=params.cwd)
     if not duplicate:
-        client.server.tell_created_soon(live, client.origin)
+        client.server.tell_created_soon(live, client.origin(params.command_id))
     return session_result(client, live, duplicate=duplicate)
 
 
@@ -36,7 +39,7 @@ async def open_(client: Client, live: LiveSession, params: t.OpenParams) -> t.Se
 async def close(client: Client, live: LiveSession, _params: t.CloseParams) -> t.CloseResult:
     gone = await client.hub.release(live, client.client_id)
     if gone is not None:
-        client.server.tell_deleted_soon(gone, CLOSED_UNANSWERED, client.origin)
+        client.server.tell_deleted_soon(gone, CLOSED_UNANSWERED, client.origin())
     return t.CloseResult(
         clients=len(live.holders),
         trash_id=None if gone is None else gone.trash_id,
@@ -50,14 +53,15 @@ async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResul
     binds = params.binds and not went.is_held_by_another
     await _hold(client, went.live, terminal if binds else None, cwd=params.cwd)
     if went.created and not went.duplicate:
-        client.server.tell_created_soon(went.live, client.origin)
+        client.server.tell_created_soon(went.live, client.origin(params.command_id))
     found = session_result(client, went.live)
     return t.ContinueResult(
         session=found.session,
-        because=went.because,
+        reason=went.reason,
+        message=went.message,
         created=went.created,
         problems=found.problems,
-        former=went.former,
+        former_folders=went.former_folders,
         duplicate=went.duplicate,
     )
 
@@ -86,7 +90,7 @@ async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
 
 async def move(client: Client, params: t.MoveParams) -> t.SessionResult:
     refuse_unless_absolute(params.cwd, "cwd is not an absolute path")
-    return await client.hub.retention.move(params, client.origin)
+    return await client.hub.retention.move(params, client.origin(params.command_id))
 
 
 def info(client: Client, live: LiveSession, _params: t.InfoParams) -> t.SessionResult:
@@ -104,21 +108,27 @@ def effect_of_fork(params: t.ForkParams) -> Effect:
 def fork(client: Client, params: t.ForkParams) -> Unopened | Coroutine[Any, Any, t.SessionResult]:
     find = partial(named, client, params.session_id, params.path)
     if params.command_id is None:
-        return Unopened(find, lambda source: _forked(client, _new(client.hub.fork(source, params))))
-    return _forked(client, client.hub.making.fork(params, find))
+        return Unopened(find, lambda source: _forked(client, params, _new(client.hub.fork(source, params))))
+    return _forked(client, params, client.hub.making.fork(params, find))
 
 
 async def _new(make: Callable[[], Awaitable[LiveSession]]) -> tuple[LiveSession, bool]:
     return await make(), False
 
 
-async def _forked(client: Client, made: Awaitable[tuple[LiveSession, bool]]) -> t.SessionResult:
+async def _forked(
+    client: Client, params: t.ForkParams, made: Awaitable[tuple[LiveSession, bool]]
+) -> t.SessionResult:
     live, duplicate = await made
     missing = await missing_of(live)
     await _hold(client, live, client.terminal)
     if not duplicate:
-        client.server.tell_created_soon(live, client.origin)
-    return msgspec.structs.replace(session_result(client, live, duplicate=duplicate), missing_blobs=missing)
+        client.server.tell_created_soon(live, client.origin(params.command_id))
+    return msgspec.structs.replace(
+        session_result(client, live, duplicate=duplicate),
+        missing_blobs=missing[:_MOST_MISSING],
+        missing_blob_count=len(missing),
+    )
 
 
 async def _hold(

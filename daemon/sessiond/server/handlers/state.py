@@ -132,7 +132,9 @@ def _recorded(
         else:
             outcome.set_result(answer)
 
-    live.append(drafts, at_the_leaf(command), "synced", client.origin, done)
+    live.append(
+        drafts, at_the_leaf(command), "synced", client.origin(None if command is None else command.id), done
+    )
     return outcome
 
 

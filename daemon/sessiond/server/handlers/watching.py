@@ -1,24 +1,35 @@
 """Handlers of subscriptions and of flush: subscribe, unsubscribe, flush."""
 
+from collections.abc import Mapping
+from typing import Final
+
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.subscribers import REPLAY_LIMIT
 from sessiond.protocol import types as t
+from sessiond.protocol.enums import SnapshotReason
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.tickets import Effect
+
+_MESSAGES: Final[Mapping[SnapshotReason, str]] = {
+    "noPosition": "The request has no `after`.",
+    "otherLog": "`after` is a position in another log: the file was replaced, truncated or migrated.",
+    "pastEnd": "`after` is past the end of the log, so the log is not the one that the client read.",
+    "tooLarge": "The lines after `after` have too many bytes for a replay.",
+}
 
 
 def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t.SubscribeResult:
     last = live.tree.seq
     after = None if params.after is None else params.after.seq
-    reason = None
+    reason: SnapshotReason | None = None
     if params.after is None or after is None:
-        reason = "no `after` was given"
+        reason = "noPosition"
     elif params.after.log_id != live.log.log_id:
-        reason = "`after` is a position in another log: the file was replaced, cut short or migrated"
+        reason = "otherLog"
     elif after > last:
-        reason = f"the log ends at seq {last}: it is not the one that was read"
+        reason = "pastEnd"
     elif after < last and live.tree.end - live.tree.span(after + 1)[0] > REPLAY_LIMIT:
-        reason = "more was missed than a replay may hold"
+        reason = "tooLarge"
     first = last + 1 if reason or after is None else after + 1
     live.subscribers.add(client, next_row=first)
     return t.SubscribeResult(
@@ -28,6 +39,7 @@ def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t
         to_seq=last,
         session=client.hub.info(live),
         reason=reason,
+        message=None if reason is None else _MESSAGES[reason],
     )
 
 
@@ -43,6 +55,6 @@ def effect_of_flush(params: t.FlushParams) -> Effect:
 
 async def flush(client: Client, params: t.FlushParams) -> t.FlushResult:
     if params.session_id is None:
-        return t.FlushResult(flushed=await client.hub.flush())
+        return t.FlushResult(session_count=await client.hub.flush())
     live = await client.hub.session(params.session_id)
-    return t.FlushResult(flushed=int(await live.flush()))
+    return t.FlushResult(session_count=int(await live.flush()))

@@ -64,7 +64,7 @@ def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: 
     else:
         branch_on_conflict = params.on_conflict == "branch"
         placement = Placement(params.parent_id, params.expected_leaf_id, branch_on_conflict, params.advance)
-    live.append(params.entries, placement, params.durability, client.origin, done)
+    live.append(params.entries, placement, params.durability, client.origin(), done)
     if live.unwritten_bytes > THROTTLE_UNWRITTEN_BYTES:
         client.hold()
 
@@ -156,5 +156,6 @@ def write(
         except Exception as error:  # noqa: BLE001 - the entry is stored; only building the result failed
             pending.resolve(error)
 
-    live.append([msgspec.json.encode(draft)], placement, "synced", client.origin, done)
+    command_id = None if placement.command is None else placement.command.id
+    live.append([msgspec.json.encode(draft)], placement, "synced", client.origin(command_id), done)
     return pending

@@ -41,7 +41,7 @@ def register(editor: Editor) -> None:
 
 
 async def _newest(editor: Editor) -> list[types.SymbolInformation]:
-    listed = await editor.ask(m.LIST, t.ListParams(all=True, limit=MAX_SYMBOLS))
+    listed = await editor.ask(m.LIST, t.ListParams(limit=MAX_SYMBOLS))
     # A page contains the sessions as JSON from the index.
     sessions = [session_info.from_json(msgspec.json.encode(session)) for session in listed.sessions]
     return [

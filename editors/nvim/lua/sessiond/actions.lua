@@ -287,7 +287,7 @@ function M.continue()
     'session/continue',
     { cwd = vim.uv.cwd(), terminal = require('sessiond.terminal').here() },
     function(result)
-      say(result.because.message)
+      say(result.message)
       require('sessiond.tree.window').open(result.session.sessionId)
     end
   )

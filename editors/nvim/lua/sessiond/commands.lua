@@ -56,7 +56,7 @@ end
 ---@return string[]
 local function session_ids(lead)
   local result =
-    require('sessiond.client').call('session/list', { all = true, drafts = true, limit = 500 }, 2000)
+    require('sessiond.client').call('session/list', { includeDrafts = true, limit = 500 }, 2000)
   local ids = {}
   for _, session in ipairs(result and result.sessions or {}) do
     ids[#ids + 1] = session.sessionId

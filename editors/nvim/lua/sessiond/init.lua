@@ -9,7 +9,7 @@ function M.setup(options)
   require('sessiond.config').set(options)
 end
 
----Every method of the protocol: `require('sessiond').api.session.list({ all = true }, callback)`.
+---Every method of the protocol: `require('sessiond').api.session.list({ limit = 20 }, callback)`.
 ---@type sessiond.Api
 M.api = setmetatable({}, {
   __index = function(_, noun)

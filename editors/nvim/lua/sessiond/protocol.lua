@@ -6,12 +6,14 @@
 ---session is as durable as any other and is not listed by default. `id` may be 8 to 128 characters of
 ---`[A-Za-z0-9_-]`, of which the first is a letter or digit; the default is a new UUID4. An `ephemeral` session is
 ---kept in memory only. A `title` is stored in the header and in a first entry of type `session_info`, which pi reads.
+---The header names the parent, if one is given, as it does in a fork.
 ---@class (exact) sessiond.CreateParams
 ---@field cwd string The folder of the session, an absolute path.
 ---@field id? string The id of the new session; default: a UUID4. 1 to 128 characters.
----@field title? string The title.
----@field tags? string[] Words to filter sessions by.
----@field parentSession? string The source of the session: a session id or the path of a file.
+---@field title? string The title. At most 1000 characters.
+---@field tags? string[] Words to filter sessions by. At most 100 items.
+---@field parentSessionId? string The session from which it is made; a known session. 1 to 128 characters.
+---@field parentPath? string Instead of `parentSessionId`: the absolute path of its file. At most 4096 characters.
 ---@field ephemeral? boolean Keep the session in memory only. Default `false`.
 ---@field terminal? sessiond.Terminal Default: the terminal of the handshake.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
@@ -30,32 +32,34 @@
 ---A session, and the problems of its file.
 ---@class (exact) sessiond.SessionResult
 ---@field session sessiond.SessionInfo The session.
----@field problems sessiond.Problem[] The problems of the file.
+---@field problems sessiond.Problem[] The problems of its file, at most 100.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
----@field missingBlobs string[] Of a fork: references without a blob.
+---@field missingBlobs string[] Of a fork: references without a blob, at most 100.
+---@field missingBlobCount integer Of a fork: the number of references without a blob.
 
 ---The summary of a session that a picker shows.
 ---@class (exact) sessiond.SessionInfo
----@field sessionId string The id of the session.
----@field path? string Null for an ephemeral session.
+---@field sessionId string The full id of the session.
+---@field path? string The path of its file; null for an ephemeral session.
 ---@field cwd string The folder of the session.
 ---@field title? string The title; null without one.
----@field tags string[] The tags of the session.
+---@field tags string[] The tags; the first 100 if the file has more.
 ---@field createdAt string ISO 8601, UTC.
 ---@field updatedAt string The time of the last write of an entry of any type, or `createdAt` if that is later.
 ---@field messageCount integer User and assistant messages on all branches.
----@field entryCount integer
----@field firstPrompt? string One line of at most 200 characters.
+---@field entryCount integer Entries on all branches.
+---@field firstPrompt? string One line of at most 200 characters; null without a prompt.
 ---@field leafId? string The leaf; null before the first entry.
 ---@field lastSeq integer The seq of the last line; the header is 0.
----@field sizeBytes integer The size, in bytes.
----@field parentSession? string
+---@field sizeBytes integer The size of the log.
+---@field parentSessionId? string The session that it was made from; null if there is none or its id is not known.
+---@field parentPath? string The file of that session, as the header names it; null if the header names an id only.
 ---@field isDraft boolean True for a draft session: no assistant message yet, not listed by default.
----@field readOnly boolean
+---@field readOnly boolean True if the session cannot be written.
 ---@field ephemeral boolean True for a session that is kept in memory only.
 ---@field problemCount integer The number of problems in the file.
----@field writeBlock? sessiond.WriteBlock Only for an open session.
----@field logId? string The log of `lastSeq`, see "Positions"; absent in lists.
+---@field writeBlock? sessiond.WriteBlock Why an open session accepts no writes now; null if it does.
+---@field logId? string The log of `lastSeq`, see "Positions"; null in lists.
 
 ---The reason why a session accepts no writes at present.
 ---
@@ -72,7 +76,7 @@
 ---@field line integer Physical line, 1-based.
 ---@field byteOffset integer Offset of the line's first byte.
 ---@field message string A sentence about this line.
----@field severity sessiond.ProblemSeverity|string The severity.
+---@field severity sessiond.ProblemSeverity|string How severe it is.
 
 ---Open a session by id or by path, and subscribe to it.
 ---
@@ -97,11 +101,11 @@
 ---Choose the session that this terminal continues, and open it.
 ---
 ---The server chooses the breadcrumb of the terminal for `cwd`, or else the most recently updated session of `cwd`
----that no other living terminal holds, or else a new session. `because` gives the rule. If `create` is false, no
----session is created, and the server may choose a session that another terminal holds. With a new session, `former`
----lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the terminal gets a
----breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds is never bound.
----Without a terminal, the server also considers sessions without a message.
+---that no other living terminal holds, or else a new session. `reason` gives the rule. If `create` is false, no
+---session is created, and the server may choose a session that another terminal holds. With a new session,
+---`formerFolders` lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the
+---terminal gets a breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds
+---is never bound. Without a terminal, the server also considers sessions without a message.
 ---@class (exact) sessiond.ContinueParams
 ---@field cwd string The folder, an absolute path.
 ---@field terminal? sessiond.Terminal Default: the terminal of the handshake.
@@ -111,39 +115,36 @@
 
 ---The chosen session and the reason.
 ---@class (exact) sessiond.ContinueResult
----@field session sessiond.SessionInfo The session.
----@field because sessiond.Because
----@field created boolean
----@field problems sessiond.Problem[] The problems of the file.
----@field former sessiond.FormerFolder[]
+---@field session sessiond.SessionInfo The chosen session.
+---@field reason sessiond.ContinueReason|string The rule by which the server chose it.
+---@field message string The reason as a sentence.
+---@field created boolean The session is new.
+---@field problems sessiond.Problem[] The problems of its file, at most 100.
+---@field formerFolders sessiond.FormerFolder[] Folders that may be earlier names of `cwd`; at most 5.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
-
----The rule by which `session/continue` chose this session.
----@class (exact) sessiond.Because
----@field rule sessiond.ContinueReason|string The rule by which `session/continue` chose the session.
----@field message string A sentence for people.
 
 ---A folder that no longer exists and to which sessions belong. `session/move` assigns them to another folder.
 ---@class (exact) sessiond.FormerFolder
----@field cwd string The folder of the session.
----@field sessionIds string[] The most recently updated first.
----@field message string Why this folder is listed.
+---@field cwd string The folder.
+---@field sessionIds string[] Its sessions, the most recently updated first; at most 100.
+---@field sessionCount integer The number of its sessions.
+---@field message string A sentence that says why this folder is listed.
 
 ---List sessions, the most recently updated first, in pages.
 ---
----`cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt and cwd.
----Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page. Its place does
----not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after that
----position. It fails with `cursorExpired` if the server does not know all changes since.
+---Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt and cwd. Draft
+---sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its place
+---does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after
+---that position. It fails with `cursorExpired` if the server does not know all changes since.
 ---@class (exact) sessiond.ListParams
----@field cwd? string Only sessions of this folder.
----@field all? boolean Sessions of all folders, regardless of `cwd`. Default `false`.
----@field tags? string[] Only sessions with all of these tags.
----@field query? string Only sessions whose id, title, first prompt or cwd contains this text.
+---@field cwd? string Only sessions of this folder; default: sessions of all folders.
+---@field tags? string[] Only sessions with all of these tags. At most 100 items.
+---@field query? string At most 1000 characters.
 ---@field sort? sessiond.ListSort The order: by time or title. Default `"updated"`.
----@field cursor? string From an earlier result; default: the first page.
+---@field cursor? string At most 16384 characters.
 ---@field limit? integer Maximum number of sessions per page. 1 to 10000. Default `50`.
----@field drafts? boolean Also list draft sessions. Default `false`.
+---@field includeDrafts? boolean Also list draft sessions. Default `false`.
+---@field withTotal? boolean Also count the sessions of all pages. Default `false`.
 ---@field changedAfter? sessiond.ListPosition Only sessions that changed after this position; default: all.
 
 ---A position in the changes of the session list. The client knows every change up to and including it.
@@ -153,16 +154,15 @@
 
 ---One page of sessions.
 ---
----`nextCursor` is null on the last page, `previousCursor` on the first. `total` counts the sessions of all pages.
 ---`problems` names at most 100 files that are missing from the list, or that the search could read only in part.
 ---`epoch` and `position` are a position in the changes of the list: the page contains all changes up to it. After
 ---that of the first page, `server/watch` and `changedAfter` continue without a gap.
 ---@class (exact) sessiond.ListResult
----@field sessions sessiond.ListedSession[]
----@field total integer
+---@field sessions sessiond.ListedSession[] The sessions of the page, at most `limit`.
+---@field totalCount? integer The number of sessions of all pages; null unless the request has `withTotal`.
 ---@field nextCursor? string The cursor of the next page; null on the last page.
 ---@field previousCursor? string The cursor of the previous page; null on the first page.
----@field problems sessiond.ListProblem[] The problems of the file.
+---@field problems sessiond.ListProblem[] Files that could not be read, at most 100.
 ---@field epoch string As in the handshake.
 ---@field position integer Of the last change that the page contains.
 ---@field removed string[] With `changedAfter`, on the first page: changed sessions that are not in the list.
@@ -174,33 +174,34 @@
 ---aborted the turn, `error` if the turn ended in an error, and `empty` if there is no message. `model` is the model
 ---for the next turn, as `provider/id`.
 ---@class (exact) sessiond.ListedSession
----@field sessionId string The id of the session.
----@field path? string Null for an ephemeral session.
+---@field sessionId string The full id of the session.
+---@field path? string The path of its file; null for an ephemeral session.
 ---@field cwd string The folder of the session.
 ---@field title? string The title; null without one.
----@field tags string[] The tags of the session.
+---@field tags string[] The tags; the first 100 if the file has more.
 ---@field createdAt string ISO 8601, UTC.
 ---@field updatedAt string The time of the last write of an entry of any type, or `createdAt` if that is later.
 ---@field messageCount integer User and assistant messages on all branches.
----@field entryCount integer
----@field firstPrompt? string One line of at most 200 characters.
+---@field entryCount integer Entries on all branches.
+---@field firstPrompt? string One line of at most 200 characters; null without a prompt.
 ---@field leafId? string The leaf; null before the first entry.
 ---@field lastSeq integer The seq of the last line; the header is 0.
----@field sizeBytes integer The size, in bytes.
----@field parentSession? string
+---@field sizeBytes integer The size of the log.
+---@field parentSessionId? string The session that it was made from; null if there is none or its id is not known.
+---@field parentPath? string The file of that session, as the header names it; null if the header names an id only.
 ---@field isDraft boolean True for a draft session: no assistant message yet, not listed by default.
----@field readOnly boolean
+---@field readOnly boolean True if the session cannot be written.
 ---@field ephemeral boolean True for a session that is kept in memory only.
 ---@field problemCount integer The number of problems in the file.
----@field writeBlock? sessiond.WriteBlock Only for an open session.
----@field logId? string The log of `lastSeq`, see "Positions"; absent in lists.
----@field lifecycle sessiond.Lifecycle|string The state of the last turn of a session.
----@field model? string `provider/model`; null if unknown.
+---@field writeBlock? sessiond.WriteBlock Why an open session accepts no writes now; null if it does.
+---@field logId? string The log of `lastSeq`, see "Positions"; null in lists.
+---@field lifecycle sessiond.Lifecycle|string The state of the last turn.
+---@field model? string The model for the next turn, as `provider/id`.
 
 ---A session file that could not be read for the list or the search.
 ---@class (exact) sessiond.ListProblem
----@field path string The path of the session file; null for an ephemeral session.
----@field message string A sentence for people.
+---@field path string The path of the file.
+---@field message string A sentence that says why.
 
 ---Find the sessions whose id is, or begins with, a text that a person typed.
 ---
@@ -214,9 +215,9 @@
 ---
 ---If `exact` is true, `query` is the full id of the first session. `more` is true if further sessions match.
 ---@class (exact) sessiond.ResolveResult
----@field sessions sessiond.ListedSession[]
----@field exact boolean
----@field more boolean
+---@field sessions sessiond.ListedSession[] The sessions, ordered by id; at most `limit`.
+---@field exact boolean `query` is the full id of the first session.
+---@field more boolean Further sessions match.
 
 ---Find entries by their words, in all sessions and on all branches, including compacted entries.
 ---
@@ -406,8 +407,8 @@
 
 ---A position in a log. The client knows every line up to and including `seq` of the log `logId`.
 ---@class (exact) sessiond.After
----@field logId string The log that the seqs are in, see "Positions". 1 to 128 characters.
----@field seq integer The seq of the line. At least 0.
+---@field logId string The log. 1 to 128 characters.
+---@field seq integer The seq of the last known line. At least 0.
 
 ---A page of stored entries. A page ends early if its entries have more than about 2 MiB.
 ---@class (exact) sessiond.EntriesResult
@@ -700,7 +701,8 @@
 ---
 ---Labels on the path are copied. If `position` is `before`, the entry itself is not copied. If `whole` is true, which
 ---excludes `leafId` and `position`, the new session has every entry and label of all branches, with the same ids and
----the same leaf. The source is unchanged. `parentSession` of the new session names it.
+---the same leaf. The source is unchanged. `parentSessionId` and
+---`parentPath` of the new session name it.
 ---@class (exact) sessiond.ForkParams
 ---@field sessionId? string The full id of the source; this or `path`. 1 to 128 characters.
 ---@field path? string The absolute path of the source's file.
@@ -708,7 +710,7 @@
 ---@field position? sessiond.ForkPosition `before` excludes that entry itself. Default `"at"`.
 ---@field whole? boolean Copy all branches instead of one path. Default `false`.
 ---@field cwd? string The folder of the new session; default: the folder of the source.
----@field title? string The title of the new session.
+---@field title? string The title of the new session. At most 1000 characters.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Import session files of other programs: files, or folders with everything below them.
@@ -835,28 +837,29 @@
 ---Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by.
 ---@class (exact) sessiond.TagParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
----@field add? string[] Tags to add.
----@field remove? string[] Tags to remove.
----@field tags? string[] The tags that replace all others.
+---@field add? string[] Tags to add. At most 100 items.
+---@field remove? string[] Tags to remove. At most 100 items.
+---@field tags? string[] The tags that replace all others. At most 100 items.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Subscribe to the changes of a session, and with `after` also receive the lines after that position.
 ---
 ---The server sends exactly the lines after `after` as `session/appended`, before any live notification. If these are
----too many, or the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says why. The client
----then reads the tree again.
+---too many, or the session has another log than `after.logId`, `mode` is `snapshot`, and `reason` and `message` say
+---why. The client then reads the tree again.
 ---@class (exact) sessiond.SubscribeParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field after? sessiond.After The last position that the client knows; default: no replay.
 
 ---How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`, of `logId`.
 ---@class (exact) sessiond.SubscribeResult
----@field mode sessiond.ResumeMode|string How a subscription closes the gap since the position that the client knows.
----@field logId string The log that the seqs are in, see "Positions".
----@field fromSeq integer
----@field toSeq integer
+---@field mode sessiond.ResumeMode|string Whether the daemon sends the lines of the gap.
+---@field logId string The log of `fromSeq` and `toSeq`.
+---@field fromSeq integer The seq of the first line that the daemon sends.
+---@field toSeq integer The seq of the last line of the log.
 ---@field session sessiond.SessionInfo The session.
----@field reason? string
+---@field reason? sessiond.SnapshotReason|string Why there is no replay; null with `replay`.
+---@field message? string The reason as a sentence; null with `replay`.
 
 ---Cancel the subscription to a session. The session stays open for this client.
 ---@class (exact) sessiond.UnsubscribeParams
@@ -864,15 +867,15 @@
 
 ---Whether there was a subscription.
 ---@class (exact) sessiond.UnsubscribeResult
----@field wasSubscribed boolean
+---@field wasSubscribed boolean There was a subscription.
 
 ---Wait until every line of a session (default: of all sessions) is synced to the disk.
 ---@class (exact) sessiond.FlushParams
 ---@field sessionId? string The full id of the session; default: all sessions. 1 to 128 characters.
 
----The number of sessions that had lines to sync.
+---What was synced.
 ---@class (exact) sessiond.FlushResult
----@field flushed integer
+---@field sessionCount integer The number of sessions that had lines to sync.
 
 ---Assign a session to another folder, for example after a project was renamed.
 ---
@@ -1020,7 +1023,7 @@
 ---@field metrics sessiond.StateMetrics Further counters.
 ---@field model? string The last model of an update, else the path's default model.
 ---@field agentName? string The last agent name of an update.
----@field forkParentId? string
+---@field parentSessionId? string
 ---@field forkCount integer Sessions that name this one as their parent.
 ---@field pruned boolean Whether the state was pruned.
 ---@field lastPrunedAt? string The time of the last pruning: ISO 8601, UTC.
@@ -1051,7 +1054,7 @@
 ---@field tokens? integer Tokens to add to the count. 0 to 1000000000.
 ---@field turns? integer Turns to add to the count. 0 to 1000000.
 ---@field plan? string The plan; an empty one removes it. At most 10000 characters.
----@field tags? string[] The new tags of the session.
+---@field tags? string[] The new tags of the session. At most 100 items.
 ---@field model? string The model in use. 1 to 200 characters.
 ---@field agentName? string The name of the agent. 1 to 200 characters.
 ---@field compress? boolean Prune now, regardless of the limits. Default `false`.
@@ -1133,7 +1136,8 @@
 ---@field figures sessiond.PageFigures Totals of the whole tree.
 ---@field title? string At most 200 characters.
 ---@field tags string[] The tags of the session.
----@field parentSession? string
+---@field parentSessionId? string The session that it was made from; null if not known.
+---@field parentPath? string The file of that session; null if the header names no file.
 ---@field leafId? string The leaf; null for before the first entry.
 
 ---Totals of the whole tree. `cost` is in the currency of the program that recorded it.
@@ -1335,7 +1339,7 @@
 ---The response to `initialize` has it as `capabilities.experimental.sessiond`.
 ---@class (exact) sessiond.HelloResult
 ---@field protocolVersion integer The newest version that both sides support.
----@field serverId string Identifies the home of the daemon; durable, and the same in every `origin`.
+---@field serverId string Identifies the home of the daemon; durable, and the `serverId` of an `origin`.
 ---@field epoch string Changes at each start of the daemon.
 ---@field clientId string The id of this client, with a suffix if another client has the one that it asked for.
 ---@field methods string[] All methods of the server; at most 1,000.
@@ -1414,8 +1418,8 @@
 ---The sessions of a list. They meet all of these conditions, which are those of `session/list`.
 ---@class (exact) sessiond.ListFilter
 ---@field cwd? string Only sessions of this folder.
----@field tags? string[] Only sessions with all of these tags.
----@field query? string
+---@field tags? string[] Only sessions with all of these tags. At most 100 items.
+---@field query? string At most 1000 characters.
 ---@field includeDrafts? boolean Also draft sessions. Default `false`.
 
 ---The watch, and whether the changes since `after` are sent (`replay`) or the list has to be read (`snapshot`).
@@ -1596,15 +1600,18 @@
 ---@field details? any
 ---@field preserveData? any
 
----A session was created, or a draft became a session. Sent to every client.
+---A session was created: as a draft, or by an import or a fork. Sent to every client, once for each session.
 ---@class (exact) sessiond.CreatedNote
----@field session sessiond.SessionInfo The session.
----@field origin sessiond.Origin The cause of the change.
+---@field session sessiond.SessionInfo The new session.
+---@field origin sessiond.Origin The cause.
 
 ---The cause of a change: a client, another program that wrote to the file (`foreign`), or the daemon.
 ---@class (exact) sessiond.Origin
----@field kind sessiond.OriginKind|string The cause of a change.
----@field clientId? string The id of the client.
+---@field kind sessiond.OriginKind|string What caused the change.
+---@field clientId? string The client that sent the request; null for other origins.
+---@field serverId? string
+---@field agent? string
+---@field commandId? string The `commandId` of the request; null without one.
 
 ---Lines were added. Several notifications that follow each other may report the lines of one append.
 ---
@@ -1631,11 +1638,11 @@
 ---@field seq integer The seq of the line that recorded the move.
 ---@field origin sessiond.Origin The cause.
 
----The title, tags, labels, path, folder or write block (`writeBlock`) of a session changed.
+---The title, tags, labels, path, folder or write block of a session changed, or a draft became a session.
 ---@class (exact) sessiond.ChangedNote
----@field session sessiond.SessionInfo The session.
----@field changed (sessiond.SessionChange|string)[]
----@field origin sessiond.Origin The cause of the change.
+---@field session sessiond.SessionInfo The session as it is now.
+---@field changed (sessiond.SessionChange|string)[] The parts that changed, each once.
+---@field origin sessiond.Origin The cause.
 
 ---A session moved to the trash: a client deleted it, or its draft was closed. It is closed for every client.
 ---@class (exact) sessiond.DeletedNote
@@ -2173,6 +2180,7 @@
 
 ---A part of a session that `session/changed` reports.
 ---@alias sessiond.SessionChange
+---| "isDraft" # the draft session became a session.
 ---| "title" # the title.
 ---| "tags" # the tags.
 ---| "labels" # the labels of entries.
@@ -2185,6 +2193,13 @@
 ---@alias sessiond.ResumeMode
 ---| "replay" # the daemon sends the lines of the gap.
 ---| "snapshot" # the daemon sends no line of the gap, and the client reads the present state.
+
+---Why a subscription begins with a snapshot.
+---@alias sessiond.SnapshotReason
+---| "noPosition" # the request has no `after`.
+---| "otherLog" # the position is in another log: the file was replaced, truncated or migrated.
+---| "pastEnd" # the position is after the last line of the log.
+---| "tooLarge" # the lines of the gap have too many bytes for a replay.
 
 ---How messages are delimited on a connection.
 ---@alias sessiond.Framing

@@ -32,11 +32,10 @@ end
 ---@param callback fun(choices: sessiond.Choice[])
 function M.choices(question, callback)
   local params = {
-    all = question.all or nil,
     cwd = not question.all and vim.uv.cwd() or nil,
     query = question.query,
     limit = 1000,
-    drafts = true,
+    includeDrafts = true,
   }
   client.request('session/list', params, function(err, result)
     if err then

@@ -72,10 +72,10 @@ async function continueSession(views: Views): Promise<void> {
     return;
   }
   try {
-    const { session, because } = await views.daemon.request("session/continue", { cwd, create: false });
+    const { session, message } = await views.daemon.request("session/continue", { cwd, create: false });
     views.current.show(session);
     await views.tree.focus();
-    murmur(`${titleOf(session)}: ${because.message}`);
+    murmur(`${titleOf(session)}: ${message}`);
   } catch (error) {
     if (daemonError(error).kind !== "sessionNotFound") {
       throw error;

@@ -127,8 +127,8 @@ export class SessionsModel {
   }
 
   #question(cwd: string | null): ListParams {
-    const which = cwd === null ? { all: true } : { cwd };
-    return { ...which, ...(this.query === "" ? {} : { query: this.query }), drafts: true, limit: PAGE };
+    const which = cwd === null ? {} : { cwd };
+    return { ...which, ...(this.query === "" ? {} : { query: this.query }), includeDrafts: true, limit: PAGE };
   }
 
   // --- what the daemon tells ---------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ const LIFECYCLES: Readonly<Partial<Record<ListedSession["lifecycle"], string>>> 
 export function sessionWords(session: Shown, current: boolean, now: number): SessionWords {
   const marks = [
     session.isDraft && "draft",
-    session.parentSession && "fork", // it is called like what it came from
+    (session.parentSessionId ?? session.parentPath) && "fork", // it is called like what it came from
     session.writeBlock ? "takes no writes" : session.readOnly && "read-only",
     session.problemCount ? count(session.problemCount, "problem") : "",
     session.lifecycle === undefined ? "" : LIFECYCLES[session.lifecycle],
@@ -163,7 +163,7 @@ export function sessionTooltip(session: Shown): string {
     line("Updated", session.updatedAt),
     line("Entries", session.entryCount),
     line("Tags", session.tags.join(", ")),
-    line("Forked from", session.parentSession),
+    line("Forked from", session.parentPath ?? session.parentSessionId),
     line("Takes no writes", session.writeBlock?.message),
   ]
     .filter((each, index) => each !== "" || index === 1)

@@ -73,7 +73,7 @@ export function connection(desk: Desk): Cases {
       assert.equal(action.command?.command, RUN);
       let forked = "";
       const listening = daemon.onNotification("session/created", ({ session }) => {
-        forked = session.parentSession ?? "";
+        forked = session.parentPath ?? "";
       });
       await vscode.commands.executeCommand(RUN, ...(action.command?.arguments ?? []));
       await eventually("the fork", () => forked || undefined);

@@ -46,7 +46,7 @@ export function states(desk: Desk): Cases {
       const { pid } = await becomes("attached");
       assert.ok(pid);
       const { daemon } = extension().exports;
-      const all = async () => (await daemon.request("session/list", { all: true })).sessions;
+      const all = async () => (await daemon.request("session/list", {})).sessions;
       const before = (await all()).length;
       process.kill(pid, "SIGSTOP");
       const forked = daemon.request("session/fork", { sessionId: desk.sessionId });

@@ -57,7 +57,7 @@ async function aDesk(t: TestContext): Promise<Desk> {
     entries: async () =>
       (await request("session/entries", { sessionId: SESSION })).items.map(({ entry }) => entry) as unknown as Entry[],
     sessions: async () => {
-      const { sessions } = await request("session/list", { all: true, drafts: true });
+      const { sessions } = await request("session/list", { includeDrafts: true });
       return sessions.map(({ sessionId }) => sessionId).sort();
     },
   };

@@ -19,7 +19,8 @@ function session(sessionId: string, cwd: string, day: number, more: Partial<List
     leafId: "e2",
     lastSeq: 2,
     sizeBytes: 100,
-    parentSession: null,
+    parentSessionId: null,
+    parentPath: null,
     isDraft: false,
     readOnly: false,
     ephemeral: false,
@@ -161,7 +162,7 @@ test("a session says what it is, how it stands, and nothing that is not seen", (
 });
 
 test("a fork is told from the session it came from, whose title it has", () => {
-  const words = sessionWords(session("s", "/a", 1, { parentSession: "/data/first.jsonl" }), false, Date.parse("2026-01-01T01:00:00.000Z"));
+  const words = sessionWords(session("s", "/a", 1, { parentPath: "/data/first.jsonl" }), false, Date.parse("2026-01-01T01:00:00.000Z"));
   assert.equal(words.description, "1h · 2 messages · fork");
   assert.match(words.spoken, /, fork$/);
 });
