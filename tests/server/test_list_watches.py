@@ -254,9 +254,9 @@ async def test_a_list_of_what_has_changed_has_only_that(daemon: Running, cwd: st
     await peer.append(ids[0], user("more"))
     await peer.append(ids[2], user("more"))
     await peer.call("session/delete", sessionId=ids[1])
-    found = await changed()
+    found = await changed(withTotal=True)
     assert {it["sessionId"] for it in found["sessions"]} == {ids[0], ids[2]}
-    assert (found["removed"], found["total"]) == ([ids[1]], 2)
+    assert (found["removed"], found["totalCount"]) == ([ids[1]], 2)
     one = await changed(limit=1)
     rest = await changed(cursor=one["nextCursor"])
     assert [it["sessionId"] for it in one["sessions"] + rest["sessions"]] == [

@@ -27,7 +27,7 @@ class WatchedList:
         """Read the whole list."""
         self.rows, cursor = {}, None
         while True:
-            page = await self.peer.call("session/list", **as_list_params(self.filter), limit=3, cursor=cursor)
+            page = await self.peer.call("session/list", **self.filter, limit=3, cursor=cursor)
             if cursor is None:
                 self.position = {"epoch": page["epoch"], "position": page["position"]}
             for row in page["sessions"]:
@@ -89,12 +89,6 @@ class WatchedList:
         """Wait for the next notification, apply it and return it."""
         await self.peer.until(lambda _: len(self._notes()) > self._taken)
         return self._apply(self._notes()[self._taken])
-
-
-def as_list_params(filter_: dict[str, Any]) -> dict[str, Any]:
-    """The params of `session/list` with the same meaning as a filter."""
-    named = dict(filter_)
-    return ({"drafts": named.pop("includeDrafts")} if "includeDrafts" in named else {}) | named
 
 
 async def watching(peer: Peer, *, interval: int = 20, **filter_: Any) -> WatchedList:
