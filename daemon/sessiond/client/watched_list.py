@@ -139,7 +139,7 @@ class WatchedList:
                 cwd=self._filter.cwd,
                 tags=self._filter.tags,
                 query=self._filter.query,
-                drafts=self._filter.include_drafts,
+                include_drafts=self._filter.include_drafts,
                 limit=_PAGE,
                 cursor=cursor,
             )
