@@ -11,15 +11,17 @@ from msgspec import UNSET
 
 from sessiond.client.daemon import Daemon
 from sessiond.client.daemon_socket import DaemonNotRunning
+from sessiond.protocol import types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.handler import Handler
 from sessiond.rpc.memory import memory_pair
 from sessiond.rpc.message import Head
+from sessiond.server.connection.handshake import capabilities, limits
 from support.rpc_peers import Recorder
 
 SESSION = "the-session"
 LOG = "the-log"
-_LIMITS = {"maxFrameBytes": 1, "maxPage": 1, "maxBatch": 1, "maxInFlight": 1}
+_LIMITS = limits(max_frame=1, max_clients=1)
 
 
 class Scripted(Recorder):
@@ -112,9 +114,12 @@ class Scripted(Recorder):
         if connection is self.connection:
             self.connection = None
 
-    def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
-        shake = {"protocolVersion": 1, "epoch": "e", "clientId": "c", "methods": [], "limits": _LIMITS}
-        return {"capabilities": {"experimental": {"sessiond": shake}}}
+    def _server_hello(self, params: dict[str, Any]) -> t.HelloResult:
+        return t.HelloResult(
+            protocol_version=1, server_id="s", epoch="e", client_id="c", methods=[], notifications=[],
+            experimental=[], capabilities=capabilities(has_command=False), access=["read", "write", "admin"],
+            position_encoding="utf-32", limits=_LIMITS,
+        )  # fmt: skip
 
     def _session_subscribe(self, params: dict[str, Any]) -> dict[str, Any]:
         to = len(self.log)
