@@ -126,7 +126,7 @@ async def live_through(home: Path, steps: list[tuple[str, int]]) -> None:
             await check(peer, session_id, entry)
         assert daemon.hub is not None
         [live] = daemon.hub.open_sessions()
-        assert (live.appending_jobs, live.pending, daemon.hub.compactions.under_way(live)) == (
+        assert (live.appending_jobs, live.pending, daemon.hub.compactions.in_progress(live)) == (
             0,
             False,
             False,

@@ -205,8 +205,8 @@ class Server:
         note = t.ChangedNote(session=self.hub.info(live), changed=list(aspects), origin=origin)
         self.tell_all(m.CHANGED, note)
 
-    def summarizers(self, live: LiveSession, asker: str | None) -> Iterator[Summarizer]:
-        return summary_requests.summarizers(self.clients.values(), live, asker)
+    def summarizers(self, live: LiveSession, requester_id: str | None) -> Iterator[Summarizer]:
+        return summary_requests.summarizers(self.clients.values(), live, requester_id)
 
     async def make_bridge(self, client: Client) -> Bridge:
         """Return the LSP side of a client. pygls is imported in a thread, because that takes half a second."""

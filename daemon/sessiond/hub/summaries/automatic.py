@@ -38,8 +38,8 @@ LONGEST_PAUSE: Final = 3_600.0
 
 _DAEMON: Final = t.Origin(kind="daemon")
 _COMPACTION: Final = KIND["compaction"]
-_MOVES: Final = frozenset((LEAF, KIND["branch_summary"]))
-_NEAR: Final = 1_000
+_LEAF_MOVES: Final = frozenset((LEAF, KIND["branch_summary"]))
+_MAX_DISTANCE: Final = 1_000
 """Limit of rows between a leaf and the last assistant message. If there are more, the session is not checked."""
 
 
@@ -48,11 +48,11 @@ class _Watch:
     """The state of a session for which automatic compaction is enabled."""
 
     choice: dict[str, Any] | None = None  # the session's compaction settings when a check was last requested
-    look: asyncio.Task[None] | None = None  # the check that is running
-    again: bool = False  # a further check was requested
-    told: int = NONE  # the leaf for which subscribers were notified
+    check: asyncio.Task[None] | None = None  # the check that is running
+    recheck: bool = False  # a further check was requested
+    notified_leaf: int = NONE  # the leaf for which subscribers were notified
     failures: int = 0
-    quiet_until: float = 0.0  # no compaction before this time, on the monotonic clock
+    paused_until: float = 0.0  # no compaction before this time, on the monotonic clock
     compacted: bool = False  # compacted, and no check since then has found the session below its limit
 
 
@@ -66,7 +66,7 @@ class AutoCompaction:
         self._compactions = compactions
         self._summarizers = summarizers
         self._watches: weakref.WeakKeyDictionary[LiveSession, _Watch] = weakref.WeakKeyDictionary()
-        self._looks: set[asyncio.Task[None]] = set()
+        self._checks: set[asyncio.Task[None]] = set()
         self._closed = False
 
     def grew(self, live: LiveSession, first: int) -> None:
@@ -76,68 +76,70 @@ class AutoCompaction:
             return
         watch = self._watches.setdefault(live, _Watch())
         rows = range(first, tree.committed)
-        if any(tree.kind(row) in _MOVES for row in rows):
-            watch.told = NONE
+        if any(tree.kind(row) in _LEAF_MOVES for row in rows):
+            watch.notified_leaf = NONE
         if watch.choice is not tree.auto_compact or any(tree.role(row) == ASSISTANT for row in rows):
             watch.choice = tree.auto_compact
-            self._look_soon(live, watch)
+            self._schedule_check(live, watch)
 
     async def close(self) -> None:
         """Cancel all checks and start no more."""
         self._closed = True
-        looks = list(self._looks)
-        for look in looks:
-            look.cancel()
-        await asyncio.gather(*looks, return_exceptions=True)
+        checks = list(self._checks)
+        for check in checks:
+            check.cancel()
+        await asyncio.gather(*checks, return_exceptions=True)
 
-    def _look_soon(self, live: LiveSession, watch: _Watch) -> None:
-        watch.again = True
-        if watch.look is None:
-            watch.look = asyncio.get_running_loop().create_task(self._look(live, watch))
-            self._looks.add(watch.look)
-            watch.look.add_done_callback(self._looked)
+    def _schedule_check(self, live: LiveSession, watch: _Watch) -> None:
+        watch.recheck = True
+        if watch.check is None:
+            watch.check = asyncio.get_running_loop().create_task(self._check(live, watch))
+            self._checks.add(watch.check)
+            watch.check.add_done_callback(self._check_ended)
 
-    def _looked(self, look: asyncio.Task[None]) -> None:
-        self._looks.discard(look)
-        if not look.cancelled() and look.exception() is not None:
-            log.error("a look at a session failed", exc_info=look.exception())
+    def _check_ended(self, check: asyncio.Task[None]) -> None:
+        self._checks.discard(check)
+        if not check.cancelled() and check.exception() is not None:
+            log.error("the check of a session failed", exc_info=check.exception())
 
-    async def _look(self, live: LiveSession, watch: _Watch) -> None:
+    async def _check(self, live: LiveSession, watch: _Watch) -> None:
         try:
-            while watch.again:
-                watch.again = False
-                await self._look_once(live, watch)
+            while watch.recheck:
+                watch.recheck = False
+                await self._check_once(live, watch)
         except (HubError, StorageFailed, LogReplaced) as error:
-            log.warning("session %s could not be looked at: %s", live.session_id, type(error).__name__)
+            log.warning(
+                "session %s could not be checked for compaction: %s", live.session_id, type(error).__name__
+            )
         finally:
-            watch.look = None
+            watch.check = None
 
-    async def _look_once(self, live: LiveSession, watch: _Watch) -> None:
+    async def _check_once(self, live: LiveSession, watch: _Watch) -> None:
         tree, leaf = live.tree, live.tree.leaf
         settings = limits.in_force(self.configured, tree)
-        window = CompactionLimits(
+        compaction_limits = CompactionLimits(
             settings.context_window, settings.reserve_tokens, settings.keep_recent_tokens
         )
-        used = _used(live, leaf)
-        if used is None:
+        used_tokens = _used_tokens(live, leaf)
+        if used_tokens is None:
             return
-        if not is_full(used, window):
-            watch.compacted, watch.told = False, NONE
+        if not is_full(used_tokens, compaction_limits):
+            watch.compacted, watch.notified_leaf = False, NONE
             return
         # The provider counted the context of its answer. It may have been edited or reset since.
         context = await live.context(leaf)
         counted = await live.drive(tokens.count(tree, leaf, context))
-        if not is_full(counted.tokens, window):
+        if not is_full(counted.tokens, compaction_limits):
             return
         summarizer = self._summarizers.first(live)
-        if not await live.drive(_still_full(tree, watch.told, leaf)):
+        if not await live.drive(_is_notified(tree, watch.notified_leaf, leaf)):
             note = t.ContextFilledNote(
                 session_id=live.session_id, leaf_id=tree.id(leaf) or "", tokens=counted.tokens,
                 context_window=settings.context_window, reserve_tokens=settings.reserve_tokens,
                 summarizer=summarizer,
             )  # fmt: skip
             live.subscribers.notify(m.CONTEXT_FILLED, note)
-        watch.told = leaf
+        watch.notified_leaf = leaf
         if watch.compacted:
             watch.compacted = False
             self._failed(
@@ -147,12 +149,12 @@ class AutoCompaction:
             self._compact(live, watch)
 
     def _compact(self, live: LiveSession, watch: _Watch) -> None:
-        if self._closed or self._compactions.under_way(live) or time.monotonic() < watch.quiet_until:
+        if self._closed or self._compactions.in_progress(live) or time.monotonic() < watch.paused_until:
             return
         request = Request(t.CompactParams(session_id=live.session_id), _DAEMON)
-        self._compactions.compact(live, request, _ByItself(self, live, watch))
+        self._compactions.compact(live, request, _AutomaticWaiter(self, live, watch))
 
-    def ended(self, live: LiveSession, watch: _Watch, outcome: t.Wire | Exception) -> None:
+    def handle_outcome(self, live: LiveSession, watch: _Watch, outcome: t.Wire | Exception) -> None:
         """Handle the outcome of an automatic compaction."""
         match outcome:
             case t.CompactResult():
@@ -160,67 +162,67 @@ class AutoCompaction:
             case LeafConflict():
                 return  # the next assistant message starts a check at the new leaf
             case NothingToCompact():
-                watch.quiet_until = time.monotonic() + FIRST_PAUSE
+                watch.paused_until = time.monotonic() + FIRST_PAUSE
             case Exception():
                 self._failed(watch)
                 log.warning(
-                    "session %s was not compacted (%s); that is left alone for %d s",
-                    live.session_id, type(outcome).__name__, watch.quiet_until - time.monotonic(),
+                    "session %s was not compacted (%s); the next attempt is in %d s or later",
+                    live.session_id, type(outcome).__name__, watch.paused_until - time.monotonic(),
                 )  # fmt: skip
 
     @staticmethod
     def _failed(watch: _Watch) -> None:
         pause = min(FIRST_PAUSE * 2**watch.failures, LONGEST_PAUSE)
         watch.failures = min(watch.failures + 1, 16)
-        watch.quiet_until = time.monotonic() + pause
+        watch.paused_until = time.monotonic() + pause
 
 
-class _ByItself:
+class _AutomaticWaiter:
     """Waits for an automatic compaction on behalf of the daemon."""
 
     def __init__(self, auto: AutoCompaction, live: LiveSession, watch: _Watch) -> None:
         self._auto, self._live, self._watch = auto, live, watch
 
-    def told(self, step: t.Progress) -> None:
-        """Ignore progress: no client asked."""
+    def progress(self, step: t.Progress) -> None:
+        """Ignore progress: no client made the request."""
 
     def done(self, outcome: t.Wire | Exception) -> None:
-        self._auto.ended(self._live, self._watch, outcome)
+        self._auto.handle_outcome(self._live, self._watch, outcome)
 
 
-class _Answer(msgspec.Struct):
+class _MessageEntry(msgspec.Struct):
     message: Raw
 
 
-_answer = msgspec.json.Decoder(_Answer)
+_message_entry = msgspec.json.Decoder(_MessageEntry)
 
 
-def _used(live: LiveSession, leaf: int) -> int | None:
+def _used_tokens(live: LiveSession, leaf: int) -> int | None:
     """Return the tokens that the provider counted for the last assistant message on the path to a leaf.
 
-    Returns None if there is none within `_NEAR` rows and since the last compaction.
+    Returns None if there is none within `_MAX_DISTANCE` rows and since the last compaction.
     """
     tree, row = live.tree, leaf
-    for _ in range(_NEAR):
+    for _ in range(_MAX_DISTANCE):
         if row == NONE or tree.kind(row) == _COMPACTION:
             return None
         if tree.role(row) == ASSISTANT:
-            said = payloads.part(_answer, live.read(row))
-            return None if said is None else tokens.used(said.message)
+            decoded = payloads.part(_message_entry, live.read(row))
+            return None if decoded is None else tokens.used(decoded.message)
         row = tree.parent(row)
     return None
 
 
-def _still_full(tree: Tree, told: int, leaf: int) -> Steps[bool]:
-    """Return whether a leaf descends from `told` without a compaction in between.
+def _is_notified(tree: Tree, notified_leaf: int, leaf: int) -> Steps[bool]:
+    """Return whether a leaf descends from `notified_leaf` without a compaction in between.
 
-    `told` is the leaf for which subscribers were notified. If it is `NONE`, the result is False.
+    `notified_leaf` is the leaf for which subscribers were notified. If it is `NONE`, the result is False.
     """
     row = leaf
-    for walked in range(len(tree)):
-        if row in (told, NONE) or tree.kind(row) == _COMPACTION:
+    for visited in range(len(tree)):
+        if row in (notified_leaf, NONE) or tree.kind(row) == _COMPACTION:
             break
         row = tree.parent(row)
-        if walked % ROWS_A_STEP == 0:
+        if visited % ROWS_A_STEP == 0:
             yield
-    return row == told and told != NONE
+    return row == notified_leaf and notified_leaf != NONE

@@ -36,8 +36,8 @@ class Branches:
         self._repeats = Repeats(jobs)
 
     def branch(
-        self, live: LiveSession, params: t.BranchParams, command: CommandRecord | None, origin: t.Origin, asker: str,
-        waiter: Waiter,
+        self, live: LiveSession, params: t.BranchParams, command: CommandRecord | None, origin: t.Origin,
+        requester_id: str, waiter: Waiter,
     ) -> Leave:  # fmt: skip
         """Start a job, or join the job of an earlier request with the same command.
 
@@ -46,7 +46,7 @@ class Branches:
             params: The request.
             command: The command that the request is, if it brought a `commandId`.
             origin: The origin of the new entry.
-            asker: The id of the client that made the request. It is asked for the summary first.
+            requester_id: The id of the client that made the request. It is asked for the summary first.
             waiter: Receives progress and the outcome.
 
         Returns:
@@ -57,27 +57,35 @@ class Branches:
             LeafConflict: The leaf is not the expected one.
             CommandReused: The `commandId` belongs to another request.
         """
-        repeat = self._repeats.join(live, command, waiter, partial(_recorded, params.entry_id))
-        if repeat is not None:
-            return repeat
+        leave = self._repeats.join(live, command, waiter, partial(_recorded, params.entry_id))
+        if leave is not None:
+            return leave
         tree, target = live.tree, row_of(live, params.entry_id)
         expected = params.expected_leaf_id
         if expected is not UNSET and expected != tree.leaf_id:
             missing = tree.seq - max(row_of(live, expected), 0)
             raise LeafConflict(expected, tree.leaf_id, log_id=live.log.log_id, seq=tree.seq, missing=missing)
-        job = self._jobs.begin(live, lambda new: self._with_asked(new, live, params, target, origin, asker))
-        return self._repeats.carry(live, command, job).join(waiter)
+        job = self._jobs.begin(
+            live, lambda new: self._summarize_and_append(new, live, params, target, origin, requester_id)
+        )
+        return self._repeats.record_command(live, command, job).join(waiter)
 
-    async def _with_asked(
-        self, job: Job, live: LiveSession, params: t.BranchParams, target: int, origin: t.Origin, asker: str
+    async def _summarize_and_append(
+        self,
+        job: Job,
+        live: LiveSession,
+        params: t.BranchParams,
+        target: int,
+        origin: t.Origin,
+        requester_id: str,
     ) -> None:
         await until_stored(live, origin)
         tree, leaf = live.tree, live.tree.leaf
         leaf_id = tree.leaf_id
         settings = limits.in_force(self.configured, tree)
-        room = settings.context_window - settings.reserve_tokens
+        max_tokens = settings.context_window - settings.reserve_tokens
         prepared = await live.drive(
-            prepare_branch(tree, leaf, target, live.read_rows, room, params.instructions)
+            prepare_branch(tree, leaf, target, live.read_rows, max_tokens, params.instructions)
         )
         summary: AttributedSummary | None = None
         if prepared.prompt is not None:
@@ -86,14 +94,14 @@ class Branches:
                 entry_ids=prepared.entry_ids_to_summarize, models=(await live.context(leaf)).models,
                 instructions=params.instructions,
             )  # fmt: skip
-            summary = await self._summarizers.write(assignment, live, asker, job.tell)
+            summary = await self._summarizers.write(assignment, live, requester_id, job.report_progress)
         draft = _draft(params, prepared, summary)
         job.answer = {} if summary is None else {"summarizedBy": summary.by}
 
         def result(outcome: Outcome) -> t.BranchResult:
             if summary is None:
                 return moved(outcome, params.entry_id, None, None)
-            return moved(outcome, params.entry_id, summary.said.summary, summary.by)
+            return moved(outcome, params.entry_id, summary.result.summary, summary.by)
 
         placement = Placement(params.entry_id, leaf_id)
         refusal = await job.append(live, draft, placement, origin, result)
@@ -146,9 +154,9 @@ def branch_summary(target_id: str | None, summary: str) -> dict[str, object]:
 def _draft(params: t.BranchParams, prepared: BranchPreparation, summary: AttributedSummary | None) -> bytes:
     if summary is None:
         return msgspec.json.encode(leaf_move(params.entry_id))
-    draft = branch_summary(params.entry_id, summary.said.summary)
+    draft = branch_summary(params.entry_id, summary.result.summary)
     files = prepared.file_operations
-    details = summary.said.details if params.details is UNSET else params.details
+    details = summary.result.details if params.details is UNSET else params.details
     if details is not UNSET:
         draft["details"] = details
     elif files.read or files.modified:

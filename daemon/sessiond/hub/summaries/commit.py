@@ -57,7 +57,7 @@ class CompactionCommits:
         moved = self._moved[live] = asyncio.Event()
         try:
             while (refusal := await commit_now(job, live, prepared_row, draft, origin, result)) is not None:
-                job.tell(t.Progress(kind="report", message="The summary waits for the result of a tool"))
+                job.report_progress(t.Progress(kind="report", message="The summary waits for a tool result"))
                 try:
                     async with asyncio.timeout_at(deadline):
                         await moved.wait()
@@ -107,12 +107,12 @@ def _check(tree: Tree, prepared_row: int, leaf_id: str | None) -> Steps[None]:
     """
     row = tree.any_row(leaf_id or "")
     compacted = False
-    for walked in range(len(tree)):
+    for visited in range(len(tree)):
         if row is None or row in (NONE, prepared_row):
             break
         compacted = compacted or tree.kind(row) == _COMPACTION
         row = tree.parent(row)
-        if walked % ROWS_A_STEP == 0:
+        if visited % ROWS_A_STEP == 0:
             yield
     if row != prepared_row:
         last = len(tree) - 1

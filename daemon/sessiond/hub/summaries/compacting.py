@@ -37,11 +37,11 @@ _MESSAGES_A_STEP: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A compaction request. `asker` is the id of the client; None for an automatic compaction."""
+    """A compaction request. `requester_id` is the id of the client; None for an automatic compaction."""
 
     params: t.CompactParams
     origin: t.Origin
-    asker: str | None = None
+    requester_id: str | None = None
     command: CommandRecord | None = None
 
 
@@ -54,7 +54,7 @@ class Compactions:
         self._jobs = jobs
         self._commits = CompactionCommits()
         self._repeats = Repeats(jobs)
-        self._asked: dict[LiveSession, Job] = {}
+        self._jobs_by_session: dict[LiveSession, Job] = {}
 
     def prepare(
         self, live: LiveSession, params: t.PrepareCompactionParams
@@ -65,7 +65,7 @@ class Compactions:
         """
         settings = limits.in_force(self.configured, live.tree, params.settings)
         row = live.row_at(params.leaf_id)
-        return _preparing(live, row, settings, params.instructions), settings
+        return _preparation_steps(live, row, settings, params.instructions), settings
 
     def compact(self, live: LiveSession, request: Request, waiter: Waiter) -> Leave:
         """Start a compaction, or join the one in progress.
@@ -80,71 +80,73 @@ class Compactions:
             CommandReused: The `commandId` belongs to another request.
         """
         command = request.command
-        repeat = self._repeats.join(live, command, waiter, _recorded)
-        if repeat is not None:
-            return repeat
+        leave = self._repeats.join(live, command, waiter, _recorded)
+        if leave is not None:
+            return leave
         settings = limits.in_force(self.configured, live.tree, request.params.settings)
-        _refuse_unless_at_the_leaf(live, request.params.expected_leaf_id)
+        _require_leaf(live, request.params.expected_leaf_id)
         if request.params.summary is not None:
-            job = self._jobs.begin(live, lambda new: _with_given(new, live, request, settings))
-            return self._repeats.carry(live, command, job).join(waiter)
+            job = self._jobs.begin(live, lambda new: _append_given(new, live, request, settings))
+            return self._repeats.record_command(live, command, job).join(waiter)
         if request.params.first_kept_entry_id is not None:
             raise IncompatibleParams(
-                "firstKeptEntryId goes with summary: without one the daemon finds the cut"
+                "firstKeptEntryId requires summary; without a summary the daemon chooses the cut"
             )
-        known = self._asked.get(live)
+        known = self._jobs_by_session.get(live)
         # A line that is being written cannot record a further command.
         if known is not None and known.open and not (command is not None and known.writing):
-            return self._repeats.carry(live, command, known).join(waiter)
-        job = self._jobs.begin(live, lambda new: self._with_asked(new, live, request, settings))
-        self._asked[live] = job
+            return self._repeats.record_command(live, command, known).join(waiter)
+        job = self._jobs.begin(live, lambda new: self._summarize_and_append(new, live, request, settings))
+        self._jobs_by_session[live] = job
         job.when_ended(partial(self._forget, live, job))
-        return self._repeats.carry(live, command, job).join(waiter)
+        return self._repeats.record_command(live, command, job).join(waiter)
 
     def _forget(self, live: LiveSession, job: Job) -> None:
-        if self._asked.get(live) is job:
-            del self._asked[live]
+        if self._jobs_by_session.get(live) is job:
+            del self._jobs_by_session[live]
 
-    def under_way(self, live: LiveSession) -> bool:
+    def in_progress(self, live: LiveSession) -> bool:
         """Return whether a compaction with a requested summary is in progress for a session."""
-        return live in self._asked
+        return live in self._jobs_by_session
 
     def grew(self, live: LiveSession) -> None:
         """Retry a compaction that waits for a tool result: the session has new lines."""
         self._commits.grew(live)
 
-    async def _with_asked(
+    async def _summarize_and_append(
         self, job: Job, live: LiveSession, request: Request, settings: t.CompactionSettings
     ) -> None:
         """Request the summary, then append the compaction."""
         await until_stored(live, request.origin)
         # If a tool call has no result yet, the compaction is prepared for the row before the call.
         row = safety.last_settled(live.tree, live.tree.leaf, live.read)
-        prepared = await _prepared(live, row, settings, request.params.instructions)
-        _refuse_if_idle(prepared)
+        prepared = await _prepare(live, row, settings, request.params.instructions)
+        _require_something_to_compact(prepared)
         assignment = Assignment(
             session_id=live.session_id, purpose="compaction", prompt=prepared.prompt or "",
             entry_ids=prepared.entry_ids_to_summarize, models=(await live.context(row)).models,
             instructions=request.params.instructions,
         )  # fmt: skip
-        summary = await self._summarizers.write(assignment, live, request.asker, job.tell)
-        draft, result = _compaction(job, request.params, summary.said, summary.by, prepared)
+        summary = await self._summarizers.write(assignment, live, request.requester_id, job.report_progress)
+        draft, result = _compaction(job, request.params, summary.result, summary.by, prepared)
         await self._commits.commit(job, live, row, draft, request.origin, result)
 
 
-async def _with_given(job: Job, live: LiveSession, request: Request, settings: t.CompactionSettings) -> None:
+async def _append_given(
+    job: Job, live: LiveSession, request: Request, settings: t.CompactionSettings
+) -> None:
     """Append a compaction whose summary is in the request."""
     await until_stored(live, request.origin)
     params, row = request.params, live.tree.leaf
-    said = t.SummarizeResult(
+    summary_result = t.SummarizeResult(
         summary=params.summary or "", short_summary=params.short_summary, preserve_data=params.preserve_data
     )
     if params.first_kept_entry_id is None:
-        prepared = await _prepared(live, row, settings, None)
-        _refuse_if_idle(prepared)
+        prepared = await _prepare(live, row, settings, None)
+        _require_something_to_compact(prepared)
     else:
-        prepared = await _at_a_given_cut(live, row, params.first_kept_entry_id)
-    draft, result = _compaction(job, params, said, "given", prepared)
+        prepared = await _prepare_at_cut(live, row, params.first_kept_entry_id)
+    draft, result = _compaction(job, params, summary_result, "given", prepared)
     if params.first_kept_entry_id is None and params.expected_leaf_id is UNSET:
         refusal: Exception | None = await commit_now(job, live, row, draft, request.origin, result)
     else:
@@ -154,37 +156,37 @@ async def _with_given(job: Job, live: LiveSession, request: Request, settings: t
         raise refusal
 
 
-async def _prepared(
+async def _prepare(
     live: LiveSession, row: int, settings: t.CompactionSettings, instructions: str | None
 ) -> Preparation:
-    return await live.drive(_preparing(live, row, settings, instructions))
+    return await live.drive(_preparation_steps(live, row, settings, instructions))
 
 
-def _preparing(
+def _preparation_steps(
     live: LiveSession, row: int, settings: t.CompactionSettings, instructions: str | None
 ) -> Steps[Preparation]:
     chosen = CompactionLimits(settings.context_window, settings.reserve_tokens, settings.keep_recent_tokens)
     return preparation.prepare(live.tree, row, live.read_rows, chosen, instructions)
 
 
-async def _at_a_given_cut(live: LiveSession, row: int, first_kept: str) -> Preparation:
+async def _prepare_at_cut(live: LiveSession, row: int, first_kept: str) -> Preparation:
     """Prepare a compaction at the client's cut. The append checks later whether the cut is valid."""
     context = await live.context(row)
     counted = await live.drive(tokens.count(live.tree, row, context))
-    in_force, kept = await live.drive(_kept(live.tree, row, live.row(first_kept), context))
+    in_force, kept = await live.drive(_measure_kept(live.tree, row, live.row(first_kept), context))
     return Preparation(
         context.leaf_id, False, counted.tokens, kept, first_kept_entry_id=first_kept, system_message=in_force
     )
 
 
-def _kept(tree: Tree, leaf: int, kept: int, context: Context) -> Steps[tuple[Raw | None, int]]:
+def _measure_kept(tree: Tree, leaf: int, kept: int, context: Context) -> Steps[tuple[Raw | None, int]]:
     """Return the system message in force, and the estimated tokens of it and of the messages from `kept` to `leaf`.
 
     The system message is returned because the entries after a cut do not include it.
     """
     ids: set[str | None] = set()
     row = leaf
-    for walked in range(len(tree)):
+    for visited in range(len(tree)):
         if row == NONE:
             break
         if tree.kind(row) != _COMPACTION:  # the new summary replaces the summary of an older compaction
@@ -192,7 +194,7 @@ def _kept(tree: Tree, leaf: int, kept: int, context: Context) -> Steps[tuple[Raw
         if row == kept:
             break
         row = tree.parent(row)
-        if walked % ROWS_A_STEP == 0:
+        if visited % ROWS_A_STEP == 0:
             yield
     total, changes = 0, list[Raw]()
     for at, (message, entry_id) in enumerate(zip(context.messages, context.entry_ids, strict=True)):
@@ -207,7 +209,11 @@ def _kept(tree: Tree, leaf: int, kept: int, context: Context) -> Steps[tuple[Raw
 
 
 def _compaction(
-    job: Job, params: t.CompactParams, said: t.SummarizeResult, by: t.SummarizedBy, prepared: Preparation
+    job: Job,
+    params: t.CompactParams,
+    summary_result: t.SummarizeResult,
+    by: t.SummarizedBy,
+    prepared: Preparation,
 ) -> tuple[bytes, Result]:
     """Return the draft of a compaction, and the function that makes the result once it is stored.
 
@@ -215,22 +221,22 @@ def _compaction(
     """
     tokens_before = prepared.tokens_before if params.tokens_before is None else params.tokens_before
     fields: dict[str, object] = {
-        "type": "compaction", "summary": said.summary, "firstKeptEntryId": prepared.first_kept_entry_id,
-        "tokensBefore": tokens_before, "shortSummary": params.short_summary or said.short_summary,
+        "type": "compaction", "summary": summary_result.summary, "firstKeptEntryId": prepared.first_kept_entry_id,
+        "tokensBefore": tokens_before, "shortSummary": params.short_summary or summary_result.short_summary,
         "fromExtension": params.from_extension, "systemMessage": prepared.system_message,
     }  # fmt: skip
-    details = said.details if params.details is UNSET else params.details
+    details = summary_result.details if params.details is UNSET else params.details
     files = prepared.file_operations
     if details is UNSET and (files.read or files.modified):
         fields["details"] = {"readFiles": files.read, "modifiedFiles": files.modified}
     fields = {name: value for name, value in fields.items() if value is not None}
     if details is not UNSET:
         fields["details"] = details
-    preserved = said.preserve_data if params.preserve_data is UNSET else params.preserve_data
+    preserved = summary_result.preserve_data if params.preserve_data is UNSET else params.preserve_data
     if preserved is not UNSET:
         fields["preserveData"] = preserved
     summary_tokens = tokens.estimate(
-        msgspec.json.encode({"role": "compactionSummary", "summary": said.summary})
+        msgspec.json.encode({"role": "compactionSummary", "summary": summary_result.summary})
     )
 
     tokens_after = prepared.tokens_after + summary_tokens
@@ -239,7 +245,7 @@ def _compaction(
     def result(outcome: Outcome) -> t.CompactResult:
         return t.CompactResult(
             record_id=outcome.prepared.ids[0], log_id=outcome.log_id, seq=outcome.seqs[0],
-            leaf_id=outcome.leaf_id, previous_leaf_id=outcome.prepared.former_leaf, summary=said.summary,
+            leaf_id=outcome.leaf_id, previous_leaf_id=outcome.prepared.former_leaf, summary=summary_result.summary,
             summarized_by=by, first_kept_entry_id=prepared.first_kept_entry_id or "", tokens_before=tokens_before,
             tokens_after=tokens_after,
         )  # fmt: skip
@@ -259,18 +265,18 @@ def _recorded(line: dict[str, Any], log_id: str, row: int, known: Recorded) -> t
     )  # fmt: skip
 
 
-def _refuse_unless_at_the_leaf(live: LiveSession, expected: str | UnsetType | None) -> None:
+def _require_leaf(live: LiveSession, expected: str | UnsetType | None) -> None:
     leaf, last = live.tree.leaf_id, live.tree.seq
     if expected is not UNSET and expected != leaf:
         row = 0 if expected is None else live.row(expected)
         raise LeafConflict(expected, leaf, log_id=live.log.log_id, seq=last, missing=last - row)
 
 
-def _refuse_if_idle(prepared: Preparation) -> None:
+def _require_something_to_compact(prepared: Preparation) -> None:
     match prepared.reason:
         case "alreadyCompacted":
-            raise NothingToCompact("nothing was said since the last compaction")
+            raise NothingToCompact("no message was added since the last compaction")
         case "nothingToSummarize":
-            raise NothingToCompact("nothing lies before what is kept")
+            raise NothingToCompact("no message precedes the kept part")
         case "callsUnanswered":
-            raise WouldBreakTree(prepared.leaf_id, "noToolSplit", "a tool has not given its result yet")
+            raise WouldBreakTree(prepared.leaf_id, "noToolSplit", "a tool call has no result yet")

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from sessiond.hub.summaries.summarizer import Assignment, Tell, Unwritten
+from sessiond.hub.summaries.summarizer import Assignment, ReportProgress, SummaryFailed
 from sessiond.protocol import types as t
 
 MAX_BYTES: Final = 8 * 1024 * 1024
@@ -22,35 +22,35 @@ MAX_BYTES: Final = 8 * 1024 * 1024
 TAIL_BYTES: Final = 2_000
 """How many bytes from the end of stderr the error message includes."""
 
-_PIECE: Final = 64 * 1024
-_FAREWELL_SECONDS: Final = 5.0
+_CHUNK_BYTES: Final = 64 * 1024
+_EXIT_SECONDS: Final = 5.0
 _decode = msgspec.json.Decoder(t.SummarizeResult).decode
 
 
 class SummarizerCommand:
-    """Runs a program to write a summary. `words` are the program and its arguments."""
+    """Runs a program to write a summary. `command_line` are the program and its arguments."""
 
     kind: Literal["command"] = "command"
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self.name = f"the command {Path(words[0]).name}"
-        self._words = words
+    def __init__(self, command_line: Sequence[str]) -> None:
+        self.name = f"the command {Path(command_line[0]).name}"
+        self._command_line = command_line
 
-    async def write(self, assignment: Assignment, tell: Tell) -> t.SummarizeResult:
-        """Run the command and return its output. Raises `Unwritten` if it fails or cannot be run."""
+    async def write(self, assignment: Assignment, report_progress: ReportProgress) -> t.SummarizeResult:
+        """Run the command and return its output. Raises `SummaryFailed` if it fails or cannot be run."""
         try:
             process = await asyncio.create_subprocess_exec(
-                *self._words, cwd=Path.home(), start_new_session=True,
+                *self._command_line, cwd=Path.home(), start_new_session=True,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             )  # fmt: skip
         except OSError as error:
-            raise Unwritten(f"it cannot be run: {error.strerror or error}") from None
+            raise SummaryFailed(f"it cannot be run: {error.strerror or error}") from None
         try:
-            return await _talk(process, assignment.prompt)
+            return await _run_to_end(process, assignment.prompt)
         except BaseException:
             _kill(process)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_FAREWELL_SECONDS):
+                async with asyncio.timeout(_EXIT_SECONDS):
                     await process.communicate()  # read to the end of the pipes, so that they are closed
             raise
 
@@ -61,36 +61,38 @@ def _kill(process: asyncio.subprocess.Process) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-async def _talk(process: asyncio.subprocess.Process, prompt: str) -> t.SummarizeResult:
+async def _run_to_end(process: asyncio.subprocess.Process, prompt: str) -> t.SummarizeResult:
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    answer, tail, _ = await asyncio.gather(
-        _whole(process, process.stdout),
+    output, tail, _ = await asyncio.gather(
+        _read_output(process, process.stdout),
         _tail(process.stderr),
         _feed(process.stdin, prompt.encode("utf-8", "replace")),
     )
     status = await process.wait()
-    if len(answer) > MAX_BYTES:
-        raise Unwritten(f"it wrote more than {MAX_BYTES:,} bytes")
+    if len(output) > MAX_BYTES:
+        raise SummaryFailed(f"it wrote more than {MAX_BYTES:,} bytes")
     if status != 0:
-        ended = f"it was ended by signal {-status}" if status < 0 else f"it ended with status {status}"
-        raise Unwritten(f"{ended}: {tail}" if tail else ended)
-    return _read(answer)
+        failure = (
+            f"it was terminated by signal {-status}" if status < 0 else f"it exited with status {status}"
+        )
+        raise SummaryFailed(f"{failure}: {tail}" if tail else failure)
+    return _read(output)
 
 
-def _read(answer: bytes) -> t.SummarizeResult:
+def _read(output: bytes) -> t.SummarizeResult:
     """Decode the output: a JSON object with `summary` as a client's result, anything else as the summary itself.
 
-    Raises `Unwritten` if it is not UTF-8.
+    Raises `SummaryFailed` if it is not UTF-8.
     """
     try:
-        text = answer.decode()
+        text = output.decode()
     except UnicodeDecodeError:
-        raise Unwritten("what it wrote is not UTF-8") from None
+        raise SummaryFailed("its output is not UTF-8") from None
     if text.lstrip().startswith("{"):
         with contextlib.suppress(msgspec.DecodeError, RecursionError):
-            return _decode(answer)
+            return _decode(output)
     return t.SummarizeResult(summary=text)
 
 
@@ -103,19 +105,19 @@ async def _feed(stdin: asyncio.StreamWriter, prompt: bytes) -> None:
         await stdin.wait_closed()
 
 
-async def _whole(process: asyncio.subprocess.Process, stdout: asyncio.StreamReader) -> bytes:
-    answer = bytearray()
-    while piece := await stdout.read(_PIECE):
-        answer += piece
-        if len(answer) > MAX_BYTES:
+async def _read_output(process: asyncio.subprocess.Process, stdout: asyncio.StreamReader) -> bytes:
+    output = bytearray()
+    while chunk := await stdout.read(_CHUNK_BYTES):
+        output += chunk
+        if len(output) > MAX_BYTES:
             _kill(process)
             break
-    return bytes(answer)
+    return bytes(output)
 
 
 async def _tail(stderr: asyncio.StreamReader) -> str:
     """Return the last `TAIL_BYTES` of stderr as one line."""
     tail = b""
-    while piece := await stderr.read(_PIECE):
-        tail = (tail + piece)[-TAIL_BYTES:]
+    while chunk := await stderr.read(_CHUNK_BYTES):
+        tail = (tail + chunk)[-TAIL_BYTES:]
     return " ".join(tail.decode(errors="replace").split())

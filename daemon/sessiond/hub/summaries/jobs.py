@@ -32,7 +32,7 @@ Work: TypeAlias = Callable[["Job"], Coroutine[Any, Any, None]]
 class Waiter(Protocol):
     """Waits for the outcome of a job."""
 
-    def told(self, step: t.Progress) -> None:
+    def progress(self, step: t.Progress) -> None:
         """Report progress."""
 
     def done(self, outcome: t.Wire | Exception) -> None:
@@ -78,10 +78,10 @@ class Job:
 
         return leave
 
-    def tell(self, step: t.Progress) -> None:
+    def report_progress(self, step: t.Progress) -> None:
         """Report progress to all waiters."""
         for waiter in list(self._waiters):
-            waiter.told(step)
+            waiter.progress(step)
 
     async def append(
         self, live: LiveSession, draft: bytes, placement: Placement, origin: t.Origin, result: Result

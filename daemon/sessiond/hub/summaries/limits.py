@@ -26,8 +26,8 @@ def in_force(
         IncompatibleParams: `reserveTokens` and `keepRecentTokens` together fill the context window.
     """
     chosen = {name: getattr(configured, name) for name in _FIELDS}
-    for choosing in (chosen_by(tree), choice or t.CompactionChoice()):
-        chosen |= {name: value for name in _FIELDS if (value := getattr(choosing, name)) is not None}
+    for source in (chosen_by(tree), choice or t.CompactionChoice()):
+        chosen |= {name: value for name in _FIELDS if (value := getattr(source, name)) is not None}
     settings = t.CompactionSettings(**chosen)
     if settings.reserve_tokens + settings.keep_recent_tokens >= settings.context_window:
         raise IncompatibleParams(
@@ -47,9 +47,9 @@ def with_choice(
     if choice is None:
         return None
     in_force(configured, tree, choice)
-    before = chosen_by(tree)
+    current = chosen_by(tree)
     chosen = {
-        name: getattr(choice, name) if getattr(choice, name) is not None else getattr(before, name)
+        name: getattr(choice, name) if getattr(choice, name) is not None else getattr(current, name)
         for name in _FIELDS
     }
     return t.CompactionChoice(**chosen)
@@ -57,14 +57,14 @@ def with_choice(
 
 def chosen_by(tree: Tree) -> t.CompactionChoice:
     """Return a session's own settings. Invalid values, which another program may have written, are ignored."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field in msgspec.structs.fields(t.CompactionChoice):
         value = (tree.auto_compact or {}).get(field.encode_name)
         try:
-            found[field.name] = msgspec.convert(value, field.type)
+            values[field.name] = msgspec.convert(value, field.type)
         except msgspec.ValidationError:
             continue
-    return t.CompactionChoice(**found)
+    return t.CompactionChoice(**values)
 
 
 def enabled(configured: config.CompactionConfig, tree: Tree) -> bool:
@@ -72,5 +72,5 @@ def enabled(configured: config.CompactionConfig, tree: Tree) -> bool:
     chosen = tree.auto_compact
     if chosen is None:
         return configured.enabled
-    wanted = chosen.get("enabled")
-    return wanted if isinstance(wanted, bool) else configured.enabled
+    is_enabled = chosen.get("enabled")
+    return is_enabled if isinstance(is_enabled, bool) else configured.enabled

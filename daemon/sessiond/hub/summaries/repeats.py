@@ -19,7 +19,7 @@ from sessiond.session.tree import command_ids
 from sessiond.session.tree.command_ids import CommandRecord, Recorded
 
 _MAX_BYTES: Final = 48 * 1024 * 1024
-_BY_ITSELF: Final = t.Origin(kind="daemon")
+_DAEMON: Final = t.Origin(kind="daemon")
 
 Answer: TypeAlias = Callable[[dict[str, Any], str, int, Recorded], t.Wire]
 """Makes the result for a repeated request. The arguments are the stored line with its blobs restored, the id of its
@@ -32,8 +32,8 @@ class _Duplicate:
 
     waiter: Waiter
 
-    def told(self, step: t.Progress) -> None:
-        self.waiter.told(step)
+    def progress(self, step: t.Progress) -> None:
+        self.waiter.progress(step)
 
     def done(self, outcome: t.Wire | Exception) -> None:
         if not isinstance(outcome, Exception):
@@ -49,7 +49,7 @@ class Repeats:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        self._under_way: dict[tuple[LiveSession, str], tuple[CommandRecord, Job]] = {}
+        self._in_progress: dict[tuple[LiveSession, str], tuple[CommandRecord, Job]] = {}
 
     def join(
         self, live: LiveSession, command: CommandRecord | None, waiter: Waiter, answer: Answer
@@ -70,42 +70,44 @@ class Repeats:
         """
         if command is None:
             return None
-        first, job = self._under_way.get((live, command.id), (None, None))
+        first, job = self._in_progress.get((live, command.id), (None, None))
         if first is not None and job is not None and job.open:
             if first.digest != command.digest:
                 raise CommandReused(command.id, first.method)
             return job.join(_Duplicate(waiter))
-        known = command_ids.find(live.tree, command, live.read)
-        if known is None:
+        recorded = command_ids.find(live.tree, command, live.read)
+        if recorded is None:
             return None
-        if known.digest != command.digest:
-            raise CommandReused(command.id, known.mark.method)
-        return self._jobs.begin(live, partial(_recall, live=live, command=command, answer=answer)).join(
-            waiter
-        )
+        if recorded.digest != command.digest:
+            raise CommandReused(command.id, recorded.mark.method)
+        return self._jobs.begin(
+            live, partial(_answer_from_line, live=live, command=command, answer=answer)
+        ).join(waiter)
 
-    def carry(self, live: LiveSession, command: CommandRecord | None, job: Job) -> Job:
+    def record_command(self, live: LiveSession, command: CommandRecord | None, job: Job) -> Job:
         """Record a command in the line that a job will append. Returns the job."""
         if command is not None:
             key = live, command.id
             job.commands.append(command)
-            self._under_way[key] = command, job
+            self._in_progress[key] = command, job
             job.when_ended(lambda: self._forget(key, job))
         return job
 
     def _forget(self, key: tuple[LiveSession, str], job: Job) -> None:
-        if key in self._under_way and self._under_way[key][1] is job:
-            del self._under_way[key]
+        if key in self._in_progress and self._in_progress[key][1] is job:
+            del self._in_progress[key]
 
 
-async def _recall(job: Job, *, live: LiveSession, command: CommandRecord, answer: Answer) -> None:
+async def _answer_from_line(job: Job, *, live: LiveSession, command: CommandRecord, answer: Answer) -> None:
     """Answer a repeated request from the stored line, after the line is committed."""
-    known = command_ids.find(live.tree, command, live.read)
-    if known is not None and live.tree.row(known.ids[0]) is None:
-        await until_stored(live, _BY_ITSELF)  # raises the error if the line was not stored
-        known = command_ids.find(live.tree, command, live.read)
-    row = None if known is None else live.tree.row(known.ids[0])
-    if known is None or row is None:
+    recorded = command_ids.find(live.tree, command, live.read)
+    if recorded is not None and live.tree.row(recorded.ids[0]) is None:
+        await until_stored(live, _DAEMON)  # raises the error if the line was not stored
+        recorded = command_ids.find(live.tree, command, live.read)
+    row = None if recorded is None else live.tree.row(recorded.ids[0])
+    if recorded is None or row is None:
         raise AssertionError("what was stored is there")
-    whole = await resolve_entries([live.read(row)], live.blobs, page_bytes=_MAX_BYTES, most_bytes=_MAX_BYTES)
-    job.finish(answer(msgspec.json.decode(whole.entries[0]), live.log.log_id, row, known))
+    restored = await resolve_entries(
+        [live.read(row)], live.blobs, page_bytes=_MAX_BYTES, most_bytes=_MAX_BYTES
+    )
+    job.finish(answer(msgspec.json.decode(restored.entries[0]), live.log.log_id, row, recorded))

@@ -6,7 +6,7 @@ command. If a summarizer disconnects, fails, times out or returns an empty summa
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
@@ -15,7 +15,7 @@ import msgspec
 from sessiond import config
 from sessiond.hub.errors import NoSummarizer, SummarizerFailed
 from sessiond.hub.summaries.external_command import SummarizerCommand
-from sessiond.hub.summaries.summarizer import Assignment, Summarizer, Tell, Unwritten
+from sessiond.hub.summaries.summarizer import Assignment, ReportProgress, Summarizer, SummaryFailed
 from sessiond.protocol import types as t
 
 if TYPE_CHECKING:
@@ -33,26 +33,26 @@ MAX_PROMPT_BYTES: Final = 16 * 1024 * 1024
 class AttributedSummary:
     """A summary, and the kind of summarizer that wrote it."""
 
-    said: t.SummarizeResult
+    result: t.SummarizeResult
     by: t.SummarizedBy
 
 
 class Directory(Protocol):
     """Lists the clients that can write summaries."""
 
-    def summarizers(self, live: "LiveSession", asker: str | None) -> Iterator[Summarizer]:
+    def summarizers(self, live: "LiveSession", requester_id: str | None) -> Iterator[Summarizer]:
         """Return the clients that declared `summarize`, in the order in which they are asked.
 
         Args:
             live: The session.
-            asker: The id of the client that made the request, if any.
+            requester_id: The id of the client that made the request, if any.
         """
 
 
-class _Nobody:
+class _NoClients:
     """The directory of a hub without a server: it has no clients."""
 
-    def summarizers(self, live: "LiveSession", asker: str | None) -> Iterator[Summarizer]:
+    def summarizers(self, live: "LiveSession", requester_id: str | None) -> Iterator[Summarizer]:
         return iter(())
 
 
@@ -60,7 +60,7 @@ class Summarizers:
     """All summarizers: the connected clients and the configured command."""
 
     def __init__(self, chosen: config.SummarizerConfig) -> None:
-        self.directory: Directory = _Nobody()
+        self.directory: Directory = _NoClients()
         self.configure(chosen)
 
     def configure(self, chosen: config.SummarizerConfig) -> None:
@@ -68,20 +68,26 @@ class Summarizers:
         self._command = SummarizerCommand(chosen.command) if chosen.command else None
         self._timeout = chosen.timeout
 
-    def first(self, live: "LiveSession", asker: str | None = None) -> Literal["client", "command"] | None:
+    def first(
+        self, live: "LiveSession", requester_id: str | None = None
+    ) -> Literal["client", "command"] | None:
         """Return the kind of the summarizer that would be asked first; None if there is none."""
-        return next((it.kind for it in self._all(live, asker)), None)
+        return next((summarizer.kind for summarizer in self._all(live, requester_id)), None)
 
     async def write(
-        self, assignment: Assignment, live: "LiveSession", asker: str | None, tell: Tell
+        self,
+        assignment: Assignment,
+        live: "LiveSession",
+        requester_id: str | None,
+        report_progress: ReportProgress,
     ) -> AttributedSummary:
         """Request a summary from one summarizer after the other, until one succeeds.
 
         Args:
             assignment: What to summarize.
             live: The session.
-            asker: The id of the client that made the request, if any.
-            tell: Receives progress.
+            requester_id: The id of the client that made the request, if any.
+            report_progress: Receives progress.
 
         Raises:
             NoSummarizer: There is none.
@@ -89,35 +95,42 @@ class Summarizers:
         """
         size = len(assignment.prompt)
         if size > MAX_PROMPT_BYTES:
-            raise SummarizerFailed(f"what is to be summarized has {size:,} characters, which nobody can take")
-        asked: set[str] = set()
+            raise SummarizerFailed(f"the prompt has {size:,} characters, more than {MAX_PROMPT_BYTES:,}")
+        tried: set[str] = set()
         reason: str | None = None
         # The list is read again after each failure: clients connect and disconnect.
-        while (it := next((it for it in self._all(live, asker) if it.name not in asked), None)) is not None:
-            asked.add(it.name)
-            tell(t.Progress(kind="report", message=f"{it.name} writes a summary"))
+        while (summarizer := self._next(live, requester_id, tried)) is not None:
+            tried.add(summarizer.name)
+            report_progress(t.Progress(kind="report", message=f"{summarizer.name} writes a summary"))
             try:
                 async with asyncio.timeout(self._timeout):
-                    return AttributedSummary(_checked(await it.write(assignment, tell)), it.kind)
+                    result = await summarizer.write(assignment, report_progress)
+                    return AttributedSummary(_validated(result), summarizer.kind)
             except TimeoutError:
-                reason = f"{it.name} took longer than {self._timeout:.0f} seconds"
-            except Unwritten as error:
-                reason = f"{it.name}: {error}"
-            log.warning("no summary of session %s from %s", assignment.session_id, it.name)
+                reason = f"{summarizer.name} took longer than {self._timeout:.0f} seconds"
+            except SummaryFailed as error:
+                reason = f"{summarizer.name}: {error}"
+            log.warning("no summary of session %s from %s", assignment.session_id, summarizer.name)
         if reason is None:
             raise NoSummarizer
         raise SummarizerFailed(reason)
 
-    def _all(self, live: "LiveSession", asker: str | None) -> Iterator[Summarizer]:
-        yield from self.directory.summarizers(live, asker)
+    def _next(
+        self, live: "LiveSession", requester_id: str | None, tried: Container[str]
+    ) -> Summarizer | None:
+        """Return the first summarizer whose name is not in `tried`, or None."""
+        return next((it for it in self._all(live, requester_id) if it.name not in tried), None)
+
+    def _all(self, live: "LiveSession", requester_id: str | None) -> Iterator[Summarizer]:
+        yield from self.directory.summarizers(live, requester_id)
         if self._command is not None:
             yield self._command
 
 
-def _checked(said: t.SummarizeResult) -> t.SummarizeResult:
-    summary = said.summary.strip()
+def _validated(result: t.SummarizeResult) -> t.SummarizeResult:
+    summary = result.summary.strip()
     if not summary:
-        raise Unwritten("the summary is empty")
+        raise SummaryFailed("the summary is empty")
     if len(summary) > MAX_CHARACTERS:
-        raise Unwritten(f"the summary has {len(summary):,} characters, more than {MAX_CHARACTERS:,}")
-    return msgspec.structs.replace(said, summary=summary)
+        raise SummaryFailed(f"the summary has {len(summary):,} characters, more than {MAX_CHARACTERS:,}")
+    return msgspec.structs.replace(result, summary=summary)

@@ -7,11 +7,11 @@ from typing import Literal, Protocol, TypeAlias
 from sessiond.error_text import TemplatedError
 from sessiond.protocol import types as t
 
-Tell: TypeAlias = Callable[[t.Progress], None]
+ReportProgress: TypeAlias = Callable[[t.Progress], None]
 """Reports progress to the waiting requests."""
 
 
-class Unwritten(TemplatedError):
+class SummaryFailed(TemplatedError):
     """Raised when a summarizer wrote no summary; the reason is the whole message."""
 
     sentence = "{reason}"
@@ -43,5 +43,9 @@ class Summarizer(Protocol):
     def kind(self) -> Literal["client", "command"]:
         """The kind of summarizer, for `summarizedBy`."""
 
-    async def write(self, assignment: Assignment, tell: Tell) -> t.SummarizeResult:
-        """Write a summary. Raises `Unwritten` if it fails. If this is canceled, the client or command is stopped."""
+    async def write(self, assignment: Assignment, report_progress: ReportProgress) -> t.SummarizeResult:
+        """Write a summary. If this is canceled, the client or command is stopped.
+
+        Raises:
+            SummaryFailed: The summarizer wrote no summary.
+        """

@@ -41,7 +41,7 @@ class SummaryWaiter:
         self.pending.give_up = give_up
         return self.pending
 
-    def told(self, step: t.Progress) -> None:
+    def progress(self, step: t.Progress) -> None:
         self._progress.report(step)
 
     def done(self, outcome: t.Wire | Exception) -> None:
