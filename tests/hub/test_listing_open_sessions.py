@@ -57,7 +57,7 @@ async def test_sessions_that_were_only_opened_are_left_to_their_files(tmp_path: 
         assert len(daemon.inside.hub.open_sessions()) == 20
         counted = Counted(daemon)
         assert await counted.changed() == 0
-        assert counted.tracker.told() == {}
+        assert counted.tracker.overrides() == {}
         assert len((await peer.call("session/list"))["sessions"]) == 20
 
 
@@ -79,13 +79,13 @@ async def test_a_session_that_is_closed_is_returned_to_its_file(tmp_path: Path) 
         (name,) = await some_sessions(peer, 1)
         counted = Counted(daemon)
         await counted.changed()
-        (ref,) = counted.tracker.told()
+        (ref,) = counted.tracker.overrides()
         await peer.call("session/close", sessionId=name)
         live = daemon.inside.hub.cached(name)
         assert live is not None
         await daemon.inside.hub.close_unless_in_use(live)
         assert (await counted.tracker.changes()).returned == {ref}
-        assert counted.tracker.told() == {}
+        assert counted.tracker.overrides() == {}
 
 
 async def append(peer: Peer, name: str) -> None:

@@ -396,7 +396,7 @@ async def test_a_file_that_changes_while_texts_are_taken_in_is_looked_at_by_the_
     monkeypatch.setattr(census, "_NEWEST", 0)
     monkeypatch.setattr(census, "FULL_SECONDS", float("inf"))
     async with running(tmp_path) as daemon:
-        peer, index, look = await daemon.attach(), daemon.inside.hub.index, Worker.look
+        peer, index, look = await daemon.attach(), daemon.inside.hub.index, Worker.check_files
         await peer.call("session/list")
 
         def look_and_grow(*asked: Any) -> int:
@@ -406,7 +406,7 @@ async def test_a_file_that_changes_while_texts_are_taken_in_is_looked_at_by_the_
             return made
 
         loop = asyncio.get_running_loop()
-        monkeypatch.setattr(Worker, "look", look_and_grow)
+        monkeypatch.setattr(Worker, "check_files", look_and_grow)
         await peer.call("session/search", query="garnet")
         listed = (await peer.call("session/list", includeDrafts=True))["sessions"]
     assert {it["sessionId"]: it["entryCount"] for it in listed} == {"session-0000": 3, "session-0001": 1}

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from sessiond.hub.index.seal import Verification, put_on, take_off
+from sessiond.hub.index.seal import Verification, remove_seal, write_seal
 
 log = logging.getLogger(__name__)
 
 VERSION: Final = 5
 """Incremented with every change of the tables or of their content. A file with another version is rebuilt."""
-_MARK: Final = 0x5E551D
-_BESIDE: Final = ("", "-wal", "-shm", "-journal", "-seal")
+_APPLICATION_ID: Final = 0x5E551D
+_FILE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", "-seal")
 _CHECKPOINT_PAGES: Final = 1_000
-_PRIVATE: Final = ""
+_TEMPORARY: Final = ""
 """SQLite's name for a nameless temporary file, used if the state folder cannot hold a file."""
 
 _TABLES: Final = """
@@ -76,7 +76,7 @@ class Database:
     """The connection to the index, and its recovery. With `path` None, the file is temporary."""
 
     def __init__(self, path: str | None) -> None:
-        self._path = path or _PRIVATE
+        self._path = path or _TEMPORARY
         self._connection: sqlite3.Connection | None = None
         self._inode: int | None = None
         self._verification: Verification | None = None
@@ -96,7 +96,7 @@ class Database:
     def open(self) -> None:
         """Open the file if it can be trusted, otherwise create a new one; if that fails, a temporary one."""
         if self._path:
-            for attempt in (self._take_over, self._make):
+            for attempt in (self._open_existing, self._create):
                 try:
                     attempt()
                     return
@@ -104,8 +104,8 @@ class Database:
                     self.close()
                     log.warning("the index %s cannot be used: %s", self._path, error)
             log.warning("the index is kept in a temporary file until the daemon ends")
-        self._connect(_PRIVATE)
-        self._fill_in()
+        self._connect(_TEMPORARY)
+        self._create_tables()
 
     def in_place(self) -> bool:
         """Whether the open file is still the file at its path."""
@@ -121,8 +121,8 @@ class Database:
         verification, self._verification = self._verification, None
         if verification is not None:
             verification.join()
-            if verification.broken:
-                raise sqlite3.DatabaseError("it is not as it was left")
+            if verification.has_changed:
+                raise sqlite3.DatabaseError("it changed since it was closed")
             self.connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
 
     def verify_if_known(self) -> None:
@@ -130,11 +130,11 @@ class Database:
         if self._verification is not None and not self._verification.is_alive():
             self.verify()
 
-    def throw_away(self) -> None:
+    def delete(self) -> None:
         """Close and delete the file, because it is damaged or was changed by another program."""
         self.close()
         if self._path:
-            for suffix in _BESIDE:
+            for suffix in _FILE_SUFFIXES:
                 with suppress(OSError):
                     os.unlink(self._path + suffix)  # noqa: PTH108 - a name with a suffix
 
@@ -158,7 +158,7 @@ class Database:
         in_place = bool(self._path) and self.is_open and self.in_place()
         self.close()
         if verified and in_place and not os.path.exists(self._path + "-wal"):  # noqa: PTH110
-            put_on(self._path)
+            write_seal(self._path)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -173,34 +173,34 @@ class Database:
                 connection.execute("ROLLBACK")
             raise
 
-    def _take_over(self) -> None:
+    def _open_existing(self) -> None:
         if not os.path.lexists(self._path):
-            self._make()
+            self._create()
             return
         if os.path.islink(self._path):  # noqa: PTH114
             raise ValueError("it is a symbolic link")  # SQLite would write to its target
-        seal = take_off(self._path)
+        seal = remove_seal(self._path)
         connection = self._connect(self._path)
         mark, version = (
             connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
         )
-        if (mark, version) != (_MARK, VERSION):
+        if (mark, version) != (_APPLICATION_ID, VERSION):
             self.close()
-            self._make()
+            self._create()
             return
-        found = connection.execute("PRAGMA integrity_check(files)").fetchone()[0]
-        if found != "ok":
-            raise sqlite3.DatabaseError(f"it is damaged: {found}")
+        check_result = connection.execute("PRAGMA integrity_check(files)").fetchone()[0]
+        if check_result != "ok":
+            raise sqlite3.DatabaseError(f"it is damaged: {check_result}")
         if seal is not None:
             connection.execute("PRAGMA wal_autocheckpoint = 0")  # writes go to the WAL only, not to the file
             self._verification = Verification(self._path, seal)
-        self._note_place()
+        self._record_inode()
 
-    def _make(self) -> None:
-        self.throw_away()
+    def _create(self) -> None:
+        self.delete()
         self._connect(self._path)
-        self._fill_in()
-        self._note_place()
+        self._create_tables()
+        self._record_inode()
 
     def _connect(self, path: str) -> sqlite3.Connection:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -210,12 +210,12 @@ class Database:
         connection.execute("PRAGMA cell_size_check = ON")
         return connection
 
-    def _fill_in(self) -> None:
+    def _create_tables(self) -> None:
         self.connection.executescript(
-            f"BEGIN; {_TABLES} PRAGMA application_id = {_MARK}; PRAGMA user_version = {VERSION}; COMMIT;"
+            f"BEGIN; {_TABLES} PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
         )
 
-    def _note_place(self) -> None:
+    def _record_inode(self) -> None:
         self._inode = os.stat(self._path).st_ino  # noqa: PTH116
 
 

@@ -35,7 +35,7 @@ from sessiond.store.records import Stored
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-_TOGETHER: Final = 200
+_FILES_A_TRANSACTION: Final = 200
 """The number of files in one transaction."""
 _MAX_TREES: Final = 4
 """The number of cached trees. They belong to files that other programs write: a new line then costs one line only."""
@@ -64,7 +64,7 @@ class FileRow(NamedTuple):
 class _Changed:
     facts: LogFacts
     columns: list[object]
-    same: bool
+    is_continuation: bool
     """Whether the file still begins with its indexed part."""
 
 
@@ -81,19 +81,19 @@ class FileTable:
         """The facts of the open sessions that differ from their files, by ref."""
         self._unwritten: set[str] = set()  # refs in `open_facts` whose rows are not updated yet
         self._returned: set[str] = set()  # refs removed from `open_facts`, whose files must be read
-        self._hinted: set[str] = set()  # files and folders that were reported as changed
+        self._reported_changes: set[str] = set()  # files and folders that were reported as changed
         self._trees: dict[str, tuple[str, Tree]] = {}
         self.failures: dict[str, str] = {}
         """The reason why a file is not in the index, by ref."""
         self.changes = ListChanges()
         self.lost = False
         """Whether the last `refresh` did not find the file of an open session. It may be moving."""
-        self._looked = False
+        self._checked = False
         self._last_id = 0
 
     def load(self) -> None:
         """Replace the state in memory by that of the database. All files are checked again."""
-        self._census, self._looked = self._store.census(), False
+        self._census, self._checked = self._store.census(), False
         self._trees.clear()
         self._stored.clear()
         self._known.clear()
@@ -105,9 +105,9 @@ class FileTable:
             f"SELECT id, proof, consumed, rows, tail, {FACTS} FROM files"
         )
         damaged: list[int] = []
-        for number, proved, consumed, count, tail, *facts in rows:
+        for number, checksum, consumed, count, tail, *facts in rows:
             self._last_id = max(self._last_id, number)
-            if proof([number, *facts]) != proved:
+            if proof([number, *facts]) != checksum:
                 damaged.append(number)
                 continue
             ref, identity, stamp, head = facts[:4]
@@ -122,7 +122,7 @@ class FileTable:
 
     def tell(self, changes: OpenChanges, hints: Collection[str]) -> None:
         """Record changes of open sessions and reports of changed files, for the next `refresh`."""
-        self._hinted.update(hints)
+        self._reported_changes.update(hints)
         for ref in changes.returned:
             self.open_facts.pop(ref, None)
         self.open_facts.update(changes.changed)
@@ -131,31 +131,33 @@ class FileTable:
 
     def refresh(self) -> bool:
         """Read new and changed files, and store the facts of open sessions. Returns whether any file changed."""
-        changes = self._census.look({*self._hinted, *self._returned})
-        self._hinted = set()
+        changes = self._census.look({*self._reported_changes, *self._returned})
+        self._reported_changes = set()
         self._stored.update((it.ref, it) for it in changes.found)
         found = {it.ref: it for it in changes.found}
         for ref in self._returned:
             if ref in self._stored:
                 found[ref] = self._stored[ref]
-        gone = (
-            changes.gone if self._looked else [as_ref(key) for key in self._known if as_ref(key) not in found]
+        removed = (
+            changes.gone
+            if self._checked
+            else [as_ref(key) for key in self._known if as_ref(key) not in found]
         )
-        self._looked, self._returned = True, set()
-        for ref in gone:
+        self._checked, self._returned = True, set()
+        for ref in removed:
             self._stored.pop(ref, None)
-        gone = self._moved(gone, found)
-        self._in_parts(gone, self._drop)
+        removed = self._rename_moved(removed, found)
+        self._in_batches(removed, self._drop)
         # The file of a session in `open_facts` is read once, so that there is a row for its texts.
         unread = [
             it for ref, it in found.items()
             if (known := self.known(ref)) is None or (ref not in self.open_facts and known.stamp != stamp_of(it))
         ]  # fmt: skip
-        self._in_parts(unread, self._take_in)
+        self._in_batches(unread, self._index_files)
         self._unwritten.update(it.ref for it in unread if it.ref in self.open_facts)
-        self._in_parts([ref for ref in self._unwritten if self.known(ref) is not None], self._write_open)
+        self._in_batches([ref for ref in self._unwritten if self.known(ref) is not None], self._write_open)
         self.lost = any(self.known(ref) is None for ref in self.open_facts)
-        return bool(gone or unread)
+        return bool(removed or unread)
 
     def consumed(self, ref: str, known: FileRow) -> None:
         """Store how far the texts of a file are indexed. Must be called within a transaction."""
@@ -165,10 +167,10 @@ class FileTable:
         )
         self._known[as_key(ref)] = known
 
-    def note_failure(self, ref: str, error: Exception) -> None:
+    def record_failure(self, ref: str, error: Exception) -> None:
         """Record that a part of a file could not be indexed."""
-        log.error("a part of session file %s cannot be put into the index", ref, exc_info=error)
-        self.failures.setdefault(ref, f"a part of it cannot be put into the index: {error!r:.200}")
+        log.error("a part of session file %s cannot be indexed", ref, exc_info=error)
+        self.failures.setdefault(ref, f"a part of it cannot be indexed: {error!r:.200}")
 
     def forget_texts(self, ref: str) -> None:
         """Delete the texts of a file from the database."""
@@ -184,22 +186,22 @@ class FileTable:
         known = self.known(ref)
         return tree if known is not None and known.identity == identity else None
 
-    def _in_parts(self, all_: Sequence[T], work: Callable[[Sequence[T]], None]) -> None:
-        for start in range(0, len(all_), _TOGETHER):
-            work(all_[start : start + _TOGETHER])
+    def _in_batches(self, items: Sequence[T], work: Callable[[Sequence[T]], None]) -> None:
+        for start in range(0, len(items), _FILES_A_TRANSACTION):
+            work(items[start : start + _FILES_A_TRANSACTION])
 
-    def _moved(self, gone: Sequence[str], found: dict[str, Stored]) -> list[str]:
+    def _rename_moved(self, removed: Sequence[str], found: dict[str, Stored]) -> list[str]:
         """Give renamed files their rows under the new names. Returns the files that no longer exist."""
         by_identity = {identity_of(it): it.ref for it in found.values() if as_key(it.ref) not in self._known}
-        left: list[str] = []
-        for ref in gone:
+        remaining: list[str] = []
+        for ref in removed:
             known = self.known(ref)
             new = None if known is None else by_identity.pop(known.identity, None)
             if known is None or new is None:
-                left.append(ref)
+                remaining.append(ref)
             else:
                 self._rename(ref, known, new)
-        return left
+        return remaining
 
     def _rename(self, ref: str, known: FileRow, new: str) -> None:
         connection = self._database.connection
@@ -223,7 +225,7 @@ class FileTable:
                 try:
                     values = storable(list((columns | listing_columns(facts.listed)).values()), facts.labels)
                 except ValueError as error:
-                    self.note_failure(ref, error)
+                    self.record_failure(ref, error)
                     continue
                 connection.execute(_RESTATE, (*values, proof([known.id, *values]), known.id))
                 self.changes.replaced(list_row(row), list_row(values))
@@ -249,7 +251,7 @@ class FileTable:
                 numbers.append(known.id)
         self._forget_files(numbers)
 
-    def _take_in(self, files: Sequence[Stored]) -> None:
+    def _index_files(self, files: Sequence[Stored]) -> None:
         read = [(it.ref, self._read(it)) for it in files]
         with self._database.transaction():
             for _, changed in read:
@@ -262,17 +264,17 @@ class FileTable:
         known = self.known(it.ref)
         self.failures.pop(it.ref, None)
         try:
-            same = known is not None and self._continues(it, known)
-            facts = read_facts(self._store, it, self._kept_tree(it, grown=same))
-            return _Changed(facts, storable(columns_of(facts), facts.labels), same)
+            is_continuation = known is not None and self._continues(it, known)
+            facts = read_facts(self._store, it, self._tree_for(it, grown=is_continuation))
+            return _Changed(facts, storable(columns_of(facts), facts.labels), is_continuation)
         except LogNotFound:
             return None  # it disappeared meanwhile
         except StorageFailed as error:
             log.warning("a session file cannot be read for the index: %s", error)
             return self._failed(it, error.reason)
         except Exception as error:  # one file must not affect the results of others
-            log.exception("session file %s cannot be put into the index", it.ref)
-            return self._failed(it, f"it cannot be put into the index: {error!r:.200}")
+            log.exception("session file %s cannot be indexed", it.ref)
+            return self._failed(it, f"it cannot be indexed: {error!r:.200}")
 
     def _failed(self, it: Stored, reason: str) -> _Changed:
         """Return a row without facts and with an empty stamp, so that the next daemon reads the file again."""
@@ -281,7 +283,7 @@ class FileTable:
         facts = LogFacts(it, b"", None, (), b"[]")
         columns = columns_of(facts)
         columns[COLUMNS.index("stamp")] = ""
-        return _Changed(facts, columns, same=False)
+        return _Changed(facts, columns, is_continuation=False)
 
     def _continues(self, it: Stored, known: FileRow) -> bool:
         """Whether a file still begins with its indexed part."""
@@ -292,7 +294,7 @@ class FileTable:
         tail = bytes_of(self._store, it.ref, max(0, known.consumed - TAIL), known.consumed)
         return not known.consumed or hash_of(tail) == known.tail
 
-    def _kept_tree(self, it: Stored, *, grown: bool) -> Tree:
+    def _tree_for(self, it: Stored, *, grown: bool) -> Tree:
         """Return the tree to read a file into: the cached one if the file only grew."""
         identity, tree = self._trees.pop(it.ref, ("", None))
         if not grown:
@@ -312,7 +314,7 @@ class FileTable:
         connection.execute(_SAVE, (number, *values, proof([number, *values])))
         self._label(number, facts.labels)
         consumed, rows, tail = 0, 0, b""
-        if before is not None and changed.same:
+        if before is not None and changed.is_continuation:
             consumed, rows, tail = before.consumed, before.rows, before.tail
         elif before is not None:
             self._forget_texts(number)

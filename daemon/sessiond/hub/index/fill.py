@@ -11,7 +11,7 @@ from sessiond.hub.index.columns import as_ref
 from sessiond.hub.index.database import Database
 from sessiond.hub.index.facts import bytes_of, hash_of
 from sessiond.hub.index.files import FileRow, FileTable
-from sessiond.hub.index.handed import TAIL, Fed, title_beside_entries
+from sessiond.hub.index.handed import TAIL, CommittedEntries, title_beside_entries
 from sessiond.session.content import search_words
 from sessiond.session.content.search_text import MAX_MESSAGE_CHARS, SearchText, milliseconds, text_of_entry
 from sessiond.session.tree.tree import BAD, HEADER, Tree
@@ -62,29 +62,29 @@ class Filler:
 
     def rows(self, ref: str) -> int | None:
         """Return the number of indexed rows of a log; None if the index does not know the log."""
-        known = self._files.known(ref)
-        return None if known is None else known.rows
+        file_row = self._files.known(ref)
+        return None if file_row is None else file_row.rows
 
-    def feed(self, ref: str, fed: Fed) -> int:
+    def feed(self, ref: str, fed: CommittedEntries) -> int:
         """Index entries of an open session. Returns the number of its indexed rows."""
-        known = self._files.known(ref)
-        if known is None:
+        file_row = self._files.known(ref)
+        if file_row is None:
             return 0
-        if known.rows != fed.first:
-            if fed.rows < known.rows:  # the log was replaced
+        if file_row.rows != fed.first:
+            if fed.rows < file_row.rows:  # the log was replaced
                 self._files.forget_texts(ref)
                 return 0
-            return known.rows
+            return file_row.rows
         title = None if fed.first else _title(fed.title, fed.created_at)
         texts = [(0, title)] if title is not None else []
         texts += [(seq, text) for seq, entry in fed.entries if (text := self._text(ref, entry)) is not None]
-        now = known._replace(consumed=fed.consumed, rows=fed.rows, tail=hash_of(fed.tail))
-        self._save(ref, now, texts)
+        updated = file_row._replace(consumed=fed.consumed, rows=fed.rows, tail=hash_of(fed.tail))
+        self._save(ref, updated, texts)
         return fed.rows
 
     def fed(self, refs: Collection[str]) -> None:
         """Mark these open sessions as fully indexed."""
-        numbers = [(known.id,) for ref in refs if (known := self._files.known(ref)) is not None]
+        numbers = [(file_row.id,) for ref in refs if (file_row := self._files.known(ref)) is not None]
         with self._database.transaction() as connection:
             connection.executemany("UPDATE files SET searched = 1 WHERE id = ? AND searched = 0", numbers)
 
@@ -101,8 +101,8 @@ class Filler:
         return True
 
     def _fill(self, ref: str) -> Iterator[None]:
-        known = self._files.known(ref)
-        if known is None:
+        file_row = self._files.known(ref)
+        if file_row is None:
             return
         try:
             tree = self._files.tree(ref)
@@ -112,35 +112,39 @@ class Filler:
                     tree.read(data)
                     yield
                 tree.finish()
-            while (known := self._files.known(ref)) is not None and known.rows < tree.committed:
-                self._take_batch(ref, known, tree)
+            while (file_row := self._files.known(ref)) is not None and file_row.rows < tree.committed:
+                self._index_batch(ref, file_row, tree)
                 yield
         except (LogNotFound, StorageFailed):
             pass  # the next check of the files finds out why
-        if known is not None:
-            self._database.connection.execute("UPDATE files SET searched = 1 WHERE id = ?", (known.id,))
+        if file_row is not None:
+            self._database.connection.execute("UPDATE files SET searched = 1 WHERE id = ?", (file_row.id,))
 
-    def _take_batch(self, ref: str, known: FileRow, tree: Tree) -> None:
-        first = row = known.rows
+    def _index_batch(self, ref: str, file_row: FileRow, tree: Tree) -> None:
+        first = row = file_row.rows
         begin = tree.span(row)[0]
         while row < tree.committed and row - first < _BATCH_ROWS and tree.span(row)[0] - begin < _BATCH_BYTES:
             row += 1
         end = tree.span(row - 1)[1]
         data = bytes_of(self._store, ref, begin, end)
         texts: list[tuple[int, SearchText]] = []
-        for each in range(first, row):
-            start, after = tree.span(each)
-            if tree.kind(each) == BAD:
+        for line_row in range(first, row):
+            start, after = tree.span(line_row)
+            if tree.kind(line_row) == BAD:
                 continue
             raw = data[start - begin : after - begin]
-            text = _title_of(tree) if tree.kind(each) == HEADER else self._text(ref, tree.entry(each, raw))
+            text = (
+                _title_of(tree)
+                if tree.kind(line_row) == HEADER
+                else self._text(ref, tree.entry(line_row, raw))
+            )
             if text is not None:
-                texts.append((each, text))
-            if each % _ROWS_A_TURN == 0:
+                texts.append((line_row, text))
+            if line_row % _ROWS_A_TURN == 0:
                 time.sleep(_TURN)
         tail = bytes_of(self._store, ref, max(0, end - TAIL), end)
-        now = known._replace(consumed=end, rows=row, tail=hash_of(tail))
-        self._save(ref, now, texts)
+        updated = file_row._replace(consumed=end, rows=row, tail=hash_of(tail))
+        self._save(ref, updated, texts)
 
     def _text(self, ref: str, entry: bytes) -> SearchText | None:
         """Return the searchable text of an entry. If that fails, record the failure and return None."""
@@ -150,23 +154,23 @@ class Filler:
                 for it in (text.text, text.entry_id, text.type, text.role or "", text.target_id or ""):
                     it.encode()
         except Exception as error:  # noqa: BLE001 - one entry must not affect the search of others
-            self._files.note_failure(ref, error)
+            self._files.record_failure(ref, error)
             return None
         return text
 
-    def _save(self, ref: str, now: FileRow, texts: Sequence[tuple[int, SearchText]]) -> None:
+    def _save(self, ref: str, updated: FileRow, texts: Sequence[tuple[int, SearchText]]) -> None:
         connection = self._database.connection
         first = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM entries").fetchone()[0]
         rows = [
-            (number, now.id, seq, it.entry_id, it.type, it.role, it.at, it.target_id)
+            (number, updated.id, seq, it.entry_id, it.type, it.role, it.at, it.target_id)
             for number, (seq, it) in enumerate(texts, first)
         ]
-        said = [(number, it.text) for number, (_, it) in enumerate(texts, first)]
+        text_rows = [(number, it.text) for number, (_, it) in enumerate(texts, first)]
         with self._database.transaction():
             connection.executemany("INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?)", rows)
-            connection.executemany("INSERT INTO texts VALUES(?, ?)", said)
-            connection.executemany("INSERT INTO words(rowid, text) VALUES(?, ?)", said)
-            self._files.consumed(ref, now)
+            connection.executemany("INSERT INTO texts VALUES(?, ?)", text_rows)
+            connection.executemany("INSERT INTO words(rowid, text) VALUES(?, ?)", text_rows)
+            self._files.consumed(ref, updated)
 
 
 def _title_of(tree: Tree) -> SearchText | None:

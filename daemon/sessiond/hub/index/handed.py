@@ -17,7 +17,7 @@ _BYTES: Final = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Fed:
+class CommittedEntries:
     """Committed entries of an open session with their seqs, from row `first` on.
 
     `rows` and `consumed` are the row and the byte behind them, and `tail` the last bytes before that. `title` and
@@ -33,7 +33,7 @@ class Fed:
     created_at: str
 
 
-def fed_from(live: ReadableSession, first: int) -> Fed:
+def next_entries(live: ReadableSession, first: int) -> CommittedEntries:
     """Return the next committed entries of an open session, at most about 256 KiB."""
     tree = live.tree
     seqs, _ = live.page_rows(max(first, 1), _BYTES)
@@ -41,7 +41,7 @@ def fed_from(live: ReadableSession, first: int) -> Fed:
     rows = seqs[-1] + 1 if seqs else tree.committed
     end = tree.span(rows - 1)[1]
     header = tree.header
-    return Fed(
+    return CommittedEntries(
         first, list(zip(seqs, entries, strict=True)), rows, end, live.log.read(max(0, end - TAIL), end),
         title_beside_entries(tree),
         header.timestamp if header is not None else "",

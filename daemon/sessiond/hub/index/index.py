@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from sessiond.hub.errors import Draining
-from sessiond.hub.index.handed import fed_from
+from sessiond.hub.index.handed import next_entries
 from sessiond.hub.index.tracker import OpenChanges, OpenTracker
 from sessiond.hub.session.log_reader import ReadableSession
 from sessiond.protocol import types as t
@@ -73,15 +73,15 @@ class Index:
         self._store = store
         self._path = path
         self._tracker = OpenTracker(open_sessions, describe, store.lists)
-        self._telling = asyncio.Lock()  # changes are passed on in the order in which they were recorded
-        self._news: deque[tuple[OpenChanges, set[str]]] = deque()
+        self._queue_lock = asyncio.Lock()  # changes are passed on in the order in which they were recorded
+        self._pending_changes: deque[tuple[OpenChanges, set[str]]] = deque()
         """Changes of open sessions and changed files that the thread applies before the next query."""
-        self._fed: dict[LiveSession, tuple[Tree, int]] = {}
-        self._fed_made = 0
+        self._indexed_extents: dict[LiveSession, tuple[Tree, int]] = {}
+        self._indexed_build = 0
         self._worker: Worker | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sessiond-index")
         self._hints: set[str] = set()
-        self._poked = asyncio.Event()
+        self._change_reported = asyncio.Event()
         self._grown = asyncio.Event()
         self._closed = False
         self.position = 0
@@ -89,18 +89,18 @@ class Index:
 
     async def page(self, params: t.ListParams) -> t.ListResult:
         """Return a page of the list. Raises `CursorExpired`, `StorageFailed`."""
-        return await self._fresh(lambda it: it.page(params))
+        return await self._query_fresh(lambda it: it.page(params))
 
     async def everything(self, *, cwd: str | None = None) -> list[t.ListedSession]:
         """Return all sessions on disk including drafts, or those of one folder. Raises `StorageFailed`."""
-        return await self._fresh(lambda it: it.everything(cwd))
+        return await self._query_fresh(lambda it: it.everything(cwd))
 
     async def extent(self) -> tuple[int, int]:
         """Return the positions after which all changes of the list are known: the oldest and the newest.
 
         Raises `StorageFailed`.
         """
-        return await self._fresh(lambda it: it.extent())
+        return await self._query_fresh(lambda it: it.extent())
 
     async def delta(self, asked: t.ListFilter, after: int, *, whole_at: int, most: int) -> "ListDelta | None":
         """Return the changes of a list after a position, up to `position`; see `listing.ListRange`.
@@ -119,11 +119,11 @@ class Index:
 
     async def near(self, beginning: str, *, shortest: int) -> "Near":
         """Return the sessions on disk that an id may mean. Raises `StorageFailed`."""
-        return await self._fresh(lambda it: it.near(beginning, shortest))
+        return await self._query_fresh(lambda it: it.near(beginning, shortest))
 
     async def beginning(self, query: str, *, shortest: int, most: int) -> list[t.ListedSession]:
         """Return up to `most` sessions on disk whose id begins with `query`. Raises `StorageFailed`."""
-        return await self._fresh(lambda it: it.beginning(query, shortest, most))
+        return await self._query_fresh(lambda it: it.beginning(query, shortest, most))
 
     async def search(self, params: t.SearchParams, ref: str | None) -> t.SearchResult:
         """Return a page of hits; `ref` is the ref of the session that `sessionId` names.
@@ -132,43 +132,43 @@ class Index:
         """
         while True:  # if the index is rebuilt during the search, it is empty at first
             made = await self._catch_up(time.monotonic() + WAIT_SECONDS)
-            open_now = self._tracker.told()
+            open_now = self._tracker.overrides()
             found, waiting = await self._run(lambda it: it.search(params, ref))
             if await self._run(lambda it: it.made) == made:
                 break
         paths: dict[str, frozenset[int]] = {}
         hits: list[t.Hit] = []
-        for place, hit in zip(found.refs, found.hits, strict=True):
-            if place not in open_now:
+        for hit_ref, hit in zip(found.refs, found.hits, strict=True):
+            if hit_ref not in open_now:
                 hits.append(hit)
                 continue
-            tree = open_now[place].tree
+            tree = open_now[hit_ref].tree
             if hit.seq < tree.committed:
-                if place not in paths:
-                    walk = open_now[place].drive(steps.path(tree, tree.leaf))
-                    paths[place] = frozenset(await walk)
-                on_path = not hit.seq or hit.seq in paths[place]
+                if hit_ref not in paths:
+                    walk = open_now[hit_ref].drive(steps.path(tree, tree.leaf))
+                    paths[hit_ref] = frozenset(await walk)
+                on_path = not hit.seq or hit.seq in paths[hit_ref]
                 hits.append(msgspec.structs.replace(hit, on_path=on_path))
         return t.SearchResult(hits=hits, next_cursor=found.next_cursor, unsearched_count=waiting)
 
-    def changed(self, places: Collection[str]) -> None:
+    def changed(self, refs: Collection[str]) -> None:
         """Report changed files, so that they are checked soon."""
-        self._hints.update(places)
-        self._poked.set()
+        self._hints.update(refs)
+        self._change_reported.set()
 
     async def keep_up(self) -> None:
         """Update the index in the background. Runs until cancelled or closed."""
         await asyncio.sleep(START_SECONDS)
         with contextlib.suppress(Draining):
             while True:
-                self._poked.clear()
+                self._change_reported.clear()
                 try:
-                    await self._bring_up()
+                    await self._update_all()
                 except StorageFailed as error:
-                    log.warning("the index cannot be brought up to date: %s", error)
+                    log.warning("the index cannot be updated: %s", error)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(QUIET_SECONDS):
-                        await self._poked.wait()
+                        await self._change_reported.wait()
                 await asyncio.sleep(GATHER_SECONDS)
 
     async def close(self) -> None:
@@ -179,34 +179,34 @@ class Index:
                 await asyncio.get_running_loop().run_in_executor(self._thread, self._worker.close)
             self._thread.shutdown(wait=False)
 
-    async def _fresh(self, ask: "Callable[[Worker], T]") -> T:
+    async def _query_fresh(self, query: "Callable[[Worker], T]") -> T:
         """Run a query after checking the files and applying the changes of open sessions."""
         for _ in range(_TRIES):
-            answer = await self._told(ask)
+            result = await self._query(query)
             if self._holds():  # otherwise a session may be listed twice, not at all, or with pending lines
                 break
             await asyncio.sleep(_MOVING_SECONDS)
         self._note_position()
-        return answer
+        return result
 
-    async def _told(self, ask: "Callable[[Worker], T]") -> T:
+    async def _query(self, query: "Callable[[Worker], T]") -> T:
         """Run a query after all recorded changes are applied.
 
         The changes are queued apart from the query: if the query is cancelled before the thread starts it, the next
         query applies them.
         """
 
-        def listen_and_answer(worker: "Worker") -> T:
-            while self._news:
-                worker.tell(*self._news.popleft())
-            return ask(worker)
+        def apply_and_query(worker: "Worker") -> T:
+            while self._pending_changes:
+                worker.tell(*self._pending_changes.popleft())
+            return query(worker)
 
-        async with self._telling:
+        async with self._queue_lock:
             changes = await self._tracker.changes()
-            self._news.append((changes, self._hints))
+            self._pending_changes.append((changes, self._hints))
             self._hints = set()
-            answer = self._begin(listen_and_answer)
-        return await answer
+            result = self._begin(apply_and_query)
+        return await result
 
     def _holds(self) -> bool:
         """Whether no open session has moved or changed otherwise since the last query began."""
@@ -219,43 +219,45 @@ class Index:
             grown, self._grown = self._grown, asyncio.Event()
             grown.set()
 
-    async def _bring_up(self) -> None:
-        await self._feed(await self._look(), None)
+    async def _update_all(self) -> None:
+        await self._feed(await self._check_files(), None)
         while True:
-            work = _Work()
+            work = _BackgroundWork()
             if not await self._step():
                 return
             await work.rest()
 
     async def _catch_up(self, until: float) -> int:
         """Update the index until the time `until`. Returns the build number of the index."""
-        made = await self._look()
+        made = await self._check_files()
         await self._feed(made, until)
         while await self._step() and time.monotonic() < until:
             pass
         return made
 
-    async def _look(self) -> int:
-        made = await self._told(lambda it: it.look())
+    async def _check_files(self) -> int:
+        made = await self._query(lambda it: it.check_files())
         if self._holds():
             self._note_position()
         return made
 
     async def _step(self) -> bool:
-        return await self._told(lambda it: it.step())
+        return await self._query(lambda it: it.step())
 
     async def _feed(self, made: int, until: float | None) -> None:
         """Pass in what was committed to open sessions since the last call."""
-        told = self._tracker.told()
-        before = self._fed if made == self._fed_made else {}
-        self._fed_made = made
-        self._fed = {live: before[live] for live in told.values() if live in before}
-        behind = {ref: live for ref, live in told.items() if self._fed.get(live) != _extent(live)}
-        if not behind:
+        overriding = self._tracker.overrides()
+        before = self._indexed_extents if made == self._indexed_build else {}
+        self._indexed_build = made
+        self._indexed_extents = {live: before[live] for live in overriding.values() if live in before}
+        outdated = {
+            ref: live for ref, live in overriding.items() if self._indexed_extents.get(live) != _extent(live)
+        }
+        if not outdated:
             return
-        rows = await self._run(lambda it: it.rows(behind.keys()))
+        rows = await self._run(lambda it: it.rows(outdated.keys()))
         fed: dict[str, tuple[LiveSession, tuple[Tree, int]]] = {}
-        for ref, live in behind.items():
+        for ref, live in outdated.items():
             try:
                 extent = await self._feed_one(ref, live, rows[ref], until)
                 if extent is not None:
@@ -266,7 +268,7 @@ class Index:
                 log.warning("session %s cannot be read for the index: %s", live.log.session_id, error)
         if fed:
             await self._run(lambda it: it.fed(fed.keys()))
-            self._fed |= dict(fed.values())
+            self._indexed_extents |= dict(fed.values())
 
     async def _feed_one(
         self, ref: str, live: ReadableSession, rows: int | None, until: float | None
@@ -275,8 +277,8 @@ class Index:
         while rows is not None and rows != live.tree.committed:
             if live.log.ref != ref or (until is not None and time.monotonic() > until):
                 return None
-            work = _Work()
-            fed = fed_from(live, min(rows, live.tree.committed))
+            work = _BackgroundWork()
+            fed = next_entries(live, min(rows, live.tree.committed))
             before, rows = rows, await self._run(lambda it, fed=fed: it.feed(ref, fed))  # type: ignore[misc]
             if rows == before:
                 return None
@@ -306,7 +308,7 @@ def _extent(live: ReadableSession) -> tuple[Tree, int]:
     return live.tree, live.tree.committed
 
 
-class _Work:
+class _BackgroundWork:
     """A piece of background work that starts now."""
 
     def __init__(self) -> None:

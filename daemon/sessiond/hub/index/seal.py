@@ -13,7 +13,7 @@ from typing import Final
 log = logging.getLogger(__name__)
 
 _SUFFIX: Final = "-seal"
-_LARGEST: Final = 1 << 30
+_MAX_BYTES: Final = 1 << 30
 """Files with more bytes than this are not sealed, because the daemon would take too long to stop."""
 _SLICE: Final = 1 << 20
 
@@ -25,24 +25,24 @@ class Verification(threading.Thread):
         super().__init__(name="sessiond-seal", daemon=True)
         self._path = path
         self._expected = expected
-        self.broken = False
+        self.has_changed = False
         self.start()
 
     def run(self) -> None:
-        self.broken = _digest(self._path) != self._expected
+        self.has_changed = _digest(self._path) != self._expected
 
 
-def put_on(path: str) -> None:
+def write_seal(path: str) -> None:
     """Seal a file that no process has open. If that fails, the file has no seal."""
     try:
-        if os.stat(path).st_size <= _LARGEST:  # noqa: PTH116
+        if os.stat(path).st_size <= _MAX_BYTES:  # noqa: PTH116
             with open(path + _SUFFIX, "w", encoding="ascii") as file:
                 file.write(_digest(path))
     except OSError as error:
         log.warning("the index could not be sealed: %s", error)
 
 
-def take_off(path: str) -> str | None:
+def remove_seal(path: str) -> str | None:
     """Remove and return the seal of a file; None if it has none."""
     try:
         with open(path + _SUFFIX, encoding="ascii") as file:

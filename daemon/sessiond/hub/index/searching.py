@@ -33,14 +33,14 @@ _COUNTED: Final = 4
 _RANGES: Final = 100  # most ranges of a snippet
 _WEIGHED: Final = 20_000
 _WEIGHTS: Final = {"user": 1.3, "assistant": 1.0, "toolResult": 0.6}
-_MARKED: Final = ("label", "session_info", "title_change", "session")
+_TITLE_TYPES: Final = ("label", "session_info", "title_change", "session")
 
 
 _Number: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 62)]
 
 
 class _Cursor(msgspec.Struct, array_like=True):
-    question: str
+    query_hash: str
     now: _Number
     below: _Number
     """The window holds entries with numbers below this."""
@@ -68,67 +68,72 @@ def search(connection: sqlite3.Connection, params: t.SearchParams, file: str | N
 
     Raises `IncompatibleParams`, `CursorExpired`.
     """
-    asked = search_words.phrases(params.query)
-    if not asked:
+    phrases = search_words.phrases(params.query)
+    if not phrases:
         raise IncompatibleParams("the query holds no letter and no digit, and nothing else is searched")
-    question = _name_of(params)
-    at = _first(question) if params.cursor is None else _decode(params.cursor, question)
-    following: _Cursor | None = at
-    picked: list[_Found] = []
-    while following is not None and len(picked) < params.limit:
-        at = following
-        window = _window(connection, params, asked, file, at)
+    query_hash = _query_hash(params)
+    at = _first(query_hash) if params.cursor is None else _decode(params.cursor, query_hash)
+    next_page: _Cursor | None = at
+    selected: list[_Found] = []
+    while next_page is not None and len(selected) < params.limit:
+        at = next_page
+        window = _window(connection, params, phrases, file, at)
         ranked = sorted(_ranked(window, at.now), reverse=True)
         left = [it for it in ranked if not at.entry or it < (at.score, at.entry)]
-        room = params.limit - len(picked)
-        picked += left[:room]
-        if len(left) > room:
-            following = _Cursor(question, at.now, at.below, *left[room - 1])
+        space = params.limit - len(selected)
+        selected += left[:space]
+        if len(left) > space:
+            next_page = _Cursor(query_hash, at.now, at.below, *left[space - 1])
         elif len(window) == WINDOW:
-            following = _Cursor(question, at.now, window[-1].entry, 0.0, 0)
+            next_page = _Cursor(query_hash, at.now, window[-1].entry, 0.0, 0)
         else:
-            following = None
-    more = None if following is None else base64.urlsafe_b64encode(msgspec.json.encode(following)).decode()
-    hits, refs = _hits(connection, [it.entry for it in picked], asked)
-    return Hits(hits, refs, more)
+            next_page = None
+    encoded_cursor = (
+        None if next_page is None else base64.urlsafe_b64encode(msgspec.json.encode(next_page)).decode()
+    )
+    hits, refs = _hits(connection, [it.entry for it in selected], phrases)
+    return Hits(hits, refs, encoded_cursor)
 
 
 class _Match(NamedTuple):
-    """A matching entry; `said` counts the occurrences of each of the first phrases."""
+    """A matching entry; `occurrences` counts the occurrences of each of the first phrases."""
 
     entry: int
     at: int | None
     role: str | None
     type: str
     length: int
-    said: tuple[int, ...]
+    occurrences: tuple[int, ...]
 
 
 def _window(
-    connection: sqlite3.Connection, params: t.SearchParams, asked: Sequence[search_words.Phrase],
+    connection: sqlite3.Connection, params: t.SearchParams, phrases: Sequence[search_words.Phrase],
     file: str | None, cursor: _Cursor,
 ) -> list[_Match]:  # fmt: skip
     # FTS5's own bm25 reads the whole index to weigh a phrase. This query reads only the window, and only the
     # beginning of long texts. A word whose accents differ from the text counts once.
-    counted = [" ".join(phrase.words).lower() for phrase in asked[:_COUNTED]]
+    counted_phrases = [" ".join(phrase.words).lower() for phrase in phrases[:_COUNTED]]
     text = f"lower(substr(texts.text, 1, {_WEIGHED}))"
-    counts = "".join(f", (length({text}) - length(replace({text}, ?, ''))) / {len(it)}" for it in counted)
+    counts = "".join(
+        f", (length({text}) - length(replace({text}, ?, ''))) / {len(it)}" for it in counted_phrases
+    )
     sql, values = _filters(connection, params, file)
     found = connection.execute(
         f"SELECT words.rowid, entries.at, entries.role, entries.type, length(texts.text){counts} FROM words"
         " JOIN entries ON entries.id = words.rowid JOIN texts ON texts.id = words.rowid"
         f" WHERE words MATCH ? AND words.rowid < ?{sql} ORDER BY words.rowid DESC LIMIT {WINDOW}",
-        [*counted, _match(asked), cursor.below, *values],
+        [*counted_phrases, _match(phrases), cursor.below, *values],
     )
     return [
-        _Match(entry, at, role, kind, length, tuple(said)) for entry, at, role, kind, length, *said in found
+        _Match(entry, at, role, kind, length, tuple(occurrences))
+        for entry, at, role, kind, length, *occurrences in found
     ]
 
 
-def _match(asked: Sequence[search_words.Phrase]) -> str:
+def _match(phrases: Sequence[search_words.Phrase]) -> str:
     """Return the FTS5 query. A phrase contains only letters and digits, so it cannot contain FTS5 syntax."""
     return " AND ".join(
-        f'"{" ".join(phrase.words)}"{" *" if phrase.prefix else ""}' for phrase in asked
+        f'"{" ".join(phrase.words)}"{" *" if phrase.prefix else ""}' for phrase in phrases
     )  # fmt: skip
 
 
@@ -140,10 +145,10 @@ def _filters(
     if params.roles:
         sql += f" AND entries.role IN ({_places(params.roles)})"
         values += params.roles
-    for sign, moment in ((">=", params.since), ("<=", params.until)):
-        if moment is not None:
+    for sign, time_bound in ((">=", params.since), ("<=", params.until)):
+        if time_bound is not None:
             sql += f" AND entries.at {sign} ?"
-            values.append(_moment(moment))
+            values.append(_to_milliseconds(time_bound))
     if file is not None:
         number = connection.execute("SELECT id FROM files WHERE ref = ?", (as_key(file),)).fetchone()
         first, last = connection.execute(
@@ -186,15 +191,15 @@ def _ranked(window: Sequence[_Match], now: int) -> list[_Found]:
     found = []
     for it in window:
         rest = _SATURATION * (0.25 + 0.75 * it.length / _USUAL_LENGTH)
-        matter = sum(max(1, said) / (max(1, said) + rest) for said in it.said)
-        weight = 1.5 if it.type in _MARKED else _WEIGHTS.get(it.role or "", 1.0)
+        relevance = sum(max(1, occurrences) / (max(1, occurrences) + rest) for occurrences in it.occurrences)
+        weight = 1.5 if it.type in _TITLE_TYPES else _WEIGHTS.get(it.role or "", 1.0)
         age = max(0, now - it.at) if it.at is not None else 10 * _HALF_LIFE_MS
-        found.append(_Found(matter * weight * (1.0 + 2.0 ** (-age / _HALF_LIFE_MS)), it.entry))
+        found.append(_Found(relevance * weight * (1.0 + 2.0 ** (-age / _HALF_LIFE_MS)), it.entry))
     return found
 
 
 def _hits(
-    connection: sqlite3.Connection, entries: Sequence[int], asked: Sequence[search_words.Phrase]
+    connection: sqlite3.Connection, entries: Sequence[int], phrases: Sequence[search_words.Phrase]
 ) -> tuple[list[t.Hit], list[str]]:
     sessions: dict[int, tuple[str, t.SessionInfo, list[tuple[int, int]]]] = {}
     hits, refs = [], []
@@ -208,13 +213,13 @@ def _hits(
         if file not in sessions:
             sessions[file] = _session(connection, file)
         ref, session, off_path = sessions[file]
-        shown = search_words.snippet(search_words.readable(text), asked)
+        snippet = search_words.snippet(search_words.readable(text), phrases)
         hits.append(
             t.Hit(
                 session_id=session.session_id, path=session.path or "", title=session.title, cwd=session.cwd,
                 entry_id=entry_id or None, seq=seq, type=kind, role=role,
-                timestamp=None if at is None else clock.iso(at * 1_000_000), snippet=shown.text,
-                ranges=[t.CharacterRange(start=at, end=end) for at, end in shown.ranges[:_RANGES]],
+                timestamp=None if at is None else clock.iso(at * 1_000_000), snippet=snippet.text,
+                ranges=[t.CharacterRange(start=at, end=end) for at, end in snippet.ranges[:_RANGES]],
                 on_path=not _is_in(seq, off_path), labeled_entry_id=target,
             )
         )  # fmt: skip
@@ -244,28 +249,28 @@ def _is_in(row: int, ranges: Sequence[tuple[int, int]]) -> bool:
     return place >= 0 and ranges[place][0] <= row <= ranges[place][1]
 
 
-def _moment(timestamp: str) -> int:
-    moment = milliseconds(timestamp)
-    if moment is None:
+def _to_milliseconds(timestamp: str) -> int:
+    time_bound = milliseconds(timestamp)
+    if time_bound is None:
         raise IncompatibleParams("since and until are times such as 2026-02-16T10:20:30Z or 2026-02-16")
-    return moment
+    return time_bound
 
 
-def _first(question: str) -> _Cursor:
-    return _Cursor(question, time.time_ns() // 1_000_000, 1 << 62, 0.0, 0)
+def _first(query_hash: str) -> _Cursor:
+    return _Cursor(query_hash, time.time_ns() // 1_000_000, 1 << 62, 0.0, 0)
 
 
-def _name_of(params: t.SearchParams) -> str:
+def _query_hash(params: t.SearchParams) -> str:
     """Return a hash of the query, by which a cursor is matched to it."""
-    asked = msgspec.json.encode(msgspec.structs.replace(params, cursor=None, limit=1))
-    return hashlib.blake2b(asked, digest_size=6).hexdigest()
+    phrases = msgspec.json.encode(msgspec.structs.replace(params, cursor=None, limit=1))
+    return hashlib.blake2b(phrases, digest_size=6).hexdigest()
 
 
-def _decode(text: str, question: str) -> _Cursor:
+def _decode(text: str, query_hash: str) -> _Cursor:
     try:
         cursor = msgspec.json.decode(base64.urlsafe_b64decode(text.encode()), type=_Cursor)
     except (ValueError, msgspec.DecodeError):
         raise CursorExpired from None
-    if cursor.question != question:
+    if cursor.query_hash != query_hash:
         raise CursorExpired
     return cursor

@@ -58,7 +58,7 @@ class OpenTracker:
     _refs: "dict[LiveSession, str]" = field(default_factory=dict)
     """The ref of each of these sessions, as reported to the index."""
 
-    def told(self) -> "dict[str, LiveSession]":
+    def overrides(self) -> "dict[str, LiveSession]":
         """Return the sessions that override their files, by the refs that the index knows."""
         return {ref: live for live, ref in self._refs.items()}
 

@@ -16,7 +16,7 @@ from sessiond.hub.index import listing, searching
 from sessiond.hub.index.database import Database
 from sessiond.hub.index.files import FileTable
 from sessiond.hub.index.fill import Filler
-from sessiond.hub.index.handed import Fed
+from sessiond.hub.index.handed import CommittedEntries
 from sessiond.hub.index.tracker import OpenChanges
 from sessiond.protocol import types as t
 from sessiond.store.base import Store
@@ -46,20 +46,20 @@ class Worker:
 
     def page(self, params: t.ListParams) -> t.ListResult:
         """Check the files, then return a page of the list."""
-        page = self._after_a_look(lambda it: listing.page(it, self._files.changes, params))
+        page = self._after_check(lambda it: listing.page(it, self._files.changes, params))
         return msgspec.structs.replace(page, problems=self._problems())
 
     def everything(self, cwd: str | None) -> list[t.ListedSession]:
         """Check the files, then return all sessions or those of a folder."""
-        return self._after_a_look(lambda it: listing.everything(it, cwd=cwd))
+        return self._after_check(lambda it: listing.everything(it, cwd=cwd))
 
     def near(self, beginning: str, shortest: int) -> listing.Near:
         """Check the files, then return the matches of an id."""
-        return self._after_a_look(lambda it: listing.near(it, beginning, shortest=shortest))
+        return self._after_check(lambda it: listing.near(it, beginning, shortest=shortest))
 
     def beginning(self, query: str, shortest: int, most: int) -> list[t.ListedSession]:
         """Check the files, then return the sessions whose id begins with `query`."""
-        return self._after_a_look(partial(listing.beginning, query=query, shortest=shortest, most=most))
+        return self._after_check(partial(listing.beginning, query=query, shortest=shortest, most=most))
 
     @property
     def position(self) -> int:
@@ -77,11 +77,11 @@ class Worker:
 
     def extent(self) -> tuple[int, int]:
         """Check the files. Returns the oldest position after which every change is known, and the newest."""
-        return self._after_a_look(lambda _: (self._files.changes.oldest, self._files.changes.position))
+        return self._after_check(lambda _: (self._files.changes.oldest, self._files.changes.position))
 
-    def look(self) -> int:
+    def check_files(self) -> int:
         """Check the files. Returns the build number."""
-        return self._after_a_look(lambda _: self.made)
+        return self._after_check(lambda _: self.made)
 
     def search(self, params: t.SearchParams, ref: str | None) -> tuple[searching.Hits, int]:
         """Return a page of hits, and the number of sessions that are not fully indexed."""
@@ -100,7 +100,7 @@ class Worker:
         """Return the number of indexed rows of each log; None for an unknown log."""
         return self._do(lambda: {ref: self._filler.rows(ref) for ref in refs})
 
-    def feed(self, ref: str, fed: Fed) -> int:
+    def feed(self, ref: str, fed: CommittedEntries) -> int:
         """Index entries of an open session. Returns the number of its indexed rows."""
         return self._do(lambda: self._filler.feed(ref, fed))
 
@@ -116,34 +116,34 @@ class Worker:
         failures = sorted(self._files.failures.items())[:_PROBLEMS]
         return [t.ListProblem(path=valid_unicode(ref), message=reason) for ref, reason in failures]
 
-    def _after_a_look(self, ask: Callable[[sqlite3.Connection], T]) -> T:
-        def look_and_ask() -> T:
+    def _after_check(self, ask: Callable[[sqlite3.Connection], T]) -> T:
+        def check_and_query() -> T:
             if self._files.refresh():
                 self._filler.stop()
             return ask(self._database.connection)
 
-        return self._do(look_and_ask)
+        return self._do(check_and_query)
 
     def _do(self, work: Callable[[], T]) -> T:
         try:
-            return self._done(work)
+            return self._run_recovering(work)
         except sqlite3.Error as error:  # a new file fails as well, so the disk is the cause
             raise StorageFailed(f"the index cannot be read or written: {error}") from error
 
-    def _done(self, work: Callable[[], T]) -> T:
+    def _run_recovering(self, work: Callable[[], T]) -> T:
         if not self._database.is_open:
             self._begin()
         elif not self._database.in_place():
-            log.warning("the index was taken away; it is made again")
-            self._make_anew()
+            log.warning("the index was deleted; it is rebuilt")
+            self._rebuild()
         try:
             self._database.verify_if_known()
             return work()
         except (HubError, StorageFailed):
             raise
         except Exception as error:  # noqa: BLE001 - damage may cause any error: no row, bad text, an overflow
-            log.warning("the index is damaged; it is made again: %r", error)
-            self._make_anew()
+            log.warning("the index is damaged; it is rebuilt: %r", error)
+            self._rebuild()
             return work()
 
     def _begin(self) -> None:
@@ -152,12 +152,12 @@ class Worker:
         try:
             self._files.load()
         except Exception as error:  # noqa: BLE001 - damage may cause any error
-            log.warning("the index is damaged; it is made again: %r", error)
-            self._database.throw_away()
+            log.warning("the index is damaged; it is rebuilt: %r", error)
+            self._database.delete()
             self._database.open()
             self._files.load()
 
-    def _make_anew(self) -> None:
+    def _rebuild(self) -> None:
         self._filler.stop()
-        self._database.throw_away()
+        self._database.delete()
         self._begin()
