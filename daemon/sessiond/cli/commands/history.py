@@ -28,8 +28,8 @@ def history(given: Given) -> int:
         return _delete(given)
     if given.rest:
         raise UsageError(
-            f"history does not know what to do with {given.rest[0]!r}",
-            "Put quotes round a text of several words.",
+            f"history got an unexpected argument {given.rest[0]!r}",
+            "Quote a text of several words.",
         )
     params: dict[str, Any] = {}
     if query is not None:

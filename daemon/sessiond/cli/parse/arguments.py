@@ -27,7 +27,7 @@ class UsageError(TemplatedError):
 class HelpAsked(TemplatedError):
     """Raised for `--help`, which makes the rest of the command line irrelevant."""
 
-    sentence = "The command line asks what the verb does."
+    sentence = "The command line has --help."
 
 
 class Option:
@@ -42,7 +42,7 @@ class Option:
         self.short = short
 
 
-COMMAND_ID = Option("command-id", "ID", "run again with the same id, it only prints the result again")
+COMMAND_ID = Option("command-id", "ID", "an id for this command: running it again with the same id only prints the result")
 """Every command that writes takes it, so that a script that was interrupted can run it again."""
 
 
@@ -78,7 +78,7 @@ class Verb:
         self.paged = paged
 
 
-NO_PAGER = Option("no-pager", "", "write straight to the terminal, however much it is")
+NO_PAGER = Option("no-pager", "", "write directly to the terminal, without a pager")
 """Every command takes it, so that users need not know which commands are paged."""
 
 
@@ -177,8 +177,8 @@ def _fill(given: Given, verb: Verb, loose: list[str]) -> None:
             spare -= 1
     if extra := list(rest):
         raise UsageError(
-            f"{given.verb} does not know what to do with {extra[0]!r}",
-            "Put quotes round a text of several words." if verb.places else f"sessiond {given.verb} --help",
+            f"{given.verb} got an unexpected argument {extra[0]!r}",
+            "Quote a text of several words." if verb.places else f"sessiond {given.verb} --help",
         )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sessiond.cli.parse.arguments import Option, Verb
 
-ABOUT = "sessiond owns the sessions of your coding agents, and shares them between editors, terminals and scripts."
+ABOUT = "sessiond stores the sessions of coding agents, and shares them between editors, terminals and scripts."
 
 GROUPS = (
     ("Sessions", ("new", "continue", "list", "search", "history", "show", "fork", "rename", "tag", "move")),
@@ -34,7 +34,7 @@ GROUPS = (
 )
 """Every command, under its heading in help and manual."""
 
-_USAGE = "usage: sessiond COMMAND [...]        sessiond COMMAND --help says more"
+_USAGE = "usage: sessiond COMMAND [...]        sessiond COMMAND --help describes one"
 _WIDE = 80
 
 
@@ -48,7 +48,7 @@ def overview() -> int:
         first, *more = _wrapped(", ".join(names), columns)
         print(f"{style(pad(heading, longest), 'bold')}  {first}")
         print(*(f"{'':{longest}}  {line}\n" for line in more), sep="", end="")
-    print("\nsessiond --help says what each of them does; man sessiond is the manual.")
+    print("\nsessiond --help describes each command; man sessiond shows the manual.")
     return 0
 
 

@@ -5,12 +5,12 @@ from sessiond.cli.parse.options import AT_LEAF, CONTEXT_WINDOW, INSTRUCTIONS, JS
 
 MODEL_VERBS: dict[str, Verb] = {
     "context": Verb(
-        "Show what a model would see",
+        "Show the context that a model receives",
         "context:context",
         ("[ID]",),
         (
-            Option("format", "NAME", "agent (default), or a part of a request: openai, anthropic or google"),
-            Option("explain", "", "say of every entry of the path why it is in or out, and its tokens"),
+            Option("format", "NAME", "agent (default), or the request format of openai, anthropic or google"),
+            Option("explain", "", "show for every entry of the path its tokens, and why it is in or out"),
             AT_LEAF,
             JSON,
         ),
@@ -18,11 +18,11 @@ MODEL_VERBS: dict[str, Verb] = {
         paged=True,
     ),
     "compact": Verb(
-        "Let a summary stand for the older part of a session",
+        "Replace the older part of a session by a summary in the context",
         "compact:compact",
         ("[ID]",),
         (
-            Option("dry-run", "", "only show what would leave the context"),
+            Option("dry-run", "", "only show the entries that would leave the context"),
             Option("summary", "TEXT", "the summary; - reads it from standard input"),
             INSTRUCTIONS,
             KEEP_RECENT,
@@ -30,8 +30,8 @@ MODEL_VERBS: dict[str, Verb] = {
             RESERVE,
             JSON,
         ),
-        "Without --summary it is written by an attached client that can, or by the [summarizer] command of "
-        "config.toml.\nNothing is removed: the entries stay in the tree, and the way back is printed.",
+        "Without --summary, an attached client that summarizes, or the [summarizer] command of config.toml, writes the"
+        " summary.\nNo entry is removed: all stay in the tree, and the command that undoes it is printed.",
         (
             "sessiond compact --dry-run",
             "sessiond compact atlas --instructions 'Keep the names of the failing tests.'",
@@ -40,11 +40,11 @@ MODEL_VERBS: dict[str, Verb] = {
         writes=("session/compact",),
     ),
     "configure": Verb(
-        "Show or choose when a session is compacted by itself",
+        "Show or set when a session is compacted automatically",
         "configure:configure",
         ("[ID]",),
         (
-            Option("auto-compact", "WHEN", "on, off, or default: all of these as config.toml has them"),
+            Option("auto-compact", "WHEN", "on, off, or default: use the settings of config.toml"),
             CONTEXT_WINDOW,
             RESERVE,
             KEEP_RECENT,
@@ -55,30 +55,31 @@ MODEL_VERBS: dict[str, Verb] = {
         writes=("session/configure",),
     ),
     "stats": Verb(
-        "Show what a session is made of, how full its context is and what it has cost",
+        "Show counts, context use, tokens and cost of a session",
         "stats:stats",
         ("[ID]",),
         (AT_LEAF, JSON),
         paged=True,
     ),
     "state": Verb(
-        "Show or update what an agent must know to go on: plan, decisions, artifacts",
+        "Show or update the working state of an agent: plan, decisions, artifacts",
         "state:state",
         ("[ID]",),
         (
             Option("decide", "TEXT", "record a decision"),
-            Option("because", "TEXT", "why it was made"),
-            Option("artifact", "NAME=PATH", "record where something lies"),
-            Option("plan", "TEXT", "have this plan; an empty one takes it away"),
-            Option("tokens", "N", "count so many tokens more"),
-            Option("model", "NAME", "go on with this provider/model"),
-            Option("agent", "NAME", "who works here"),
-            Option("compress", "", "prune now: the newest decisions stay, above the limit no artifact"),
-            Option("begin-task", "", "count a turn, prune if need be, print lines for a system prompt"),
+            Option("because", "TEXT", "the reason for the decision"),
+            Option("artifact", "NAME=PATH", "record the path of an artifact"),
+            Option("plan", "TEXT", "set the plan; an empty text removes it"),
+            Option("tokens", "N", "add N to the number of tokens used"),
+            Option("model", "NAME", "set the provider/model"),
+            Option("agent", "NAME", "set the name of the agent"),
+            Option("compress", "", "prune now: only the newest decisions stay, and no artifacts above the limit"),
+            Option("begin-task", "", "count a turn, prune if necessary, and print lines for a system prompt"),
             AT_LEAF,
             JSON,
         ),
-        "All options of one command but --begin-task are one line of the log. A branch has the state of its point.",
+        "All options of one command except --begin-task are recorded as one line of the log. Each branch has its own"
+        " state.",
         paged=True,
         writes=("state/update", "state/beginTask"),
     ),

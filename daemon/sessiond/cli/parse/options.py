@@ -4,10 +4,10 @@ from sessiond.cli.parse.arguments import Option
 
 JSON = Option("json", "", "print the result exactly as the daemon sent it")
 REPORT = Option("json", "", "print what was done as JSON")
-CURSOR = Option("cursor", "CURSOR", "go on where a page (--json) ended")
+CURSOR = Option("cursor", "CURSOR", "continue after the previous page (--json)")
 AT_LEAF = Option("leaf", "ENTRY", "at this entry instead of the session's leaf")
-INSTRUCTIONS = Option("instructions", "TEXT", "what the summary should pay attention to")
+INSTRUCTIONS = Option("instructions", "TEXT", "instructions for the summarizer")
 
-CONTEXT_WINDOW = Option("context-window", "N", "tokens that the model takes")
-RESERVE = Option("reserve", "N", "tokens of them to keep free for the answer")
-KEEP_RECENT = Option("keep-recent", "N", "tokens of the newest entries to keep as they are, about")
+CONTEXT_WINDOW = Option("context-window", "N", "the context window of the model, in tokens")
+RESERVE = Option("reserve", "N", "tokens of the window that are reserved for the response")
+KEEP_RECENT = Option("keep-recent", "N", "tokens of the newest entries that stay, approximately")
