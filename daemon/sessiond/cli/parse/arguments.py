@@ -42,7 +42,9 @@ class Option:
         self.short = short
 
 
-COMMAND_ID = Option("command-id", "ID", "an id for this command: running it again with the same id only prints the result")
+COMMAND_ID = Option(
+    "command-id", "ID", "an id for this command: running it again with the same id only prints the result"
+)
 """Every command that writes takes it, so that a script that was interrupted can run it again."""
 
 

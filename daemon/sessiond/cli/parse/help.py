@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from sessiond.cli.parse.arguments import Option, Verb
 
-ABOUT = "sessiond stores the sessions of coding agents, and shares them between editors, terminals and scripts."
+ABOUT = (
+    "sessiond stores the sessions of coding agents, and shares them between editors, terminals and scripts."
+)
 
 GROUPS = (
     ("Sessions", ("new", "continue", "list", "search", "history", "show", "fork", "rename", "tag", "move")),

@@ -73,7 +73,9 @@ MODEL_VERBS: dict[str, Verb] = {
             Option("tokens", "N", "add N to the number of tokens used"),
             Option("model", "NAME", "set the provider/model"),
             Option("agent", "NAME", "set the name of the agent"),
-            Option("compress", "", "prune now: only the newest decisions stay, and no artifacts above the limit"),
+            Option(
+                "compress", "", "prune now: only the newest decisions stay, and no artifacts above the limit"
+            ),
             Option("begin-task", "", "count a turn, prune if necessary, and print lines for a system prompt"),
             AT_LEAF,
             JSON,

@@ -28,7 +28,11 @@ VERBS: dict[str, Verb] = {
         (
             Option("cwd", "DIR", "the folder of the session (default: the current one)"),
             Option("no-create", "", "fail if there is none, instead of creating one"),
-            Option("prompt", "", "print only id and title, for a shell prompt; without a session nothing (exit code 1)"),
+            Option(
+                "prompt",
+                "",
+                "print only id and title, for a shell prompt; without a session nothing (exit code 1)",
+            ),
             JSON,
         ),
         "--prompt neither starts nor waits for a daemon, and changes nothing.",
@@ -41,7 +45,12 @@ VERBS: dict[str, Verb] = {
         (
             Option("all", "", "list the sessions of all folders", short="a"),
             Option("cwd", "DIR", "list the sessions of this folder instead"),
-            Option("query", "TEXT", "only sessions with this text in id, title, first prompt or folder", short="q"),
+            Option(
+                "query",
+                "TEXT",
+                "only sessions with this text in id, title, first prompt or folder",
+                short="q",
+            ),
             Option("tag", "WORD", "only sessions with this tag; repeatable"),
             Option("sort", "KEY", "updated (default), created or title"),
             Option("limit", "N", "maximum number of results (default: 50)", short="n"),
@@ -116,7 +125,9 @@ VERBS: dict[str, Verb] = {
             Option("parent", "ENTRY", "append below this entry instead of the leaf"),
             Option("root", "", "append without a parent: start another root"),
             Option("expect", "ENTRY", "fail unless this entry is the leaf"),
-            Option("or-branch", "", "with --expect: if it is not, create a sibling branch instead of failing"),
+            Option(
+                "or-branch", "", "with --expect: if it is not, create a sibling branch instead of failing"
+            ),
             Option("stay", "", "do not move the leaf"),
             Option("written", "", "return after the file is written, before it is synced to the disk"),
             JSON,
@@ -134,7 +145,11 @@ VERBS: dict[str, Verb] = {
         ("[ID]", "ENTRY"),
         (
             Option("dry-run", "", "only show the entries that would be left behind"),
-            Option("summarize", "", "have the entries that are left behind summarized, and continue from the summary"),
+            Option(
+                "summarize",
+                "",
+                "have the entries that are left behind summarized, and continue from the summary",
+            ),
             Option("summary", "TEXT", "use this summary; - reads it from standard input"),
             INSTRUCTIONS,
             Option("expect", "ENTRY", "fail unless this entry is the leaf"),
@@ -170,8 +185,7 @@ VERBS: dict[str, Verb] = {
             Option("cwd", "DIR", "the folder of the sessions, instead of the one in their files"),
             JSON,
         ),
-        "PATH is a file or a folder. A second import adds new entries. After Ctrl-C, sessions that were already imported"
-        " stay.",
+        "PATH is a file or a folder. A second import adds new entries. After Ctrl-C, imported sessions stay.",
     ),
     "export": Verb(
         "Export a session as a transcript, an HTML page, or a file of another program",
@@ -221,8 +235,8 @@ VERBS: dict[str, Verb] = {
         "completion:completion",
         ("SHELL", "[WORD…]"),
         (),
-        'In ~/.bashrc or ~/.zshrc: eval "$(sessiond completion bash)", or zsh. The scripts call it with the WORDs of a\n'
-        "command line after --; it then prints the candidates for the last word.",
+        'In ~/.bashrc or ~/.zshrc: eval "$(sessiond completion bash)", or zsh. The scripts call it with the WORDs of\n'
+        "a command line after --; it then prints the candidates for the last word.",
         ("sessiond completion fish > ~/.config/fish/completions/sessiond.fish",),
     ),
     "move": Verb(
@@ -385,7 +399,7 @@ VERBS: dict[str, Verb] = {
         "service:install",
         (),
         (Option("print", "", "only print the files that it would write"), REPORT),
-        "It writes unit files of this user and enables them. Run it again after an update; current files stay unchanged.",
+        "It writes unit files of this user and enables them. Run it again after an update.",
     ),
     "uninstall-service": Verb(
         "Remove the service; commands then start the daemon automatically",
@@ -406,8 +420,8 @@ VERBS: dict[str, Verb] = {
         "protocol:terminal",
         (),
         (JSON,),
-        "It does not contact the daemon. Without a terminal it prints nothing, or null with --json, and the exit code is"
-        " 1. For other clients, --json prints a Terminal as the protocol defines it.",
+        "It does not contact the daemon. Without a terminal it prints nothing, or null with --json, and the exit code"
+        " is 1. For other clients, --json prints a Terminal as the protocol defines it.",
     ),
     "schema": Verb("Print the JSON Schema of the protocol", "protocol:schema", paged=True),
     "serve": Verb(
