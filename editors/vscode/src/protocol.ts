@@ -1964,6 +1964,7 @@ export interface WorkingState {
   model: string | null;
   /** The last agent name of an update. */
   agentName: string | null;
+  /** The session that it was made from; null if there is none or it is not known. */
   parentSessionId: string | null;
   /** Sessions that name this one as their parent. */
   forkCount: number;

@@ -51,7 +51,9 @@ class WorkingState(Wire, frozen=True):
     metrics: StateMetrics  # further counters
     model: str | None  # the last model of an update, else the path's default model
     agent_name: str | None  # the last agent name of an update
-    parent_session_id: str | None
+    parent_session_id: (
+        str | None
+    )  # the session that it was made from; null if there is none or it is not known
     fork_count: int  # sessions that name this one as their parent
     pruned: bool  # whether the state was pruned
     last_pruned_at: str | None  # the time of the last pruning: ISO 8601, UTC

@@ -1023,7 +1023,7 @@
 ---@field metrics sessiond.StateMetrics Further counters.
 ---@field model? string The last model of an update, else the path's default model.
 ---@field agentName? string The last agent name of an update.
----@field parentSessionId? string
+---@field parentSessionId? string The session that it was made from; null if there is none or it is not known.
 ---@field forkCount integer Sessions that name this one as their parent.
 ---@field pruned boolean Whether the state was pruned.
 ---@field lastPrunedAt? string The time of the last pruning: ISO 8601, UTC.

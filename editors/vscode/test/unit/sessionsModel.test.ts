@@ -24,7 +24,7 @@ function session(sessionId: string, cwd: string, day: number, more: Partial<List
     isDraft: false,
     readOnly: false,
     ephemeral: false,
-    problems: 0,
+    problemCount: 0,
     writeBlock: null,
     logId: null,
     lifecycle: "complete",
@@ -39,16 +39,19 @@ function daemon(sessions: ListedSession[]): { ask: (params: ListParams) => Promi
   const ask = (params: ListParams): Promise<ListResult> => {
     asked.push(params);
     const all = sessions
-      .filter((each) => params.all || each.cwd === params.cwd)
+      .filter((each) => !params.cwd || each.cwd === params.cwd)
       .filter((each) => !params.query || each.firstPrompt?.includes(params.query))
       .sort((one, other) => (one.updatedAt < other.updatedAt ? 1 : -1));
     const start = Number(params.cursor ?? 0);
     return Promise.resolve({
       sessions: all.slice(start, start + 2),
-      total: all.length,
+      totalCount: null,
       nextCursor: start + 2 < all.length ? String(start + 2) : null,
       previousCursor: null,
       problems: [],
+      epoch: "e",
+      position: 0,
+      removed: [],
     });
   };
   return { ask, asked };
