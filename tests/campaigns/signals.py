@@ -86,8 +86,8 @@ async def _life(
     under: Under, process: "subprocess.Popen[bytes]", way: Sequence[signal.Signals], chance: random.Random
 ) -> None:
     log = Path(under.home.places.log)
-    ends = _count(log, "everything acknowledged is on disk")
-    again = _count(log, "was read again")
+    ends = _count(log, "all acknowledged writes are on disk")
+    again = _count(log, "Configuration reloaded")
     working = [
         asyncio.create_task(writer.work(random.Random(chance.random()), _LOAD)) for writer in under.writers
     ]
@@ -98,9 +98,12 @@ async def _life(
     status = await asyncio.to_thread(process.wait, PATIENCE)
     named = ", ".join(it.name for it in way)
     hold(status == 0, f"after {named} the daemon ended with {status}")
-    hold(_count(log, "everything acknowledged is on disk") > ends, f"after {named} it did not end in order")
+    hold(_count(log, "all acknowledged writes are on disk") > ends, f"after {named} it did not end in order")
     if way[0] is HUP:
-        hold(_count(log, "was read again") > again, f"after {named} it did not read its configuration again")
+        hold(
+            _count(log, "Configuration reloaded") > again,
+            f"after {named} it did not read its configuration again",
+        )
     async with asyncio.timeout(PATIENCE):
         await asyncio.gather(*working)
     under.check()

@@ -96,7 +96,7 @@ async def test_the_socket_of_another_is_noticed_and_not_removed() -> None:
 async def test_a_listener_leaves_when_nobody_is_waiting() -> None:
     with a_home() as where:
         listener = Accepting(where.runtime)
-        assert listener.listener.leave_unless_wanted()
+        assert listener.listener.close_if_unused()
         assert not Path(listener.path).exists()
 
 
@@ -104,7 +104,7 @@ async def test_a_listener_stays_for_whoever_came_at_the_last_moment() -> None:
     with a_home() as where:
         listener = Accepting(where.runtime)
         with knock(listener.path):
-            assert not listener.listener.leave_unless_wanted()
+            assert not listener.listener.close_if_unused()
             assert len(listener.inside) == 1
         with knock(listener.path):
             await listener.let_in(2)
@@ -124,7 +124,7 @@ async def test_a_listener_stays_for_whoever_came_while_its_path_was_removed() ->
 
         # The moment is too short to hit it from outside.
         listener.listener._remove_path = remove_too_late  # type: ignore[method-assign]
-        assert not listener.listener.leave_unless_wanted()
+        assert not listener.listener.close_if_unused()
         assert len(listener.inside) == 1
         assert listener.listener.look() == "ours"
         late[0].close()

@@ -13,7 +13,7 @@ from sessiond.server.process.lock import DaemonLock
 from support.homes import a_home
 from support.stand_in import StandIn
 
-QUICK = lifecycle.Pace(idle_exit=None, look=0.02, drain=0.2)
+QUICK = lifecycle.Pace(idle_exit=None, check=0.02, drain=0.2)
 
 
 class Running:

@@ -47,9 +47,9 @@ def test_a_log_that_was_moved_away_is_followed_by_a_new_one_for_the_owner_only(
     old = Path(f"{where.log}-20261122")
     Path(where.log).rename(old)
     process.send_signal(signal.SIGHUP)
-    wait_until(lambda: logged(where, "was read again"), BOUND)
+    wait_until(lambda: logged(where, "Configuration reloaded"), BOUND)
     assert stat.S_IMODE(Path(where.log).stat().st_mode) == 0o600
-    assert "was read again" not in old.read_text(encoding="utf-8")
+    assert "Configuration reloaded" not in old.read_text(encoding="utf-8")
 
 
 def test_what_can_change_while_sessions_are_open_changes_at_once(
@@ -60,7 +60,7 @@ def test_what_can_change_while_sessions_are_open_changes_at_once(
         client.call("session/create", {"cwd": "/w", "id": "atlas-one"})
         configured(where, "[compaction]\ncontext_window = 50_000\n[history]\nenabled = false\n")
         process.send_signal(signal.SIGHUP)
-        wait_until(lambda: logged(where, "was read again"), BOUND)
+        wait_until(lambda: logged(where, "Configuration reloaded"), BOUND)
         settings = client.call("session/configure", {"sessionId": "atlas-one"})["autoCompact"]
         assert settings["contextWindow"] == 50_000
         assert client.call("session/prepareCompaction", {"sessionId": "atlas-one"}) is not None
@@ -76,7 +76,7 @@ def test_the_time_until_the_end_can_be_changed_while_it_runs(
         client.call("server/status")
         configured(where, '[listen]\nidle_exit = "1s"\n')
         process.send_signal(signal.SIGHUP)
-        wait_until(lambda: logged(where, "was read again"), BOUND)
+        wait_until(lambda: logged(where, "Configuration reloaded"), BOUND)
     assert process.wait(BOUND) == 0
     assert logged(where, "no client for 1 seconds")
 
@@ -96,7 +96,7 @@ def test_what_takes_a_new_daemon_is_named(daemon: tuple[Locations, "subprocess.P
     where, process = daemon
     configured(where, f'[roots]\nfolders = ["{where.home}/pi"]\n')
     process.send_signal(signal.SIGHUP)
-    wait_until(lambda: logged(where, "roots takes effect with: sessiond restart"), BOUND)
+    wait_until(lambda: logged(where, "roots take effect after: sessiond restart"), BOUND)
 
 
 def test_a_log_that_cannot_be_opened_again_harms_nobody(

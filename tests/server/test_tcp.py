@@ -22,7 +22,7 @@ from sessiond.config import InvalidConfig, read
 from sessiond.paths import Locations, make_private
 from sessiond.server.listeners import tcp
 from sessiond.server.listeners.tcp_peer import user_of_peer
-from sessiond.server.listeners.token import BadToken, is_same, token_of
+from sessiond.server.listeners.token import BadToken, token_matches, token_of
 from support.disk import Disk
 from support.homes import a_home, environment, sessiond, wait_until
 from support.patience import BOUND
@@ -422,8 +422,8 @@ def test_a_token_is_made_whole_or_not_at_all(tmp_path: Path, call: str) -> None:
 
 
 def test_a_token_is_the_same_only_when_it_is() -> None:
-    assert is_same("a" * 43, "a" * 43)
-    assert not any(is_same("a" * 43, it) for it in ("", "a", "a" * 42, "a" * 44, "ä" * 43, "\ud800"))
+    assert token_matches("a" * 43, "a" * 43)
+    assert not any(token_matches("a" * 43, it) for it in ("", "a", "a" * 42, "a" * 44, "ä" * 43, "\ud800"))
 
 
 @pytest.mark.parametrize(
@@ -485,6 +485,6 @@ def test_a_client_over_tcp_keeps_the_daemon_and_its_leaving_lets_it_go() -> None
                 config.write_text('[listen]\ntcp = "127.0.0.1:0"\nidle_exit = "1s"\n', encoding="utf-8")
                 daemon.send_signal(signal.SIGHUP)
                 log = Path(where.log)
-                wait_until(lambda: "was read again" in log.read_text(encoding="utf-8"), BOUND)
+                wait_until(lambda: "Configuration reloaded" in log.read_text(encoding="utf-8"), BOUND)
                 assert daemon.poll() is None
             assert daemon.wait(BOUND) == 0

@@ -30,7 +30,7 @@ class StandIn:
     def busy(self) -> bool:
         return bool(self.clients) or self.dirty
 
-    def let_in(self, sock: socket.socket, said: bytes) -> None:
+    def attach_authenticated(self, sock: socket.socket, received: bytes) -> None:
         raise NotImplementedError
 
     def listens_at(self, path: str, tcp: str | None) -> None:

@@ -108,25 +108,25 @@ class Server:
 
     def attach(self, sock: socket.socket) -> None:
         """Serve an accepted, non-blocking socket whose peer is this user, or refuse it if the limit is reached."""
-        self.let_in(sock, b"")
+        self.attach_authenticated(sock, b"")
 
-    def let_in(self, sock: socket.socket, said: bytes) -> None:
-        """Serve a socket as `attach` does. `said`: Bytes that were read from an authenticated TCP client."""
+    def attach_authenticated(self, sock: socket.socket, received: bytes) -> None:
+        """Serve a socket as `attach` does. `received`: Bytes that were read from an authenticated TCP client."""
         if len(self.clients) + len(self._entering) >= self.most_clients and not self._let_a_silent_one_go():
             admission.turn_away(sock, self.most_clients)
             return
         client = Client(self)
         self._entering.add(client)
-        self.spawn(self._attach(sock, client, said))
+        self.spawn(self._attach(sock, client, received))
 
-    async def _attach(self, sock: socket.socket, client: Client, said: bytes) -> None:
+    async def _attach(self, sock: socket.socket, client: Client, received: bytes) -> None:
         loop = asyncio.get_running_loop()
         try:
             _, connection = await loop.connect_accepted_socket(
                 lambda: Connection(client, max_frame=client.max_frame), sock
             )
-            if said:
-                connection.data_received(said)
+            if received:
+                connection.data_received(received)
         except OSError as error:
             sock.close()
             log.info("a client was gone before it was served: %s", error)

@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 class BadActivation(TemplatedError):
     """Raised when a service manager started the daemon for a socket, and passed no usable one."""
 
-    sentence = "The service manager gave no socket to listen on: {reason}."
-    advice = "Write its files again: sessiond install-service."
+    sentence = "The service manager passed no usable socket: {reason}."
+    advice = "To rewrite the service files, run: sessiond install-service."
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason=reason)
@@ -78,7 +78,7 @@ def _from_launchd(name: str) -> socket.socket:
     )  # an errno: ENOENT if there is no such socket, ESRCH outside launchd
     if refused or not count.value:
         raise BadActivation(
-            f"launchd has none called {name} ({os.strerror(refused) if refused else 'an empty list'})"
+            f"launchd has no socket named {name} ({os.strerror(refused) if refused else 'an empty list'})"
         )
     chosen = descriptors[0]
     for number in range(1, count.value):
@@ -92,7 +92,7 @@ def _checked(descriptor: int) -> socket.socket:
     try:
         given = socket.socket(fileno=descriptor)
     except OSError as error:
-        raise BadActivation(f"descriptor {descriptor} is no socket") from error
+        raise BadActivation(f"descriptor {descriptor} is not a socket") from error
     try:
         if given.family != socket.AF_UNIX or given.type != socket.SOCK_STREAM:
             raise BadActivation(f"descriptor {descriptor} is not a unix stream socket")

@@ -29,8 +29,8 @@ def most_clients(chosen: int) -> int:
 
 def turn_away(sock: socket.socket, most: int) -> None:
     """Send a client the error `overloaded`, in the framing of its first byte, and disconnect it."""
-    log.warning("A client was turned away: %d are attached, and no more may be", most)
-    code, message, data = errors.explain(Overloaded(f"{most} clients are attached, and no more may be"))
+    log.warning("Refused a client: %d clients are attached, which is the limit", most)
+    code, message, data = errors.explain(Overloaded(f"{most} clients are attached, which is the limit"))
     mode: Mode = "contentLength"
     with contextlib.suppress(OSError):
         if sock.recv(1, socket.MSG_PEEK) == b"{":

@@ -23,7 +23,7 @@ from sessiond.protocol.error_details import TooLargeDetails
 from sessiond.rpc.framing import Framer, FrameTooLarge, FramingError, Mode, encode_frame
 from sessiond.rpc.message import RequestId, encode_error
 from sessiond.server.listeners.tcp_peer import user_of_peer
-from sessiond.server.listeners.token import is_same
+from sessiond.server.listeners.token import token_matches
 from sessiond.server.listeners.unix_socket import CannotListen
 
 MAX_UNAUTHENTICATED: Final = 64
@@ -65,7 +65,7 @@ class TcpListener:
     Args:
         address: The address, such as `127.0.0.1:7413`. Port 0 selects a free port.
         token: The token that clients must send.
-        let_in: Called with an authenticated socket and the bytes that were read from it.
+        on_client: Called with an authenticated socket and the bytes that were read from it.
         user_of: Returns the user at the other end of a connection, so that one user cannot displace others.
 
     Raises:
@@ -77,12 +77,12 @@ class TcpListener:
         self,
         address: str,
         token: str,
-        let_in: Callable[[socket.socket, bytes], None],
+        on_client: Callable[[socket.socket, bytes], None],
         *,
         user_of: Callable[[socket.socket], int | None] = user_of_peer,
     ) -> None:
         self._token = token
-        self._let_in = let_in
+        self._on_client = on_client
         self._user_of = user_of
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[asyncio.Task[None], int | None] = {}
@@ -109,25 +109,25 @@ class TcpListener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                log.warning("No client can be let in over TCP for now: %s", error)
+                log.warning("Cannot accept TCP clients for the moment: %s", error)
                 self._loop.remove_reader(self._listening)
                 self._pause = self._loop.call_later(
                     _PAUSE, self._loop.add_reader, self._listening, self._accept
                 )
                 return
-            self._hear(client)
+            self._await_first_message(client)
 
-    def _hear(self, client: socket.socket) -> None:
+    def _await_first_message(self, client: socket.socket) -> None:
         """Wait for the first message of a connection. If there are too many unauthenticated ones, close one."""
         client.setblocking(False)
         user = self._user_of(client)
         if len(self._waiting) >= MAX_UNAUTHENTICATED:
             self._evict()
-        task = self._loop.create_task(self._asked_in(client))
+        task = self._loop.create_task(self._authenticate(client))
         self._waiting[task] = user
-        task.add_done_callback(partial(self._heard, client))
+        task.add_done_callback(partial(self._finished, client))
 
-    def _heard(self, client: socket.socket, task: asyncio.Task[None]) -> None:
+    def _finished(self, client: socket.socket, task: asyncio.Task[None]) -> None:
         self._waiting.pop(task, None)
         if task.cancelled():  # the task may not have begun
             client.close()
@@ -140,27 +140,27 @@ class TcpListener:
         del self._waiting[oldest]
         oldest.cancel()
 
-    async def _asked_in(self, client: socket.socket) -> None:
+    async def _authenticate(self, client: socket.socket) -> None:
         """Read the first message, then pass the connection on, refuse it with an error, or close it."""
         try:
             async with asyncio.timeout(AUTHENTICATION_SECONDS):
-                said, body, mode = await self._first_message(client)
+                received, body, mode = await self._first_message(client)
                 refusal = self._refusal(body)
             if refusal is not None:
-                log.warning("A client was turned away at the TCP listener: it did not show the token")
-                await self._turn_away(client, refusal, mode)
+                log.warning("Refused a TCP client: it did not send the token")
+                await self._refuse(client, refusal, mode)
         except FrameTooLarge as error:
-            await self._turn_away(client, *_too_large(error))
+            await self._refuse(client, *_too_large(error))
             client.close()
         except (OSError, TimeoutError, FramingError, _NotOurs):
             client.close()
         else:
             if refusal is None:
-                self._let_in(client, said)
+                self._on_client(client, received)
             else:
                 client.close()
 
-    async def _turn_away(self, client: socket.socket, refusal: bytes, mode: Mode) -> None:
+    async def _refuse(self, client: socket.socket, refusal: bytes, mode: Mode) -> None:
         """Send an error, then wait up to `_FAREWELL` seconds for the client to close.
 
         Closing while received bytes are unread would discard the error.
@@ -173,18 +173,18 @@ class TcpListener:
                     pass
 
     async def _first_message(self, client: socket.socket) -> tuple[bytes, bytes, Mode]:
-        framer, said = Framer(_FIRST_MESSAGE, _FIRST_HEADER), b""
+        framer, received = Framer(_FIRST_MESSAGE, _FIRST_HEADER), b""
         while True:
             piece = await self._loop.sock_recv(client, 4096)
             if not piece:
                 raise _NotOurs
-            said += piece
-            if said.startswith(_NOT_OURS):
+            received += piece
+            if received.startswith(_NOT_OURS):
                 raise _NotOurs
             bodies = framer.feed(piece)
             if bodies:
                 assert framer.mode is not None
-                return said, bodies[0], framer.mode
+                return received, bodies[0], framer.mode
 
     def _refusal(self, body: bytes) -> bytes | None:
         """Return the error for a first message that does not authenticate, or None if it does."""
@@ -192,15 +192,15 @@ class TcpListener:
             first = _decode(body)
         except (msgspec.DecodeError, RecursionError):
             return _refused(None)
-        said = first.params.token if first.method == m.AUTHENTICATE.name else None
-        return None if said is not None and is_same(self._token, said) else _refused(first.id)
+        candidate = first.params.token if first.method == m.AUTHENTICATE.name else None
+        return None if candidate is not None and token_matches(self._token, candidate) else _refused(first.id)
 
 
 class Unauthenticated(TemplatedError):
-    """The answer to any other first message of a client."""
+    """The error for any other first message of a client."""
 
-    sentence = "Over TCP the first message must be `server/authenticate` with the right `token`."
-    advice = "The token is in the file tcp-token beside the log of the daemon."
+    sentence = "Over TCP, the first message must be `server/authenticate` with the correct `token`."
+    advice = "The token is in the file tcp-token, in the folder of the daemon's log."
 
 
 class _NotOurs(Exception):
@@ -224,7 +224,7 @@ def _bound(address: str) -> socket.socket:
     host, _, port = address.rpartition(":")
     there = ipaddress.ip_address(host.strip("[]"))
     if not there.is_loopback:  # the configuration is checked, too; this is the last check
-        raise CannotListen(address, "only 127.0.0.1 and ::1 are listened to")
+        raise CannotListen(address, "the daemon listens only on 127.0.0.1 and ::1")
     listening = socket.socket(socket.AF_INET6 if there.version == 6 else socket.AF_INET, socket.SOCK_STREAM)
     try:
         listening.setblocking(False)

@@ -19,8 +19,8 @@ _CALLS: Final = Syscalls()
 class BadToken(CannotListen):
     """Raised when the token file of the TCP listener cannot be read, or other users can read it."""
 
-    sentence = "The token file {path} cannot be used: {reason}."
-    advice = "Remove it, and the daemon makes another: sessiond restart."
+    sentence = "Cannot use the token file {path}: {reason}."
+    advice = "Remove it, and run: sessiond restart. The daemon creates a new one."
 
 
 def token_of(path: str, calls: Syscalls = _CALLS) -> str:
@@ -44,23 +44,23 @@ def token_of(path: str, calls: Syscalls = _CALLS) -> str:
         raise BadToken(path, "it is a folder")
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
-            raise BadToken(path, "it is not a file of yours alone")
+            raise BadToken(path, "it is not a regular file with one name that belongs to you")
         if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise BadToken(path, "others may read it, so it is no secret")
+            raise BadToken(path, "other users can read it")
         token = file.read(_LONGEST).decode("ascii", "replace").strip()
     if len(token) < _BYTES:
-        raise BadToken(path, f"it holds less than {_BYTES} characters")
+        raise BadToken(path, f"it contains fewer than {_BYTES} characters")
     return token
 
 
 def _make(path: Path, calls: Syscalls) -> None:
     """Create the file with a new token atomically. The caller holds the daemon's lock."""
-    begun = temporary(path)
-    os.close(new_file(begun, [f"{secrets.token_urlsafe(_BYTES)}\n".encode()], calls))
-    move_to_free_name(begun, path, calls)
+    new = temporary(path)
+    os.close(new_file(new, [f"{secrets.token_urlsafe(_BYTES)}\n".encode()], calls))
+    move_to_free_name(new, path, calls)
     sync_folder(path.parent, calls)
 
 
-def is_same(token: str, said: str) -> bool:
-    """Return whether `said` equals the token. The time does not depend on how much of it is equal."""
-    return hmac.compare_digest(token.encode(), said.encode("utf-8", "replace"))
+def token_matches(token: str, candidate: str) -> bool:
+    """Return whether `candidate` equals the token. The time does not depend on the number of equal characters."""
+    return hmac.compare_digest(token.encode(), candidate.encode("utf-8", "replace"))

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 class CannotListen(TemplatedError):
     """Raised when a listener cannot be opened."""
 
-    sentence = "The daemon cannot be reached by way of {path}: {reason}."
+    sentence = "Cannot listen at {path}: {reason}."
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(path=path, reason=reason)
@@ -41,7 +41,7 @@ class UnixListener:
 
     Args:
         path: The path of the socket.
-        let_in: Called with each accepted, non-blocking socket of this user.
+        on_client: Called with each accepted, non-blocking socket of this user.
         inherited: A socket of the service manager. It is used instead of `path`, and its path is not removed.
 
     Raises:
@@ -50,11 +50,11 @@ class UnixListener:
     """
 
     def __init__(
-        self, path: str, let_in: Callable[[socket.socket], None], inherited: socket.socket | None = None
+        self, path: str, on_client: Callable[[socket.socket], None], inherited: socket.socket | None = None
     ) -> None:
         self.path = path
         self.accepted = 0  # number of clients accepted so far
-        self._let_in = let_in
+        self._on_client = on_client
         self._loop = asyncio.get_running_loop()
         self._pause: asyncio.TimerHandle | None = None
         self._is_own = inherited is None
@@ -86,7 +86,7 @@ class UnixListener:
         self._listening, self._identity = listening, identity
         self._loop.add_reader(self._listening, self._accept)
 
-    def leave_unless_wanted(self) -> bool:
+    def close_if_unused(self) -> bool:
         """Close if no client waits to be accepted. Otherwise accept it and return False.
 
         The path is removed first. No client can connect after that, so an empty queue then means that none is lost.
@@ -126,26 +126,26 @@ class UnixListener:
             except OSError as error:
                 # Out of descriptors or memory: the client stays in the queue. Trying again at once would
                 # use a whole core.
-                log.warning("No client can be let in for now: %s", error)
+                log.warning("Cannot accept clients for the moment: %s", error)
                 self._stop_accepting()
                 self._pause = self._loop.call_later(_PAUSE, self._accept_again)
                 break
             self.accepted += 1
-            self._check_and_let_in(client)
+            self._pass_on_if_own_user(client)
         return self.accepted > before
 
-    def _check_and_let_in(self, client: socket.socket) -> None:
+    def _pass_on_if_own_user(self, client: socket.socket) -> None:
         try:
             uid = peer_uid(client)
         except OSError:
             client.close()
             return
         if uid != os.geteuid():
-            log.warning("A client of user id %d was turned away", uid)
+            log.warning("Refused a client of user id %d", uid)
             client.close()
             return
         client.setblocking(False)
-        self._let_in(client)
+        self._on_client(client)
 
     def _accept_again(self) -> None:
         self._pause = None
@@ -183,16 +183,16 @@ def _refuse_if_taken(path: str) -> None:
         return
     if not stat.S_ISSOCK(found.st_mode):
         kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "not a socket"
-        raise CannotListen(path, f"what is there is {kind}; look at it and move it away")
+        raise CannotListen(path, f"the file there is {kind}; inspect it and move it away")
     if found.st_uid != os.geteuid():
         raise CannotListen(
-            path, f"the socket there belongs to user id {found.st_uid}; set SESSIOND_HOME elsewhere"
+            path, f"the socket there belongs to user id {found.st_uid}; set SESSIOND_HOME to another folder"
         )
     if path in _listened_to():
         raise CannotListen(
             path,
-            "another program listens there, perhaps systemd for sessiond itself: start that with "
-            "systemctl --user start sessiond, or take it away with sessiond uninstall-service",
+            "another program listens there. If it is systemd, run systemctl --user start sessiond, or remove the "
+            "service with sessiond uninstall-service",
         )
 
 

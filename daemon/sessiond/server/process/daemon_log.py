@@ -85,7 +85,7 @@ class RateLimit(logging.Filter):
         since, count = self._seen.get(kind, (now, 0))
         if now - since >= 60.0:
             if count > _PER_MINUTE:
-                record.msg = f"{kind} ({count - _PER_MINUTE} more of these were left out)"
+                record.msg = f"{kind} ({count - _PER_MINUTE} more of these were dropped)"
             since, count = now, 0
         if len(self._seen) > _KINDS:
             self._seen.clear()
@@ -116,7 +116,7 @@ def logging_to(path: str) -> Iterator[DaemonLogFile | None]:
         handler.setFormatter(form)
         root.addHandler(handler)
     if refused is not None:
-        log.warning("The log %s cannot be written: %s", path, refused.strerror or refused)
+        log.warning("Cannot write the log %s: %s", path, refused.strerror or refused)
     try:
         yield file
     finally:

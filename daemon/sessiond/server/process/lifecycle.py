@@ -46,8 +46,8 @@ class Served(Protocol):
     def busy(self) -> bool:
         """Whether clients are attached or a write is not on disk yet. A busy daemon does not exit when idle."""
 
-    def let_in(self, sock: socket.socket, said: bytes) -> None:
-        """Serve an authenticated client of the TCP listener. `said`: The bytes that were read from it so far."""
+    def attach_authenticated(self, sock: socket.socket, received: bytes) -> None:
+        """Serve an authenticated client of the TCP listener. `received`: The bytes that were read from it so far."""
 
     def listens_at(self, path: str, tcp: str | None) -> None:
         """Record the addresses of the listeners. Called before the first client is accepted."""
@@ -64,7 +64,7 @@ class Pace:
     """Intervals in seconds. `idle_exit` may change while the daemon runs; None means never."""
 
     idle_exit: float | None
-    look: float = 60.0
+    check: float = 60.0
     drain: float = 10.0
 
 
@@ -82,11 +82,11 @@ async def live(
     lock: DaemonLock,
     pace: Pace,
     ready: Callable[[Callable[[], None]], None],
-    hung_up: Callable[[], None],
+    on_hangup: Callable[[], None],
     *,
     inherited: socket.socket | None = None,
     tcp: str | None = None,
-    tell: SystemdNotifier | None = None,
+    notifier: SystemdNotifier | None = None,
 ) -> int:
     """Listen, serve until a reason to end occurs, write everything to disk, and return the exit status.
 
@@ -98,23 +98,23 @@ async def live(
         lock: The held lock of the daemon.
         pace: The intervals.
         ready: Called once clients can connect, with a function that requests the end from any thread.
-        hung_up: Called at a SIGHUP.
+        on_hangup: Called at a SIGHUP.
         inherited: A socket of the service manager to listen on. None: the socket in `where`.
         tcp: An address of this machine to listen on as well. None: no TCP listener.
-        tell: Notifies the service manager. None: there is none.
+        notifier: Notifies the service manager. None: there is none.
 
     Raises:
         CannotListen: A listener cannot be opened.
 
     """
-    tell = tell or silent()
+    notifier = notifier or silent()
     loop = asyncio.get_running_loop()
     signals: asyncio.Queue[str] = asyncio.Queue()
-    look_now = asyncio.Event()
+    check_now = asyncio.Event()
 
     def hang_up() -> None:
-        hung_up()
-        look_now.set()
+        on_hangup()
+        check_now.set()
 
     def stop() -> None:
         with contextlib.suppress(RuntimeError):  # the loop has already ended
@@ -132,28 +132,26 @@ async def live(
         listener = UnixListener(where.socket, server.attach, inherited)
         undo.pop_all()
     server.listens_at(listener.path, tcp_listener.address if tcp_listener else None)
-    told = endpoint.describe(listener.path, server.epoch, tcp_listener.address if tcp_listener else None)
+    published = endpoint.describe(listener.path, server.epoch, tcp_listener.address if tcp_listener else None)
     try:
-        endpoint.publish(where.endpoint, told)
+        endpoint.publish(where.endpoint, published)
     except OSError as error:
         # Without the file, clients use the default path. Each regular check tries again.
-        log.warning(
-            "It cannot be told where this daemon listens: %s: %s", where.endpoint, error.strerror or error
-        )
+        log.warning("Cannot write the endpoint file %s: %s", where.endpoint, error.strerror or error)
         with contextlib.suppress(OSError):
             endpoint.withdraw(where.endpoint)  # the endpoint of the previous daemon
-    log.info("sessiond %s listens at %s (process %d)", told.build, told.socket, told.pid)
+    log.info("sessiond %s listens at %s (process %d)", published.build, published.socket, published.pid)
     ready(stop)
-    tell.ready(f"listens at {told.socket}")
-    beating = asyncio.create_task(tell.beat())
+    notifier.ready(f"listens at {published.socket}")
+    keep_alive = asyncio.create_task(notifier.send_keep_alives())
 
     ends = [
         asyncio.create_task(end)
         for end in (
             _signaled(signals),
-            _asked(server),
+            _requested(server),
             _idle(server, listener, pace),
-            _displaced(listener, lock, where, told, pace.look, look_now),
+            _displaced(listener, lock, where, published, pace.check, check_now),
         )
     ]
     done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -161,7 +159,7 @@ async def live(
         end.cancel()
     ending = done.pop().result()
     log.info("Ending: %s", ending.reason)
-    tell.stopping(ending.reason)
+    notifier.stopping(ending.reason)
 
     # From here on, no client can connect, and no client sends SIGHUP to a process that is about to end.
     listener.close()
@@ -170,10 +168,10 @@ async def live(
     if lock.still_ours:
         endpoint.withdraw(where.endpoint)
     drained = await _drained(server, pace.drain, signals)
-    beating.cancel()
+    keep_alive.cancel()
     if not drained:
         return UNFINISHED
-    log.info("Ended; everything acknowledged is on disk")
+    log.info("Ended; all acknowledged writes are on disk")
     return ending.status
 
 
@@ -182,16 +180,16 @@ def _tcp_listener(address: str, where: Locations, server: Served) -> "TcpListene
     from sessiond.server.listeners.tcp import TcpListener
     from sessiond.server.listeners.token import token_of
 
-    return TcpListener(address, token_of(where.tcp_token), server.let_in)
+    return TcpListener(address, token_of(where.tcp_token), server.attach_authenticated)
 
 
 async def _signaled(signals: asyncio.Queue[str]) -> Ending:
     return Ending(await signals.get(), ENDED)
 
 
-async def _asked(server: Served) -> Ending:
+async def _requested(server: Served) -> Ending:
     await server.stopping.wait()
-    return Ending("a client asked for it", ENDED)
+    return Ending("a client requested it", ENDED)
 
 
 async def _idle(server: Served, listener: UnixListener, pace: Pace) -> Ending:
@@ -204,7 +202,7 @@ async def _idle(server: Served, listener: UnixListener, pace: Pace) -> Ending:
             quiet_for, accepted = 0.0, listener.accepted
             continue
         quiet_for += step
-        if quiet_for >= after and listener.leave_unless_wanted():
+        if quiet_for >= after and listener.close_if_unused():
             return Ending(f"no client for {after:.0f} seconds", ENDED)
 
 
@@ -212,7 +210,7 @@ async def _displaced(
     listener: UnixListener,
     lock: DaemonLock,
     where: Locations,
-    told: endpoint.Endpoint,
+    published: endpoint.Endpoint,
     every: float,
     now: asyncio.Event,
 ) -> Ending:
@@ -227,30 +225,30 @@ async def _displaced(
         try:
             match listener.look():
                 case "foreign":
-                    return Ending(f"something else is at {listener.path} now", DISPLACED)
+                    return Ending(f"another file replaced the socket {listener.path}", DISPLACED)
                 case "missing":
                     make_private(str(Path(listener.path).parent))
                     listener.bind_again()
-                    log.warning("The socket %s had been removed and is back", listener.path)
+                    log.warning("The socket %s was removed; the daemon created it again", listener.path)
                 case "ours":
                     pass
-            if endpoint.read(where.endpoint) != told:
-                endpoint.publish(where.endpoint, told)
+            if endpoint.read(where.endpoint) != published:
+                endpoint.publish(where.endpoint, published)
         except (OSError, CannotListen, UnsafeFolder) as error:
-            log.warning("The way to this daemon is broken and could not be fixed: %s", error)
+            log.warning("Cannot restore the socket or the endpoint file: %s", error)
 
 
 async def _drained(server: Served, within: float, signals: asyncio.Queue[str]) -> bool:
     """Close the server. Returns False if that fails, takes too long, or is interrupted by a second signal."""
     closing = asyncio.create_task(server.close())
-    hurried = asyncio.create_task(signals.get())
-    await asyncio.wait({closing, hurried}, timeout=within, return_when=asyncio.FIRST_COMPLETED)
-    hurried.cancel()
+    second_signal = asyncio.create_task(signals.get())
+    await asyncio.wait({closing, second_signal}, timeout=within, return_when=asyncio.FIRST_COMPLETED)
+    second_signal.cancel()
     if not closing.done():
         closing.cancel()
-        log.error("Not everything could be put on disk before the end")
+        log.error("The shutdown ended before all data was written to disk")
         return False
     if error := closing.exception():
-        log.error("Not everything could be put on disk before the end", exc_info=error)
+        log.error("The shutdown ended before all data was written to disk", exc_info=error)
         return False
     return True

@@ -31,7 +31,7 @@ class AnotherRuns(TemplatedError):
 class LockRefused(TemplatedError):
     """Raised when the lock file cannot be opened or locked, and no other daemon is the reason."""
 
-    sentence = "The lock {path} cannot be taken: {reason}."
+    sentence = "Cannot acquire the lock {path}: {reason}."
     advice = "What to do: {advice}."
 
     def __init__(self, path: str, reason: str, advice: str) -> None:
@@ -77,16 +77,19 @@ def _opened(path: str) -> int:
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:
         reason = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror or str(error)
-        raise LockRefused(path, reason, "look at what is there and move it away") from error
+        raise LockRefused(path, reason, "inspect the file and move it away") from error
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
-        refusal = ("it is not a regular file", "look at what is there and move it away")
+        refusal = ("it is not a regular file", "inspect the file and move it away")
     elif found.st_uid != os.geteuid():
-        refusal = (f"it belongs to user id {found.st_uid}", "set SESSIOND_HOME to a folder of yours")
+        refusal = (
+            f"it belongs to user id {found.st_uid}",
+            "set SESSIOND_HOME to a folder that belongs to you",
+        )
     elif found.st_nlink != 1:
-        refusal = ("it has more than one name", "find out who linked it, and remove the other name")
+        refusal = ("it has more than one name (hard link)", "remove the other hard links")
     elif found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        refusal = ("others may open it", f"run chmod 600 '{path}'")
+        refusal = ("other users can open it", f"run chmod 600 '{path}'")
     else:
         return descriptor
     os.close(descriptor)
@@ -109,9 +112,11 @@ def _lock(path: str, descriptor: int) -> None:
     waiting = threading.Thread(target=attempt, name="daemon-lock", daemon=True)
     waiting.start()
     waiting.join(_PATIENCE)
-    advice = "set SESSIOND_HOME to a folder on a local disk; locks do not work here"
+    advice = (
+        "set SESSIOND_HOME to a folder on a local disk; the filesystem of this folder does not support locks"
+    )
     if not outcome:
-        raise LockRefused(path, f"the filesystem gave no answer for {_PATIENCE:.0f} seconds", advice)
+        raise LockRefused(path, f"the filesystem did not respond within {_PATIENCE:.0f} seconds", advice)
     error = outcome[0]
     if isinstance(error, BlockingIOError):
         raise AnotherRuns(path) from error

@@ -50,7 +50,7 @@ class _Manager:
     """The service manager that started this process, if any: its socket, and the notifier for it."""
 
     inherited: socket.socket | None
-    tell: SystemdNotifier
+    notifier: SystemdNotifier
 
 
 class CannotServe(TemplatedError):
@@ -107,17 +107,17 @@ def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build
     os.umask(0o077)
     where = paths.places()
     try:
-        inherited, tell = activation.inherited(), SystemdNotifier()
+        inherited, notifier = activation.inherited(), SystemdNotifier()
         for folder in (where.state, where.runtime):
             paths.require_text(folder)
         for folder in (where.state, where.data, where.runtime):
             paths.make_private(folder)
-        lock = DaemonLock(where.daemon_lock) if inherited is None else _lock_in_time(where)
+        lock = DaemonLock(where.daemon_lock) if inherited is None else _wait_for_lock(where)
     except AnotherRuns as error:
-        raise CannotServe(_who_runs(where), ANOTHER_RUNS) from error
+        raise CannotServe(_describe_lock_holder(where), ANOTHER_RUNS) from error
     except (LockRefused, paths.UnsafeFolder, activation.BadActivation) as error:
         raise CannotServe(str(error), _STATUS[type(error)]) from error
-    manager = _Manager(inherited, tell)
+    manager = _Manager(inherited, notifier)
     try:
         chosen = config.read(where.config_file)
         _raise_descriptor_limit()
@@ -157,11 +157,11 @@ async def _live(
         server.attach(first_client)
     pace = lifecycle.Pace(idle_exit=chosen.listen.idle_exit)
 
-    def hung_up() -> None:
+    def on_hangup() -> None:
         with contextlib.suppress(OSError):  # then the next record opens the file
             if logfile is not None:
                 logfile.reopen()
-        _read_again(where.config_file, pace, server)
+        _reload(where.config_file, pace, server)
 
     return await lifecycle.live(
         server,
@@ -169,28 +169,28 @@ async def _live(
         lock,
         pace,
         ready,
-        hung_up,
+        on_hangup,
         inherited=manager.inherited,
-        tell=manager.tell,
+        notifier=manager.notifier,
         tcp=chosen.listen.tcp,
     )
 
 
-def _read_again(config_file: str, pace: lifecycle.Pace, server: lifecycle.Served) -> None:
+def _reload(config_file: str, pace: lifecycle.Pace, server: lifecycle.Served) -> None:
     """Apply a changed configuration. An invalid one changes nothing."""
     try:
         chosen = config.read(config_file)
     except config.InvalidConfig as error:
-        log.error("%s Everything stays as it is.", error)
+        log.error("%s The configuration is unchanged.", error)
         return
     pace.idle_exit = chosen.listen.idle_exit
-    later = server.configure(chosen)
-    log.info("The configuration was read again")
-    if later:
-        log.warning("What changed in %s takes effect with: sessiond restart", ", ".join(later))
+    restart_needed = server.configure(chosen)
+    log.info("Configuration reloaded")
+    if restart_needed:
+        log.warning("Changes of %s take effect after: sessiond restart", ", ".join(restart_needed))
 
 
-def _lock_in_time(where: paths.Locations) -> DaemonLock:
+def _wait_for_lock(where: paths.Locations) -> DaemonLock:
     """Return the lock, and wait for it up to `_TAKEOVER` seconds.
 
     The service manager replaced the socket of the daemon that holds the lock. That daemon notices this and ends.
@@ -202,28 +202,28 @@ def _lock_in_time(where: paths.Locations) -> DaemonLock:
         except AnotherRuns:
             if time.monotonic() > deadline:
                 raise
-            if told := endpoint.read(where.endpoint):
-                endpoint.rouse(told)
+            if published := endpoint.read(where.endpoint):
+                endpoint.rouse(published)
             time.sleep(0.25)
 
 
-def _who_runs(where: paths.Locations) -> str:
+def _describe_lock_holder(where: paths.Locations) -> str:
     """Return which process holds the lock, and ask that process to check its socket, in case it was removed."""
-    told = endpoint.read(where.endpoint)
-    if told is None:
-        return f"Another sessiond holds {where.daemon_lock}; it is starting or ending just now."
-    if endpoint.rouse(told):
-        return f"It runs already, as process {told.pid}, and listens at {told.socket}."
+    published = endpoint.read(where.endpoint)
+    if published is None:
+        return f"Another sessiond holds {where.daemon_lock}; it is starting or stopping."
+    if endpoint.rouse(published):
+        return f"The daemon is already running as process {published.pid} and listens at {published.socket}."
     return (
-        f"Another sessiond holds {where.daemon_lock}, and it is not process {told.pid} of this machine. "
-        "If another machine shares that folder, set SESSIOND_HOME to one of this machine."
+        f"Another sessiond holds {where.daemon_lock}, but process {published.pid} is not running on this machine. "
+        "If another machine shares this folder, set SESSIOND_HOME to a local folder."
     )
 
 
 def _raise_descriptor_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
+    target = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft == resource.RLIM_INFINITY or soft >= target:
         return
     with contextlib.suppress(ValueError, OSError):  # macOS has a lower limit than it reports
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))

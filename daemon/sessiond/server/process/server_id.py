@@ -1,6 +1,6 @@
-"""The id of this daemon's home: made once, durable, and the same after each restart.
+"""The id of this daemon's home: created once, durable, and the same after each restart.
 
-Clients tell the daemons of several machines apart by it. A copy of the home has the same id.
+Clients use it to distinguish the daemons of several machines. A copy of the home has the same id.
 """
 
 import contextlib
@@ -23,18 +23,16 @@ log = logging.getLogger(__name__)
 def server_id_of(path: str, calls: Syscalls = _CALLS) -> str:
     """Return the id in the file at `path`. The caller holds the daemon's lock.
 
-    A missing file is created. A file that holds no id is replaced, and the log says why. If the new file cannot be
-    written, the id is valid for this process only, and the log says that.
+    A missing file is created. A file without an id is replaced, and the reason is logged. If the new file cannot
+    be written, the id is valid for this process only, and a warning is logged.
     """
     try:
         found = _read(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        log.warning(
-            "%s cannot be used as the id of this home (%s): clients see a new server id", path, reason
-        )
+        log.warning("Cannot use %s as the server id (%s); the daemon creates a new one", path, reason)
         found = None
-    return found or _made(Path(path), calls)
+    return found or _create(Path(path), calls)
 
 
 def _read(path: str) -> str | None:
@@ -46,30 +44,28 @@ def _read(path: str) -> str | None:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-            raise ValueError("it is not a file of yours")
-        said = os.read(descriptor, _LONGEST)
+            raise ValueError("it is not a regular file that belongs to you")
+        content = os.read(descriptor, _LONGEST)
     finally:
         os.close(descriptor)
     try:
-        return str(uuid.UUID(said.decode("ascii").strip()))
+        return str(uuid.UUID(content.decode("ascii").strip()))
     except ValueError:
-        raise ValueError("it holds no id") from None
+        raise ValueError("it does not contain an id") from None
 
 
-def _made(path: Path, calls: Syscalls) -> str:
+def _create(path: Path, calls: Syscalls) -> str:
     """Store a new id atomically, in place of an unusable file. Returns it."""
-    made, begun = str(uuid.uuid4()), temporary(path)
+    server_id, new = str(uuid.uuid4()), temporary(path)
     try:
-        os.close(new_file(begun, [f"{made}\n".encode()], calls))
+        os.close(new_file(new, [f"{server_id}\n".encode()], calls))
         try:
-            calls.rename(begun, path)
+            calls.rename(new, path)
             sync_folder(path.parent, calls)
         except OSError:
             with contextlib.suppress(FileNotFoundError):
-                begun.unlink()
+                new.unlink()
             raise
     except OSError as error:
-        log.warning(
-            "the server id cannot be stored at %s (%s): it is another one after a restart", path, error
-        )
-    return made
+        log.warning("Cannot store the server id at %s (%s); it changes at the next restart", path, error)
+    return server_id

@@ -21,7 +21,7 @@ class SystemdNotifier:
     """
 
     def __init__(self, environ: MutableMapping[str, str] = os.environ) -> None:
-        self._to = environ.pop("NOTIFY_SOCKET", "")
+        self._address = environ.pop("NOTIFY_SOCKET", "")
         watchdog, of = environ.pop("WATCHDOG_USEC", ""), environ.pop("WATCHDOG_PID", "")
         ours = watchdog.isdecimal() and of in ("", str(os.getpid()))
         self.every = int(watchdog) / _MICRO / 2 if ours and int(watchdog) else None
@@ -29,26 +29,26 @@ class SystemdNotifier:
 
     def ready(self, status: str) -> None:
         """Notify that clients can connect."""
-        self._say(f"READY=1\nSTATUS={status}\nMAINPID={os.getpid()}")
+        self._send(f"READY=1\nSTATUS={status}\nMAINPID={os.getpid()}")
 
     def stopping(self, status: str) -> None:
         """Notify that the shutdown has begun."""
-        self._say(f"STOPPING=1\nSTATUS={status}")
+        self._send(f"STOPPING=1\nSTATUS={status}")
 
-    async def beat(self) -> None:
+    async def send_keep_alives(self) -> None:
         """Send keep-alive messages while the event loop runs. A blocked loop sends none."""
-        while self.every is not None and self._to:
-            self._say("WATCHDOG=1")
+        while self.every is not None and self._address:
+            self._send("WATCHDOG=1")
             await asyncio.sleep(self.every)
 
-    def _say(self, words: str) -> None:
-        if not self._to:
+    def _send(self, message: str) -> None:
+        if not self._address:
             return
-        address = "\0" + self._to[1:] if self._to.startswith("@") else self._to
+        address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
         # The daemon must neither end nor wait if its manager does not read.
-        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as telling:
-            telling.setblocking(False)
-            telling.sendto(words.encode(), address)
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            sender.sendto(message.encode(), address)
 
 
 def silent() -> SystemdNotifier:
