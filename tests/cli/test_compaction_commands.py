@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.columns import message_ids_of
+from support.columns import entries_of, message_ids_of
 from support.commands import Shell, a_shell
 from support.homes import sessiond, wait_until
 from support.summarizers import as_toml, commanded, program
@@ -49,10 +49,7 @@ def seen(shell: Shell, session: str) -> list[str]:
 
 
 def entries(shell: Shell, session: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = shell("rpc", "session/entries", json.dumps({"sessionId": session})).json[
-        "entries"
-    ]
-    return found
+    return entries_of(shell("rpc", "session/entries", json.dumps({"sessionId": session})).json)
 
 
 # --- compact -----------------------------------------------------------------------------------------------

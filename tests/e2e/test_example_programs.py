@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support.columns import messages_of
 from support.homes import a_home, environment
 
 EXAMPLES = Path(__file__).parent.parent.parent / "scripts/examples"
@@ -45,7 +46,7 @@ def test_the_agent_tries_again_stays_within_its_window_and_goes_on_with_its_sess
 def test_the_shell_does_each_step_of_an_agent_with_one_call(environ: dict[str, str], tmp_path: Path) -> None:
     told = output_of([str(EXAMPLES / "shell.sh"), str(tmp_path)], environ, tmp_path)
     answers = [json.loads(line) for line in told.splitlines() if line.startswith("{")]
-    contexts = [answer["messages"] for answer in answers if "messages" in answer]
+    contexts = [messages_of(answer) for answer in answers if "messages" in answer]
     assert contexts[0] == [{"role": "user", "content": "Is the build green?"}]
     assert "The user asked after the build." in json.dumps(contexts[1][0])
     assert contexts[1][-1]["content"][0]["text"] == "No: one test fails."

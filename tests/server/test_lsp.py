@@ -364,7 +364,7 @@ async def test_our_methods_go_over_the_same_connection(daemon: Running, cwd: str
         assert (await call("session/append", sessionId=session_id, entries=entries)).lastSeq == 2
         async with asyncio.timeout(45):
             note = await told.get()
-        assert (note.seq, note.origin.clientId) == (2, f"ed{cwd[-4:]}")
+        assert (note.toSeq, note.origin.clientId) == (2, f"ed{cwd[-4:]}")
         path = Path((await call("session/info", sessionId=session_id)).session.path)
         assert [it.name for it in await symbols(client, path)] == ["hello", "hi"]
         with pytest.raises(JsonRpcException) as refused:

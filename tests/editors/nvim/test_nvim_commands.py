@@ -241,7 +241,7 @@ def test_lua_has_all_methods_waiting_or_not(
         assert refused[-1]["data"]["kind"] == "sessionNotFound"
         nvim.lua(
             "heard = {}\n"
-            "require('sessiond').follow(..., { appended = function(note) table.insert(heard, note.seq) end,"
+            "require('sessiond').follow(..., { appended = function(note) table.insert(heard, note.toSeq) end,"
             " back = function() following = true end })",
             story.id,
         )

@@ -62,7 +62,7 @@ class Plugin:
     async def context(self, session_id: str) -> list[tuple[str, str]]:
         """The role of each message in the context, and the entry that it comes from."""
         context = await self.ask("session/context", sessionId=session_id)
-        return [(it.role, entry) for it, entry in zip(context.messages, context.entryIds, strict=True)]
+        return [(it.message.role, it.entryId) for it in context.messages]
 
     async def next_appended(self) -> Any:
         async with asyncio.timeout(45):
@@ -127,8 +127,8 @@ async def test_payloads_that_look_like_messages_arrive_unchanged(
     peer = await served.attach()
     [entry] = entries_of(await peer.call("session/entries", sessionId=session_id))
     assert (entry["id"], entry["data"]) == ("c1", NESTED)
-    [same] = (await plugin.ask("session/entries", sessionId=session_id)).entries
-    assert values(same.data) == values(NESTED)
+    [same] = (await plugin.ask("session/entries", sessionId=session_id)).items
+    assert values(same.entry.data) == values(NESTED)
 
 
 async def test_a_plugin_is_told_of_what_another_client_appends(
@@ -138,9 +138,9 @@ async def test_a_plugin_is_told_of_what_another_client_appends(
     peer = await served.attach()
     await peer.append(session_id, user("From elsewhere."), custom())
     note = await plugin.next_appended()
-    assert (note.sessionId, list(note.seqs)) == (session_id, [1, 2])
-    assert note.entries[0].message.content == "From elsewhere."
-    assert values(note.entries[1].data) == values(NESTED)
+    assert (note.sessionId, [it.seq for it in note.items]) == (session_id, [1, 2])
+    assert note.items[0].entry.message.content == "From elsewhere."
+    assert values(note.items[1].entry.data) == values(NESTED)
 
 
 async def test_two_plugins_see_the_same_lines(served: Running, plugin: Plugin, cwd: str) -> None:
@@ -149,8 +149,8 @@ async def test_two_plugins_see_the_same_lines(served: Running, plugin: Plugin, c
         await other.ask("session/open", sessionId=session_id)
         await other.append(session_id, user("Why?", id="q1"))
         one, two = await plugin.next_appended(), await other.next_appended()
-    assert one.entries[0].id == two.entries[0].id == "q1"
-    assert list(one.seqs) == list(two.seqs) == [1]
+    assert one.items[0].entry.id == two.items[0].entry.id == "q1"
+    assert one.items[0].seq == two.items[0].seq == 1
 
 
 async def test_an_error_comes_with_its_kind_and_its_data(plugin: Plugin, cwd: str) -> None:

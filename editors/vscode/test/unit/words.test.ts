@@ -89,8 +89,11 @@ test("a comparison is a table and lists of files, in a sentence the sum of it", 
 
 test("what a model would see stands in fences that it cannot end, what it would not is told", () => {
   const context = {
-    messages: [{ role: "user", content: "```\n# no heading" }, { role: "assistant", content: [{ type: "text", text: "yes" }, { type: "toolCall", name: "ls" }] }],
-    entryIds: ["e1", "e2"], models: { default: "a/b" }, thinkingLevel: "off", leafId: "e2", tokens: 5, tokensEstimated: true,
+    messages: [
+      { entryId: "e1", message: { role: "user", content: "```\n# no heading" } },
+      { entryId: "e2", message: { role: "assistant", content: [{ type: "text", text: "yes" }, { type: "toolCall", name: "ls" }] } },
+    ],
+    models: { default: "a/b" }, thinkingLevel: "off", leafId: "e2", tokens: 5, tokensEstimated: true,
     explanation: [{ entryId: "e0", type: "message", role: "user", fate: "out", reason: "compactedAway", message: "It was compacted away.", tokens: 0, messageIndex: null }],
   } as unknown as ContextResult;
   const text = contextDocument(context);
