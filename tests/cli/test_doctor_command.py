@@ -202,7 +202,7 @@ def test_a_socket_of_somebody_who_only_listens_is_told_as_silence(shell: Shell) 
         status = shell.start("status")
         _, err = status.communicate(timeout=120)
         assert status.returncode == 75
-        assert "has not answered" in err
+        assert "has not responded" in err
 
 
 def test_the_command_never_loads_the_server(shell: Shell) -> None:

@@ -336,7 +336,7 @@ def test_all_words_stand_out_from_their_ground(shown: Callable[..., Watched], sc
 
 
 def test_a_session_without_entries_says_so(shown: Callable[..., Watched]) -> None:
-    expect(shown(Story()).page.locator("#path")).to_have_text("Nothing has been said here so far.")
+    expect(shown(Story()).page.locator("#path")).to_have_text("The session has no messages yet.")
 
 
 def test_what_can_be_pressed_has_a_name_and_no_id_stands_twice(shown: Callable[..., Watched]) -> None:

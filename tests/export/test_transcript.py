@@ -157,7 +157,7 @@ def test_labels_are_shown_and_branches_that_leave_are_told_of() -> None:
         whole.entries.append(other)
     text = to_markdown(whole, losses).decode()
     assert "**Label:** x\\_y" in text
-    assert "*Another branch leaves here:* try 0 and 1 more." in text
+    assert "*Another branch starts here:* try 0 and 1 more." in text
     assert losses.lost == {"label entry": 1, "entry off the path": 2}
 
 
@@ -183,7 +183,7 @@ def test_a_picture_that_is_none_is_told_of(data: object) -> None:
         "mimeType": "image/svg+xml" if data == "" else "image/png",
         "data": data,
     }
-    assert "which is not here" in to_markdown(session(said("user", image)), losses, pictures).decode()
+    assert "which is not included" in to_markdown(session(said("user", image)), losses, pictures).decode()
     assert (pictures.files, losses.lost) == ({}, {"picture": 1})
 
 
@@ -193,5 +193,5 @@ def test_a_branch_is_told_by_what_may_be_displayed_of_it() -> None:
         said("user", "hello"), {**hint, "parentId": "e0"}, said("assistant", "hi"), said("user", "on")
     )
     whole.entries[3]["parentId"] = "e0"
-    assert "*Another branch leaves here:* hi." in written(whole)
+    assert "*Another branch starts here:* hi." in written(whole)
     assert "secret" not in written(whole)

@@ -56,7 +56,7 @@ async def test_a_transcript_is_readable(memory: Running, cwd: str) -> None:
     text = (await peer.call("session/export", sessionId=session, format="markdown"))["text"]
     assert text.startswith("# Flaky")
     assert "A race." in text
-    assert "*Another branch leaves here:* Sure?." in text
+    assert "*Another branch starts here:* Sure?." in text
 
 
 async def test_the_working_state_goes_out_as_nova_has_it_and_comes_back(memory: Running, cwd: str) -> None:

@@ -184,7 +184,7 @@ async def test_a_session_with_nothing_in_it_says_so() -> None:
     async with a_desk() as desk:
         browser = a_screen_of(desk)
         async with browser as screen:
-            await screen.see("Nothing was said yet.")
+            await screen.see("There are no messages yet.")
             await screen.keys("j", "k", "h", "l", "space", "b", "f", "L", "n", "P", ".", "y", "e", "p", "tab")
             await desk.append(said("q1", 1, user("Hello?")))
             await screen.see("Hello")

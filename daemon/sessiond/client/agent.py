@@ -456,7 +456,7 @@ class AgentSession:
             RuntimeError: Another turn of this agent is in progress.
         """
         if self._in_turn:
-            raise RuntimeError("there is a turn already: an agent takes one at a time")
+            raise RuntimeError("a turn is already in progress")
         self._in_turn, self._gave_up = True, False
         self._chain.begin()
         try:
@@ -549,12 +549,12 @@ class AgentSession:
                 except RpcError as error:
                     if error.kind not in ("noSummarizer", "summarizerFailed"):
                         raise
-                    failure.add_note(f"The turn that failed was left without a summary: {error}")
+                    failure.add_note(f"The failed turn was left without a summary: {error}")
                 else:
                     return
             await self.branch(self._chain.began_at, expected_leaf_id=self.leaf_id)
         except (RpcError, Disconnected) as error:
-            failure.add_note(f"The leaf may still be at the end of the turn that failed: {error}")
+            failure.add_note(f"The leaf may still be at the end of the failed turn: {error}")
 
 
 def _holds(chosen: t.CompactionChoice, settings: t.CompactionSettings) -> bool:

@@ -41,14 +41,14 @@ Say = Callable[[str], object]
 class DaemonWentAway(TemplatedError):
     """Raised when the connection is lost and cannot be restored; `undelivered` counts bytes of the input."""
 
-    sentence = "The daemon went away; {lost}."
-    advice = "Attach again to go on."
+    sentence = "The connection to the daemon was lost; {lost}."
+    advice = "Attach again to continue."
 
     def __init__(self, undelivered: int) -> None:
         super().__init__(
-            lost=f"{undelivered} bytes of the input did not reach it"
+            lost=f"{undelivered} bytes of the input were not sent"
             if undelivered
-            else "an answer may be missing"
+            else "a response may be missing"
         )
         self.undelivered = undelivered
 
@@ -56,7 +56,7 @@ class DaemonWentAway(TemplatedError):
 class NotMessages(TemplatedError):
     """Raised when standard input contains something other than frames."""
 
-    sentence = "What came on standard input is not framed as messages: {reason}"
+    sentence = "Standard input contains something other than framed messages: {reason}"
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason=reason)
@@ -274,7 +274,7 @@ class _Attached:
             self._flush()
             raise DaemonWentAway(self._waiting_bytes)
         if not self._in_vain:
-            self._say("the daemon went away; it is started again when it is asked for something")
+            self._say("the connection to the daemon was lost; the next request starts a new daemon")
         if self._under_way is not None and self._talk.refused_size:
             self._tell(self._talk.too_large(self._under_way))
         elif self._under_way is not None:  # the daemon received only a part of it, so it was not carried out

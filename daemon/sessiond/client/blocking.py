@@ -280,7 +280,7 @@ class BlockingDaemon:
             if "result" in message:
                 value, start, end = message["result"]
                 return value, text[start:end]
-            raise BadReply("an answer without result or error")
+            raise BadReply("a response without result or error")
 
     def _receive(self) -> tuple[str, dict[str, tuple[Any, int, int]]]:
         """Return the next message. Notifications are buffered or passed to `told`; requests are refused."""
@@ -297,7 +297,7 @@ class BlockingDaemon:
         if "method" in message:
             method = message["method"][0]
             if "id" in message:
-                error = {"code": METHOD_NOT_FOUND, "message": f"This client does not know {method}."}
+                error = {"code": METHOD_NOT_FOUND, "message": f"This client does not support {method}."}
                 self._send({"jsonrpc": "2.0", "id": message["id"][0], "error": error})
             else:
                 note = method, message["params"][0] if "params" in message else {}

@@ -54,7 +54,7 @@ _LEAVING: Final = frozenset({m.CLOSE.name, m.UNSUBSCRIBE.name, m.DELETE.name})
 class GreetingRefused(TemplatedError):
     """Raised when a client cannot be moved to a new daemon."""
 
-    sentence = "The new daemon refused the handshake that the one before it took: {reason}"
+    sentence = "The new daemon refused the handshake that the previous daemon accepted: {reason}"
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason=reason)
@@ -246,8 +246,8 @@ class Conversation:
         return _error(
             id,
             errors.OUTCOME_UNKNOWN.data(None),
-            "The daemon ended before it answered, so it is not known whether this was carried out. "
-            "Look before you do it again.",
+            "The daemon ended before it responded, so the outcome of the request is unknown. "
+            "Check before you repeat it.",
         )
 
     def unreachable(self, waiting: Iterable[bytes], reason: str) -> tuple[list[bytes], list[bytes]]:
@@ -510,4 +510,4 @@ def _message(error: Raw) -> str:
     try:
         return _decode_reason(error).message
     except msgspec.DecodeError:
-        return "it gave no reason"
+        return "no reason was given"

@@ -37,15 +37,15 @@ class CannotConnect(TemplatedError):
 class DaemonNotRunning(CannotConnect):
     """Raised when no daemon runs and the caller does not start one."""
 
-    sentence = "sessiond is not running, and was not to be started."
+    sentence = "sessiond is not running, and this command does not start it."
     advice = "Start it with: sessiond serve --detach"
 
 
 class DaemonBusy(CannotConnect):
     """Raised when a daemon listens and accepts no connection in time."""
 
-    sentence = "The daemon at {path} runs, but took no new connection for {seconds:.0f} seconds."
-    advice = "Try again; if it stays so, end that process and see its log."
+    sentence = "The daemon at {path} has not accepted a new connection for {seconds:.0f} seconds."
+    advice = "Try again. If it fails again, end the process and read its log."
 
     def __init__(self, path: str, seconds: float) -> None:
         super().__init__(path=path, seconds=seconds)
@@ -88,14 +88,14 @@ class VersionMismatch(CannotConnect):
 
         older = max(theirs, default=0) < versions.OLDEST
         super().__init__(
-            build=told.get("build", "of an unknown version"),
+            build=told.get("build", "unknown version"),
             pid=told.get("pid"),
             theirs=versions.named(theirs),
             version=__version__,
             ours=versions.named(versions.spoken()),
             advice="Restart the daemon: sessiond restart"
             if older
-            else "Update this program; or, to go back to its version, end that daemon: sessiond stop",
+            else "Update this program, or end the newer daemon: sessiond stop",
         )
 
 
@@ -173,7 +173,7 @@ def _connected(path: str) -> socket.socket:
         knocking.settimeout(1.0)
         knocking.connect(path)
         if (uid := peer_uid(knocking)) != os.geteuid():
-            raise SocketRefused(path, f"a process of user id {uid} listens there, not one of yours")
+            raise SocketRefused(path, f"the process that listens on it belongs to user id {uid}")
         knocking.settimeout(None)
     except BaseException:
         knocking.close()

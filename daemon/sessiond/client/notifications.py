@@ -14,7 +14,7 @@ MAX_WAITING = 10_000
 class Missed(TemplatedError):
     """Raised when the iterator cannot give every notification."""
 
-    sentence = "Some notifications were missed: they came too fast, or the connection was lost."
+    sentence = "Some notifications were missed because too many arrived at once or the connection was lost."
 
 
 class Notifications:

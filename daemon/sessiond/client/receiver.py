@@ -109,7 +109,7 @@ class Receiver(Handler[Connection]):
     def _asked(self, connection: Connection, id: RequestId, method: str, params: Raw) -> None:
         answer = self._receivers.answers.get(method)
         if answer is None:
-            message = f"This client does not know {method}."
+            message = f"This client does not support {method}."
             details = MethodNotFoundDetails(did_you_mean=[])
             kind = errors.METHOD_NOT_FOUND
             connection.fail(id, kind.code, message, kind.data(details))
@@ -140,7 +140,7 @@ async def _answer(connection: Connection, id: RequestId, method: str, answer: An
     try:
         connection.reply(id, await answer(params, connection))
     except Exception as error:  # noqa: BLE001 - any exception of an author's function becomes an error response
-        _log.warning("answering %s failed", method, exc_info=True)
+        _log.warning("handling of %s failed", method, exc_info=True)
         data = errors.INTERNAL.data(InternalDetails(report_id=None))
         message = f"{method} failed in the client: {type(error).__name__}: {error}"
         connection.fail(id, errors.INTERNAL.code, message, data)

@@ -34,7 +34,7 @@ _AN_ANSWER = 30.0
 class DaemonStays(CannotConnect):
     """Raised when a daemon that is to be replaced does not end."""
 
-    sentence = "The daemon at {path} was asked to make room, and is still there: {reason}."
+    sentence = "The daemon at {path} did not end: {reason}."
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(path=path, reason=reason)
@@ -56,7 +56,7 @@ def replaced_if_older(places: Locations) -> socket.socket:
             return True
         raise VersionMismatch(found.told, theirs)
 
-    _replaced(places, is_older, "it speaks only older versions of the protocol", WITHIN)
+    _replaced(places, is_older, "it supports only older versions of the protocol", WITHIN)
     with (found := _reached_again(places)).sock:
         theirs = _spoken_by(found)
     if not versions.common(theirs):
@@ -162,9 +162,9 @@ def _asked(found: Reached, method: str, params: dict[str, Any]) -> dict[str, Any
             if "method" not in message and message.get("id") in (method, None):
                 break
     except TimeoutError as error:
-        raise DaemonStays(found.path, f"it gives no answer within {_AN_ANSWER:.0f} seconds") from error
+        raise DaemonStays(found.path, f"it did not respond within {_AN_ANSWER:.0f} seconds") from error
     except ConnectionError as error:
         raise Disconnected from error
     if "result" not in message and not isinstance(message.get("error"), dict):
-        raise BadReply("an answer without result or error")
+        raise BadReply("a response without result or error")
     return message

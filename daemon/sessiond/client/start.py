@@ -79,7 +79,7 @@ def only_starter(places: Locations, deadline: float) -> Iterator[None]:
         waits = pauses(0.005, 0.1)
         while not _taken(lock):
             if time.monotonic() > deadline:
-                raise DaemonNotStarted("somebody else has been starting one all the time", places.log, [])
+                raise DaemonNotStarted("another process has been starting one all the time", places.log, [])
             time.sleep(next(waits))
         yield
     finally:
@@ -122,7 +122,9 @@ def _started(places: Locations, deadline: float) -> socket.socket:
         finally:
             os.close(lock)
         if time.monotonic() + (_A_START if reason else pause) > deadline:
-            raise DaemonNotStarted(reason or "whoever was starting it did not get ready", places.log, [])
+            raise DaemonNotStarted(
+                reason or "the process that was starting it did not finish", places.log, []
+            )
         time.sleep(pause)
         # Looking again is cheap; starting a process that finds another daemon is not.
         pause = min(pause * 2, 0.5 if reason else 0.1)
@@ -181,7 +183,7 @@ def _spawn(places: Locations, deadline: float) -> str:
         if int(code) == ANOTHER_RUNS:
             return reason
         raise DaemonNotStarted(reason, places.log, _log_since(places.log, log_size), int(code))
-    reason = word or "it ended without a word"
+    reason = word or "it ended without a message"
     raise DaemonNotStarted(reason, places.log, _log_since(places.log, log_size))
 
 

@@ -41,7 +41,7 @@ def connect(places: Locations, address: str) -> socket.socket:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise NoWayIn(
-            address, f"its token is not in {path} ({reason}); name the file in {TOKEN_FILE}"
+            address, f"cannot read its token from {path} ({reason}); set {TOKEN_FILE} to the token file"
         ) from error
     try:
         knocking = socket.create_connection((host, port), timeout=_PATIENCE)
@@ -58,7 +58,7 @@ def connect(places: Locations, address: str) -> socket.socket:
         raise NoWayIn(address, str(error).rstrip(".") or type(error).__name__) from error
     except RpcError as error:
         knocking.close()
-        raise NoWayIn(address, f"it does not take the token in {path}") from error
+        raise NoWayIn(address, f"it rejected the token in {path}") from error
     except BaseException:
         knocking.close()
         raise
@@ -69,7 +69,7 @@ def _parted(address: str) -> tuple[str, int]:
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     host = host.strip("[]")
     if not address.startswith("tcp://") or not port.isdecimal() or not _is_this_machine(host):
-        raise NoWayIn(address, f"{ADDRESS} is to be tcp://127.0.0.1:PORT, also for the end of a tunnel")
+        raise NoWayIn(address, f"{ADDRESS} must be tcp://127.0.0.1:PORT, also for the end of a tunnel")
     return host, int(port)
 
 
@@ -86,7 +86,7 @@ def _let_in(knocking: socket.socket) -> None:
     while not header.endswith(b"\r\n\r\n"):
         header += _some(knocking, 1)
         if len(header) > 1_000:
-            raise BadReply("a header without end")
+            raise BadReply("a header that is too long")
     length = header.lower().partition(b"content-length:")[2].split(b"\r\n")[0].strip()
     if not length.isdigit() or len(length) > 6:
         raise BadReply("a header without Content-Length")

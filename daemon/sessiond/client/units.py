@@ -22,7 +22,7 @@ _PASSED_ON = ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
 
 _SOCKET = """\
 [Unit]
-Description=The socket of sessiond, which keeps the sessions of coding agents
+Description=Socket of sessiond, which stores the sessions of coding agents
 Documentation=man:systemd.socket(5)
 
 [Socket]
@@ -40,7 +40,7 @@ WantedBy=sockets.target
 
 _SERVICE = """\
 [Unit]
-Description=sessiond, which keeps the sessions of coding agents
+Description=sessiond, which stores the sessions of coding agents
 Requires={unit}.socket
 After={unit}.socket
 StartLimitIntervalSec=60
@@ -126,5 +126,5 @@ def _quoted(text: str) -> str:
 
 def _unquoted(text: str) -> str:
     if "\n" in text or text != text.strip():
-        raise ValueError(f"systemd cannot be told of {text!r}")
+        raise ValueError(f"a unit file cannot contain {text!r}")
     return text.replace("%", "%%")

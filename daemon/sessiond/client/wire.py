@@ -58,22 +58,20 @@ class RpcError(TemplatedError):
 class Disconnected(TemplatedError):
     """Raised when the connection is lost while a request is in flight; its outcome is unknown."""
 
-    sentence = (
-        "The connection ended before the answer, so it is not known whether the request was carried out."
-    )
+    sentence = "The connection was lost before the response, so the outcome of the request is unknown."
 
 
 class Unread(Disconnected):
     """Raised when the connection is lost and the daemon cannot have received the request."""
 
-    sentence = "The daemon ended before it had read the request, so nothing was done."
+    sentence = "The daemon ended before it read the request, so nothing was done."
     advice = "Send it again."
 
 
 class DaemonHung(TemplatedError):
     """Raised when a daemon keeps its connection open and does not respond; `pid` is None where it is unknown."""
 
-    sentence = "The daemon{process} has not answered for {seconds:.0f} seconds."
+    sentence = "The daemon{process} has not responded for {seconds:.0f} seconds."
 
     def __init__(self, pid: int | None, seconds: float) -> None:
         super().__init__(process="" if pid is None else f" (process {pid})", seconds=seconds)
@@ -83,7 +81,7 @@ class DaemonHung(TemplatedError):
 class BadReply(TemplatedError):
     """Raised when bytes from the socket are not a response of a daemon."""
 
-    sentence = "What answers on the socket does not speak sessiond's protocol: {reason}."
+    sentence = "The response on the socket is not valid in sessiond's protocol: {reason}."
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason=reason)
@@ -127,7 +125,7 @@ class MessageReader:
     def _until_header_ends(self) -> int:
         while (end := self._buffer.find(b"\r\n\r\n")) < 0:
             if len(self._buffer) > _LONGEST_HEADER:
-                raise BadReply("a header without end")
+                raise BadReply("a header that is too long")
             self._receive()
         return end + 4
 

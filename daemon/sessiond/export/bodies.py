@@ -37,10 +37,10 @@ def body_of(entry: dict[str, Any]) -> Body:
             return Body(_name(entry.get("customType")) or "Note", _content(entry.get("content")))
         case "compaction":
             before = fields.number(entry.get("tokensBefore"))
-            facts = [f"stands for {before:,.0f} tokens"] if before else []
+            facts = [f"replaces {before:,.0f} tokens"] if before else []
             return Body("Compaction", _summary(entry), facts)
         case "branch_summary":
-            return Body("Summary of a branch that was left", _summary(entry))
+            return Body("Summary of an abandoned branch", _summary(entry))
         case "custom":
             return Body(_name(entry.get("customType")) or "Custom", _data(entry.get("data")))
     heading = fields.type_of(entry).replace("_", " ").capitalize() or "Entry"
@@ -192,7 +192,7 @@ def _picture(block: dict[str, Any]) -> str:
     data = fields.first(block, "data") or source.get("data")
     if kind in _PICTURES and isinstance(data, str) and data and _BASE64.fullmatch(data):
         return f'<img alt="A picture ({kind})" loading=lazy src="data:{kind};base64,{"".join(data.split())}">'
-    return f"<p class=odd>A picture that cannot be shown ({escape(_name(kind) or 'of unknown type')})</p>"
+    return f"<p class=odd>A picture that cannot be displayed ({escape(_name(kind) or 'of unknown type')})</p>"
 
 
 def _data(value: Any) -> str:

@@ -22,8 +22,8 @@ from sessiond.session.dialects.exported import ConversionLosses, Whole
 _HIDDEN: Final = frozenset(("label", "leaf", "custom", "session_info", "title_change"))
 _SETTINGS: Final = ("model_change", "thinking_level_change", "mode_change", "service_tier_change")
 _SUMMARIES: Final = {
-    "compaction": "*This summary stands for the older entries: it is what the model sees of them.*",
-    "branch_summary": "*This is what was taken along from a branch that was left.*",
+    "compaction": "*This summary replaces the older entries in the context of the model.*",
+    "branch_summary": "*This is the summary of an abandoned branch.*",
 }
 _PICTURES: Final = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 _SHORT: Final = 200
@@ -103,9 +103,9 @@ class _Transcript:
                 yield from self._content(entry.get("content"), prose.persons)
             case "compaction" | "branch_summary":
                 yield (
-                    "*What follows stands for the entries before it.*"
+                    "*The following summary replaces the entries before it.*"
                     if fields.type_of(entry) == "compaction"
-                    else "*What was learnt on a branch that was left.*"
+                    else "*Summary of an abandoned branch.*"
                 )
                 yield prose.agents(fields.as_text(entry.get("summary")))
             case kind if kind in _SETTINGS:
@@ -119,7 +119,7 @@ class _Transcript:
             case "assistant":
                 yield from self._content(message.get("content"), prose.agents)
                 if error := fields.text(message.get("errorMessage")):
-                    yield f"*It ended in an error:* {inline(error)}"
+                    yield f"*The response ended with an error:* {inline(error)}"
             case "toolResult":
                 yield from self._result(message)
             case "bashExecution":
@@ -173,7 +173,7 @@ class _Transcript:
         if link is not None:
             return f"![A picture]({link})"
         self._losses.lose("picture")
-        return f"*A picture ({inline(kind or 'of unknown type')}), which is not here.*"
+        return f"*A picture ({inline(kind or 'of unknown type')}), which is not included.*"
 
 
 def _facts(whole: Whole) -> str:
@@ -249,7 +249,7 @@ def _branches(whole: Whole, path: list[dict[str, Any]]) -> dict[str, list[str]]:
                 first, more = said[0], len(said) - 1
                 text = preview.one_line(preview.text_of(first), 80)
                 rest = f" and {more} more" if more else ""
-                found.setdefault(name, []).append(f"*Another branch leaves here:* {inline(text)}{rest}.")
+                found.setdefault(name, []).append(f"*Another branch starts here:* {inline(text)}{rest}.")
     return found
 
 

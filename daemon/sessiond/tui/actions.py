@@ -204,7 +204,7 @@ class Actions:
     async def branch_summary(self) -> None:
         if (name := self._target()) is None:
             return
-        about = await self._browser.prompt.ask("Summarize what is left behind, with attention to: ")
+        about = await self._browser.prompt.ask("Summarize the abandoned branch, with attention to: ")
         if about is not None:
             self._browser.tell("The summary is being written …")
             leaf = self._browser.contents.leaf_id
@@ -220,7 +220,7 @@ class Actions:
 
     async def undo(self) -> None:
         if not self._moves:
-            self._browser.complain("There is no move of the leaf to take back.")
+            self._browser.complain("There is no move of the leaf to undo.")
             return
         came_from, went_to = self._moves[-1]
         try:
@@ -228,11 +228,11 @@ class Actions:
         except RpcError as error:
             if error.kind == "leafConflict":
                 self._moves.clear()
-                self._browser.complain("The leaf has moved on since then, so there is nothing to take back.")
+                self._browser.complain("The leaf has changed since that move, so it cannot be undone.")
                 return
             raise
         self._moves.pop()
-        self._browser.tell(f"The leaf is back at {came_from or 'the place before the first entry'}.")
+        self._browser.tell(f"The leaf is back at {came_from or 'the start, before the first entry'}.")
 
     async def fork(self) -> None:
         if (name := self._tree.current) is None:
@@ -246,9 +246,7 @@ class Actions:
         if (name := self._tree.current) is None:
             return
         known = self._tree.rows.labels.get(name, "")
-        label = await self._browser.prompt.ask(
-            "Label (none: take it away): ", self._tree.renderer.safe(known)
-        )
+        label = await self._browser.prompt.ask("Label (empty: remove it): ", self._tree.renderer.safe(known))
         if label is not None and (label := label.strip()) != known:
             await self._browser.daemon.label(self._session, name, label or None)
 
@@ -278,7 +276,7 @@ class Actions:
         """Return the entry to which the leaf is to move; None if the leaf is there already."""
         name = self._tree.current
         if name is not None and name == self._browser.contents.leaf_id:
-            self._browser.tell("The leaf is here already.")
+            self._browser.tell("The leaf is already here.")
             return None
         return name
 
@@ -290,7 +288,7 @@ class Actions:
 
     def _moved(self, moved: "t.BranchResult") -> None:
         self._moves.append((moved.previous_leaf_id, moved.leaf_id))
-        self._browser.tell("The leaf was moved; u takes that back.")
+        self._browser.tell("The leaf was moved; u undoes that.")
 
     def _opened(self, session: "t.SessionInfo") -> None:
         self._moves.clear()
@@ -302,6 +300,8 @@ class Actions:
         if len(text.encode("utf-8", "replace")) <= copying.MAX_CHARACTERS:
             self._browser.copy_to_clipboard(text)
         elif not taken:
-            self._browser.complain("That is more than terminals take; e opens it in an editor.")
+            self._browser.complain(
+                "The text is too long to copy through the terminal; e opens it in an editor."
+            )
             return
         self._browser.tell(done)

@@ -154,7 +154,7 @@ class Browser(App[int]):
             self.view.focus()
         self._lay_out()
         if self.wants_pane and not self.pane.display:
-            self.complain("The screen is too small for it.")
+            self.complain("The screen is too small for the pane.")
 
     # --- notes and status --------------------------------------------------------------------------------------
 
@@ -214,9 +214,9 @@ class Browser(App[int]):
     def _show(self, current: str | None) -> None:
         question = self.contents.question
         self.view.notice = (
-            "Nothing here has all of these words." if question.query
-            else "Nothing was said yet." if question.filter == "default"
-            else f"The filter {question.filter} lets nothing through."
+            "No entry contains all of these words." if question.query
+            else "There are no messages yet." if question.filter == "default"
+            else f"No entry matches the filter {question.filter}."
         )  # fmt: skip
         self.view.show(self.contents.rows, current)
 
@@ -293,7 +293,7 @@ class Browser(App[int]):
         return self._is_attached and self.contents.is_settled
 
     def refused(self, error: RpcError | VersionMismatch) -> None:
-        self._lines.state = "not to be had"
+        self._lines.state = "unavailable"
         self._refused(error)
 
     def heard(self, note: Note) -> None:
@@ -306,7 +306,7 @@ class Browser(App[int]):
             self.say()
         elif isinstance(note, t.DeletedNote):
             self._lines.state = "deleted"
-            self.complain("The session is in the trash now; sessiond restore takes it back.")
+            self.complain("The session was moved to the trash; sessiond restore restores it.")
 
     def _refused(self, error: Exception) -> None:
         self.complain(str(error))

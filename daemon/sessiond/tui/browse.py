@@ -27,7 +27,7 @@ _FIRST = 400
 class NoTerminal(TemplatedError):
     """Raised when a standard stream is no terminal, or the terminal cannot move its cursor."""
 
-    sentence = "There is no terminal to show the tree on: {reason}."
+    sentence = "The tree needs a terminal: {reason}."
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason=reason)
@@ -37,9 +37,9 @@ def check_terminal(environ: Mapping[str, str] = os.environ) -> None:
     """Raise `NoTerminal` if the browser cannot use the terminal."""
     for name, stream in (("input", sys.__stdin__), ("output", sys.__stdout__), ("error", sys.__stderr__)):
         if stream is None or not stream.isatty():
-            raise NoTerminal(f"standard {name} is none")
+            raise NoTerminal(f"standard {name} is not a terminal")
     if environ.get("TERM", "") in ("", "dumb"):
-        raise NoTerminal(f"TERM is {environ.get('TERM') or 'not set'}, so the cursor cannot be moved")
+        raise NoTerminal(f"TERM is {environ.get('TERM') or 'not set'}, which cannot move the cursor")
 
 
 def browse(

@@ -81,7 +81,7 @@ def _parts(entry: dict[str, Any], label: str | None, now: float) -> Iterator[Ren
         shown, left = text[:left], left - len(text)
         yield _part(kind, shown)
         if left < 0:
-            yield Text(f"… {-left:,} characters more: e opens all of it.", style=DIM)
+            yield Text(f"… {-left:,} more characters: e opens the whole text.", style=DIM)
             return
 
 
@@ -147,7 +147,7 @@ def _size(image: dict[str, Any]) -> str:
     data = image.get("data")
     if isinstance(data, str) and not data.startswith("blob:"):
         return human.size(len(data) * 3 // 4)
-    return "kept beside the session"
+    return "stored as a blob"
 
 
 def _json(value: Any) -> str:

@@ -41,7 +41,13 @@ class HelpScreen(ModalScreen[None]):
                 *([Segment(f"  {' '.join(it.keys):<16}{it.says}")] for it in actions),
                 [],
             ]
-        lines.append([Segment("Escape closes this. The mouse: click selects, on the sign or twice folds.")])
+        lines.append(
+            [
+                Segment(
+                    "Escape closes the help. Mouse: a click selects; a click on the sign, or a double click, folds."
+                )
+            ]
+        )
         self._pane.show("help", lines, anew=True)
 
     def on_key(self, event: Key) -> None:

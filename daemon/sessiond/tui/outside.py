@@ -14,7 +14,7 @@ from sessiond.error_text import TemplatedError
 class NothingToOpenWith(TemplatedError):
     """Raised when neither EDITOR nor PAGER is set and there is no `less`."""
 
-    sentence = "There is nothing to open it with: set EDITOR or PAGER."
+    sentence = "No program to open the text: set EDITOR or PAGER."
 
 
 def program(environ: Mapping[str, str]) -> list[str]:

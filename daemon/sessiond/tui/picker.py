@@ -53,15 +53,15 @@ class Sessions(ScrollView):
         line = y + self.scroll_offset.y
         if line >= len(self.sessions):
             return Strip(
-                [Segment("There is none." if y == 0 and not self.sessions else "")]
+                [Segment("There are no sessions." if y == 0 and not self.sessions else "")]
             ).adjust_cell_length(columns)
         session, renderer = self.sessions[line], self._renderer
-        told = human.ago(session.updated_at, self._now).rjust(10)
+        age = human.ago(session.updated_at, self._now).rjust(10)
         where = renderer.safe(human.folder(session.cwd, self._home))
         title = renderer.safe(session.title or session.first_prompt or "without a title")
         room = max(columns - 12, 0)
         title = renderer.fit(title, max(room * 2 // 3, 1))
-        strip = Strip([Segment(f"{told}  ", DIM), Segment(title), Segment(f"  {where}", DIM)])
+        strip = Strip([Segment(f"{age}  ", DIM), Segment(title), Segment(f"  {where}", DIM)])
         strip = strip.adjust_cell_length(columns)
         return strip.apply_style(CURSOR) if line == self.at else strip
 
@@ -79,7 +79,7 @@ class Picker(ModalScreen[str | None]):
     def __init__(self, listed: Listed, renderer: RowRenderer, now: float, home: str) -> None:
         super().__init__()
         self._listed = listed
-        self._words = Input(placeholder="words of the session", compact=True)
+        self._words = Input(placeholder="words in the session", compact=True)
         self._sessions = Sessions(renderer, now, home)
 
     def compose(self) -> ComposeResult:

@@ -11,7 +11,7 @@ from sessiond.tui.outside import NothingToOpenWith
 class NoEntry(TemplatedError):
     """Raised by an action on an entry when the view has no rows."""
 
-    sentence = "There is no entry here."
+    sentence = "The view has no entries."
 
 
 USER_ERRORS = (*AWAY, RpcError, NoEntry, NothingToOpenWith, SuspendNotSupported, OSError)

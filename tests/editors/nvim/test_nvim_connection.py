@@ -44,7 +44,7 @@ def test_nothing_is_started_before_it_is_used(shell: Shell) -> None:
 def test_the_first_command_starts_the_daemon_and_a_session(shell: Shell, teller: Teller) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
         nvim.command("Sessiond new A new beginning")
-        nvim.see("A new beginning · 0", "Nothing was said yet.")
+        nvim.see("A new beginning · 0", "There are no messages yet.")
         (client,) = [it for it in teller.call("server/clients")["clients"] if it["name"] == "Neovim"]
         assert client["terminal"]["id"] == "one"
         nvim.command("Sessiond append Hello.")
@@ -107,7 +107,7 @@ def test_nobody_starts_the_daemon_again_without_being_asked(
 def test_a_draft_of_this_neovim_outlives_the_daemon(shell: Shell, teller: Teller) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
         nvim.command("Sessiond new")
-        nvim.see("Nothing was said yet.")
+        nvim.see("There are no messages yet.")
         nvim.command("Sessiond append Only a question.")
         nvim.see("Only a question.")
         kill(teller)

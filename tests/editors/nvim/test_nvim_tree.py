@@ -203,7 +203,7 @@ def test_search_keeps_the_rows_with_all_words(teller: Teller, story: Story) -> N
         until_lines(nvim, ["◉ user       Write a failing test first."])
         nvim.see("/failing test · 1 of 9")
         nvim.keys("s<C-u>nothing like it<CR>")
-        nvim.see("Nothing here has all of these words.")
+        nvim.see("No entry contains all of these words.")
         nvim.keys("s<C-u><CR>")
         until_lines(nvim, DRAWN)
 

@@ -49,7 +49,7 @@ const transcript = {
     this.rows = this.rowsTo(leaf);
     this.place = new Map(this.rows.map((row, at) => [row, at]));
     this.near.disconnect();
-    this.box.textContent = this.rows.length || host.loading ? "" : "Nothing has been said here so far.";
+    this.box.textContent = this.rows.length || host.loading ? "" : "The session has no messages yet.";
     this.extend(0);
   },
 

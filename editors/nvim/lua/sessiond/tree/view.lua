@@ -416,8 +416,8 @@ function Tree:show_all(fresh)
   local lines = draw.lines(fresh.list, 1, #fresh.list, self.tip)
   if #lines == 0 then
     lines = {
-      self.query and 'Nothing here has all of these words.'
-        or self.filter == 'default' and 'Nothing was said yet.'
+      self.query and 'No entry contains all of these words.'
+        or self.filter == 'default' and 'There are no messages yet.'
         or 'The filter ' .. self.filter .. ' lets nothing through.',
     }
   end
