@@ -213,7 +213,7 @@ def test_a_session_that_the_editor_follows_is_to_be_subscribed_again_after_the_l
     )
     for number, name in enumerate("abc", start=1):
         talk.to_editor(result(number, {"session": {"sessionId": name, "logId": f"log-{name}", "lastSeq": 3}}))
-    talk.to_editor(notification("session/appended", sessionId="a", logId="log-a", seq=5, entries=[]))
+    talk.to_editor(notification("session/appended", sessionId="a", logId="log-a", toSeq=5, items=[]))
     talk.sent(request(4, "session/unsubscribe", sessionId="b"))
     talk.to_editor(result(4, {"wasSubscribed": True}))
     talk.lost()

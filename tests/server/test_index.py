@@ -51,13 +51,18 @@ def filled(home: Path, count: int = 12) -> list[Path]:
 async def answers(peer: Peer) -> Answers:
     """What the index answers, in all its ways."""
     return {
-        "all": await peer.call("session/list", limit=1_000, withTotal=True),
-        "one folder": await peer.call("session/list", cwd="/work/1", sort="title"),
-        "query": await peer.call("session/list", query="PROMPT 3"),
+        "all": placeless(await peer.call("session/list", limit=1_000, withTotal=True)),
+        "one folder": placeless(await peer.call("session/list", cwd="/work/1", sort="title")),
+        "query": placeless(await peer.call("session/list", query="PROMPT 3")),
         "words": by_place(await peer.call("session/search", query="garnet", limit=1_000)),
         "labeled": by_place(await peer.call("session/search", query="ber*", labels=["label 1"], limit=1_000)),
         "titles": by_place(await peer.call("session/search", query="label", limit=1_000)),
     }
+
+
+def placeless(page: dict[str, Any]) -> dict[str, Any]:
+    """A page without its position in the changes of the list, which each daemon counts anew."""
+    return {name: value for name, value in page.items() if name not in ("epoch", "position")}
 
 
 def by_place(found: dict[str, Any]) -> list[Any]:

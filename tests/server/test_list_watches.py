@@ -6,9 +6,11 @@ import random
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from sessiond.hub.index import list_changes, watches
+from sessiond.protocol import types as t
 from support import logs
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.watched_lists import WatchedList, watching
@@ -160,6 +162,12 @@ async def test_a_list_hears_nothing_of_sessions_that_never_matched(
     heard = picker.told("server/sessionsChanged")
     assert {row["sessionId"] for note in heard for row in note["changed"]} == {session_id}
     assert not {elsewhere, draft} & {it for note in heard for it in note["removed"]}
+
+
+def test_a_filter_has_the_params_of_a_list() -> None:
+    types = {field.name: field.type for field in msgspec.structs.fields(t.ListParams)}
+    for field in msgspec.structs.fields(t.ListFilter):
+        assert types[field.name] == field.type
 
 
 # --- resuming ----------------------------------------------------------------------------------------------

@@ -383,8 +383,8 @@ class Conversation:
             return
         if method == m.APPENDED.name and note.session_id in self._followed:
             known = self._followed[note.session_id]
-            if note.log_id != known.log_id or note.seq > known.seq:
-                self._followed[note.session_id] = t.After(log_id=note.log_id, seq=note.seq)
+            if note.log_id != known.log_id or note.to_seq > known.seq:
+                self._followed[note.session_id] = t.After(log_id=note.log_id, seq=note.to_seq)
         elif method != m.APPENDED.name:
             self._followed.pop(note.session_id, None)
 
@@ -403,7 +403,7 @@ class _Opened(msgspec.Struct, rename="camel"):
 class _Note(msgspec.Struct, rename="camel"):
     session_id: str
     log_id: str = ""
-    seq: int = 0
+    to_seq: int = 0
 
 
 class _Watch(msgspec.Struct, rename="camel"):
