@@ -9,7 +9,7 @@ import type { Views } from "./commands/target.ts";
 import { Current } from "./current.ts";
 import type { Daemon } from "./daemon/daemon.ts";
 import { Preview } from "./preview.ts";
-import { attempt } from "./tell.ts";
+import { attempt } from "./userMessages.ts";
 import { registerTranscripts } from "./transcript/transcripts.ts";
 import { LabelsView } from "./views/labelsView.ts";
 import { SessionsView } from "./views/sessionsView.ts";

@@ -13,7 +13,7 @@ export type Shown =
   /** It went away while it was shown, or could not be opened. */
   | { readonly kind: "gone"; readonly sessionId: string; readonly name: string; readonly trashed: boolean };
 
-const KEPT = "sessiond.session";
+const STORAGE_KEY = "sessiond.session";
 
 export class Current implements vscode.Disposable {
   readonly #daemon: Daemon;
@@ -128,7 +128,7 @@ export class Current implements vscode.Disposable {
     if (before !== undefined && before.sessionId !== session.sessionId) {
       this.#leave(before);
     }
-    void this.#memory.update(KEPT, session.sessionId);
+    void this.#memory.update(STORAGE_KEY, session.sessionId);
     this.#changed.fire();
     this.#opened.fire(session);
   }
@@ -145,30 +145,30 @@ export class Current implements vscode.Disposable {
   }
 
   async #tryOpen(which: OpenParams): Promise<void> {
-    const wanted = this.#shown;
+    const target = this.#shown;
     try {
       await this.open(which);
     } catch (thrown) {
       const error = daemonError(thrown);
-      if (this.#shown !== wanted || wanted.kind !== "session" || which.sessionId !== wanted.session.sessionId) {
+      if (this.#shown !== target || target.kind !== "session" || which.sessionId !== target.session.sessionId) {
         return; // another one could not be opened, such as that of an editor: this one stays
       }
       if (error.kind === "sessionTrashed") {
-        this.#gone(wanted.session.sessionId, true);
+        this.#gone(target.session.sessionId, true);
       } else if (error.kind === "sessionNotFound") {
-        this.#gone(wanted.session.sessionId, false);
+        this.#gone(target.session.sessionId, false);
       }
       // Anything else, such as a daemon that has gone again, comes back here when it is attached.
     }
   }
 
   #attached(): void {
-    const kept = this.sessionId ?? this.#memory.get<string>(KEPT);
+    const sessionId = this.sessionId ?? this.#memory.get<string>(STORAGE_KEY);
     if (this.session === undefined && this.#follow(vscode.window.activeTextEditor)) {
       return;
     }
-    if (kept !== undefined && this.#shown.kind !== "gone") {
-      void this.#tryOpen({ sessionId: kept });
+    if (sessionId !== undefined && this.#shown.kind !== "gone") {
+      void this.#tryOpen({ sessionId });
     }
   }
 

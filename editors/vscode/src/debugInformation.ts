@@ -12,7 +12,7 @@ export async function debugInformation(
 ): Promise<string> {
   const { version } = extension.packageJSON as { version: string };
   const state = daemon.state;
-  const told = state.kind === "attached" ? { ...state, methods: state.methods.length } : state;
+  const reported = state.kind === "attached" ? { ...state, methods: state.methods.length } : state;
   return JSON.stringify(
     {
       extension: version,
@@ -21,7 +21,7 @@ export async function debugInformation(
       system: `${process.platform} ${process.arch}, Node ${process.version}`,
       trusted: vscode.workspace.isTrusted,
       folders: vscode.workspace.workspaceFolders?.length ?? 0,
-      state: told,
+      state: reported,
       command: await daemon.findCommand(AbortSignal.timeout(PATIENCE)),
       places: whereItIs(),
       environment: {

@@ -8,7 +8,7 @@ import { createLogs } from "./logs.ts";
 import { onReconnectingChange } from "./settings.ts";
 import { createStatus } from "./status.ts";
 import { commandTitles } from "./titles.ts";
-import { startWhenWanted } from "./wanted.ts";
+import { registerAutostart } from "./autostart.ts";
 
 /** What other extensions, and tests, may use. */
 export interface Exports {
@@ -35,7 +35,7 @@ export function activate(context: vscode.ExtensionContext): Exports {
     onReconnectingChange(reconsider),
     vscode.workspace.onDidGrantWorkspaceTrust(reconsider),
     registerViews(attached, context.workspaceState, context.extensionUri),
-    startWhenWanted(attached),
+    registerAutostart(attached),
   );
   return { daemon: attached };
 }

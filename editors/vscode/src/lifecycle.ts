@@ -5,10 +5,10 @@ import { type AttachedDaemon, whereItIs } from "./daemon/attach.ts";
 import { debugInformation } from "./debugInformation.ts";
 import { installDaemon } from "./install.ts";
 import type { Logs } from "./logs.ts";
-import { spoken } from "./model/text.ts";
+import { notificationText } from "./model/text.ts";
 import type { ClientInfo } from "./protocol.ts";
 import { statusText } from "./statusText.ts";
-import { tellError } from "./tell.ts";
+import { showError } from "./userMessages.ts";
 
 export function registerLifecycle(
   daemon: AttachedDaemon,
@@ -38,14 +38,14 @@ export function registerLifecycle(
 }
 
 async function startDaemon(daemon: AttachedDaemon): Promise<void> {
-  const state = await daemon.want();
+  const state = await daemon.ensureRunning();
   if (state.kind === "attached") {
     return;
   }
   const install = { title: "Install sessiond" };
   const log = { title: "Show Client Log" };
   const offers = state.kind === "missing" ? [install, log] : [log];
-  const chosen = await vscode.window.showErrorMessage(spoken(statusText(state).detail), ...offers);
+  const chosen = await vscode.window.showErrorMessage(notificationText(statusText(state).detail), ...offers);
   if (chosen === install) {
     await installDaemon();
   } else if (chosen === log) {
@@ -61,7 +61,7 @@ async function stopDaemon(daemon: AttachedDaemon): Promise<void> {
       await daemon.stop();
     }
   } catch (error) {
-    tellError(error);
+    showError(error);
   }
 }
 
@@ -69,7 +69,7 @@ async function confirmed(others: readonly ClientInfo[]): Promise<boolean> {
   const stop = { title: "Stop the Daemon" };
   const count = others.length === 1 ? "Another client is" : `${others.length} other clients are`;
   const chosen = await vscode.window.showWarningMessage(
-    spoken(`${count} attached to the daemon.`),
+    notificationText(`${count} attached to the daemon.`),
     { modal: true, detail: `It ends for them, too:\n${others.map(named).join("\n")}` },
     stop,
   );
@@ -99,7 +99,7 @@ async function writeReport(information: string): Promise<void> {
 async function showDaemonLog(): Promise<void> {
   const { log } = whereItIs();
   if (!fs.existsSync(log)) {
-    void vscode.window.showInformationMessage(spoken(`The daemon has written no log so far: ${log}`));
+    void vscode.window.showInformationMessage(notificationText(`The daemon has written no log so far: ${log}`));
     return;
   }
   await vscode.window.showTextDocument(vscode.Uri.file(log), { preview: true });

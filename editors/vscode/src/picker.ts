@@ -7,7 +7,7 @@ import { roleOf, sessionWords, titleOf } from "./model/words.ts";
 import type { Hit, ListedSession } from "./protocol.ts";
 import { showInTree } from "./commands/entries.ts";
 import type { Views } from "./commands/target.ts";
-import { attempt, tellError } from "./tell.ts";
+import { attempt, showError } from "./userMessages.ts";
 
 /** Milliseconds between a key and a search. */
 const PAUSE = 150;
@@ -124,7 +124,7 @@ class Picker {
     } catch (error) {
       if (!asking.token.isCancellationRequested) {
         this.#pick.hide();
-        tellError(error);
+        showError(error);
       }
     } finally {
       asking.dispose();

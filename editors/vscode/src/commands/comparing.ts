@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import { comparedSentence } from "../model/compared.ts";
 import { openDocument, uriOf } from "../preview.ts";
-import { murmur, say } from "../tell.ts";
+import { showInformation, showStatusMessage } from "../userMessages.ts";
 import type { NamedEntry } from "../views/elements.ts";
 import { type Command, onEntry, type Views } from "./target.ts";
 
@@ -11,7 +11,7 @@ export function comparingCommands(views: Views): Record<string, Command> {
   const select = async (target: NamedEntry): Promise<void> => {
     selected = target;
     await vscode.commands.executeCommand("setContext", "sessiond.compare", true);
-    murmur(`${target.entryId} is compared with the entry that you choose next.`);
+    showStatusMessage(`${target.entryId} is compared with the entry that you choose next.`);
   };
   return {
     "sessiond.selectForCompare": onEntry(views, select),
@@ -19,13 +19,13 @@ export function comparingCommands(views: Views): Record<string, Command> {
       if (selected?.sessionId === target.sessionId) {
         await compare(views, selected, target.entryId);
       } else {
-        say("Select an entry of this session for compare first: entries of two sessions have no path in common.");
+        showInformation("Select an entry of this session for compare first: entries of two sessions have no path in common.");
       }
     }),
     "sessiond.compareWithLeaf": onEntry(views, async (target) => {
       const tip = views.tree.model?.sessionId === target.sessionId ? views.tree.model.leafId : null;
       if (tip === null || tip === target.entryId) {
-        say("There is nothing to compare: this is where the path ends.");
+        showInformation("There is nothing to compare: this is where the path ends.");
       } else {
         await compare(views, target, tip);
       }
@@ -39,7 +39,7 @@ async function compare({ daemon }: Views, { sessionId, entryId: leftId }: NamedE
   await vscode.commands.executeCommand("vscode.diff", path(leftId), path(rightId), `${leftId} ↔ ${rightId}`, {
     preview: true,
   });
-  say(comparedSentence(compared), {
+  showInformation(comparedSentence(compared), {
     "Show Figures": () => openDocument({ kind: "compare", sessionId, leftId, rightId }),
   });
 }

@@ -3,10 +3,10 @@ import * as vscode from "vscode";
 import { showLine } from "../lines.ts";
 import { wordsOf } from "../model/contextDocument.ts";
 import type { Address } from "../model/addresses.ts";
-import { fit, oneLine, spoken, summed } from "../model/text.ts";
+import { fit, notificationText, oneLine, summed } from "../model/text.ts";
 import { textOf, titleOf } from "../model/words.ts";
 import { openDocument } from "../preview.ts";
-import { murmur, say } from "../tell.ts";
+import { showInformation, showStatusMessage } from "../userMessages.ts";
 import { branchWithSummary } from "./summary.ts";
 import type { NamedEntry } from "../views/elements.ts";
 import { type Command, onEntry, sessionOf, type Views } from "./target.ts";
@@ -71,10 +71,10 @@ export async function showInTree(views: Views, target: NamedEntry): Promise<void
 async function branchHere({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<void> {
   const { leafId, previousLeafId } = await daemon.request("session/branch", { sessionId, entryId });
   if (leafId === previousLeafId) {
-    murmur("The leaf is there already.");
+    showStatusMessage("The leaf is there already.");
     return;
   }
-  say(`The leaf is now ${leafId}.`, {
+  showInformation(`The leaf is now ${leafId}.`, {
     Undo: () => daemon.request("session/branch", { sessionId, entryId: previousLeafId, expectedLeafId: leafId }),
   });
 }
@@ -86,7 +86,7 @@ async function fork(
 ): Promise<void> {
   const { session } = await daemon.request("session/fork", { sessionId, leafId: entryId, position });
   current.show(session);
-  say(`Forked into “${titleOf(session)}”, which the Tree shows now.`, {
+  showInformation(`Forked into “${titleOf(session)}”, which the Tree shows now.`, {
     "Show the Original": () => current.open({ sessionId }),
   });
 }
@@ -96,7 +96,7 @@ async function setLabel(views: Views, target: NamedEntry): Promise<void> {
   const row = model?.sessionId === target.sessionId ? model.rows.get(target.entryId) : undefined;
   const chosen = await vscode.window.showInputBox({
     title: "Set Label",
-    prompt: spoken(`A bookmark on ${row === undefined ? target.entryId : `“${fit(textOf(row), 60)}”`}; empty: none.`),
+    prompt: notificationText(`A bookmark on ${row === undefined ? target.entryId : `“${fit(textOf(row), 60)}”`}; empty: none.`),
     value: oneLine(row?.label),
     validateInput: (value) => (value.length > LONGEST_LABEL ? `At most ${LONGEST_LABEL} characters.` : undefined),
   });
@@ -107,12 +107,12 @@ async function setLabel(views: Views, target: NamedEntry): Promise<void> {
 
 async function label({ daemon }: Views, { sessionId, entryId }: NamedEntry, text: string): Promise<void> {
   await daemon.request("session/label", { sessionId, entryId, label: text });
-  murmur(text === "" ? `${entryId} has no label now.` : `${entryId} is labeled [${text}].`);
+  showStatusMessage(text === "" ? `${entryId} has no label now.` : `${entryId} is labeled [${text}].`);
 }
 
-async function copy(text: string, told: string): Promise<void> {
+async function copy(text: string, message: string): Promise<void> {
   await vscode.env.clipboard.writeText(text);
-  murmur(told);
+  showStatusMessage(message);
 }
 
 async function copyText({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<void> {
@@ -124,6 +124,6 @@ async function copyText({ daemon }: Views, { sessionId, entryId }: NamedEntry): 
 async function copyPath({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<void> {
   const path = await daemon.request("session/export", { sessionId, leafId: entryId, format: "markdown" });
   const secrets = summed(path.redactedCounts);
-  const told = secrets === 0 ? "" : ` ${secrets} secrets were left out.`;
-  await copy(path.text ?? "", `Copied the path to ${entryId} as Markdown.${told}`);
+  const omitted = secrets === 0 ? "" : ` ${secrets} secrets were left out.`;
+  await copy(path.text ?? "", `Copied the path to ${entryId} as Markdown.${omitted}`);
 }

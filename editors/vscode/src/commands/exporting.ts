@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import { count, summed } from "../model/text.ts";
 import { titleOf, type Shown } from "../model/words.ts";
 import type { ExportParams, ExportResult } from "../protocol.ts";
-import { say } from "../tell.ts";
+import { showInformation } from "../userMessages.ts";
 import { type Command, onEntry, onSession, sessionOf, type Views } from "./target.ts";
 
 interface Form extends vscode.QuickPickItem {
@@ -55,10 +55,10 @@ async function exported({ daemon }: Views, session: Shown, leafId: string | null
         ...(leafId === null ? {} : { leafId }),
       }),
   );
-  tell(result, target, form.format === "html");
+  reportExport(result, target, form.format === "html");
 }
 
-function tell(result: ExportResult, target: vscode.Uri, page: boolean): void {
+function reportExport(result: ExportResult, target: vscode.Uri, page: boolean): void {
   const secrets = summed(result.redactedCounts);
   const lost = result.lostCount;
   const notes = [
@@ -68,7 +68,7 @@ function tell(result: ExportResult, target: vscode.Uri, page: boolean): void {
   ];
   // A browser runs where the person sits, the file need not lie there.
   const browser = page && vscode.env.remoteName === undefined;
-  say(notes.filter(Boolean).join(" "), {
+  showInformation(notes.filter(Boolean).join(" "), {
     Open: () => (browser ? vscode.env.openExternal(target) : vscode.window.showTextDocument(target)),
   });
 }

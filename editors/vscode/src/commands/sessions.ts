@@ -4,7 +4,7 @@ import type { Daemon } from "../daemon/daemon.ts";
 import { daemonError } from "../daemon/errors.ts";
 import { ago, count, oneLine, plain } from "../model/text.ts";
 import { type Shown, titleOf } from "../model/words.ts";
-import { murmur, say } from "../tell.ts";
+import { showInformation, showStatusMessage } from "../userMessages.ts";
 import { sessionIn } from "../views/elements.ts";
 import { type Command, onSession, type Views } from "./target.ts";
 
@@ -41,7 +41,7 @@ async function folder(): Promise<string | undefined> {
   const active = vscode.window.activeTextEditor?.document.uri;
   const here = active && vscode.workspace.getWorkspaceFolder(active);
   if (folders.length === 0) {
-    say("Open a folder first: sessions belong to folders.");
+    showInformation("Open a folder first: sessions belong to folders.");
     return undefined;
   }
   if (folders.length === 1 || (here !== undefined && folders.includes(here))) {
@@ -75,12 +75,12 @@ async function continueSession(views: Views): Promise<void> {
     const { session, message } = await views.daemon.request("session/continue", { cwd, create: false });
     views.current.show(session);
     await views.tree.focus();
-    murmur(`${titleOf(session)}: ${message}`);
+    showStatusMessage(`${titleOf(session)}: ${message}`);
   } catch (error) {
     if (daemonError(error).kind !== "sessionNotFound") {
       throw error;
     }
-    say("This folder has no session yet.", { "New Session…": () => newSession(views) });
+    showInformation("This folder has no session yet.", { "New Session…": () => newSession(views) });
   }
 }
 
@@ -124,7 +124,7 @@ async function remove({ daemon }: Views, session: Shown): Promise<void> {
     }
     gone = await daemon.request("session/delete", { path, note });
   }
-  say(`“${titleOf(session)}” is in the trash.`, { Undo: () => restore(daemon, { trashId: gone.trashId }) });
+  showInformation(`“${titleOf(session)}” is in the trash.`, { Undo: () => restore(daemon, { trashId: gone.trashId }) });
 }
 
 /** The path to the leaf as a session of its own. */
@@ -132,7 +132,7 @@ async function fork({ daemon, current, tree }: Views, { sessionId }: Shown): Pro
   const { session } = await daemon.request("session/fork", { sessionId });
   current.show(session);
   await tree.focus();
-  murmur(`Forked into “${titleOf(session)}”.`);
+  showStatusMessage(`Forked into “${titleOf(session)}”.`);
 }
 
 async function isSure(session: Shown): Promise<boolean> {
@@ -147,13 +147,13 @@ async function isSure(session: Shown): Promise<boolean> {
 
 async function restore(daemon: Daemon, which: { sessionId: string } | { trashId: string }): Promise<void> {
   const { session } = await daemon.request("trash/restore", which);
-  murmur(`“${titleOf(session)}” is back.`);
+  showStatusMessage(`“${titleOf(session)}” is back.`);
 }
 
 async function showTrash({ daemon }: Views): Promise<void> {
   const { sessions, totalCount } = await daemon.request("trash/list", { limit: 1000, withTotal: true });
   if (sessions.length === 0) {
-    say("The trash is empty.");
+    showInformation("The trash is empty.");
     return;
   }
   const items = sessions.map((session) => ({
@@ -184,18 +184,18 @@ async function move({ daemon }: Views, session: Shown): Promise<void> {
   const cwd = chosen?.[0]?.fsPath;
   if (cwd !== undefined) {
     await daemon.request("session/move", { sessionId: session.sessionId, cwd });
-    murmur(`“${titleOf(session)}” belongs to ${cwd} now.`);
+    showStatusMessage(`“${titleOf(session)}” belongs to ${cwd} now.`);
   }
 }
 
 async function copy(text: string): Promise<void> {
   await vscode.env.clipboard.writeText(text);
-  murmur(`Copied ${text}`);
+  showStatusMessage(`Copied ${text}`);
 }
 
 async function openFile(_: Views, session: Shown): Promise<void> {
   if (session.path === null) {
-    say("This session lives in memory only: it has no file.");
+    showInformation("This session lives in memory only: it has no file.");
   } else {
     await vscode.window.showTextDocument(vscode.Uri.file(session.path), { preview: true });
   }
@@ -203,7 +203,7 @@ async function openFile(_: Views, session: Shown): Promise<void> {
 
 async function revealFile(_: Views, session: Shown): Promise<void> {
   if (session.path === null) {
-    say("This session lives in memory only: it has no file.");
+    showInformation("This session lives in memory only: it has no file.");
   } else {
     const { path } = session;
     const file = vscode.Uri.file(path);
@@ -213,7 +213,7 @@ async function revealFile(_: Views, session: Shown): Promise<void> {
       await vscode.commands.executeCommand("revealFileInOS", file);
     } else {
       // Where the person sits no file manager sees it.
-      say(`The file lies outside the folders of this window: ${path}`, { "Copy Path": () => copy(path) });
+      showInformation(`The file lies outside the folders of this window: ${path}`, { "Copy Path": () => copy(path) });
     }
   }
 }

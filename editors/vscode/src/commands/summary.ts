@@ -1,9 +1,9 @@
 // Branching with a summary of what is left behind: written here, or by whoever can.
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
-import { count, oneLine, spoken } from "../model/text.ts";
+import { count, notificationText, oneLine } from "../model/text.ts";
 import type { BranchParams, PrepareBranchResult } from "../protocol.ts";
-import { murmur, say } from "../tell.ts";
+import { showInformation, showStatusMessage } from "../userMessages.ts";
 import type { NamedEntry } from "../views/elements.ts";
 import type { Views } from "./target.ts";
 
@@ -22,7 +22,7 @@ export async function branchWithSummary(views: Views, target: NamedEntry): Promi
   });
   if (plan.entryIdsToSummarize.length === 0) {
     await views.daemon.request("session/branch", branch({}));
-    murmur("The leaf is here now. Nothing was left behind, so there is nothing to sum up.");
+    showStatusMessage("The leaf is here now. Nothing was left behind, so there is nothing to sum up.");
     return;
   }
   const ways: Way[] = [
@@ -53,13 +53,13 @@ async function written(views: Views, plan: PrepareBranchResult, branch: Branchin
   const changed = plan.fileOperations.modified.map((path) => oneLine(path)).join(", ");
   const summary = await vscode.window.showInputBox({
     title: "Branch Here with Summary",
-    prompt: spoken(`What was left behind${changed === "" ? "" : ` (changed: ${changed})`}`),
+    prompt: notificationText(`What was left behind${changed === "" ? "" : ` (changed: ${changed})`}`),
     validateInput: (value) => (value.trim() === "" ? "A summary has words." : undefined),
     ignoreFocusOut: true,
   });
   if (summary !== undefined) {
     const { leafId } = await views.daemon.request("session/branch", branch({ summary: summary.trim() }));
-    murmur(`The leaf is now ${leafId}, with a summary of what was left.`);
+    showStatusMessage(`The leaf is now ${leafId}, with a summary of what was left.`);
   }
 }
 
@@ -71,21 +71,21 @@ async function haveWritten({ daemon }: Views, branch: Branching): Promise<void> 
     cancellable: true,
   };
   const result = await vscode.window.withProgress(options, async (progress, cancel) => {
-    const told = daemon.onNotification("$/progress", (note) => {
+    const subscription = daemon.onNotification("$/progress", (note) => {
       if (note.token === token && note.value.message) {
-        progress.report({ message: spoken(note.value.message) });
+        progress.report({ message: notificationText(note.value.message) });
       }
     });
     try {
       return await daemon.request("session/branch", branch({ summarize: true, workDoneToken: token }), cancel);
     } finally {
-      told.dispose();
+      subscription.dispose();
     }
   });
-  say(`The leaf is now ${result.leafId}, with a summary of what was left.`);
+  showInformation(`The leaf is now ${result.leafId}, with a summary of what was left.`);
 }
 
 async function copyPrompt(plan: PrepareBranchResult): Promise<void> {
   await vscode.env.clipboard.writeText(plan.prompt ?? "");
-  murmur("Copied the prompt for the summary.");
+  showStatusMessage("Copied the prompt for the summary.");
 }

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import { type Filter, FILTERS } from "../model/tree.ts";
 import { pickSession, searchSessions } from "../picker.ts";
-import { murmur } from "../tell.ts";
+import { showStatusMessage } from "../userMessages.ts";
 import { type MoreElement, sessionIn } from "../views/elements.ts";
 import type { Command, Views } from "./target.ts";
 
@@ -66,7 +66,7 @@ export function viewCommands(views: Views): Record<string, Command> {
     "sessiond.tree.goToParent": async () => {
       const { model, chosen } = tree;
       const parentId = chosen && model?.rows.get(chosen.entryId)?.parentId;
-      return parentId ? tree.reach(parentId) : murmur("Nothing is above it.");
+      return parentId ? tree.reach(parentId) : showStatusMessage("Nothing is above it.");
     },
     "sessiond.tree.more": async (argument) =>
       (argument as { kind?: unknown } | undefined)?.kind === "earlier" ? tree.model?.earlier() : tree.model?.later(),

@@ -7,7 +7,7 @@ import type { Logs } from "../logs.ts";
 import { bothWays, type HelloResult, notifications } from "../protocol.ts";
 import { pythonInterpreter, settings } from "../settings.ts";
 import { greet } from "./client.ts";
-import { type Found, find, type Said } from "./command.ts";
+import { type Found, find, type VersionCache } from "./command.ts";
 import type {
   Daemon,
   DaemonState,
@@ -48,7 +48,7 @@ export class AttachedDaemon implements Daemon {
   readonly #changed = new vscode.EventEmitter<DaemonState>();
   readonly onDidChangeState = this.#changed.event;
   readonly #handlers = new Map<NotificationName, Set<Handler>>();
-  readonly #said: Said = new Map();
+  readonly #versions: VersionCache = new Map();
   readonly #logs: Logs;
   readonly #loop: AttachLoop;
   readonly #commands: vscode.Disposable;
@@ -86,13 +86,13 @@ export class AttachedDaemon implements Daemon {
   }
 
   /** Attach, and start the daemon for it. Resolves to how that went. */
-  want(): Promise<DaemonState> {
-    this.#said.clear();
-    return this.#loop.want();
+  ensureRunning(): Promise<DaemonState> {
+    this.#versions.clear();
+    return this.#loop.ensureRunning();
   }
 
   restart(): Promise<void> {
-    this.#said.clear();
+    this.#versions.clear();
     return this.#loop.restart();
   }
 
@@ -110,7 +110,7 @@ export class AttachedDaemon implements Daemon {
       interpreter: pythonInterpreter(),
       environment: process.env,
     };
-    return find(lookup, this.#said, signal);
+    return find(lookup, this.#versions, signal);
   }
 
   request<M extends MethodName>(
@@ -190,7 +190,7 @@ export class AttachedDaemon implements Daemon {
       return undefined;
     }
     return client.onProgress(new ProgressType<unknown>(), token, (value) =>
-      this.#tell(bothWays.progress, { token, value }),
+      this.#notify(bothWays.progress, { token, value }),
     );
   }
 
@@ -208,7 +208,7 @@ export class AttachedDaemon implements Daemon {
       this.#logs.log,
       (client) => {
         for (const name of Object.values(notifications)) {
-          client.onNotification(name, (params: unknown) => this.#tell(name, params));
+          client.onNotification(name, (params: unknown) => this.#notify(name, params));
         }
       },
       signal,
@@ -229,7 +229,7 @@ export class AttachedDaemon implements Daemon {
     return { ...greeted, inFlight, facts: { version: serverInfo?.version ?? "?", epoch, methods } };
   }
 
-  #tell(name: NotificationName, params: unknown): void {
+  #notify(name: NotificationName, params: unknown): void {
     for (const handler of [...(this.#handlers.get(name) ?? [])]) {
       try {
         handler(params as never);

@@ -90,11 +90,11 @@ function unique(found: readonly Candidate[]): Candidate[] {
 }
 
 /** What files said, as long as they stay as they are: nobody runs the same program again and again to hear the same. */
-export type Said = Map<string, Answer>;
+export type VersionCache = Map<string, Answer>;
 type Answer = { version: string } | { problem: string };
 
 /** The first candidate that runs and is new enough. */
-export async function find(lookup: Lookup, said: Said, signal: AbortSignal): Promise<Found> {
+export async function find(lookup: Lookup, cache: VersionCache, signal: AbortSignal): Promise<Found> {
   let old: Found | undefined;
   const problems: string[] = [];
   for (const { file, from } of candidates(lookup)) {
@@ -102,9 +102,9 @@ export async function find(lookup: Lookup, said: Said, signal: AbortSignal): Pro
     if (identity === undefined) {
       continue;
     }
-    const answer = said.get(identity) ?? (await version(file, signal));
+    const answer = cache.get(identity) ?? (await version(file, signal));
     if (!signal.aborted && !("problem" in answer && answer.problem === LATE)) {
-      said.set(identity, answer);
+      cache.set(identity, answer);
     }
     if ("problem" in answer) {
       problems.push(`${file} (from ${from}): ${answer.problem}`);
@@ -139,9 +139,9 @@ function version(file: string, signal: AbortSignal): Promise<Answer> {
   return new Promise((resolve) => {
     const options = { timeout: PATIENCE, signal, killSignal: "SIGKILL", encoding: "utf8" } as const;
     const child = execFile(file, ["--version"], options, (error, stdout) => {
-      const told = /^sessiond (\d+\.\d+\.\d+\S*)\s*$/.exec(stdout)?.[1];
-      if (told !== undefined) {
-        resolve({ version: told });
+      const found = /^sessiond (\d+\.\d+\.\d+\S*)\s*$/.exec(stdout)?.[1];
+      if (found !== undefined) {
+        resolve({ version: found });
       } else if (error?.killed) {
         resolve({ problem: LATE });
       } else {

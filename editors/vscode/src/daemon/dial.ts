@@ -27,16 +27,16 @@ export async function dial(paths: readonly string[], signal: AbortSignal): Promi
     try {
       return { socket: await knock(path, signal), path };
     } catch (error) {
-      if (!nobody(error)) {
+      if (!isNotListening(error)) {
         throw new NotTaken((error as Error).message);
       }
-      reason = `nobody listens at ${path}`;
+      reason = `no daemon listens at ${path}`;
     }
   }
   throw new NobodyListens(reason);
 }
 
-function nobody(error: unknown): boolean {
+function isNotListening(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR", "ECONNREFUSED"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
 

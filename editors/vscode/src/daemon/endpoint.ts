@@ -15,8 +15,8 @@ export interface Endpoint {
 /** What the last daemon told, undefined when that is missing or unreadable. */
 export function readEndpoint(file: string): Endpoint | undefined {
   try {
-    const told: unknown = JSON.parse(fs.readFileSync(file, "utf8"));
-    const { socket, pid, startTime } = (told ?? {}) as Record<keyof Endpoint, unknown>;
+    const content: unknown = JSON.parse(fs.readFileSync(file, "utf8"));
+    const { socket, pid, startTime } = (content ?? {}) as Record<keyof Endpoint, unknown>;
     if (typeof socket !== "string") {
       return undefined;
     }
@@ -63,8 +63,8 @@ export function sockets(chosen: string, where: Places): string[] {
   if (chosen) {
     return [chosen.replace(/^~(?=\/)/, os.homedir())];
   }
-  const told = readEndpoint(where.endpoint)?.socket;
-  return told === undefined || told === where.socket ? [where.socket] : [told, where.socket];
+  const published = readEndpoint(where.endpoint)?.socket;
+  return published === undefined || published === where.socket ? [where.socket] : [published, where.socket];
 }
 
 /** Why a socket must not be used, if so: who answers at somebody else's would be given all that a person says. */

@@ -42,13 +42,13 @@ export function daemonError(thrown: unknown): DaemonError {
   if (typeof code !== "number" || CONNECTION_ENDED.has(code)) {
     return new DaemonError("disconnected", `The connection to the daemon has ended: ${text}`);
   }
-  const told = typeof data === "object" && data !== null ? (data as Record<string, unknown>) : {};
-  return new DaemonError(kindOf(told["kind"], code), text, told);
+  const details = typeof data === "object" && data !== null ? (data as Record<string, unknown>) : {};
+  return new DaemonError(kindOf(details["kind"], code), text, details);
 }
 
-function kindOf(told: unknown, code: number): ErrorKind {
-  if (typeof told === "string" && Object.hasOwn(errorCodes, told)) {
-    return told as ErrorKind;
+function kindOf(kind: unknown, code: number): ErrorKind {
+  if (typeof kind === "string" && Object.hasOwn(errorCodes, kind)) {
+    return kind as ErrorKind;
   }
   // LSP's own ways to say that a request was given up.
   if (code === -32801 || code === -32802) {

@@ -60,7 +60,7 @@ export class AttachLoop {
   #turn: Promise<void> = Promise.resolve();
   #restartQueued: Promise<void> | undefined;
   /** Somebody wants a daemon that runs, not only one that happens to run. */
-  #startWanted = false;
+  #startRequested = false;
   /** Why the last start came to nothing; told until the next one. */
   #startProblem: string | undefined;
   /** The daemon is about to end because this window stopped it. */
@@ -72,7 +72,7 @@ export class AttachLoop {
   #waiting: ((state: DaemonState) => void)[] = [];
   #wake: () => void = () => undefined;
   /** Look again, since something has changed: for those who wait for the next connection. */
-  readonly #watching = new Set<() => void>();
+  readonly #watchers = new Set<() => void>();
 
   constructor(world: Surroundings) {
     this.#world = world;
@@ -96,12 +96,12 @@ export class AttachLoop {
       const look = () => {
         const found = this.#attachment === lost ? undefined : this.#attachment;
         if (found !== undefined || this.#closed || signal.aborted || HOPELESS.includes(this.#state.kind)) {
-          this.#watching.delete(look);
+          this.#watchers.delete(look);
           signal.removeEventListener("abort", look);
           resolve(found);
         }
       };
-      this.#watching.add(look);
+      this.#watchers.add(look);
       signal.addEventListener("abort", look);
       look();
     });
@@ -113,12 +113,12 @@ export class AttachLoop {
   }
 
   /** A daemon that runs is wanted: look now, and start it if need be. Resolves to how that went. */
-  want(): Promise<DaemonState> {
+  ensureRunning(): Promise<DaemonState> {
     if (this.#closed || (this.#state.kind === "attached" && !this.#stopping)) {
       return Promise.resolve(this.#state);
     }
     return new Promise((resolve) => {
-      this.#startWanted = true;
+      this.#startRequested = true;
       this.#stopping = false;
       this.#deaths.forget();
       this.#waiting.push(resolve);
@@ -154,7 +154,7 @@ export class AttachLoop {
   /** End for good. */
   close(): Promise<void> {
     this.#closed = true;
-    this.#tellWatching();
+    this.#notifyWatchers();
     return this.#takeTurn(async () => {
       await this.#endLife();
       this.#answer(this.#waiting.splice(0));
@@ -237,7 +237,7 @@ export class AttachLoop {
       const pid = readEndpoint(this.#world.endpoint())?.pid;
       this.#attachment = attachment;
       this.#lastPid = pid;
-      this.#startWanted = false;
+      this.#startRequested = false;
       this.#startProblem = undefined;
       const known = pid === undefined ? {} : { pid };
       this.#become({ kind: "attached", ...attachment.facts, socket: dialled.path, ...known });
@@ -258,10 +258,10 @@ export class AttachLoop {
         throw error;
       }
       if (this.#died() && this.#world.autoStart()) {
-        this.#startWanted ||= this.#deaths.note(Date.now());
-        this.#startProblem = this.#startWanted ? undefined : DIES;
+        this.#startRequested ||= this.#deaths.note(Date.now());
+        this.#startProblem = this.#startRequested ? undefined : DIES;
       }
-      if (!this.#startWanted) {
+      if (!this.#startRequested) {
         throw new Error(this.#startProblem ?? `The daemon does not run: ${error.message}.`);
       }
     }
@@ -278,7 +278,7 @@ export class AttachLoop {
       throw new NoCommand(found);
     }
     // Once: what fails now is told, and tried again when somebody asks again.
-    this.#startWanted = false;
+    this.#startRequested = false;
     this.#startProblem = undefined;
     this.#become({ kind: "connecting" });
     try {
@@ -301,8 +301,8 @@ export class AttachLoop {
 
   /** Whether the daemon that we were attached to ended without a word: one that ends in order tidies up. */
   #died(): boolean {
-    const told = readEndpoint(this.#world.endpoint());
-    if (this.#lastPid === undefined || told?.pid !== this.#lastPid || isAlive(told)) {
+    const endpoint = readEndpoint(this.#world.endpoint());
+    if (this.#lastPid === undefined || endpoint?.pid !== this.#lastPid || isAlive(endpoint)) {
       return false;
     }
     this.#lastPid = undefined;
@@ -310,8 +310,8 @@ export class AttachLoop {
   }
 
   #answer(asking: readonly ((state: DaemonState) => void)[]): void {
-    for (const told of asking) {
-      told(this.#state);
+    for (const resolve of asking) {
+      resolve(this.#state);
     }
   }
 
@@ -332,13 +332,13 @@ export class AttachLoop {
     const same = JSON.stringify(state) === JSON.stringify(this.#state);
     if (!same && !this.#closed) {
       this.#state = state;
-      this.#tellWatching();
+      this.#notifyWatchers();
       this.#world.changed(state);
     }
   }
 
-  #tellWatching(): void {
-    for (const look of [...this.#watching]) {
+  #notifyWatchers(): void {
+    for (const look of [...this.#watchers]) {
       look();
     }
   }

@@ -3,7 +3,7 @@
 // They run under one name of ours, for theirs are VS Code commands of this extension, too, with other arguments.
 import * as vscode from "vscode";
 import type { Middleware } from "vscode-languageclient/node";
-import { tellError } from "../tell.ts";
+import { showError } from "../userMessages.ts";
 
 export const RUN = "sessiond.runServerCommand";
 
@@ -15,7 +15,7 @@ export function registerServerCommands(run: Run): vscode.Disposable {
     try {
       return await run(command, parameters);
     } catch (error) {
-      tellError(error);
+      showError(error);
       return undefined;
     }
   });

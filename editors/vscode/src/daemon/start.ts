@@ -36,6 +36,6 @@ export function start(command: string, environment: Environment, signal: AbortSi
 
 /** What the daemon is to have of our environment: all but what VS Code put there for itself. */
 export function environmentOfDaemon(environment: Environment, home: string): Environment {
-  const kept = Object.entries(environment).filter(([name]) => !/^(VSCODE_|ELECTRON_)/.test(name));
-  return { ...Object.fromEntries(kept), ...(home ? { SESSIOND_HOME: home } : {}) };
+  const inherited = Object.entries(environment).filter(([name]) => !/^(VSCODE_|ELECTRON_)/.test(name));
+  return { ...Object.fromEntries(inherited), ...(home ? { SESSIOND_HOME: home } : {}) };
 }

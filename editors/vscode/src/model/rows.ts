@@ -20,7 +20,7 @@ export interface Row {
 }
 
 /** Where a row is drawn. `under` null: at the top. */
-export interface Drawn {
+export interface RenderedRow {
   readonly row: Row;
   readonly under: string | null;
   readonly children: readonly string[];
@@ -37,7 +37,7 @@ export class Rows {
   readonly #above: Row[];
   readonly #byId = new Map<string, Row>();
   #rootsFork: boolean;
-  #drawn: Map<string | null, Drawn | readonly string[]> | undefined;
+  #rendered: Map<string | null, RenderedRow | readonly string[]> | undefined;
   /** Rows of the view before the first one here. */
   before: number;
   /** Whether the view goes on after the last one here. */
@@ -109,16 +109,16 @@ export class Rows {
     return found === undefined ? [] : "row" in found ? found.children : found;
   }
 
-  drawn(id: string): Drawn | undefined {
-    return this.#structure().get(id) as Drawn | undefined;
+  rendered(id: string): RenderedRow | undefined {
+    return this.#structure().get(id) as RenderedRow | undefined;
   }
 
-  #structure(): Map<string | null, Drawn | readonly string[]> {
-    if (this.#drawn !== undefined) {
-      return this.#drawn;
+  #structure(): Map<string | null, RenderedRow | readonly string[]> {
+    if (this.#rendered !== undefined) {
+      return this.#rendered;
     }
     const top: string[] = [];
-    const made = new Map<string | null, Drawn | readonly string[]>([[null, top]]);
+    const made = new Map<string | null, RenderedRow | readonly string[]>([[null, top]]);
     let structure: Row | undefined; // the last of `above` so far: what its successor hangs on
     const inAbove = new Set(this.#above);
     for (const row of this.loaded()) {
@@ -131,16 +131,16 @@ export class Rows {
       } else if (parent.childCount > 1 || this.#beginsBranch(parent)) {
         under = parent.id;
       } else {
-        under = (made.get(parent.id) as Drawn | undefined)?.under ?? null;
+        under = (made.get(parent.id) as RenderedRow | undefined)?.under ?? null;
       }
       if (inAbove.has(row)) {
         structure = row;
       }
       made.set(row.id, { row, under, children: [] });
-      const list = under === null ? top : ((made.get(under) as Drawn).children as string[]);
+      const list = under === null ? top : ((made.get(under) as RenderedRow).children as string[]);
       list.push(row.id);
     }
-    this.#drawn = made;
+    this.#rendered = made;
     return made;
   }
 
@@ -216,7 +216,7 @@ export class Rows {
       const several = [...this.loaded()].filter((row) => row.parentId === null).length > 1;
       this.#rootsFork = several || (this.#rootsFork && (this.before > 0 || this.more));
     }
-    this.#drawn = undefined;
+    this.#rendered = undefined;
   }
 
   /** The next page, behind the last row. */
@@ -229,7 +229,7 @@ export class Rows {
       }
     }
     this.more = page.nextCursor !== null;
-    this.#drawn = undefined;
+    this.#rendered = undefined;
   }
 
   /** What comes before the first row, of a page around it. Answers how many rows came. */
@@ -239,17 +239,17 @@ export class Rows {
       return 0;
     }
     const earlier = new Rows({ ...page, nodes: page.nodes.slice(0, place + 1) });
-    const kept = [...this.#list];
+    const existing = [...this.#list];
     const rows = earlier.#list.slice(0, place);
     this.#above.splice(0, this.#above.length, ...earlier.#above);
-    this.#list.splice(0, this.#list.length, ...rows, ...kept);
+    this.#list.splice(0, this.#list.length, ...rows, ...existing);
     this.#rootsFork = earlier.#rootsFork || this.#rootsFork;
     this.before = earlier.before;
     this.#byId.clear();
     for (const row of this.loaded()) {
       this.#byId.set(row.id, row);
     }
-    this.#drawn = undefined;
+    this.#rendered = undefined;
     return rows.length;
   }
 
@@ -289,16 +289,16 @@ export class Rows {
   #put(list: Row[], place: number, row: Row): void {
     list[place] = row;
     this.#byId.set(row.id, row);
-    this.#drawn = undefined;
+    this.#rendered = undefined;
   }
 }
 
 /** What of a drawing has to be drawn anew: `all`, or the rows that look different or have other rows below. */
-export function difference(before: ReadonlyMap<string, Drawn>, after: Rows, top: readonly string[]): "all" | string[] {
+export function difference(before: ReadonlyMap<string, RenderedRow>, after: Rows, top: readonly string[]): "all" | string[] {
   const changed: string[] = [];
   const same = sameList(top, after.children(null));
   for (const row of after.loaded()) {
-    const now = after.drawn(row.id) as Drawn;
+    const now = after.rendered(row.id) as RenderedRow;
     const was = before.get(row.id);
     if (was === undefined) {
       continue; // whatever it hangs on has another list
@@ -318,10 +318,10 @@ function sameList(one: readonly string[], other: readonly string[]): boolean {
 }
 
 /** A drawing as it is now, to compare with later. */
-export function snapshot(rows: Rows): Map<string, Drawn> {
-  const drawn = new Map<string, Drawn>();
+export function snapshot(rows: Rows): Map<string, RenderedRow> {
+  const rendered = new Map<string, RenderedRow>();
   for (const row of rows.loaded()) {
-    drawn.set(row.id, rows.drawn(row.id) as Drawn);
+    rendered.set(row.id, rows.rendered(row.id) as RenderedRow);
   }
-  return drawn;
+  return rendered;
 }

@@ -17,7 +17,7 @@ export interface Group {
 
 export class SessionsModel {
   readonly #ask: AskList;
-  readonly #told: () => void;
+  readonly #onChange: () => void;
   #folders: readonly string[];
   #sessions = new Map<string, Shown>();
   #cursors = new Map<string | null, string | null>(); // folder, or null for all -> where to go on
@@ -29,10 +29,10 @@ export class SessionsModel {
   loaded = false;
   query = "";
 
-  constructor(folders: readonly string[], ask: AskList, told: () => void) {
+  constructor(folders: readonly string[], ask: AskList, onChange: () => void) {
     this.#folders = folders;
     this.#ask = ask;
-    this.#told = told;
+    this.#onChange = onChange;
   }
 
   get size(): number {
@@ -107,7 +107,7 @@ export class SessionsModel {
     this.loaded = true;
     this.#loading = false;
     this.#changes = [];
-    this.#told();
+    this.#onChange();
   }
 
   /** Read on: a folder's sessions, or (null) those of all folders. */
@@ -123,7 +123,7 @@ export class SessionsModel {
     }
     page.sessions.forEach((session) => this.#sessions.set(session.sessionId, session));
     this.#cursors.set(cwd, page.nextCursor);
-    this.#told();
+    this.#onChange();
   }
 
   #question(cwd: string | null): ListParams {
@@ -151,7 +151,7 @@ export class SessionsModel {
     if (this.#loading) {
       this.#changes.push(change); // the answer may be from before
     }
-    this.#told();
+    this.#onChange();
   }
 }
 

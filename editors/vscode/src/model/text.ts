@@ -58,7 +58,7 @@ export function plain(text: string): string {
 }
 
 /** The text for notifications and prompts: they make links of some of it, even such as run commands, but no icons. */
-export function spoken(text: string): string {
+export function notificationText(text: string): string {
   return oneLine(text).replace(/\]\(/g, "] (");
 }
 

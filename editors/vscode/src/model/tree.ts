@@ -36,7 +36,7 @@ export type TreeState = { kind: "loading" } | { kind: "loaded" } | { kind: "fail
 export class TreeModel {
   readonly sessionId: string;
   readonly #ask: Ask;
-  readonly #told: (model: TreeModel) => void;
+  readonly #onChange: (model: TreeModel) => void;
   readonly #measures: Measures;
   filter: Filter;
   query: string;
@@ -49,7 +49,7 @@ export class TreeModel {
   shown = 0;
 
   #cursor: string | null = null;
-  #asked = 0; // rows that somebody wanted to see
+  #requestedRows = 0; // rows that somebody wanted to see
   #disposed = false;
   #load = 0; // number of the last load: an answer to an older one is dropped
   #loading = false;
@@ -61,12 +61,12 @@ export class TreeModel {
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> = Promise.resolve();
 
-  /** `told` is called after every change. */
+  /** `onChange` is called after every change. */
   constructor(
     session: { sessionId: string; leafId: string | null },
     view: { filter: Filter; query: string },
     ask: Ask,
-    told: (model: TreeModel) => void,
+    onChange: (model: TreeModel) => void,
     measures = MEASURES,
   ) {
     this.sessionId = session.sessionId;
@@ -74,7 +74,7 @@ export class TreeModel {
     this.filter = view.filter;
     this.query = view.query;
     this.#ask = ask;
-    this.#told = told;
+    this.#onChange = onChange;
     this.#measures = measures;
   }
 
@@ -104,10 +104,10 @@ export class TreeModel {
     const load = this.#load;
     this.#forget();
     this.#loading = true;
-    this.#asked = 0;
+    this.#requestedRows = 0;
     if (this.rows.size === 0) {
       this.state = { kind: "loading" };
-      this.#tell();
+      this.#notify();
     }
     try {
       const page = await this.#ask(this.#question({ ...(around === null ? {} : { aroundId: around }), limit: this.#measures.page }));
@@ -126,7 +126,7 @@ export class TreeModel {
       this.state = { kind: "failed", message: (error as Error).message };
     }
     this.#loading = false;
-    this.#tell();
+    this.#notify();
     if (this.#allStale || this.#stale.size > 0) {
       this.#soon();
     }
@@ -145,9 +145,9 @@ export class TreeModel {
     }
     this.rows.append(page);
     this.#cursor = page.nextCursor;
-    this.#asked += page.nodes.length;
+    this.#requestedRows += page.nodes.length;
     this.#take(page);
-    this.#tell();
+    this.#notify();
   }
 
   /** Read what comes before the first row. */
@@ -162,9 +162,9 @@ export class TreeModel {
       return;
     }
     const added = this.rows.prepend(page);
-    this.#asked += added;
+    this.#requestedRows += added;
     this.#take(page);
-    this.#tell();
+    this.#notify();
   }
 
   /** See that an entry is here, or what is shown nearest above it. Its row, unless it cannot be had. */
@@ -309,7 +309,7 @@ export class TreeModel {
       return; // the end of the load comes back here
     }
     // What came in live is cut to what lies around the leaf again, before it is too much to be drawn.
-    const grown = this.rows.size > 4 * this.#measures.page + this.#asked;
+    const grown = this.rows.size > 4 * this.#measures.page + this.#requestedRows;
     if (this.#allStale || this.#stale.size > MOST_PARTS || grown) {
       await this.load();
       return;
@@ -345,7 +345,7 @@ export class TreeModel {
     if (tip !== undefined) {
       this.rows.markPath(tip ?? undefined);
     }
-    this.#tell();
+    this.#notify();
   }
 
   #graft(rootId: string, part: TreeResult, anchor: string | null): void {
@@ -397,9 +397,9 @@ export class TreeModel {
     return at === null ? null : undefined;
   }
 
-  #tell(): void {
+  #notify(): void {
     if (!this.#disposed) {
-      this.#told(this);
+      this.#onChange(this);
     }
   }
 }

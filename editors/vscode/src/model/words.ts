@@ -9,7 +9,7 @@ export interface Icon {
   readonly color?: string;
 }
 
-type Said = Pick<Row, "type" | "role">;
+type TypeAndRole = Pick<Row, "type" | "role">;
 
 const ROLES: Readonly<Record<string, string>> = {
   toolResult: "tool",
@@ -34,9 +34,9 @@ const ICONS: Readonly<Record<string, string>> = {
   session_info: "edit",
 };
 
-/** Who said it, or what it is. */
-export function roleOf(said: Said): string {
-  const role = said.role ?? said.type;
+/** The role of the row's message, or the type of the entry. */
+export function roleOf(row: TypeAndRole): string {
+  const role = row.role ?? row.type;
   return oneLine(Object.hasOwn(ROLES, role) ? ROLES[role] : role) || "entry";
 }
 
@@ -52,7 +52,7 @@ export interface RowWords {
   readonly labeled: number;
   readonly description: string;
   /** For those who do not see it. */
-  readonly spoken: string;
+  readonly accessibleText: string;
   readonly icon: Icon;
   /** What menus go by: `entry`, and flags. */
   readonly context: string;
@@ -70,7 +70,7 @@ export function rowWords(row: Row, tip: boolean, now: number): RowWords {
     label: mark === "" ? text : `${mark} ${text}`,
     labeled: mark.length,
     description: joined(tip ? "◀ leaf" : "", forks, when),
-    spoken: [
+    accessibleText: [
       role,
       text,
       row.label === null ? "" : `labeled ${oneLine(row.label)}`,
@@ -106,7 +106,7 @@ export type Shown = SessionInfo & Partial<Pick<ListedSession, "lifecycle" | "mod
 export interface SessionWords {
   readonly label: string;
   readonly description: string;
-  readonly spoken: string;
+  readonly accessibleText: string;
   readonly icon: Icon;
   readonly context: string;
 }
@@ -133,7 +133,7 @@ export function sessionWords(session: Shown, current: boolean, now: number): Ses
   return {
     label,
     description: joined(when, messages, tags, ...marks),
-    spoken: [label, current ? "shown in the tree" : "", when && (when === "now" ? when : `${when} ago`), messages, tags, ...marks]
+    accessibleText: [label, current ? "shown in the tree" : "", when && (when === "now" ? when : `${when} ago`), messages, tags, ...marks]
       .filter(Boolean)
       .join(", "),
     icon: damaged

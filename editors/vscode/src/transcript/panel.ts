@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon.ts";
 import { DaemonError } from "../daemon/errors.ts";
 import type { ViewPageResult } from "../protocol.ts";
-import { type Act, said } from "./messages.ts";
+import { type Act, parseMessage } from "./messages.ts";
 import { Feed } from "./feed.ts";
 
 /** What the command of the daemon to fetch a page is called; an older one does not have it. */
@@ -19,7 +19,7 @@ export class TranscriptPanel implements vscode.Disposable {
   readonly #nonce = randomBytes(16).toString("base64url");
   readonly #subscriptions: vscode.Disposable[];
   /** The entry to show once the document is there. */
-  #wanted: string | undefined;
+  #entryToReveal: string | undefined;
   #ready = false;
   #disposed = false;
   #document = "";
@@ -43,11 +43,11 @@ export class TranscriptPanel implements vscode.Disposable {
     const wake = (of: { sessionId: string }) => about(of) && this.#feed.wake();
     this.#subscriptions = [
       panel.webview.onDidReceiveMessage((message) => {
-        const told = said(message);
-        if (told?.kind === "ready") {
+        const received = parseMessage(message);
+        if (received?.kind === "ready") {
           this.#begin();
-        } else if (told?.kind === "act") {
-          act(told.act, told.entryId);
+        } else if (received?.kind === "act") {
+          act(received.act, received.entryId);
         }
       }),
       daemon.onDidChangeState(() => void this.#attach()),
@@ -65,7 +65,7 @@ export class TranscriptPanel implements vscode.Disposable {
     if (entryId === undefined) {
       return;
     }
-    this.#wanted = entryId;
+    this.#entryToReveal = entryId;
     if (this.#ready) {
       this.#reveal();
     }
@@ -120,9 +120,9 @@ export class TranscriptPanel implements vscode.Disposable {
   }
 
   #reveal(): void {
-    if (this.#wanted !== undefined) {
-      void this.#panel.webview.postMessage({ kind: "reveal", entryId: this.#wanted });
-      this.#wanted = undefined;
+    if (this.#entryToReveal !== undefined) {
+      void this.#panel.webview.postMessage({ kind: "reveal", entryId: this.#entryToReveal });
+      this.#entryToReveal = undefined;
     }
   }
 

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import type { Current } from "../current.ts";
 import type { Daemon } from "../daemon/daemon.ts";
-import { type Act, chosen, kept } from "./messages.ts";
+import { type Act, chosen, parseState } from "./messages.ts";
 import { TranscriptPanel } from "./panel.ts";
 
 const VIEW = "sessiond-transcript";
@@ -52,10 +52,10 @@ export function registerTranscripts(daemon: Daemon, current: Current, extension:
 
   /** What a view gave it, else the session that is shown; nothing where there is none, as in the palette. */
   function show(argument?: unknown): void {
-    const asked = chosen(argument);
-    const sessionId = asked?.sessionId ?? current.sessionId;
+    const target = chosen(argument);
+    const sessionId = target?.sessionId ?? current.sessionId;
     if (sessionId !== undefined) {
-      (panels.get(sessionId) ?? made(sessionId)).show(asked?.entryId);
+      (panels.get(sessionId) ?? made(sessionId)).show(target?.entryId);
     }
   }
 
@@ -63,7 +63,7 @@ export function registerTranscripts(daemon: Daemon, current: Current, extension:
     vscode.commands.registerCommand("sessiond.showTranscript", show),
     vscode.window.registerWebviewPanelSerializer(VIEW, {
       deserializeWebviewPanel: async (panel, state) => {
-        const known = kept(state);
+        const known = parseState(state);
         if (known === undefined || panels.has(known.sessionId)) {
           panel.dispose();
         } else {

@@ -70,7 +70,7 @@ export class LabelsView implements vscode.TreeDataProvider<EntryElement>, vscode
     item.description = [textOf(row), ago(row.timestamp, Date.now())].filter(Boolean).join(" · ");
     item.iconPath = new vscode.ThemeIcon("tag", row.onPath ? undefined : new vscode.ThemeColor("disabledForeground"));
     item.contextValue = words.context;
-    item.accessibilityInformation = { label: `${oneLine(row.label)}: ${words.spoken}` };
+    item.accessibilityInformation = { label: `${oneLine(row.label)}: ${words.accessibleText}` };
     item.command = { command: "sessiond.showInTree", title: "Show in Tree", arguments: [element] };
     return item;
   }

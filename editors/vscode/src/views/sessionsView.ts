@@ -173,7 +173,7 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
       words.icon.color === undefined ? undefined : new vscode.ThemeColor(words.icon.color),
     );
     item.contextValue = words.context;
-    item.accessibilityInformation = { label: words.spoken };
+    item.accessibilityInformation = { label: words.accessibleText };
     item.command = { command: "sessiond.openSession", title: "Show Tree", arguments: [element] };
     return item;
   }

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import type { Current } from "../current.ts";
 import type { Daemon } from "../daemon/daemon.ts";
-import { difference, type Drawn, snapshot } from "../model/rows.ts";
+import { difference, type RenderedRow, snapshot } from "../model/rows.ts";
 import { count, fit, oneLine } from "../model/text.ts";
 import { type Filter, FILTERS, TreeModel } from "../model/tree.ts";
 import { rowWords, titleOf } from "../model/words.ts";
@@ -30,7 +30,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
   readonly #elements = new Interned<EntryElement>();
   readonly #subscriptions: vscode.Disposable[];
   #model: TreeModel | undefined;
-  #drawn = new Map<string, Drawn>();
+  #rendered = new Map<string, RenderedRow>();
   #top: readonly string[] = [];
   #ends = "";
   #tip: string | undefined;
@@ -131,7 +131,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
   }
 
   getParent(element: Element): Element | undefined {
-    const under = this.#isHere(element) ? this.#model?.rows.drawn(element.entryId)?.under : null;
+    const under = this.#isHere(element) ? this.#model?.rows.rendered(element.entryId)?.under : null;
     return under === null || under === undefined ? undefined : this.#element(under);
   }
 
@@ -158,16 +158,16 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
   }
 
   #entryItem(element: EntryElement): vscode.TreeItem {
-    const drawn = this.#isHere(element) ? this.#model?.rows.drawn(element.entryId) : undefined;
-    if (drawn === undefined) {
+    const rendered = this.#isHere(element) ? this.#model?.rows.rendered(element.entryId) : undefined;
+    if (rendered === undefined) {
       return new vscode.TreeItem(""); // it went while VS Code asked; the next change takes it away
     }
-    const words = rowWords(drawn.row, this.#tip === drawn.row.id, Date.now());
+    const words = rowWords(rendered.row, this.#tip === rendered.row.id, Date.now());
     const { None, Expanded, Collapsed } = vscode.TreeItemCollapsibleState;
-    const unfolded = drawn.row.onPath || drawn.children.length <= SHORT;
+    const unfolded = rendered.row.onPath || rendered.children.length <= SHORT;
     const item = new vscode.TreeItem(
       { label: words.label, highlights: words.labeled > 0 ? [[0, words.labeled]] : [] },
-      drawn.children.length === 0 ? None : unfolded ? Expanded : Collapsed,
+      rendered.children.length === 0 ? None : unfolded ? Expanded : Collapsed,
     );
     item.id = `${element.sessionId}/${element.entryId}`;
     item.description = words.description;
@@ -176,7 +176,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
       words.icon.color === undefined ? undefined : new vscode.ThemeColor(words.icon.color),
     );
     item.contextValue = words.context;
-    item.accessibilityInformation = { label: words.spoken };
+    item.accessibilityInformation = { label: words.accessibleText };
     item.command = { command: "sessiond.revealEntry", title: "Go to Line", arguments: [{ ...element, staysHere: true }] };
     return item;
   }
@@ -219,22 +219,22 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
       session,
       { filter: FILTERS.includes(chosen) ? chosen : "default", query: "" },
       (params) => this.#daemon.request("session/tree", params),
-      (model) => this.#told(model),
+      (model) => this.#modelChanged(model),
     );
-    this.#drawn = new Map();
+    this.#rendered = new Map();
     this.#changed.fire(undefined);
     void this.#model.load();
   }
 
-  #told(model: TreeModel): void {
+  #modelChanged(model: TreeModel): void {
     if (model !== this.#model) {
       return;
     }
     const before = this.#tip;
     this.#tip = model.tip()?.id;
-    const changed = difference(this.#drawn, model.rows, this.#top);
+    const changed = difference(this.#rendered, model.rows, this.#top);
     const ends = `${model.rows.before} ${model.rows.more ? model.shown : "whole"}`;
-    this.#drawn = snapshot(model.rows);
+    this.#rendered = snapshot(model.rows);
     this.#top = model.rows.children(null);
     if (changed === "all" || ends !== this.#ends) {
       this.#changed.fire(undefined);
@@ -285,7 +285,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
       this.#model.dispose();
       this.#model = undefined;
       this.#elements.clear();
-      this.#drawn = new Map();
+      this.#rendered = new Map();
       this.#changed.fire(undefined);
     }
     this.#view.description =

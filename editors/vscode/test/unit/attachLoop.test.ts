@@ -13,7 +13,7 @@ import { until } from "./support/patience.ts";
 test("a daemon that is wanted is started, and attached to", async (t) => {
   const home = aHome(t);
   const { loop } = aLoop(t, home);
-  const state = await loop.want();
+  const state = await loop.ensureRunning();
   assert.equal(state.kind, "attached");
   assert.deepEqual(state.kind === "attached" && [state.pid, state.socket], [home.pid, home.places.socket]);
 });
@@ -32,7 +32,7 @@ test("a daemon that is only waited for is not started, and attached to once some
 test("a daemon that was killed is started again", async (t) => {
   const home = aHome(t);
   const watched = aLoop(t, home);
-  const first = await watched.loop.want();
+  const first = await watched.loop.ensureRunning();
   home.signal("SIGKILL");
   await until("it is attached again", () => watched.kinds().filter((kind) => kind === "attached").length === 2);
   const second = watched.loop.state;
@@ -50,7 +50,7 @@ test("a daemon that was killed is left alone where it is not to be started", asy
       return sockets("", home.places);
     },
   });
-  await watched.loop.want();
+  await watched.loop.ensureRunning();
   home.signal("SIGKILL");
   const before = looks;
   await until("it was looked for again", () => watched.loop.state.kind === "offline" && looks >= before + 3);
@@ -66,7 +66,7 @@ test("a daemon that was stopped in order by somebody else stays so", async (t) =
       return sockets("", home.places);
     },
   });
-  await watched.loop.want();
+  await watched.loop.ensureRunning();
   await home.run("stop");
   const before = looks;
   await until("it was looked for again", () => watched.loop.state.kind === "offline" && looks >= before + 3);
@@ -76,18 +76,18 @@ test("a daemon that was stopped in order by somebody else stays so", async (t) =
 test("a daemon that this window stopped is not looked for, until it is wanted again", async (t) => {
   const home = aHome(t);
   const watched = aLoop(t, home);
-  await watched.loop.want();
+  await watched.loop.ensureRunning();
   const attached = watched.loop.attachment as Awaited<ReturnType<typeof greet>>;
   await watched.loop.rest(() => attached.request("server/stop", {}));
   await until("it is stopped", () => watched.loop.state.kind === "stopped");
-  assert.equal((await watched.loop.want()).kind, "attached");
+  assert.equal((await watched.loop.ensureRunning()).kind, "attached");
   assert.equal(watched.starts, 2);
 });
 
 test("a stop that is refused leaves all as it was", async (t) => {
   const { loop, kinds } = aLoop(t, aHome(t));
   const refused = new DaemonError("overloaded", "not now");
-  await loop.want();
+  await loop.ensureRunning();
   await assert.rejects(
     loop.rest(() => Promise.reject(refused)),
     refused,
@@ -99,7 +99,7 @@ test("a stop that is refused leaves all as it was", async (t) => {
 test("what waits for an answer when the connection ends fails as disconnected", async (t) => {
   const home = aHome(t);
   const { loop } = aLoop(t, home);
-  await loop.want();
+  await loop.ensureRunning();
   const attached = loop.attachment as Awaited<ReturnType<typeof greet>>;
   home.signal("SIGSTOP");
   const waiting = attached.request("server/status", {});
@@ -111,7 +111,7 @@ test("what waits for an answer when the connection ends fails as disconnected", 
 test("restarts that come together are one, and end in one connection", async (t) => {
   const home = aHome(t);
   const { loop, kinds } = aLoop(t, home);
-  await loop.want();
+  await loop.ensureRunning();
   await Promise.all([loop.restart(), loop.restart(), loop.restart()]);
   await until("it is attached", () => loop.state.kind === "attached");
   assert.deepEqual(kinds(), ["attached", "connecting", "attached"]);
@@ -125,7 +125,7 @@ test("without a command it is missing, and attached to as soon as there is one",
   const home = aHome(t);
   let found: Found = { kind: "missing", reason: "There is none." };
   const { loop } = aLoop(t, home, { findCommand: () => Promise.resolve(found) });
-  assert.deepEqual(await loop.want(), { kind: "missing", reason: "There is none." });
+  assert.deepEqual(await loop.ensureRunning(), { kind: "missing", reason: "There is none." });
   found = FOUND;
   await until("it is attached", () => loop.state.kind === "attached");
 });
@@ -133,7 +133,7 @@ test("without a command it is missing, and attached to as soon as there is one",
 test("a command that is too old is a mismatch that names both versions", async (t) => {
   const old: Found = { kind: "tooOld", file: "/bin/sessiond", from: "the PATH", version: "0.0.9" };
   const { loop } = aLoop(t, aHome(t), { findCommand: () => Promise.resolve(old) });
-  assert.deepEqual(await loop.want(), {
+  assert.deepEqual(await loop.ensureRunning(), {
     kind: "mismatch",
     ours: "sessiond 0.1.0 or newer",
     theirs: "sessiond 0.0.9 (/bin/sessiond)",
@@ -142,7 +142,7 @@ test("a command that is too old is a mismatch that names both versions", async (
 
 test("a daemon that speaks no version of ours is a mismatch", async (t) => {
   const { loop } = aLoop(t, aHome(t), { greet: (socket, signal) => greet(socket, signal, [999]) });
-  assert.deepEqual(await loop.want(), { kind: "mismatch", ours: "protocol 1", theirs: "protocol 1" });
+  assert.deepEqual(await loop.ensureRunning(), { kind: "mismatch", ours: "protocol 1", theirs: "protocol 1" });
 });
 
 test("a daemon that cannot be started says why, goes on saying it, and is not started again by itself", async (t) => {
@@ -155,7 +155,7 @@ test("a daemon that cannot be started says why, goes on saying it, and is not st
       return sockets("", home.places);
     },
   });
-  const state = await watched.loop.want();
+  const state = await watched.loop.ensureRunning();
   assert.equal(state.kind, "offline");
   const before = looks;
   await until("it was looked for again", () => looks >= before + 2);
@@ -166,7 +166,7 @@ test("a daemon that cannot be started says why, goes on saying it, and is not st
 test("a command that is asked for by a setting of the socket alone is not run", async (t) => {
   const home = aHome(t);
   const watched = aLoop(t, home, { noStart: () => "the setting says so" });
-  assert.equal((await watched.loop.want()).kind, "offline");
+  assert.equal((await watched.loop.ensureRunning()).kind, "offline");
   assert.equal(watched.starts, 0);
 });
 
@@ -197,17 +197,17 @@ test("whoever takes the connection and says nothing is not waited for for ever",
   await new Promise<void>((resolve) => silent.listen(socket, resolve));
   t.after(() => silent.close());
   const { loop } = aLoop(t, home, { sockets: () => [socket], patience: 1 });
-  assert.equal((await loop.want()).kind, "offline");
+  assert.equal((await loop.ensureRunning()).kind, "offline");
 });
 
 test("a daemon that is wanted while this window has it stopped is restarted", async (t) => {
   const home = aHome(t);
   const watched = aLoop(t, home);
-  const first = await watched.loop.want();
+  const first = await watched.loop.ensureRunning();
   const attached = watched.loop.attachment as Awaited<ReturnType<typeof greet>>;
   const [, second] = await Promise.all([
     watched.loop.rest(() => attached.request("server/stop", {})),
-    watched.loop.want(),
+    watched.loop.ensureRunning(),
   ]);
   assert.ok(first.kind === "attached" && second.kind === "attached" && first.epoch !== second.epoch);
 });
@@ -221,7 +221,7 @@ test("who waits when the loop is closed is told", async (t) => {
         signal.addEventListener("abort", () => resolve({ kind: "missing", reason: "given up" }));
       }),
   });
-  const wanted = loop.want();
+  const wanted = loop.ensureRunning();
   await until("the command is looked for", () => asked);
   await loop.close();
   assert.notEqual((await wanted).kind, "attached");
@@ -229,5 +229,5 @@ test("who waits when the loop is closed is told", async (t) => {
 
 test("where no daemon can be, it is missing at once", async (t) => {
   const { loop } = aLoop(t, aHome(t), { impossible: () => "not here" });
-  assert.deepEqual(await loop.want(), { kind: "missing", reason: "not here" });
+  assert.deepEqual(await loop.ensureRunning(), { kind: "missing", reason: "not here" });
 });

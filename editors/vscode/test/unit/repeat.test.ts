@@ -33,7 +33,7 @@ async function aDesk(t: TestContext): Promise<Desk> {
   const way = await aLossyWay(t, home);
   let places = [way.socket];
   const { loop } = aLoop(t, home, { sockets: () => places });
-  await loop.want();
+  await loop.ensureRunning();
   places = [...sockets("", home.places)]; // at the lossy one somebody listens even while the daemon is away
   const request: Desk["request"] = (method, params) =>
     ask(loop, named(method, params), (it, sent) => (it as Greeted).request(method, sent)) as never;

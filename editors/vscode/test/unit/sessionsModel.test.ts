@@ -167,7 +167,7 @@ test("a session says what it is, how it stands, and nothing that is not seen", (
 test("a fork is told from the session it came from, whose title it has", () => {
   const words = sessionWords(session("s", "/a", 1, { parentPath: "/data/first.jsonl" }), false, Date.parse("2026-01-01T01:00:00.000Z"));
   assert.equal(words.description, "1h · 2 messages · fork");
-  assert.match(words.spoken, /, fork$/);
+  assert.match(words.accessibleText, /, fork$/);
 });
 
 test("the tooltip of a session holds no markup of its title", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addressOf, pathOf, type Address } from "../../src/model/addresses.ts";
 import { questionOf } from "../../src/model/question.ts";
-import { ago, code, count, fenced, fit, markdown, oneLine, plain, spoken } from "../../src/model/text.ts";
+import { ago, code, count, fenced, fit, markdown, oneLine, plain, notificationText } from "../../src/model/text.ts";
 import { chances } from "./support/fakeTree.ts";
 
 test("a line has nothing in it that is not seen", () => {
@@ -49,7 +49,7 @@ test("a code span holds its text, whatever that is", () => {
 
 test("in messages and quick picks a text makes neither links nor icons", () => {
   assert.equal(plain("[go](command:quit) $(bug)"), "[go] (command:quit) \\$(bug)");
-  assert.equal(spoken("[go](command:quit)\nmore"), "[go] (command:quit) more");
+  assert.equal(notificationText("[go](command:quit)\nmore"), "[go] (command:quit) more");
 });
 
 test("times are told as how long ago they are", () => {

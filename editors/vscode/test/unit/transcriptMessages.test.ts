@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chosen, kept, said } from "../../src/transcript/messages.ts";
+import { chosen, parseState, parseMessage } from "../../src/transcript/messages.ts";
 
 test("what the document says is understood", () => {
-  assert.deepEqual(said({ kind: "ready" }), { kind: "ready" });
+  assert.deepEqual(parseMessage({ kind: "ready" }), { kind: "ready" });
   for (const act of ["open", "fork", "label"] as const) {
-    assert.deepEqual(said({ kind: "act", act, entryId: "a1", more: 1 }), { kind: "act", act, entryId: "a1" });
+    assert.deepEqual(parseMessage({ kind: "act", act, entryId: "a1", more: 1 }), { kind: "act", act, entryId: "a1" });
   }
 });
 
@@ -25,14 +25,14 @@ test("nothing else is", () => {
     { kind: "act", act: { toString: () => "open" }, entryId: "a1" },
   ];
   for (const message of odd) {
-    assert.equal(said(message), undefined);
+    assert.equal(parseMessage(message), undefined);
   }
 });
 
 test("a state without the id of a session is none", () => {
-  assert.deepEqual(kept({ sessionId: "s", leafId: null }), { sessionId: "s" });
+  assert.deepEqual(parseState({ sessionId: "s", leafId: null }), { sessionId: "s" });
   for (const state of [undefined, null, "s", {}, { sessionId: 7 }, { sessionId: "" }, { sessionId: "x".repeat(129) }]) {
-    assert.equal(kept(state), undefined);
+    assert.equal(parseState(state), undefined);
   }
 });
 

@@ -279,8 +279,8 @@ test("a stretch is drawn like that stretch of the whole, wherever it lies and ho
       await (chance(2) === 0 ? model.earlier() : model.later());
     }
     for (const row of model.rows.loaded()) {
-      const here = model.rows.drawn(row.id)!;
-      const there = whole.rows.drawn(row.id)!;
+      const here = model.rows.rendered(row.id)!;
+      const there = whole.rows.rendered(row.id)!;
       assert.equal(here.under, there.under, `seed ${seed}, ${row.id}`);
       assert.deepEqual(here.children, there.children.filter((child) => model.rows.get(child) !== undefined));
     }

@@ -20,7 +20,7 @@ test("a row says its text, and to those who do not see it all that it is", () =>
   assert.equal(words.label, "[the cause] Fix it.");
   assert.equal(words.labeled, "[the cause]".length);
   assert.equal(words.description, "2 branches · 1h");
-  assert.equal(words.spoken, "user, Fix it., labeled the cause, 2 branches, on the path, 1h ago");
+  assert.equal(words.accessibleText, "user, Fix it., labeled the cause, 2 branches, on the path, 1h ago");
   assert.equal(words.context, "entry+message+user+labeled+path");
 });
 

@@ -1,7 +1,7 @@
 // What a person is told: once, in the daemon's own sentence, with what may help. Who cancels is told nothing.
 import * as vscode from "vscode";
 import { DaemonError } from "./daemon/errors.ts";
-import { spoken } from "./model/text.ts";
+import { notificationText } from "./model/text.ts";
 
 interface Offer extends vscode.MessageItem {
   run: () => unknown;
@@ -35,7 +35,7 @@ function offers(refused: DaemonError): Offer[] {
 }
 
 /** Tell what went wrong. Resolves at once: nobody need answer. */
-export function tellError(thrown: unknown): void {
+export function showError(thrown: unknown): void {
   const refused = thrown instanceof DaemonError ? thrown : undefined;
   if (thrown instanceof vscode.CancellationError || refused?.kind === "cancelled") {
     return;
@@ -43,21 +43,21 @@ export function tellError(thrown: unknown): void {
   // What VS Code itself cannot do, such as show a file, is no fault of the daemon, and starting that does not help.
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   void vscode.window
-    .showErrorMessage(spoken(message), ...(refused === undefined ? [] : offers(refused)))
+    .showErrorMessage(notificationText(message), ...(refused === undefined ? [] : offers(refused)))
     .then((chosen) => chosen?.run());
 }
 
 /** Say what came of something, with what may be done next. */
-export function say(message: string, next: Readonly<Record<string, () => unknown>> = {}): void {
-  void vscode.window.showInformationMessage(spoken(message), ...Object.keys(next)).then((chosen) => {
+export function showInformation(message: string, next: Readonly<Record<string, () => unknown>> = {}): void {
+  void vscode.window.showInformationMessage(notificationText(message), ...Object.keys(next)).then((chosen) => {
     const run = chosen === undefined ? undefined : next[chosen];
     return run && attempt(async () => run());
   });
 }
 
 /** Say something that needs no answer. */
-export function murmur(message: string): void {
-  vscode.window.setStatusBarMessage(spoken(message).replace(/\$\(/g, "$ ("), 4000);
+export function showStatusMessage(message: string): void {
+  vscode.window.setStatusBarMessage(notificationText(message).replace(/\$\(/g, "$ ("), 4000);
 }
 
 /** Do something; what goes wrong is told. Undefined when it did. */
@@ -65,7 +65,7 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined>
   try {
     return await work();
   } catch (error) {
-    tellError(error);
+    showError(error);
     return undefined;
   }
 }

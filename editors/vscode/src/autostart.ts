@@ -4,18 +4,18 @@ import * as vscode from "vscode";
 import { type AttachedDaemon, mayStart } from "./daemon/attach.ts";
 import { isSession } from "./sessionFiles.ts";
 
-export function startWhenWanted(daemon: AttachedDaemon): vscode.Disposable {
+export function registerAutostart(daemon: AttachedDaemon): vscode.Disposable {
   const jsonl = vscode.workspace.textDocuments.filter(({ languageId }) => languageId === "jsonl");
   // Without such a file it was a view or a command that brought us here.
   if (mayStart() && (jsonl.length === 0 || jsonl.some(isSessionFile))) {
-    void daemon.want();
+    void daemon.ensureRunning();
   } else {
     daemon.begin();
   }
   return vscode.workspace.onDidOpenTextDocument((document) => {
     const isAway = daemon.state.kind === "offline" || daemon.state.kind === "connecting";
     if (isAway && mayStart() && isSessionFile(document)) {
-      void daemon.want();
+      void daemon.ensureRunning();
     }
   });
 }
