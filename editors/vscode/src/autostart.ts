@@ -1,12 +1,12 @@
-// When the daemon is started without being asked for by name: for a session file, or for a view of ours; not because
-// some other *.jsonl file was opened.
+// Starts the daemon automatically when a session file or a view of this extension is opened, but not for other *.jsonl
+// files.
 import * as vscode from "vscode";
 import { type AttachedDaemon, mayStart } from "./daemon/attach.ts";
 import { isSession } from "./sessionFiles.ts";
 
 export function registerAutostart(daemon: AttachedDaemon): vscode.Disposable {
   const jsonl = vscode.workspace.textDocuments.filter(({ languageId }) => languageId === "jsonl");
-  // Without such a file it was a view or a command that brought us here.
+  // Without a *.jsonl file, a view or a command activated the extension.
   if (mayStart() && (jsonl.length === 0 || jsonl.some(isSessionFile))) {
     void daemon.ensureRunning();
   } else {

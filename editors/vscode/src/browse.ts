@@ -1,4 +1,4 @@
-// The views of sessions, and all that a person does with sessions and entries, put together.
+// Registers the views of sessions and the commands for sessions and entries.
 import * as vscode from "vscode";
 import { comparingCommands } from "./commands/comparing.ts";
 import { entryCommands } from "./commands/entries.ts";

@@ -1,5 +1,5 @@
-// Which session is shown: that of the active editor's file, else the one that was picked last. While it is shown the
-// daemon tells of it; when the daemon was away, it is opened again by itself.
+// The current session: that of the active editor's file, else the one that was opened last. The extension subscribes
+// to it while it is shown, and opens it again after a reconnect.
 import * as vscode from "vscode";
 import type { Daemon } from "./daemon/daemon.ts";
 import { daemonError } from "./daemon/errors.ts";
@@ -10,7 +10,7 @@ import { isSession } from "./sessionFiles.ts";
 export type Shown =
   | { readonly kind: "none" }
   | { readonly kind: "session"; readonly session: SessionInfo }
-  /** It went away while it was shown, or could not be opened. */
+  /** The session was deleted while it was shown, or could not be opened. */
   | { readonly kind: "gone"; readonly sessionId: string; readonly name: string; readonly trashed: boolean };
 
 const STORAGE_KEY = "sessiond.session";
@@ -89,7 +89,7 @@ export class Current implements vscode.Disposable {
       if (opening === this.#opening) {
         this.#show(session);
       } else {
-        this.#passedOver.push(session); // another one was wanted meanwhile
+        this.#passedOver.push(session); // another session was requested meanwhile
       }
       return session;
     } finally {
@@ -107,12 +107,12 @@ export class Current implements vscode.Disposable {
     this.#show(session);
   }
 
-  /** Keep a session open, and go on hearing of it, also while another one is shown; until disposed. */
+  /** Keep a session open and subscribed while another one is shown, until the result is disposed. */
   hold(sessionId: string): vscode.Disposable {
     this.#held.add(sessionId);
     return new vscode.Disposable(() => {
       if (this.#held.delete(sessionId) && this.sessionId !== sessionId && this.#daemon.state.kind === "attached") {
-        // Subscribing is all that was done for it: whoever else has it open keeps it.
+        // This window only subscribed to it. Other clients that have it open are not affected.
         this.#daemon.request("session/unsubscribe", { sessionId }).catch(() => undefined);
       }
     });
@@ -133,7 +133,7 @@ export class Current implements vscode.Disposable {
     this.#opened.fire(session);
   }
 
-  /** Hear no more of a session. A draft is not closed: without anybody who has it open it would go to the trash. */
+  /** Unsubscribe from a session. A draft is not closed: the daemon trashes a draft that no client has open. */
   #leave(session: SessionInfo): void {
     const isShown = session.sessionId === this.sessionId;
     if (isShown || this.#held.has(session.sessionId) || this.#daemon.state.kind !== "attached") {
@@ -158,7 +158,7 @@ export class Current implements vscode.Disposable {
       } else if (error.kind === "sessionNotFound") {
         this.#gone(target.session.sessionId, false);
       }
-      // Anything else, such as a daemon that has gone again, comes back here when it is attached.
+      // After any other error, such as a lost connection, the next attach opens it again.
     }
   }
 

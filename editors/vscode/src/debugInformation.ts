@@ -1,9 +1,9 @@
-// What somebody needs to know who is asked for help. No transcript text, and no setting but ours.
+// Debug information for a bug report. It contains no transcript text and only the settings of this extension.
 import * as vscode from "vscode";
 import { type AttachedDaemon, whereItIs } from "./daemon/attach.ts";
 import { settings } from "./settings.ts";
 
-/** Milliseconds for the look for the command: whoever waits wants to paste something. */
+/** Milliseconds for finding the command. */
 const PATIENCE = 5000;
 
 export async function debugInformation(

@@ -21,7 +21,7 @@ export function activate(context: vscode.ExtensionContext): Exports {
   const logs = createLogs();
   const attached = new AttachedDaemon(logs);
   daemon = attached;
-  // A window that was told to let the daemon be stays so, whatever is set.
+  // A window in which the user disabled the daemon stays disabled, regardless of the settings.
   const reconsider = () => {
     if (attached.state.kind !== "stopped") {
       void attached.restart();

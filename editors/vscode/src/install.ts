@@ -1,4 +1,4 @@
-// Install sessiond where a person asks for it: in a terminal that they see.
+// Installs sessiond in a visible terminal, at the user's request.
 import * as os from "node:os";
 import * as vscode from "vscode";
 import { which } from "./daemon/command.ts";
@@ -40,7 +40,7 @@ export async function installDaemon(): Promise<void> {
     placeHolder: "This runs in a terminal:",
   });
   if (chosen !== undefined) {
-    // Not in the workspace, whose files might have a say in what is installed.
+    // Not in the workspace: its files could change what is installed.
     const terminal = vscode.window.createTerminal({ name: "Install sessiond", cwd: os.homedir() });
     terminal.show();
     terminal.sendText(chosen.label);

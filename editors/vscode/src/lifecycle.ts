@@ -70,7 +70,7 @@ async function confirmed(others: readonly ClientInfo[]): Promise<boolean> {
   const count = others.length === 1 ? "Another client is" : `${others.length} other clients are`;
   const chosen = await vscode.window.showWarningMessage(
     notificationText(`${count} attached to the daemon.`),
-    { modal: true, detail: `It ends for them, too:\n${others.map(named).join("\n")}` },
+    { modal: true, detail: `Stopping the daemon disconnects them:\n${others.map(named).join("\n")}` },
     stop,
   );
   return chosen === stop;
@@ -80,17 +80,17 @@ function named({ name, clientId, terminal }: ClientInfo): string {
   return `${name ?? clientId}${terminal?.cwd ? ` in ${terminal.cwd}` : ""}`;
 }
 
-/** A text to fill in and to send to whoever looks after sessiond here: nothing leaves the machine by itself. */
+/** Open a bug report template. The user sends it; the extension sends nothing. */
 async function writeReport(information: string): Promise<void> {
   const content = [
-    "# A report about sessiond",
+    "# sessiond bug report",
     "## What happened",
     "",
-    "## What should have happened",
+    "## Expected behavior",
     "",
-    "## How to make it happen again",
+    "## Steps to reproduce",
     "",
-    "## What sessiond knows of itself",
+    "## Debug information",
     `\`\`\`json\n${information}\n\`\`\`\n`,
   ].join("\n\n");
   await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ language: "markdown", content }));
@@ -99,7 +99,7 @@ async function writeReport(information: string): Promise<void> {
 async function showDaemonLog(): Promise<void> {
   const { log } = whereItIs();
   if (!fs.existsSync(log)) {
-    void vscode.window.showInformationMessage(notificationText(`The daemon has written no log so far: ${log}`));
+    void vscode.window.showInformationMessage(notificationText(`The daemon has not written a log yet: ${log}`));
     return;
   }
   await vscode.window.showTextDocument(vscode.Uri.file(log), { preview: true });

@@ -1,4 +1,4 @@
-// What the extension writes for people: one log, and a trace of all messages that is only made when one is wanted.
+// The extension's log, and a trace of all messages, which is created only if it is enabled.
 import * as vscode from "vscode";
 
 export interface Logs extends vscode.Disposable {

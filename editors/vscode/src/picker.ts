@@ -1,4 +1,4 @@
-// Sessions and what was said in them, to choose from: the newest first, and with words what has them, while one types.
+// The session picker: the newest sessions first, or the results of a full-text search as the user types.
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { questionOf } from "./model/question.ts";
@@ -35,7 +35,7 @@ const BUTTONS: readonly ItemButton[] = [
 
 /** Let a session be chosen, or an entry of one, and show it. */
 export function pickSession(views: Views): void {
-  new Picker(views, "Open Session", "Choose a session, or type words of what was said").show();
+  new Picker(views, "Open Session", "Choose a session, or type words to search for").show();
 }
 
 /** The same, for who looks for words. */
@@ -202,7 +202,7 @@ class Picker {
   }
 }
 
-/** The one that Enter means when nobody has walked in the list. */
+/** The item that Enter accepts if the user has not moved in the list. */
 function first(items: readonly Item[]): Item | undefined {
   return items.find(({ choose }) => choose !== undefined);
 }

@@ -71,7 +71,7 @@ export class Preview implements vscode.TextDocumentContentProvider, vscode.Dispo
     }
   }
 
-  /** Read anew the open documents of which that holds. */
+  /** Reload the open documents that match. */
   #soon(isStale: (address: Address) => boolean): void {
     this.#stale.push(isStale);
     this.#timer ??= setTimeout(() => {

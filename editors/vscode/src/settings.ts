@@ -1,4 +1,4 @@
-// What a person has chosen, typed. Without trust VS Code leaves out what the workspace says of paths.
+// The settings, typed. In an untrusted workspace, VS Code ignores the workspace's settings of paths.
 import * as vscode from "vscode";
 import type { LspOptions } from "./protocol.ts";
 

@@ -1,4 +1,4 @@
-// The one item in the status bar: how it is with the daemon, and a menu of what helps.
+// The status bar item: the state of the daemon, and a menu of commands for that state.
 import * as vscode from "vscode";
 import type { Daemon } from "./daemon/daemon.ts";
 import { statusText } from "./statusText.ts";
@@ -37,7 +37,7 @@ function tooltip(
   titles: ReadonlyMap<string, string>,
 ): vscode.MarkdownString {
   const text = new vscode.MarkdownString();
-  // Only these: what stands in `detail` may come from a program's output.
+  // Only these commands: `detail` may contain output of a program.
   text.isTrusted = { enabledCommands: commands };
   text.appendText(detail);
   const links = commands.map((command) => `[${titles.get(command) ?? command}](command:${command})`);

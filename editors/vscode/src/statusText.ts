@@ -1,16 +1,16 @@
-// What the status item and its menu say of the daemon's state. Knows nothing of VS Code.
+// The texts of the status item and its menu for each state of the daemon. Independent of VS Code.
 import type { DaemonState } from "./daemon/daemon.ts";
 
 export interface StatusText {
   /** A codicon's name. */
   icon: string;
-  /** Beside the icon, and enough for whoever hears the screen. */
+  /** The text beside the icon, sufficient for screen readers. */
   summary: string;
-  /** Whole sentences: what is so, and what to do. Not to be read as Markdown. */
+  /** Sentences that describe the state and what to do. Plain text, not Markdown. */
   detail: string;
   /** Commands that help now, the likeliest first. */
   commands: readonly string[];
-  /** Whether somebody should look at it. */
+  /** Whether the state needs attention. */
   warns: boolean;
 }
 
@@ -40,7 +40,7 @@ export function statusText(state: DaemonState): StatusText {
       return {
         icon: "debug-disconnect",
         summary: "offline",
-        detail: `${state.reason} It is looked for again and again.`,
+        detail: `${state.reason} The extension keeps trying to connect.`,
         commands: ["sessiond.startDaemon", "sessiond.restartClient", ...LOGS],
         warns: false,
       };

@@ -1,4 +1,5 @@
-// What a person is told: once, in the daemon's own sentence, with what may help. Who cancels is told nothing.
+// Messages to the user: errors, results and status bar messages. An error message is the daemon's sentence, with
+// buttons for commands that may help. A cancelled request shows no message.
 import * as vscode from "vscode";
 import { DaemonError } from "./daemon/errors.ts";
 import { notificationText } from "./model/text.ts";
@@ -34,20 +35,20 @@ function offers(refused: DaemonError): Offer[] {
   }
 }
 
-/** Tell what went wrong. Resolves at once: nobody need answer. */
+/** Show an error. Returns at once and does not wait for the user to dismiss it. */
 export function showError(thrown: unknown): void {
   const refused = thrown instanceof DaemonError ? thrown : undefined;
   if (thrown instanceof vscode.CancellationError || refused?.kind === "cancelled") {
     return;
   }
-  // What VS Code itself cannot do, such as show a file, is no fault of the daemon, and starting that does not help.
+  // For an error of VS Code itself, such as a file that it cannot show, starting the daemon does not help.
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   void vscode.window
     .showErrorMessage(notificationText(message), ...(refused === undefined ? [] : offers(refused)))
     .then((chosen) => chosen?.run());
 }
 
-/** Say what came of something, with what may be done next. */
+/** Show a result in a notification, with a button for each action of `next`. */
 export function showInformation(message: string, next: Readonly<Record<string, () => unknown>> = {}): void {
   void vscode.window.showInformationMessage(notificationText(message), ...Object.keys(next)).then((chosen) => {
     const run = chosen === undefined ? undefined : next[chosen];
@@ -55,12 +56,12 @@ export function showInformation(message: string, next: Readonly<Record<string, (
   });
 }
 
-/** Say something that needs no answer. */
+/** Show a message in the status bar for 4 seconds. */
 export function showStatusMessage(message: string): void {
   vscode.window.setStatusBarMessage(notificationText(message).replace(/\$\(/g, "$ ("), 4000);
 }
 
-/** Do something; what goes wrong is told. Undefined when it did. */
+/** Run `work` and show its error. Returns its result, or undefined after an error. */
 export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();

@@ -112,7 +112,10 @@ def test_messages_and_prompts_are_fixed_words_or_made_harmless() -> None:
     """VS Code makes links of what stands in them, of commands, too."""
     asking = re.findall(r"show(?:Error|Warning|Information)Message\(\s*(.)|\bprompt: (?!string)(.)", SOURCE)
     assert len(asking) > 10
-    escaped = re.findall(r"show(?:Error|Warning|Information)Message\(\s*notificationText\(|\bprompt: notificationText\(", SOURCE)
+    escaped = re.findall(
+        r"show(?:Error|Warning|Information)Message\(\s*notificationText\(|\bprompt: notificationText\(",
+        SOURCE,
+    )
     fixed = [message or prompt for message, prompt in asking if (message or prompt) == '"']
     assert len(escaped) + len(fixed) == len(asking)
 

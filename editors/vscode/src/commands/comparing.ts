@@ -11,7 +11,7 @@ export function comparingCommands(views: Views): Record<string, Command> {
   const select = async (target: NamedEntry): Promise<void> => {
     selected = target;
     await vscode.commands.executeCommand("setContext", "sessiond.compare", true);
-    showStatusMessage(`${target.entryId} is compared with the entry that you choose next.`);
+    showStatusMessage(`Selected ${target.entryId}. Choose the entry to compare with.`);
   };
   return {
     "sessiond.selectForCompare": onEntry(views, select),
@@ -19,13 +19,13 @@ export function comparingCommands(views: Views): Record<string, Command> {
       if (selected?.sessionId === target.sessionId) {
         await compare(views, selected, target.entryId);
       } else {
-        showInformation("Select an entry of this session for compare first: entries of two sessions have no path in common.");
+        showInformation("Select an entry of this session for compare first. Entries of two sessions cannot be compared.");
       }
     }),
     "sessiond.compareWithLeaf": onEntry(views, async (target) => {
       const tip = views.tree.model?.sessionId === target.sessionId ? views.tree.model.leafId : null;
       if (tip === null || tip === target.entryId) {
-        showInformation("There is nothing to compare: this is where the path ends.");
+        showInformation("There is nothing to compare: this entry is the leaf.");
       } else {
         await compare(views, target, tip);
       }

@@ -1,4 +1,4 @@
-// What a person does with an entry. What changes is drawn when the daemon tells of it, whoever caused it.
+// Commands for an entry. The views update when the daemon announces the change, whichever client caused it.
 import * as vscode from "vscode";
 import { showLine } from "../lines.ts";
 import { wordsOf } from "../model/contextDocument.ts";
@@ -40,7 +40,7 @@ function documentOf(kind: "entry" | "context", { sessionId, entryId }: NamedEntr
 async function revealEntry(views: Views, target: NamedEntry): Promise<void> {
   const { path } = await sessionOf(views, target.sessionId);
   if (path === null) {
-    await openDocument(documentOf("entry", target)); // it lives in memory only
+    await openDocument(documentOf("entry", target)); // an ephemeral session has no file
     return;
   }
   const row = views.tree.model?.sessionId === target.sessionId ? views.tree.model.rows.get(target.entryId) : undefined;
@@ -71,7 +71,7 @@ export async function showInTree(views: Views, target: NamedEntry): Promise<void
 async function branchHere({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<void> {
   const { leafId, previousLeafId } = await daemon.request("session/branch", { sessionId, entryId });
   if (leafId === previousLeafId) {
-    showStatusMessage("The leaf is there already.");
+    showStatusMessage("The leaf is already at this entry.");
     return;
   }
   showInformation(`The leaf is now ${leafId}.`, {

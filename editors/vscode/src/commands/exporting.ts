@@ -51,7 +51,7 @@ async function exported({ daemon }: Views, session: Shown, leafId: string | null
         sessionId: session.sessionId,
         format: form.format,
         path: target.fsPath,
-        overwrite: true, // the dialog has asked
+        overwrite: true, // the save dialog has confirmed it
         ...(leafId === null ? {} : { leafId }),
       }),
   );
@@ -66,14 +66,14 @@ function reportExport(result: ExportResult, target: vscode.Uri, page: boolean): 
     secrets > 0 ? `${count(secrets, "secret was", "secrets were")} left out.` : "",
     lost > 0 ? `${count(lost, "thing", "things")} the format cannot hold.` : "",
   ];
-  // A browser runs where the person sits, the file need not lie there.
+  // In a remote window, the browser runs on another machine than the file.
   const browser = page && vscode.env.remoteName === undefined;
   showInformation(notes.filter(Boolean).join(" "), {
     Open: () => (browser ? vscode.env.openExternal(target) : vscode.window.showTextDocument(target)),
   });
 }
 
-/** A name without anything that a file system or a shell could stumble over. */
+/** A file name with ASCII letters, digits and hyphens only. */
 function fileName(session: Shown): string {
   const words = titleOf(session).normalize("NFKD").replace(/[^A-Za-z0-9]+/g, "-");
   return words.replace(/^-+|-+$/g, "").slice(0, 60).toLowerCase() || "session";

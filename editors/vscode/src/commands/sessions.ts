@@ -1,4 +1,4 @@
-// What a person does with a session.
+// Commands for a session.
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon.ts";
 import { daemonError } from "../daemon/errors.ts";
@@ -35,7 +35,7 @@ export function sessionCommands(views: Views): Record<string, Command> {
   };
 }
 
-/** The folder of this window that is meant: the only one, that of the active editor, or one that is chosen. */
+/** The target folder: the window's only folder, that of the active editor, or one that the user picks. */
 async function folder(): Promise<string | undefined> {
   const folders = (vscode.workspace.workspaceFolders ?? []).filter(({ uri }) => uri.scheme === "file");
   const active = vscode.window.activeTextEditor?.document.uri;
@@ -57,7 +57,7 @@ async function newSession({ daemon, current, tree }: Views): Promise<void> {
   }
   const title = await vscode.window.showInputBox({
     title: "New Session",
-    prompt: "Its title; empty: none. Until somebody answers in it, it is a draft.",
+    prompt: "Title, or empty for none. The session is a draft until it has an assistant message.",
   });
   if (title !== undefined) {
     const params = { cwd, ...(title.trim() === "" ? {} : { title: title.trim() }) };
@@ -87,7 +87,7 @@ async function continueSession(views: Views): Promise<void> {
 async function rename({ daemon }: Views, session: Shown): Promise<void> {
   const title = await vscode.window.showInputBox({
     title: "Rename Session",
-    prompt: "Its title; empty: none.",
+    prompt: "Title, or empty for none.",
     value: oneLine(session.title),
     validateInput: (value) => (value.length > LONGEST_TITLE ? `At most ${LONGEST_TITLE} characters.` : undefined),
   });
@@ -99,7 +99,7 @@ async function rename({ daemon }: Views, session: Shown): Promise<void> {
 async function tag({ daemon }: Views, session: Shown): Promise<void> {
   const words = await vscode.window.showInputBox({
     title: "Tag Session",
-    prompt: "Words to find it by, with blanks between them; empty: none.",
+    prompt: "Tags, separated by spaces, or empty for none.",
     value: session.tags.map(oneLine).join(" "),
   });
   if (words !== undefined) {
@@ -115,7 +115,7 @@ async function remove({ daemon }: Views, session: Shown): Promise<void> {
   try {
     gone = await daemon.request("session/delete", { sessionId, note });
   } catch (error) {
-    // The file of another program is only taken away by whoever says that it is known whose it is.
+    // A file of another program is deleted only by its path, after the user confirms.
     if (daemonError(error).kind !== "invalidParams" || path === null || !(await isSure(session))) {
       if (daemonError(error).kind === "invalidParams" && path !== null) {
         return;
@@ -138,8 +138,8 @@ async function fork({ daemon, current, tree }: Views, { sessionId }: Shown): Pro
 async function isSure(session: Shown): Promise<boolean> {
   const yes = { title: "Move to the Trash" };
   const chosen = await vscode.window.showWarningMessage(
-    "This session's file lies in a folder of another program.",
-    { modal: true, detail: `${oneLine(session.path)}\n\nThat program will not find it any more.` },
+    "This session's file is in a folder of another program.",
+    { modal: true, detail: `${oneLine(session.path)}\n\nThat program will no longer find it.` },
     yes,
   );
   return chosen === yes;
@@ -195,7 +195,7 @@ async function copy(text: string): Promise<void> {
 
 async function openFile(_: Views, session: Shown): Promise<void> {
   if (session.path === null) {
-    showInformation("This session lives in memory only: it has no file.");
+    showInformation("This session is in memory only and has no file.");
   } else {
     await vscode.window.showTextDocument(vscode.Uri.file(session.path), { preview: true });
   }
@@ -203,7 +203,7 @@ async function openFile(_: Views, session: Shown): Promise<void> {
 
 async function revealFile(_: Views, session: Shown): Promise<void> {
   if (session.path === null) {
-    showInformation("This session lives in memory only: it has no file.");
+    showInformation("This session is in memory only and has no file.");
   } else {
     const { path } = session;
     const file = vscode.Uri.file(path);
@@ -212,8 +212,8 @@ async function revealFile(_: Views, session: Shown): Promise<void> {
     } else if (vscode.env.remoteName === undefined) {
       await vscode.commands.executeCommand("revealFileInOS", file);
     } else {
-      // Where the person sits no file manager sees it.
-      showInformation(`The file lies outside the folders of this window: ${path}`, { "Copy Path": () => copy(path) });
+      // In a remote window, the local file manager cannot show the file.
+      showInformation(`The file is outside the folders of this window: ${path}`, { "Copy Path": () => copy(path) });
     }
   }
 }

@@ -1,4 +1,4 @@
-// Branching with a summary of what is left behind: written here, or by whoever can.
+// Branching with a summary of the abandoned entries, written by the user or by a summarizer.
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import { count, notificationText, oneLine } from "../model/text.ts";
@@ -22,7 +22,7 @@ export async function branchWithSummary(views: Views, target: NamedEntry): Promi
   });
   if (plan.entryIdsToSummarize.length === 0) {
     await views.daemon.request("session/branch", branch({}));
-    showStatusMessage("The leaf is here now. Nothing was left behind, so there is nothing to sum up.");
+    showStatusMessage("Moved the leaf here. No entries were left behind, so no summary is needed.");
     return;
   }
   const ways: Way[] = [

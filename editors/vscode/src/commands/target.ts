@@ -1,4 +1,4 @@
-// What a command is about: what it was given, else what is selected, else what is shown.
+// The target of a command: its argument, else the selection, else the shown session.
 import type { Current } from "../current.ts";
 import type { Daemon } from "../daemon/daemon.ts";
 import type { Shown } from "../model/words.ts";

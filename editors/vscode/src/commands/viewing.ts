@@ -1,4 +1,4 @@
-// What a person does with the views themselves: filters, searches, pages, whether to follow.
+// Commands for the views: filter, search, load more, follow the leaf.
 import * as vscode from "vscode";
 import { type Filter, FILTERS } from "../model/tree.ts";
 import { pickSession, searchSessions } from "../picker.ts";
@@ -66,7 +66,7 @@ export function viewCommands(views: Views): Record<string, Command> {
     "sessiond.tree.goToParent": async () => {
       const { model, chosen } = tree;
       const parentId = chosen && model?.rows.get(chosen.entryId)?.parentId;
-      return parentId ? tree.reach(parentId) : showStatusMessage("Nothing is above it.");
+      return parentId ? tree.reach(parentId) : showStatusMessage("This entry has no parent.");
     },
     "sessiond.tree.more": async (argument) =>
       (argument as { kind?: unknown } | undefined)?.kind === "earlier" ? tree.model?.earlier() : tree.model?.later(),

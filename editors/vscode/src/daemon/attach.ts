@@ -126,7 +126,7 @@ export class AttachedDaemon implements Daemon {
     handler: (params: NotificationParams<N>) => void,
   ): vscode.Disposable {
     const handlers = this.#handlers.get(name) ?? new Set();
-    // A handler of its own, so that who hands in the same function twice is told twice, and ends one of them.
+    // Each call adds a separate handler: the same function may be registered twice and disposed once.
     const own: Handler = (params) => handler(params);
     this.#handlers.set(name, handlers.add(own));
     return { dispose: () => void handlers.delete(own) };
@@ -146,7 +146,7 @@ export class AttachedDaemon implements Daemon {
 
   async #send<R>(method: string, params: object, token?: vscode.CancellationToken): Promise<R> {
     if (token?.isCancellationRequested) {
-      throw new DaemonError("cancelled", "It was given up before it was asked.");
+      throw new DaemonError("cancelled", "The request was cancelled before it was sent.");
     }
     const givenUp = new AbortController();
     const listening = token?.onCancellationRequested(() => givenUp.abort());
@@ -172,7 +172,7 @@ export class AttachedDaemon implements Daemon {
       attached.inFlight.add(fail);
     });
     try {
-      // The library takes whatever follows the params, and be it undefined, for one more of them.
+      // The library treats any argument after the params, even undefined, as another parameter.
       const cancelling = token === undefined ? [] : [token];
       // It forgets what waits when a daemon that hangs is left, so that the end of the connection counts, too.
       return await Promise.race([attached.client.sendRequest<R>(method, params, ...cancelling), lost]);
@@ -246,7 +246,7 @@ export class AttachedDaemon implements Daemon {
   }
 }
 
-/** Whether the daemon may be started without being asked for by name. */
+/** Whether the daemon may be started automatically. */
 export function mayStart(): boolean {
   return settings().autoStart && !process.env["SESSIOND_NO_AUTOSTART"];
 }

@@ -1,4 +1,4 @@
-// One connection as an LSP client: greeted once, never restarted, and silent. `loop.ts` asks for the next one.
+// One connection as an LSP client. It is never restarted and shows no messages; `loop.ts` makes the next one.
 import type * as net from "node:net";
 import type * as vscode from "vscode";
 import {
@@ -13,13 +13,13 @@ import {
 } from "vscode-languageclient/node";
 import { daemonError } from "./errors.ts";
 
-/** Milliseconds for saying goodbye, which nothing depends on. */
+/** Milliseconds for the shutdown exchange; nothing depends on its success. */
 const GOODBYE = 1000;
 
-/** What the library says when a connection ends. It ends in the ordinary course of things. */
+/** The library's message when a connection ends, which is not an error here. */
 const ENDED = "The connection has ended.";
 
-/** What is different from the library's client: it says nothing to the person by itself, and leaves commands alone. */
+/** The library's client without its user messages and without its registration of commands. */
 class QuietClient extends LanguageClient {
   readonly #log: vscode.LogOutputChannel;
 
@@ -60,7 +60,7 @@ class QuietClient extends LanguageClient {
   }
 
   override stop(timeout?: number): Promise<void> {
-    // What never ran cannot be shut down; the library throws then, where nobody could catch it.
+    // The library throws an uncatchable error if a client that never ran is shut down.
     return this.isRunning() ? super.stop(timeout) : Promise.resolve();
   }
 }
@@ -79,7 +79,7 @@ export interface Greeted {
 
 /**
  * Greet the daemon at the other end of `socket`. Rejects with a `DaemonError` when it refuses or goes away, or when
- * `signal` asks to give up; the socket is ended then. `prepare` sees the client before any message.
+ * `signal` cancels and ends the socket. `prepare` is called with the client before any message.
  */
 export async function greet(
   socket: net.Socket,

@@ -89,7 +89,7 @@ function unique(found: readonly Candidate[]): Candidate[] {
   return [...files.values()];
 }
 
-/** What files said, as long as they stay as they are: nobody runs the same program again and again to hear the same. */
+/** The output of `--version` by identity of the file, so that an unchanged program runs only once. */
 export type VersionCache = Map<string, Answer>;
 type Answer = { version: string } | { problem: string };
 
@@ -134,7 +134,7 @@ function identify(file: string): string | undefined {
   }
 }
 
-/** What `--version` says. */
+/** The version that `--version` prints. */
 function version(file: string, signal: AbortSignal): Promise<Answer> {
   return new Promise((resolve) => {
     const options = { timeout: PATIENCE, signal, killSignal: "SIGKILL", encoding: "utf8" } as const;

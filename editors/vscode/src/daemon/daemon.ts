@@ -8,7 +8,7 @@ export type MethodName = keyof Requests;
 export type ParamsOf<M extends MethodName> = Requests[M]["params"];
 export type ResultOf<M extends MethodName> = Requests[M]["result"];
 
-/** What the daemon tells without being asked; `$/progress` of requests that brought a `workDoneToken`. */
+/** The daemon's notifications, and `$/progress` of requests with a `workDoneToken`. */
 export type NotificationName = keyof Notifications | keyof BothWays;
 export type NotificationParams<N extends NotificationName> = (Notifications & BothWays)[N]["params"];
 

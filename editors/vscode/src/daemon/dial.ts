@@ -1,14 +1,14 @@
-// Knock at unix sockets. Knows nothing of VS Code, nor of what is said once somebody answers.
+// Connects to Unix sockets. Independent of VS Code and of the protocol.
 import * as net from "node:net";
 import { unsafe } from "./endpoint.ts";
 
 /** Milliseconds. While the listener's queue is full, a connection waits. */
 const PATIENCE = 5000;
 
-/** Nobody listens at any of the sockets: the daemon does not run. */
+/** No process listens at any of the sockets: the daemon does not run. */
 export class NobodyListens extends Error {}
 
-/** Somebody is there who does not take the connection, or must not be talked to. */
+/** A process listens but does not accept the connection, or the socket belongs to another user. */
 export class NotTaken extends Error {}
 
 export interface Dialled {
@@ -16,7 +16,7 @@ export interface Dialled {
   path: string;
 }
 
-/** The first socket at which somebody takes the connection. Rejects with `NobodyListens` or `NotTaken`. */
+/** Connect to the first socket that accepts. Rejects with `NobodyListens` or `NotTaken`. */
 export async function dial(paths: readonly string[], signal: AbortSignal): Promise<Dialled> {
   let reason = "no socket is known";
   for (const path of paths) {
@@ -53,8 +53,7 @@ function knock(path: string, signal: AbortSignal): Promise<net.Socket> {
       clearTimeout(late);
       signal.removeEventListener("abort", givenUp);
     };
-    // Stays for good: whoever reads from the socket learns from its end, and an error that nobody hears would
-    // end the process.
+    // Never removed: an error event without a listener would end the process. Readers see the end of the socket.
     socket.on("error", (error) => {
       settled();
       reject(error);

@@ -4,7 +4,7 @@ import * as os from "node:os";
 import * as path from "node:path";
 import type { Places } from "./places.ts";
 
-/** What a daemon tells of itself. It proves nothing: one that was killed leaves it behind. */
+/** The endpoint file of a daemon. A daemon that was killed leaves it behind. */
 export interface Endpoint {
   socket: string;
   pid?: number;
@@ -12,7 +12,7 @@ export interface Endpoint {
   startTime?: number | null;
 }
 
-/** What the last daemon told, undefined when that is missing or unreadable. */
+/** Read the endpoint file of the last daemon; undefined if it is missing or unreadable. */
 export function readEndpoint(file: string): Endpoint | undefined {
   try {
     const content: unknown = JSON.parse(fs.readFileSync(file, "utf8"));
@@ -37,7 +37,7 @@ export function isAlive({ pid, startTime }: Endpoint): boolean {
   }
   if (typeof startTime === "number") {
     const [state, ...fields] = statOf(pid);
-    // One that ended and that nobody has asked after is still listed, in containers for ever.
+    // A zombie process is still listed, in containers indefinitely.
     return state !== undefined && state !== "Z" && Number(fields[18]) === startTime;
   }
   try {
@@ -58,7 +58,7 @@ function statOf(pid: number): string[] {
   }
 }
 
-/** The sockets to knock at, the likeliest first. `chosen` is the setting, "" for none. */
+/** The sockets to connect to, the likeliest first. `chosen` is the setting, "" for none. */
 export function sockets(chosen: string, where: Places): string[] {
   if (chosen) {
     return [chosen.replace(/^~(?=\/)/, os.homedir())];
@@ -67,7 +67,7 @@ export function sockets(chosen: string, where: Places): string[] {
   return published === undefined || published === where.socket ? [where.socket] : [published, where.socket];
 }
 
-/** Why a socket must not be used, if so: who answers at somebody else's would be given all that a person says. */
+/** Why a socket must not be used, or undefined. A socket of another user could receive the text of sessions. */
 export function unsafe(socket: string): string | undefined {
   if (!path.isAbsolute(socket)) {
     return `${socket} is no absolute path`;

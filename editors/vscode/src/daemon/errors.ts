@@ -32,7 +32,7 @@ export class DaemonError extends Error {
 /** Codes of vscode-jsonrpc itself: write and read errors, what waited when the connection went, no connection. */
 const CONNECTION_ENDED = new Set([-32099, -32098, -32097, -32096]);
 
-/** Whatever a request was rejected with, as a `DaemonError`. */
+/** Convert the rejection of a request into a `DaemonError`. */
 export function daemonError(thrown: unknown): DaemonError {
   if (thrown instanceof DaemonError) {
     return thrown;

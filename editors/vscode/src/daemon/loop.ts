@@ -1,8 +1,8 @@
-// Look for the daemon, attach, and attach again when it was away: one connection at a time, for as long as the
-// window wants it. Knows nothing of VS Code and nothing of what is said over the connection.
+// Connects to the daemon and reconnects after a loss, with one connection at a time. Independent of VS Code and of the
+// protocol.
 //
-// Who asks for something starts the daemon; who only waits for its return does not, for somebody may have stopped
-// it. A daemon that was killed is started again, but not for ever.
+// A user action starts the daemon. A reconnect does not, because the user may have stopped the daemon. A daemon that
+// was killed is started again a limited number of times.
 import type * as net from "node:net";
 import { Deaths, pauses } from "./backoff.ts";
 import { type Found, OLDEST } from "./command.ts";
@@ -21,11 +21,11 @@ export interface Attachment {
   end(): Promise<void>;
 }
 
-/** What the loop needs of the world. Everything is asked for anew each time, for settings change. */
+/** The environment of the loop. The loop calls these functions for each attempt, because settings change. */
 export interface Surroundings {
   /** Where to knock, the likeliest first. */
   sockets(): readonly string[];
-  /** The file in which the daemon tells of itself. */
+  /** The file that describes the running daemon. */
   endpoint(): string;
   /** Why no daemon can be reached from this machine at all, if so. */
   impossible(): string | undefined;
@@ -35,20 +35,20 @@ export interface Surroundings {
   autoStart(): boolean;
   findCommand(signal: AbortSignal): Promise<Found>;
   start(command: string, signal: AbortSignal): Promise<void>;
-  /** Greet whoever took the connection. Rejects with a `DaemonError`; the socket is ended then. */
+  /** Perform the handshake. Rejects with a `DaemonError` and ends the socket if it fails. */
   greet(socket: net.Socket, signal: AbortSignal): Promise<Attachment>;
   /** Milliseconds for a greeting: a daemon that has just been started may be busy. */
   readonly patience: number;
   changed(state: DaemonState): void;
 }
 
-/** Milliseconds between looks at a daemon that does not go with us: it is there, and will be for a while. */
+/** Milliseconds between attempts while the daemon's version does not match. */
 const RARELY = 15_000;
 
 /** States that do not end by themselves. */
 const HOPELESS: readonly DaemonState["kind"][] = ["missing", "mismatch", "stopped"];
 
-const DIES = "The daemon ended again and again. Its log may say why.";
+const DIES = "The daemon ended repeatedly. See the daemon log for the reason.";
 
 export class AttachLoop {
   readonly #world: Surroundings;
@@ -56,19 +56,19 @@ export class AttachLoop {
   #state: DaemonState = { kind: "connecting" };
   #attachment: Attachment | undefined;
   #life: { abort: AbortController; over: Promise<void> } | undefined;
-  /** What was asked for so far, one after the other. */
+  /** The queue of begin, restart and close: each runs after the previous one. */
   #turn: Promise<void> = Promise.resolve();
   #restartQueued: Promise<void> | undefined;
-  /** Somebody wants a daemon that runs, not only one that happens to run. */
+  /** The next attempt starts the daemon if it does not run. */
   #startRequested = false;
-  /** Why the last start came to nothing; told until the next one. */
+  /** Why the last start failed; reported until the next start. */
   #startProblem: string | undefined;
   /** The daemon is about to end because this window stopped it. */
   #stopping = false;
   #closed = false;
   /** Process id of the daemon that we were attached to last. */
   #lastPid: number | undefined;
-  /** Told the state after the next attempt. */
+  /** Called with the state after the next attempt. */
   #waiting: ((state: DaemonState) => void)[] = [];
   #wake: () => void = () => undefined;
   /** Look again, since something has changed: for those who wait for the next connection. */
@@ -112,7 +112,7 @@ export class AttachLoop {
     void this.#takeTurn(() => this.#beginLife());
   }
 
-  /** A daemon that runs is wanted: look now, and start it if need be. Resolves to how that went. */
+  /** Connect now, and start the daemon if it does not run. Resolves to the state after the attempt. */
   ensureRunning(): Promise<DaemonState> {
     if (this.#closed || (this.#state.kind === "attached" && !this.#stopping)) {
       return Promise.resolve(this.#state);
@@ -127,7 +127,7 @@ export class AttachLoop {
     });
   }
 
-  /** End the connection, and begin anew with the settings of that moment. Asked twice at once, done once. */
+  /** Reconnect with the current settings. Concurrent calls cause one restart. */
   restart(): Promise<void> {
     this.#restartQueued ??= this.#takeTurn(async () => {
       this.#restartQueued = undefined;
@@ -143,7 +143,7 @@ export class AttachLoop {
     try {
       await stop();
     } catch (error) {
-      // Cut off before the answer: it has ended, which was what was wanted.
+      // The connection ended before the response: the daemon has stopped, as requested.
       if (!(error instanceof DaemonError && error.kind === "disconnected")) {
         this.#stopping = false;
         throw error;
@@ -200,7 +200,7 @@ export class AttachLoop {
       const asking = this.#waiting.splice(0);
       const attachment = await this.#attempt(signal);
       if (signal.aborted) {
-        this.#waiting.unshift(...asking); // the next life will tell them
+        this.#waiting.unshift(...asking); // the next life resolves them
       } else {
         this.#answer(asking);
       }
@@ -213,7 +213,7 @@ export class AttachLoop {
           return;
         }
         if (this.#stopping) {
-          this.#life = undefined; // before anybody hears of it, who may want the next one at once
+          this.#life = undefined; // before listeners are called: they may start the next life at once
           this.#become({ kind: "stopped" });
           return;
         }
@@ -225,7 +225,7 @@ export class AttachLoop {
     }
   }
 
-  /** One look, and one start if that is wanted. What becomes of it is the state. */
+  /** Try to connect once, and start the daemon once if requested. Sets the state. */
   async #attempt(signal: AbortSignal): Promise<Attachment | undefined> {
     try {
       const dialled = await this.#reached(signal);
@@ -277,7 +277,7 @@ export class AttachLoop {
     if (found.kind !== "found") {
       throw new NoCommand(found);
     }
-    // Once: what fails now is told, and tried again when somebody asks again.
+    // One start per request: a failure is reported, and the next request tries again.
     this.#startRequested = false;
     this.#startProblem = undefined;
     this.#become({ kind: "connecting" });
@@ -299,7 +299,7 @@ export class AttachLoop {
     }
   }
 
-  /** Whether the daemon that we were attached to ended without a word: one that ends in order tidies up. */
+  /** Whether the last attached daemon died. A daemon that stops in order removes its endpoint file. */
   #died(): boolean {
     const endpoint = readEndpoint(this.#world.endpoint());
     if (this.#lastPid === undefined || endpoint?.pid !== this.#lastPid || isAlive(endpoint)) {

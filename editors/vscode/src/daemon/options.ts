@@ -1,4 +1,4 @@
-// What this window says of itself when it greets the daemon. Knows nothing of VS Code.
+// The client information of the handshake. Independent of VS Code.
 import { createHash } from "node:crypto";
 import { type InitializeOptions, type LspOptions, protocolVersion, type Terminal } from "../protocol.ts";
 

@@ -1,19 +1,19 @@
-// Where everything of one user's sessiond lies: the same folders that the daemon works out (`paths.py`; a test
-// compares them). Touches nothing, only looks at runtime folders. Knows nothing of VS Code.
+// The paths of one user's sessiond, as the daemon computes them in `paths.py`; a test compares both. Creates nothing.
+// Independent of VS Code.
 import { createHash } from "node:crypto";
 import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 
-/** Bytes: a socket whose path is longer lies elsewhere. */
+/** In bytes. A socket with a longer path is placed in another folder. */
 const SOCKET_PATH_LIMIT = 100;
 
 export interface Places {
-  /** What the running daemon tells of itself. */
+  /** The file that describes the running daemon. */
   endpoint: string;
-  /** Where it listens when nothing else is said. */
+  /** The default socket. */
   socket: string;
-  /** What it writes for people. */
+  /** The log file. */
   log: string;
 }
 

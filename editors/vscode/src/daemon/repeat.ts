@@ -9,7 +9,7 @@ import type { DaemonState } from "./daemon.ts";
 import { DaemonError } from "./errors.ts";
 import type { Attachment } from "./loop.ts";
 
-/** Milliseconds that a request whose answer was lost waits for a connection. */
+/** Milliseconds that a request without a response waits for the next connection. */
 export const PATIENCE = 30_000;
 
 /** What a request is sent over: `AttachLoop` is it. */

@@ -7,7 +7,7 @@ import { showError } from "../userMessages.ts";
 
 export const RUN = "sessiond.runServerCommand";
 
-/** Asks the daemon to run a command of its own. */
+/** Runs a command in the daemon. */
 type Run = (command: string, parameters: unknown[]) => Promise<unknown>;
 
 export function registerServerCommands(run: Run): vscode.Disposable {

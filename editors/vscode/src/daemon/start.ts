@@ -7,9 +7,9 @@ import type { Environment } from "./places.ts";
 const PATIENCE = 60_000;
 
 /**
- * Run `sessiond serve --detach`, which returns once clients can connect. Rejects with what it said.
+ * Run `sessiond serve --detach`, which returns once clients can connect. Rejects with its output.
  *
- * Whoever else starts it at the same moment does no harm: one daemon comes of it.
+ * Concurrent starts are safe: one daemon runs afterwards.
  */
 export function start(command: string, environment: Environment, signal: AbortSignal): Promise<void> {
   const options = {

@@ -1,4 +1,4 @@
-// What a model would see, and would not, as a Markdown document.
+// The context that a model receives, and the entries that are left out of it, as a Markdown document.
 import type { ContextResult } from "../protocol.ts";
 import { code, fenced } from "./text.ts";
 
@@ -6,34 +6,34 @@ export function contextDocument(context: ContextResult): string {
   const explanation = context.explanation ?? [];
   const out = explanation.filter(({ fate }) => fate === "out");
   const reasons = new Map(explanation.map((each) => [each.entryId, each]));
-  const told = (text: unknown): string => code(String(text));
+  const inline = (text: unknown): string => code(String(text));
   const lines = [
     "# Context",
     "",
-    `- Leaf: ${told(context.leafId ?? "none")}`,
+    `- Leaf: ${inline(context.leafId ?? "none")}`,
     `- Tokens: ${context.tokensEstimated ? "about " : ""}${context.tokens}`,
-    `- Thinking level: ${told(context.thinkingLevel)}`,
-    ...Object.entries(context.models).map(([role, model]) => `- Model (${told(role)}): ${told(model)}`),
+    `- Thinking level: ${inline(context.thinkingLevel)}`,
+    ...Object.entries(context.models).map(([role, model]) => `- Model (${inline(role)}): ${inline(model)}`),
     "",
   ];
   context.messages.forEach(({ entryId, message }) => {
     const changed = reasons.get(entryId);
     lines.push(
-      `## ${told(message["role"])} · ${told(entryId)}`,
+      `## ${inline(message["role"])} · ${inline(entryId)}`,
       "",
-      ...(changed?.fate === "changed" ? [told(changed.message), ""] : []),
-      fenced(saidIn(message)),
+      ...(changed?.fate === "changed" ? [inline(changed.message), ""] : []),
+      fenced(textOf(message)),
       "",
     );
   });
   if (out.length > 0) {
-    lines.push("## Left out", "", ...out.map((each) => `- ${told(each.entryId)}: ${told(each.message)}`), "");
+    lines.push("## Left out", "", ...out.map((each) => `- ${inline(each.entryId)}: ${inline(each.message)}`), "");
   }
   return lines.join("\n");
 }
 
-/** The words of a message; what else it has as JSON. */
-function saidIn(message: Readonly<Record<string, unknown>>): string {
+/** The text of a message; other content as JSON. */
+function textOf(message: Readonly<Record<string, unknown>>): string {
   const content = message["content"];
   if (typeof content === "string") {
     return content;
@@ -49,7 +49,7 @@ function saidIn(message: Readonly<Record<string, unknown>>): string {
     .join("\n\n");
 }
 
-/** The words of an entry as stored, without what a document has around them. */
+/** The stored text of an entry. */
 export function wordsOf(entry: Readonly<Record<string, unknown>>): string {
   const message = entry["message"] as { content?: unknown } | undefined;
   const content = message?.content ?? entry["content"] ?? entry["summary"] ?? "";

@@ -1,4 +1,4 @@
-// What somebody is typing as a question for the full-text search.
+// Converts the text that the user types into a query for the full-text search.
 
 /** The words so far; the last one may not be whole yet. Empty when there is nothing to look for. */
 export function questionOf(typed: string): string {

@@ -19,7 +19,7 @@ export interface Row {
   readonly childCount: number;
 }
 
-/** Where a row is drawn. `under` null: at the top. */
+/** A row and its place in the view. `under` is null at the top level. */
 export interface RenderedRow {
   readonly row: Row;
   readonly under: string | null;
@@ -101,7 +101,7 @@ export class Rows {
     return children === last.childCount ? last : undefined; // else it may go on in what is not here
   }
 
-  // --- how they are drawn ------------------------------------------------------------------------------------
+  // --- places in the view ------------------------------------------------------------------------------------
 
   /** The ids at the top, or of what hangs on a row. */
   children(id: string | null): readonly string[] {
@@ -293,7 +293,7 @@ export class Rows {
   }
 }
 
-/** What of a drawing has to be drawn anew: `all`, or the rows that look different or have other rows below. */
+/** The rows to refresh: `all`, or the rows whose content or children changed. */
 export function difference(before: ReadonlyMap<string, RenderedRow>, after: Rows, top: readonly string[]): "all" | string[] {
   const changed: string[] = [];
   const same = sameList(top, after.children(null));
@@ -301,7 +301,7 @@ export function difference(before: ReadonlyMap<string, RenderedRow>, after: Rows
     const now = after.rendered(row.id) as RenderedRow;
     const was = before.get(row.id);
     if (was === undefined) {
-      continue; // whatever it hangs on has another list
+      continue; // a new row: the children of its parent changed
     }
     if (was.under !== now.under) {
       return "all"; // VS Code may not meet one row in two places
@@ -317,7 +317,7 @@ function sameList(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((id, index) => id === other[index]);
 }
 
-/** A drawing as it is now, to compare with later. */
+/** The rendered rows, for a later call of `difference`. */
 export function snapshot(rows: Rows): Map<string, RenderedRow> {
   const rendered = new Map<string, RenderedRow>();
   for (const row of rows.loaded()) {

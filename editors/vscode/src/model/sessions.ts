@@ -22,7 +22,7 @@ export class SessionsModel {
   #sessions = new Map<string, Shown>();
   #cursors = new Map<string | null, string | null>(); // folder, or null for all -> where to go on
   #load = 0;
-  #changes: ((sessions: Map<string, Shown>) => void)[] = []; // what was told while a list was on its way
+  #changes: ((sessions: Map<string, Shown>) => void)[] = []; // notifications that arrived during a load
   #loading = false;
   /** The list could not be read. */
   problem: string | undefined;
@@ -78,7 +78,7 @@ export class SessionsModel {
     return this.load();
   }
 
-  /** Read everything anew. What was shown stays until all is here. */
+  /** Reload all sessions. The old ones are shown until the load is complete. */
   async load(): Promise<void> {
     const load = ++this.#load;
     this.#changes = [];
@@ -131,7 +131,7 @@ export class SessionsModel {
     return { ...which, ...(this.query === "" ? {} : { query: this.query }), includeDrafts: true, limit: PAGE };
   }
 
-  // --- what the daemon tells ---------------------------------------------------------------------------------
+  // --- notifications of the daemon ---------------------------------------------------------------------------
 
   changed(session: SessionInfo): void {
     this.#apply((sessions) => {
@@ -149,7 +149,7 @@ export class SessionsModel {
   #apply(change: (sessions: Map<string, Shown>) => void): void {
     change(this.#sessions);
     if (this.#loading) {
-      this.#changes.push(change); // the answer may be from before
+      this.#changes.push(change); // the response in flight may be older than this change
     }
     this.#onChange();
   }

@@ -1,4 +1,4 @@
-// Text of transcripts made fit to be shown: what people, models and tools said is never trusted.
+// Escapes text of transcripts for display. Text of users, models and tools is untrusted.
 
 /** Escape sequences of terminals, as a whole, so that no `[31m` is left of them. */
 const TERMINAL = /\u001b\[[0-?]*[ -/]*[@-~]|\u001b[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)?|\u001b[ -/]*[0-~]?/g;
@@ -57,7 +57,7 @@ export function plain(text: string): string {
   return text.replace(/\]\(/g, "] (").replace(/\$\(/g, "\\$(");
 }
 
-/** The text for notifications and prompts: they make links of some of it, even such as run commands, but no icons. */
+/** Escapes text for notifications and prompts. They render links, including command links, but no icons. */
 export function notificationText(text: string): string {
   return oneLine(text).replace(/\]\(/g, "] (");
 }
@@ -71,7 +71,7 @@ const STEPS: readonly (readonly [number, string])[] = [
   [Infinity, "y"],
 ];
 
-/** How long ago an ISO 8601 timestamp is, as `5m`; empty when it says nothing. `now` is in milliseconds. */
+/** How long ago an ISO 8601 timestamp is, as `5m`; empty if it is not valid. `now` is in milliseconds. */
 export function ago(timestamp: string | null | undefined, now: number): string {
   const then = Date.parse(timestamp ?? "");
   if (Number.isNaN(then)) {

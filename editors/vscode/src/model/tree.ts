@@ -1,4 +1,4 @@
-// The tree of one session as a view shows it: read around the leaf, kept right by what the daemon tells.
+// The model of a tree view of one session: the rows around the leaf, updated by the daemon's notifications.
 //
 // What is appended is asked for by its own first entry, so it costs what was added. What cannot be told apart so
 // (a filter that looks at labels, a parent that is not here) is read again. An answer that came too late is dropped.
@@ -49,11 +49,11 @@ export class TreeModel {
   shown = 0;
 
   #cursor: string | null = null;
-  #requestedRows = 0; // rows that somebody wanted to see
+  #requestedRows = 0; // rows that the user loaded in addition
   #disposed = false;
   #load = 0; // number of the last load: an answer to an older one is dropped
   #loading = false;
-  #moves = 0; // an answer from before a move says nothing of the path
+  #moves = 0; // the path in a response from before a move is outdated
   #stale = new Map<string, string | null>(); // first entries of parts that came -> their parents
   #below = new Set<string>(); // those, and what came below them
   #parents = new Map<string, string | null>(); // entries that need not be shown -> what they hang on
@@ -98,7 +98,7 @@ export class TreeModel {
 
   // --- reading -----------------------------------------------------------------------------------------------
 
-  /** Read anew what lies around an entry, the leaf when none is named. */
+  /** Reload the rows around an entry, by default the leaf. */
   async load(around: string | null = this.leafId): Promise<void> {
     this.#load += 1;
     const load = this.#load;
@@ -141,7 +141,7 @@ export class TreeModel {
     }
     const page = await this.#ask(this.#question({ cursor: this.#cursor, limit: 2 * this.#measures.page }));
     if (this.#load !== load || this.rows.last?.id !== last.id) {
-      return; // what is here has changed meanwhile; whoever wants more asks again
+      return; // the rows changed meanwhile; the user can load more again
     }
     this.rows.append(page);
     this.#cursor = page.nextCursor;
@@ -204,7 +204,7 @@ export class TreeModel {
     return this.#allStale || this.#stale.size > 0;
   }
 
-  // --- what the daemon tells ---------------------------------------------------------------------------------
+  // --- notifications of the daemon ---------------------------------------------------------------------------
 
   appended(note: AppendedNote): void {
     const before = this.leafId;
@@ -223,12 +223,12 @@ export class TreeModel {
 
   leafMoved(note: LeafMovedNote): void {
     if (note.leafId !== this.leafId) {
-      this.leafId = note.leafId; // otherwise what was appended has told it
+      this.leafId = note.leafId; // otherwise `session/appended` has set it
       this.refresh();
     }
   }
 
-  /** Read everything anew, soon. */
+  /** Schedule a reload of all rows. */
   refresh(): void {
     this.#allStale = true;
     this.#soon();
@@ -308,7 +308,7 @@ export class TreeModel {
     if (this.#disposed || this.#loading) {
       return; // the end of the load comes back here
     }
-    // What came in live is cut to what lies around the leaf again, before it is too much to be drawn.
+    // When live rows make the list too long to render, a reload cuts it to the rows around the leaf.
     const grown = this.rows.size > 4 * this.#measures.page + this.#requestedRows;
     if (this.#allStale || this.#stale.size > MOST_PARTS || grown) {
       await this.load();
@@ -328,7 +328,7 @@ export class TreeModel {
       try {
         part = await this.#ask(this.#question({ rootId, limit: this.#measures.page }));
       } catch {
-        // Gone, or the connection is: whoever attaches again reads everything anew.
+        // The session or the connection is gone. After the next attach, all rows are reloaded.
         this.refresh();
         return;
       }
@@ -382,7 +382,7 @@ export class TreeModel {
     return above?.childCount === 0 && this.rows.wholeBelow(above.id) ? above.id : undefined;
   }
 
-  /** The row of an entry, or what is shown above it, null for nothing; undefined when that was never told. */
+  /** The row of an entry or of its nearest visible ancestor; null without one, undefined if it is unknown. */
   #nearest(id: string | null): Row | null | undefined {
     const seen = new Set<string>();
     let at: string | null | undefined = id;

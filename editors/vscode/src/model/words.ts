@@ -40,7 +40,7 @@ export function roleOf(row: TypeAndRole): string {
   return oneLine(Object.hasOwn(ROLES, role) ? ROLES[role] : role) || "entry";
 }
 
-/** What an entry says, in one line; what it is, when it says nothing. */
+/** The preview of an entry in one line; its role in parentheses if the preview is empty. */
 export function textOf(row: Pick<Row, "type" | "role" | "preview">): string {
   return oneLine(row.preview) || `(${roleOf(row)})`;
 }
@@ -51,7 +51,7 @@ export interface RowWords {
   /** How many characters of `label` the label takes. */
   readonly labeled: number;
   readonly description: string;
-  /** For those who do not see it. */
+  /** The label for screen readers. */
   readonly accessibleText: string;
   readonly icon: Icon;
   /** What menus go by: `entry`, and flags. */

@@ -1,13 +1,13 @@
-// What the transcript's document may say to us. Knows nothing of VS Code.
+// The messages that the transcript's document sends. Independent of VS Code.
 //
-// The document is ours, but it shows what others wrote: nothing of it is believed beyond its shape.
+// The document contains text of transcripts, so its messages are untrusted: each one is validated.
 
 export type Act = "open" | "fork" | "label";
 
 /** `ready`: send the rows from the first one on. `act`: the reader pressed a button of an entry. */
 export type DocumentMessage = { kind: "ready" } | { kind: "act"; act: Act; entryId: string };
 
-/** What the document keeps over a reload of the window; the rest of it is the document's own. */
+/** The part of the document's saved state that the extension reads after a reload of the window. */
 export interface PanelState {
   sessionId: string;
 }
@@ -16,7 +16,7 @@ const ACTS: ReadonlySet<unknown> = new Set<Act>(["open", "fork", "label"]);
 const MAX_ENTRY_ID_LENGTH = 64;
 const MAX_SESSION_ID_LENGTH = 128;
 
-/** A message, or undefined when it is none that the document sends. */
+/** The validated message, or undefined if it is not valid. */
 export function parseMessage(message: unknown): DocumentMessage | undefined {
   const { kind, act, entryId } = fields(message);
   if (kind === "ready") {
@@ -28,13 +28,13 @@ export function parseMessage(message: unknown): DocumentMessage | undefined {
   return undefined;
 }
 
-/** What was kept, or undefined when nothing was, or nothing that we understand. */
+/** The validated state, or undefined if there is none or it is not valid. */
 export function parseState(state: unknown): PanelState | undefined {
   const { sessionId } = fields(state);
   return isId(sessionId, MAX_SESSION_ID_LENGTH) ? { sessionId } : undefined;
 }
 
-/** The session, and perhaps the entry, that a command was given: by a view, a key binding or another extension. */
+/** The session, and optionally the entry, in the argument of a command from a view, key binding or extension. */
 export function chosen(argument: unknown): { sessionId: string; entryId?: string } | undefined {
   const { sessionId, entryId } = fields(argument);
   if (!isId(sessionId, MAX_SESSION_ID_LENGTH)) {

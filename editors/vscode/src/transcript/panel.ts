@@ -1,5 +1,5 @@
-// One session as a page in an editor tab. The daemon makes the document and the rows, so they fit each other; we make
-// the nonce, carry messages to and fro, and see to it that nothing is missed when the daemon was away.
+// The transcript of one session in an editor tab. The daemon renders the document and the rows, so they match. The
+// extension makes the nonce, forwards messages, and loads missed rows after a reconnect.
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon.ts";
@@ -8,7 +8,7 @@ import type { ViewPageResult } from "../protocol.ts";
 import { type Act, parseMessage } from "./messages.ts";
 import { Feed } from "./feed.ts";
 
-/** What the command of the daemon to fetch a page is called; an older one does not have it. */
+/** The daemon's command that returns a page; an older daemon does not have it. */
 const DOCUMENT = "view/document";
 
 export class TranscriptPanel implements vscode.Disposable {
@@ -102,7 +102,7 @@ export class TranscriptPanel implements vscode.Disposable {
         this.#say("live");
         this.#feed.wake();
       } else {
-        // Another daemon may draw otherwise. The new document says `ready`, and is given the rows anew.
+        // Another daemon may render differently. The new document sends `ready` and receives all rows again.
         this.#ready = false;
         this.#feed.end();
         this.#document = this.#panel.webview.html = html;
@@ -153,7 +153,7 @@ export class TranscriptPanel implements vscode.Disposable {
   }
 }
 
-/** A document that only says something, and that nothing can run in. */
+/** A static document with a message. It runs no scripts. */
 function words(text: string): string {
   const safe = text.replace(/[&<>"]/g, (sign) => `&#${sign.codePointAt(0)};`);
   const policy = `<meta http-equiv="Content-Security-Policy" content="default-src 'none'">`;

@@ -14,7 +14,7 @@ const COMMANDS: Record<Act, string> = {
   label: "sessiond.setLabel",
 };
 
-/** `extension` is where the extension lies. */
+/** `extension` is the folder of the extension. */
 export function registerTranscripts(daemon: Daemon, current: Current, extension: vscode.Uri): vscode.Disposable {
   const panels = new Map<string, TranscriptPanel>();
 

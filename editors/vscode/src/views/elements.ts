@@ -6,7 +6,7 @@ export interface EntryElement {
   readonly entryId: string;
 }
 
-/** Stands for the rows before, or after, those that are loaded. */
+/** A placeholder for rows before or after the loaded ones. */
 export interface StretchElement {
   readonly kind: "earlier" | "later";
 }
@@ -21,7 +21,7 @@ export interface FolderElement {
   readonly cwd: string;
 }
 
-/** Stands for the sessions of a folder, or (null) of all folders, that are not listed yet. */
+/** A placeholder for sessions of a folder, or (null) of all folders, that are not loaded yet. */
 export interface MoreElement {
   readonly kind: "more";
   readonly cwd: string | null;

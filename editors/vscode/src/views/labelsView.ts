@@ -91,7 +91,7 @@ export class LabelsView implements vscode.TreeDataProvider<EntryElement>, vscode
         const page = await this.#daemon.request("session/tree", { sessionId, filter: "labeledOnly", limit: PAGE_SIZE });
         nodes = page.nodes;
       } catch {
-        return; // whoever shows the tree says why; when the daemon is back, this is read again
+        return; // the tree view shows the error; the labels are reloaded after a reconnect
       }
     }
     if (load !== this.#load || sessionId !== this.#current.sessionId) {

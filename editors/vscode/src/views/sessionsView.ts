@@ -1,4 +1,4 @@
-// The Sessions: all there are, by their folders. Whoever changes one, it is right here.
+// The Sessions view: all sessions by folder, updated when any client changes one.
 import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Current } from "../current.ts";
@@ -211,7 +211,7 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
       this.#grew.delete(sessionId);
       this.#daemon.request("session/info", { sessionId }).then(
         ({ session }) => this.#model.changed(session),
-        () => undefined, // gone; that is told, too
+        () => undefined, // deleted; a notification follows
       );
     }, 10 * GATHERING);
   }

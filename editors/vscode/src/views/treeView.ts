@@ -77,7 +77,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     return tip && this.#element(tip.id);
   }
 
-  // --- what a person wants -----------------------------------------------------------------------------------
+  // --- user actions ------------------------------------------------------------------------------------------
 
   /** Bring the view itself before the person. */
   async focus(): Promise<void> {
@@ -147,7 +147,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     if (element.kind === "entry") {
       const { sessionId, entryId } = element;
       try {
-        // The document fences all that was said, and a fence that is cut goes on to the end.
+        // The document fences all text of the transcript. A truncated fence extends to the end.
         const { text } = await this.#daemon.request("view/entry", { sessionId, entryId }, token);
         item.tooltip = new vscode.MarkdownString(fit(text, TOOLTIP));
       } catch {
@@ -160,7 +160,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
   #entryItem(element: EntryElement): vscode.TreeItem {
     const rendered = this.#isHere(element) ? this.#model?.rows.rendered(element.entryId) : undefined;
     if (rendered === undefined) {
-      return new vscode.TreeItem(""); // it went while VS Code asked; the next change takes it away
+      return new vscode.TreeItem(""); // removed during the request; the next refresh drops it
     }
     const words = rowWords(rendered.row, this.#tip === rendered.row.id, Date.now());
     const { None, Expanded, Collapsed } = vscode.TreeItemCollapsibleState;
@@ -250,7 +250,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     this.#follow(before);
   }
 
-  /** Go along with the leaf, unless somebody chose to stay. The selection goes along when it was there. */
+  /** Follow the leaf, unless following is off. The selection moves along if it was on the leaf. */
   #follow(before?: string): void {
     const tip = this.#tip;
     const follows = vscode.workspace.getConfiguration("sessiond").get("tree.follow", true);
@@ -277,7 +277,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     }
   }
 
-  /** Title, message and what is said instead of a tree. */
+  /** Title, message and the text that replaces an empty tree. */
   #named(): void {
     const { shown } = this.#current;
     const model = shown.kind === "session" ? this.#model : undefined;
