@@ -34,7 +34,7 @@ async def test_a_long_session_is_shown_without_results_then_by_what_the_user_sai
         assert len(flattened(await symbols(client, some))) == 1 + 2 * 1_500
         assert set(flattened(await symbols(client, more))) == {"q"}
         names = flattened(await symbols(client, many))
-        assert (len(names), names[-1]) == (5_001, "… and more than an outline can show")
+        assert (len(names), names[-1]) == (5_001, "… more entries than the outline shows")
 
 
 async def test_forks_below_forks_do_not_nest_for_ever(served: Running, tmp_path: Path) -> None:

@@ -169,4 +169,4 @@ class Continuing:
         try:
             await self._files.write_breadcrumb(terminal.id, Breadcrumb(cwd, live.log.ref, live.session_id))
         except StorageFailed as error:
-            log.warning("what a terminal goes on with could not be noted: %s", error)
+            log.warning("Cannot write the breadcrumb of a terminal: %s", error)

@@ -61,10 +61,10 @@ class Terminals:
         try:
             removed = await self._store.remove_old_breadcrumbs(BREADCRUMB_SECONDS, list(self._held))
         except StorageFailed as error:
-            log.warning("old breadcrumbs could not be removed: %s", error)
+            log.warning("Cannot remove old breadcrumbs: %s", error)
         else:
             if removed:
-                log.info("breadcrumbs of %d terminals were removed: not used for 90 days", removed)
+                log.info("Removed the breadcrumbs of %d terminals that were not used for 90 days", removed)
 
     def held_by_others(self, terminal_id: str | None) -> dict[str, str]:
         """Return the ids of the sessions that terminals other than this one hold, each with its terminal.
@@ -108,7 +108,7 @@ class Terminals:
         try:
             await self._store.write_hold(hold)
         except StorageFailed as error:
-            log.warning("what a terminal holds could not be noted: %s", error)
+            log.warning("Cannot write the holds of a terminal: %s", error)
 
     async def _load(self) -> None:
         if self._is_loaded:
@@ -127,7 +127,7 @@ class Terminals:
             ):  # the id includes the start time of the process, so it does not occur again
                 await self._store.remove_breadcrumbs(hold.terminal_id)
         except StorageFailed as error:
-            log.warning("the hold of a terminal that has ended could not be removed: %s", error)
+            log.warning("Cannot remove the holds of an ended terminal: %s", error)
 
 
 def _ended(holds: Sequence[Hold]) -> list[Hold]:

@@ -37,7 +37,7 @@ _MAX_WAITING: Final = 10_000
 """Limit of queued prompts. Further ones are dropped, and a warning is logged: only a program is as fast."""
 
 
-class _Said(NamedTuple):
+class _PendingPrompt(NamedTuple):
     line: bytes
     cwd: str
     at: str
@@ -58,7 +58,7 @@ class PromptHistory:
         self.enabled = enabled
         self._work: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._prompts: Prompts | None = None  # used only on the thread
-        self._said: deque[_Said] = deque()
+        self._pending: deque[_PendingPrompt] = deque()
         self._left_out = 0
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -81,11 +81,11 @@ class PromptHistory:
             return
         for row in rows:
             if row.role == "user":
-                if len(self._said) >= _MAX_WAITING:
+                if len(self._pending) >= _MAX_WAITING:
                     self._left_out += 1
                     continue
-                self._said.append(_Said(row.line, cwd, clock.timestamp(), session_id, row.id))
-                if len(self._said) == 1:
+                self._pending.append(_PendingPrompt(row.line, cwd, clock.timestamp(), session_id, row.id))
+                if len(self._pending) == 1:
                     self._do(self._gather)
 
     async def add(self, params: t.HistoryAddParams) -> t.HistoryAddResult:
@@ -150,12 +150,12 @@ class PromptHistory:
             try:
                 work()
             except Exception as error:  # noqa: BLE001 - prompts are lost, but the thread must continue
-                log.warning("a prompt was not put into the history: %s", error)
+                log.warning("Cannot write a prompt to the history: %s", error)
         try:
-            while self._said:
+            while self._pending:
                 self._take()
         except (StorageFailed, OSError) as error:
-            log.warning("the last prompts were not put into the history: %s", error)
+            log.warning("Cannot write the last prompts to the history: %s", error)
         if self._prompts is not None:
             self._prompts.close()
 
@@ -176,16 +176,19 @@ class PromptHistory:
         try:
             self._take()
         finally:
-            if self._said:
+            if self._pending:
                 self._work.put(self._gather)
-        if self._left_out and not self._said:
-            log.warning("%d prompts came too fast for the history and are not in it", self._left_out)
+        if self._left_out and not self._pending:
+            log.warning(
+                "Dropped %d prompts from the history: they arrived faster than they could be written",
+                self._left_out,
+            )
             self._left_out = 0
 
     def _take(self) -> None:
-        said = [self._said.popleft() for _ in range(min(len(self._said), _TOGETHER))]
+        batch = [self._pending.popleft() for _ in range(min(len(self._pending), _TOGETHER))]
         self._loaded().add_all(
-            [NewPrompt(_text_of(it.line), it.cwd, it.at, it.session_id, it.entry_id) for it in said]
+            [NewPrompt(_text_of(it.line), it.cwd, it.at, it.session_id, it.entry_id) for it in batch]
         )
 
 

@@ -138,7 +138,7 @@ async def _mark_all(
         unseen = [ref for ref in logs if ref not in marks.seen]
         for count, ref in enumerate(unseen):
             goes_on()
-            tell("Looking for what is named", 90 * count // len(unseen))
+            tell("Finding the blobs in use", 90 * count // len(unseen))
             marks.seen.add(ref)
             try:
                 await step_through(marks.mark(store.scan(ref), ref if logs[ref] else None))

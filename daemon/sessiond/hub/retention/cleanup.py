@@ -28,8 +28,8 @@ Tell: TypeAlias = Callable[[t.DeleteResult, str], None]
 """Receives each session that was moved to the trash, and the note of the daemon."""
 
 _NOTES = {
-    "age": "cleanup: nothing was written for longer than is kept",
-    "count": "cleanup: there were newer ones",
+    "age": "cleanup: older than the maximum age",
+    "count": "cleanup: more sessions than the maximum",
 }
 _NOT_FOR_US = (SessionNotFound, SessionTrashed, LogExists, LogReplaced)
 """Errors of a session that changed during the cleanup: it is skipped."""

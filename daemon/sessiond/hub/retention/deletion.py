@@ -104,7 +104,7 @@ class Retention:
             command: The command that the request is, if it brought a `commandId`.
 
         Raises:
-            IncompatibleParams: The session lies in a folder of another program, and `by_path` is False.
+            IncompatibleParams: The session is in a folder of another program, and `by_path` is False.
             LogReplaced: Another program replaced the file.
             StorageFailed: The file could not be moved.
             Draining: The daemon shuts down.
@@ -115,7 +115,7 @@ class Retention:
         if not live.ephemeral and not by_path and not self._files.keeps(live.log.ref):
             where = lines.sound(live.log.ref)
             raise IncompatibleParams(
-                f"the session lies in a folder of another program: name it by its path, {where}"
+                f"the session is in a folder of another program; request it by its path, {where}"
             )
         while True:
             live.closing_error = SessionTrashed(live.session_id)
@@ -158,7 +158,7 @@ class Retention:
 
         Raises:
             SessionNotFound: There is no such session.
-            IncompatibleParams: The session lies in a folder of another program.
+            IncompatibleParams: The session is in a folder of another program.
             LogExists: The new folder has a file of this name.
             ReadOnly: The session accepts no writes.
             StorageFailed: The file could not be moved.
@@ -184,8 +184,8 @@ class Retention:
         was = live.log.ref
         if not live.ephemeral and not self._files.keeps(was):
             raise IncompatibleParams(
-                "the session lies in a folder of another program, which has an order of its own; "
-                "session/fork with this cwd makes a copy here"
+                "the session is in a folder of another program, which sessiond does not reorganize; "
+                "session/fork with this cwd creates a copy"
             )
         await live.move(cwd, origin)
         self._has_moved(was)
@@ -255,7 +255,7 @@ class Retention:
             return [await self._named(params.session_id, params.trash_id)]
         if params.session_id is None and params.trash_id is None:
             return await self._older_than(params.older_than_ms / 1_000)
-        raise IncompatibleParams("say either which session, or olderThanMs")
+        raise IncompatibleParams("a session and `olderThanMs` cannot be combined")
 
     async def _purge_chosen(self, params: t.PurgeParams, chosen: list[InTrash]) -> t.PurgeResult:
         kept = len(await self._trash.list()) - len(chosen)
@@ -279,7 +279,7 @@ class Retention:
             await found.store.purge(found.log.ref)
         except LogNotFound:
             return False
-        log.info("session %s, which was in the trash since %s, is gone for good",
+        log.info("Purged session %s, which was in the trash since %s",
                  found.log.session_id, found.log.trashed_at)  # fmt: skip
         return True
 
@@ -295,7 +295,7 @@ class Retention:
                 raise NotInTrash(session_id, did_you_mean=sorted({it.log.session_id for it in near})[:5])
             return found
         if trash_id is None or session_id is not None:
-            raise IncompatibleParams("say either sessionId or trashId")
+            raise IncompatibleParams("exactly one of `sessionId` and `trashId` is required")
         found = await self._trash.deleted_as(trash_id)
         if found is None:
             raise NotInTrash(trash_id)

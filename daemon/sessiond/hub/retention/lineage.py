@@ -54,7 +54,7 @@ class Lineage:
             sessions = await self._sessions()
         except (StorageFailed, Draining) as refusal:
             # The request itself has succeeded, so it does not fail for this: the last known list is used.
-            log.warning("forks cannot be counted now: %s", refusal)
+            log.warning("Cannot count the forks: %s", refusal)
             return
         self._ids = {it.path: it.session_id for it in sessions if it.path is not None}
         parents = (self._id_of(it.parent_path or it.parent_session_id) for it in sessions)

@@ -60,15 +60,15 @@ class Greeting:
 def read_greeting(params: bytes | Raw) -> Greeting:
     """Decode the params of `initialize`. Raises `InvalidParams` or `UnsupportedProtocol`."""
     try:
-        said = _decode_initialize(params)
-        ours = _ours(said.initialization_options)
+        decoded = _decode_initialize(params)
+        ours = _ours(decoded.initialization_options)
     except msgspec.DecodeError as error:
         raise errors.InvalidParams("initialize", *problem_of(str(error))) from None
     except RecursionError:
         raise errors.InvalidParams("initialize", "params are nested too deeply") from None
     version = versions.NEWEST if ours is None else common_version(ours)
-    who = said.client_info or _ClientInfo()
-    return Greeting(who.name or None, who.version, ours, bool(said.capabilities) or ours is None, version)
+    who = decoded.client_info or _ClientInfo()
+    return Greeting(who.name or None, who.version, ours, bool(decoded.capabilities) or ours is None, version)
 
 
 def common_version(options: t.ClientOptions) -> int:

@@ -100,14 +100,14 @@ def _without_extensions(body: Raw, kind: inspect.Type, place: str, unknown: list
 
 def _object(body: Raw, struct: inspect.StructType, place: str, unknown: list[_Unknown]) -> Raw:
     fields = {field.encode_name: field.type for field in struct.fields}
-    kept: dict[str, Raw] = {}
+    known: dict[str, Raw] = {}
     given = _decode_object(body)
     for name, value in given.items():
         if name in fields:
-            kept[name] = _without_extensions(value, fields[name], f"{place}.{name}", unknown)
+            known[name] = _without_extensions(value, fields[name], f"{place}.{name}", unknown)
         elif not is_extension(name):
             unknown.append(_Unknown(place, name, [it for it in fields if it not in given] or [*fields]))
-    return Raw(_encode(kept))
+    return Raw(_encode(known))
 
 
 def _item_in(kind: inspect.Type) -> inspect.Type | None:
@@ -140,9 +140,9 @@ def _refusal(method: str, unknown: list[_Unknown]) -> InvalidParams:
 def nearest(name: str, possible: list[str]) -> list[str]:
     """Return up to three of the `possible` names that are similar to `name`, ignoring case. Empty if none is."""
     by_lower: Mapping[str, str] = {it.lower(): it for it in possible}
-    wanted = name[:_NAME_CHARACTERS].lower()
-    near = difflib.get_close_matches(wanted, by_lower, 3, _NEAR)
-    likeness = [difflib.SequenceMatcher(None, it, wanted).ratio() for it in near]
+    target = name[:_NAME_CHARACTERS].lower()
+    near = difflib.get_close_matches(target, by_lower, 3, _NEAR)
+    likeness = [difflib.SequenceMatcher(None, it, target).ratio() for it in near]
     return [by_lower[it] for it, ratio in zip(near, likeness, strict=True) if ratio > likeness[0] - _AS_NEAR]
 
 

@@ -93,7 +93,7 @@ class Requests:
     def refuse_more_waiting(self) -> None:
         """Raise `Overloaded` if `MAX_WAITING` requests of this client wait for a summary."""
         if len(self._waits) >= MAX_WAITING:
-            raise Overloaded(f"{MAX_WAITING} requests of this client wait for a summary already")
+            raise Overloaded(f"{MAX_WAITING} requests of this client are already waiting for a summary")
 
     def cancel(self, request_id: RequestId) -> bool:
         """Cancel a request, if it can be cancelled. Returns False if it is not one of these."""

@@ -60,7 +60,7 @@ class SendBuffers:
         """Disconnect clients that have left, read nothing, or never finish a frame. Called about once a second."""
         for client in list(self._clients()):
             self._note_progress(client)
-            self._look_after(client)
+            self._check(client)
         self._make_room()
 
     @property
@@ -78,14 +78,14 @@ class SendBuffers:
     def _stalled_for(self, client: BufferedClient) -> float:
         return 0.0 if client.stalled_since is None else self._loop.time() - client.stalled_since
 
-    def _look_after(self, client: BufferedClient) -> None:
+    def _check(self, client: BufferedClient) -> None:
         connection = client.connection
         if connection.is_deserted:
             connection.abort()
         elif connection.queued_bytes > QUEUE_HARD and self._stalled_for(client) > STUCK_SECONDS:
-            self._cut_off(client, "it does not read")
+            self._disconnect(client, "it stopped reading")
         elif connection.frame_seconds > FRAME_SECONDS:
-            self._cut_off(client, f"it did not finish a message in {FRAME_SECONDS:.0f} s")
+            self._disconnect(client, f"it did not finish a message in {FRAME_SECONDS:.0f} s")
 
     def _make_room(self) -> None:
         """Reduce the total to half the limit, beginning with stalled clients and the largest buffers.
@@ -104,16 +104,16 @@ class SendBuffers:
         for client in sorted(self._clients(), key=by_need, reverse=True):
             queued = client.connection.queued_bytes
             if total > self.most:
-                self._cut_off(client, "all that clients have not read is too much")
+                self._disconnect(client, "the unread output of all clients exceeds the limit")
             else:
                 client.lag()
             total -= queued
             if total <= self.most // 2:
                 return
 
-    def _cut_off(self, client: BufferedClient, reason: str) -> None:
+    def _disconnect(self, client: BufferedClient, reason: str) -> None:
         log.warning(
-            "client %s is cut off with %d bytes unread: %s",
+            "Disconnected client %s with %d unread bytes: %s",
             client.client_id, client.connection.queued_bytes, reason,
         )  # fmt: skip
         client.connection.abort()

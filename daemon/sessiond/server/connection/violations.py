@@ -37,12 +37,12 @@ def problem_of(message: str, kind: inspect.Type | None = None) -> tuple[str, str
 
     """
     found = _place(message)
-    said, inside = (message[: found.start()], found[1]) if found else (message, "")
+    description, inside = (message[: found.start()], found[1]) if found else (message, "")
     name = f"`{inside.lstrip('.')}`" if inside else "params"
-    if missing := _missing(said):
+    if missing := _missing(description):
         where = f" in {name}" if inside else ""
         return f"missing parameter `{missing[1]}`{where}", f"${inside}"
-    return f"{name} {_requirement(said, _kind_at(kind, inside))}", f"${inside}"
+    return f"{name} {_requirement(description, _kind_at(kind, inside))}", f"${inside}"
 
 
 def struct_in(kind: inspect.Type) -> inspect.StructType | None:
@@ -51,24 +51,24 @@ def struct_in(kind: inspect.Type) -> inspect.StructType | None:
     return next((it for it in kinds if isinstance(it, inspect.StructType)), None)
 
 
-def _requirement(said: str, kind: inspect.Type | None) -> str:
-    if wrong := _wrong_kind(said):
+def _requirement(description: str, kind: inspect.Type | None) -> str:
+    if wrong := _wrong_kind(description):
         return f"must be {_named(wrong[1])}, not {_named(wrong[2])}"
-    if bound := _out_of_range(said):
+    if bound := _out_of_range(description):
         return f"must be {_BOUNDS[bound[1]]} {_number(bound[2])}"
-    if length := _wrong_length(said):
+    if length := _wrong_length(description):
         unit = _UNITS.get(length[1], length[1])
         return f"must have {_BOUNDS[length[2]]} {_number(length[3])} {unit}{'' if length[3] == '1' else 's'}"
-    if pattern := _no_match(said):
+    if pattern := _no_match(description):
         return f"must match the regular expression {pattern[1]}"
-    if value := _no_such_value(said):
+    if value := _no_such_value(description):
         possible = ", ".join(f"`{it}`" for it in _values_of(kind))
         return (
             f"must be one of {possible}, not {value[1]:.80}"
             if possible
             else f"has the invalid value {value[1]:.80}"
         )
-    return f"is invalid: {said[:1].lower()}{said[1:]:.200}"
+    return f"is invalid: {description[:1].lower()}{description[1:]:.200}"
 
 
 def _named(kinds: str) -> str:

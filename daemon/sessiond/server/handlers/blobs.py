@@ -16,9 +16,9 @@ async def put(client: Client, params: t.BlobPutParams) -> t.BlobPutResult:
         data = await asyncio.to_thread(binascii.a2b_base64, params.data, strict_mode=True)
     except (binascii.Error, ValueError) as error:
         raise IncompatibleParams(f"data is not base64: {error}") from None
-    kept = await client.hub.put_blob(data)
+    stored = await client.hub.put_blob(data)
     return t.BlobPutResult(
-        hash=kept.hash, ref=blobs.PREFIX + kept.hash, size_bytes=kept.size, created=kept.created
+        hash=stored.hash, ref=blobs.PREFIX + stored.hash, size_bytes=stored.size, created=stored.created
     )
 
 

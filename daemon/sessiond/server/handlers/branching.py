@@ -52,11 +52,11 @@ def effect(params: t.BranchParams) -> Effect:
 def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending:
     client.hub.refuse_when_draining()
     if params.summarize and params.summary is not None:
-        raise IncompatibleParams("say either summary or summarize")
+        raise IncompatibleParams("`summary` and `summarize` cannot be combined")
     command = client.hub.commands.of(m.BRANCH, params, live.session_id)
     if params.summarize:
         client.requests.refuse_more_waiting()
-        waiting = SummaryWaiter(client, params.work_done_token, "Summarizing the branch that is left")
+        waiting = SummaryWaiter(client, params.work_done_token, "Summarizing the previous branch")
         return waiting.for_what(
             lambda: client.hub.branches.branch(
                 live, params, command, client.origin(params.command_id), client.client_id, waiting

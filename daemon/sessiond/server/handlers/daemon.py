@@ -61,6 +61,6 @@ def authenticate(_client: Client, _params: t.AuthenticateParams) -> t.Authentica
 
 def drain(client: Client, params: t.DrainParams) -> t.DrainResult:
     note = " ".join((params.note or "no reason given").split())
-    log.info("%s %s asks to make room: %s", client.name or "a client", client.version or "", note)
+    log.info("%s %s requests free memory: %s", client.name or "a client", client.version or "", note)
     client.server.drain(params.timeout_ms / 1000, params.note)
     return t.DrainResult(pid=os.getpid(), epoch=client.server.epoch)

@@ -9,5 +9,5 @@ async def doctor(client: Client, params: t.DoctorParams) -> t.DoctorResult:
     if params.fix:
         client.hub.refuse_when_draining()
     server = client.server
-    with progress_in_percent(client, params.work_done_token, "Looking for what is wrong") as tell:
-        return await client.hub.look_through(server.where, server.chosen, params, tell)
+    with progress_in_percent(client, params.work_done_token, "Running diagnostics") as report:
+        return await client.hub.look_through(server.where, server.chosen, params, report)

@@ -21,8 +21,8 @@ async def import_(client: Client, params: t.ImportParams) -> t.ImportResult:
         client.hub.lineage.forget()
         client.server.tell_all(m.CREATED, t.CreatedNote(session=session, origin=origin))
 
-    with progress(client, params.work_done_token, "Importing sessions") as told:
-        return await client.hub.exchange.import_(params, Reporting(told, created, origin))
+    with progress(client, params.work_done_token, "Importing sessions") as report:
+        return await client.hub.exchange.import_(params, Reporting(report, created, origin))
 
 
 def export(client: Client, live: LiveSession, params: t.ExportParams) -> Coroutine[Any, Any, t.ExportResult]:
@@ -37,5 +37,5 @@ async def _exported(
     state: t.WorkingState | None = None
     if params.format == "nova":
         state = await working_state.working_state(client.hub, live, await live.derived.state_at(row))
-    with progress_in_percent(client, params.work_done_token, "Exporting the session") as tell:
-        return await client.hub.exchange.export(live, moment, params, state, tell)
+    with progress_in_percent(client, params.work_done_token, "Exporting the session") as report:
+        return await client.hub.exchange.export(live, moment, params, state, report)

@@ -18,7 +18,7 @@ async def named(client: Client, session_id: str | None, path: str | None) -> Liv
     if session_id is not None and path is None:
         return await client.hub.session(session_id)
     if path is None or session_id is not None:
-        raise IncompatibleParams("say either sessionId or path")
+        raise IncompatibleParams("exactly one of `sessionId` and `path` is required")
     refuse_unless_absolute(path, "path is not an absolute path")
     return await client.hub.at_path(path)
 

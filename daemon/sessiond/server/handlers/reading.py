@@ -16,7 +16,7 @@ from sessiond.session.tree.tree import NONE
 from sessiond.session.views import label_list, tree_view
 
 PAGE_BYTES = 2 * 1024 * 1024
-"""Limit of the entries of a page in bytes, whatever its `limit`. Reading more at once would block the event loop."""
+"""Limit of the entries of a page in bytes, for any `limit`. Reading more at once would block the event loop."""
 
 
 _After: TypeAlias = Callable[[int], str | None]
@@ -27,7 +27,7 @@ _Answer: TypeAlias = t.EntriesResult | Coroutine[Any, Any, t.EntriesResult]
 def entries_(_client: Client, live: LiveSession, params: t.EntriesParams) -> _Answer:
     chosen = [params.after, params.around_id, params.entry_ids, params.direction == "backward" or None]
     if sum(it is not None for it in chosen) > 1:
-        raise IncompatibleParams("say only one of after, aroundId, entryIds and backward")
+        raise IncompatibleParams("only one of `after`, `aroundId`, `entryIds` and `backward` is allowed")
     if params.direction == "backward":
         return _entries_backward(live, params)
     if params.entry_ids is not None:
@@ -107,7 +107,7 @@ async def _path(live: LiveSession, start: int, tip: int, params: t.PathParams) -
 
 async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.TreeResult:
     if params.around_id is not None and params.cursor is not None:
-        raise IncompatibleParams("say only one of aroundId and cursor")
+        raise IncompatibleParams("only one of `aroundId` and `cursor` is allowed")
     root = NONE if params.root_id is None else live.row(params.root_id)
     around = NONE if params.around_id is None else live.row(params.around_id)
     after = NONE if params.cursor is None else _row(live, params.cursor)

@@ -45,7 +45,7 @@ async def cleanup(client: Client, params: t.CleanupParams) -> t.CleanupResult:
     max_age = None if params.max_age_ms is None else params.max_age_ms / 1_000
     policy = Policy(max_age, params.max_sessions, frozenset(params.tags or ()))
     if policy.is_unlimited:
-        raise IncompatibleParams("say maxAgeMs, maxSessions or both")
+        raise IncompatibleParams("at least one of `maxAgeMs` and `maxSessions` is required")
 
     def tell(gone: t.DeleteResult, note: str) -> None:
         client.server.tell_deleted_soon(gone, note, client.origin(params.command_id))

@@ -63,7 +63,7 @@ def update(
         tagged = _tagged(client, live, params.tags, change, params.id, command)
         return _updated(client, live, tagged, limits)
     if change == Update():
-        raise IncompatibleParams("say what has changed")
+        raise IncompatibleParams("at least one change is required")
     return _updated(client, live, _recorded(client, live, [_draft(change, params.id)], command), limits)
 
 
@@ -158,11 +158,11 @@ def _decided(decision: t.NewDecision | None) -> Decided | None:
     return Decided(decision=decision.decision, rationale=decision.rationale, timestamp=decision.timestamp)
 
 
-def _limits(configured: config.StateConfig, wanted: t.PruneLimits | None) -> PruningLimits:
-    wanted = wanted or t.PruneLimits()
+def _limits(configured: config.StateConfig, requested: t.PruneLimits | None) -> PruningLimits:
+    requested = requested or t.PruneLimits()
     return PruningLimits(
-        configured.max_decisions if wanted.max_decisions is None else wanted.max_decisions,
-        configured.max_tokens if wanted.max_tokens is None else wanted.max_tokens,
+        configured.max_decisions if requested.max_decisions is None else requested.max_decisions,
+        configured.max_tokens if requested.max_tokens is None else requested.max_tokens,
     )
 
 

@@ -97,7 +97,7 @@ def rename(client: Client, live: LiveSession, params: t.RenameParams) -> Pending
 
 async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending:
     if params.add is None and params.remove is None and params.tags is None:
-        raise IncompatibleParams("say what to add, what to remove, or all tags")
+        raise IncompatibleParams("at least one of `add`, `remove` and `tags` is required")
     # One at a time: each change starts from the result of the one before it.
     await live.settings_lock.acquire()
     try:

@@ -46,7 +46,7 @@ def _fixes(document: Document, params: types.CodeActionParams) -> Iterator[types
     """Yield the fix that is safe for any problem: a fork of the readable entries. The file does not change."""
     ours = [it for it in params.context.diagnostics if it.source == SOURCE]
     if ours and document.tree.count_entries():
-        title = "Fork what can be read into a new session; this file stays as it is"
+        title = "Fork the readable entries into a new session (this file is not changed)"
         yield _action(title, names.FORK, names.arguments(document, None), kind=QUICK_FIX, fixes=ours)
 
 
@@ -63,8 +63,8 @@ def _on_entry(editor: Editor, document: Document, line: int) -> Iterator[types.C
         yield _action("Fork the path to here into a new session", names.FORK, about)
         label = tree.labels.get(entry_id)
         if label is None:
-            said = preview.text_of(preview.decoded(document.session.read(row)))
-            text = default_label(said) or tree.type(row)
+            entry_text = preview.text_of(preview.decoded(document.session.read(row)))
+            text = default_label(entry_text) or tree.type(row)
             yield _action(f"Label this entry “{text}”", names.LABEL, about | {"label": text})
         else:
             text = preview.one_line(label.text, LABEL_LENGTH)
@@ -90,6 +90,6 @@ def _action(
     )
 
 
-def _is_of(kind: str, asked: str) -> bool:
+def _is_of(kind: str, requested: str) -> bool:
     """Return whether a kind is the requested one, or below it."""
-    return asked == "" or kind == asked or kind.startswith(f"{asked}.")
+    return requested == "" or kind == requested or kind.startswith(f"{requested}.")

@@ -68,14 +68,14 @@ log = logging.getLogger(__name__)
 logging.getLogger("pygls").setLevel(logging.CRITICAL)
 
 
-class _Asked(msgspec.Struct):
-    """The part of a message that says whether and how it must be answered."""
+class _Envelope(msgspec.Struct):
+    """The fields of a message that determine whether it requires a response."""
 
     id: str | int | None = None
     method: str | None = None
 
 
-_decode_asked = msgspec.json.Decoder(_Asked).decode
+_decode_envelope = msgspec.json.Decoder(_Envelope).decode
 
 
 class LspBridge:
@@ -92,35 +92,35 @@ class LspBridge:
         )
         self._protocol: _Protocol = self._server.protocol  # type: ignore[assignment]
         self._protocol.client = client
-        self._protocol.asked = set()
+        self._protocol.pending_ids = set()
         editor = self._protocol.editor = Editor(self._server, client)
         self._live = Live(editor)
         self._leave = client.hub.add_list_observer(self._live)
         self._syncing = Syncing(editor, self._live.text_changed)
         for feature in _FEATURES:
             feature.register(editor)
-        for listens in (settings, watching):
-            listens.register(editor, self._live)
+        for feature in (settings, watching):
+            feature.register(editor, self._live)
 
     def feed(self, body: bytes) -> None:
         """Pass a message to pygls. A request always gets a response, and an invalid message has no other effect."""
-        asked = _decode_asked(body)
-        if asked.id is None and self._syncing.take(asked.method, body):
+        envelope = _decode_envelope(body)
+        if envelope.id is None and self._syncing.take(envelope.method, body):
             return
         try:
             # Top level only: pygls itself would structure every object that has a "jsonrpc" key.
             message = self._protocol.structure_message(msgspec.json.decode(body))
         except Exception as error:  # noqa: BLE001 - pygls and cattrs raise many types for invalid params
-            if asked.id is not None and asked.method is not None:
-                reason = str(getattr(error, "message", "")) or "The params are not what the method takes."
-                self._protocol.refuse(asked.id, wire.INVALID_PARAMS.code, reason)
+            if envelope.id is not None and envelope.method is not None:
+                reason = str(getattr(error, "message", "")) or "The params are invalid for this method."
+                self._protocol.refuse(envelope.id, wire.INVALID_PARAMS.code, reason)
         else:
             self._protocol.handle_message(message)
 
     def feed_response(self, id: RequestId | None, body: bytes) -> None:
         """Pass on a response to a request of pygls. Others are dropped: pygls would end a request with them."""
-        if id is not None and id in self._protocol.asked:
-            self._protocol.asked.remove(id)
+        if id is not None and id in self._protocol.pending_ids:
+            self._protocol.pending_ids.remove(id)
             self.feed(body)
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class _Server(LanguageServer):
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         if source is not FeatureRequestError:
-            log.warning("a notification of an editor was not understood: %s", type(error).__name__)
+            log.warning("Cannot handle a notification of an editor: %s", type(error).__name__)
 
 
 class _Protocol(LanguageServerProtocol):
@@ -145,7 +145,7 @@ class _Protocol(LanguageServerProtocol):
 
     client: Client
     editor: Editor
-    asked: set[RequestId]
+    pending_ids: set[RequestId]
     """Ids of requests to the editor. pygls uses strings and the connection uses integers, so they cannot collide."""
 
     def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
@@ -160,7 +160,7 @@ class _Protocol(LanguageServerProtocol):
         body = msgspec.json.encode(message)
         if "method" in message:
             if "id" in message:
-                self.asked.add(message["id"])
+                self.pending_ids.add(message["id"])
             self.client.connection.send_body(body)
         else:
             # pygls may answer a cancelled request twice. The second response is dropped.

@@ -25,7 +25,7 @@ from sessiond.server.lsp.editor import Editor
 from sessiond.session.content import preview
 from sessiond.store.files import paths
 
-PATIENCE_SECONDS: Final = 300.0
+LABEL_CHOICE_SECONDS: Final = 300.0
 """Limit of the time in which the user chooses a label."""
 _EXTENSIONS: Final = {"markdown": "md", "html": "html", "nova": "json"}
 
@@ -91,7 +91,7 @@ class _Commands:
         live = await self._session(about)
         params = t.BranchParams(session_id=live.session_id, entry_id=about.entry_id)
         branched = await self._editor.ask(m.BRANCH, params)
-        self._say(f"The next entry attaches to {about.entry_id or 'the beginning'}.")
+        self._show_message(f"The next entry attaches to {about.entry_id or 'the beginning'}.")
         return msgspec.to_builtins(branched)
 
     async def _fork(self, about: CommandArguments) -> Any:
@@ -111,12 +111,12 @@ class _Commands:
     async def _label(self, about: CommandArguments) -> Any:
         live = await self._session(about)
         if about.entry_id is None:
-            raise IncompatibleParams("say which entry: entryId")
+            raise IncompatibleParams("`entryId` is required")
         text = about.label
         if text is None:
             row = live.row(about.entry_id)
-            said = preview.text_of(preview.decoded(live.read(row)))
-            text = await self._choose(default_label(said) or live.tree.type(row))
+            entry_text = preview.text_of(preview.decoded(live.read(row)))
+            text = await self._choose(default_label(entry_text) or live.tree.type(row))
             if text is None:
                 return None
         params = t.LabelParams(session_id=live.session_id, entry_id=about.entry_id, label=text)
@@ -125,7 +125,7 @@ class _Commands:
     async def _choose(self, text: str) -> str | None:
         """Return the label that the user chooses. If the editor cannot ask, it is the first words of the entry.
 
-        None if the user chooses none within `PATIENCE_SECONDS`.
+        None if the user chooses none within `LABEL_CHOICE_SECONDS`.
         """
         editor = self._editor
         if editor.declares("window.show_message") is None:
@@ -133,7 +133,7 @@ class _Commands:
         offered = [types.MessageActionItem(it) for it in dict.fromkeys((text, "todo", "done"))]
         params = types.ShowMessageRequestParams(types.MessageType.Info, "Label this entry:", offered)
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(LABEL_CHOICE_SECONDS):
                 chosen = await editor.server.window_show_message_request_async(params)
         except TimeoutError:
             return None
@@ -160,7 +160,7 @@ class _Commands:
         return msgspec.to_builtins(exported)
 
     def _place(self, live: LiveSession, format: str) -> str:
-        """Return the default path of an export. It lies in a folder of the daemon, never in one of the user."""
+        """Return the default path of an export. The folder belongs to the daemon, never to the user."""
         folder = Path(self._editor.client.server.home) / paths.EXPORTS
         make_private(str(folder))
         return str(folder / f"{live.session_id}.{_EXTENSIONS.get(format, 'jsonl')}")
@@ -168,12 +168,12 @@ class _Commands:
     async def _compact(self, about: CommandArguments) -> Any:
         live = await self._session(about)
         compacted = await self._editor.ask(m.COMPACT, t.CompactParams(session_id=live.session_id))
-        self._say("The session is compacted.")
+        self._show_message("The session is compacted.")
         return msgspec.to_builtins(compacted)
 
     def _show(self, path: str | None, what: str, line: int = 0) -> None:
         if path is None:
-            self._say(f"{what} in memory only.")
+            self._show_message(f"{what} in memory only.")
         else:
             self._show_uri(uri_of(path), path, what, line)
 
@@ -183,7 +183,7 @@ class _Commands:
         This does not wait, because some editors process one message at a time.
         """
         if not self._editor.can("window.show_document.support"):
-            self._say(f"{what} {name}")
+            self._show_message(f"{what} {name}")
             return
         place = types.Position(line, 0)
         selection = types.Range(place, place) if line else None
@@ -191,5 +191,5 @@ class _Commands:
         shown = self._editor.server.protocol.send_request(types.WINDOW_SHOW_DOCUMENT, params)
         shown.add_done_callback(lambda done: None if done.cancelled() else done.exception())
 
-    def _say(self, text: str) -> None:
+    def _show_message(self, text: str) -> None:
         self._editor.server.window_show_message(types.ShowMessageParams(types.MessageType.Info, text))

@@ -74,12 +74,12 @@ def _rows(document: Document, prefix: str, line: int) -> Steps[tuple[list[int], 
 
 def _item(document: Document, row: int, place: types.Range, rank: int) -> types.CompletionItem:
     name = document.tree.id(row) or ""
-    said = preview.decoded(document.session.read(row))
-    message: Any = said.get("message")
+    entry = preview.decoded(document.session.read(row))
+    message: Any = entry.get("message")
     role = message.get("role") if isinstance(message, dict) else None
     what = preview.one_line(role, 20) if isinstance(role, str) else document.tree.type(row)
     return types.CompletionItem(
         label=name, kind=types.CompletionItemKind.Reference, sort_text=f"{rank:04}", filter_text=name,
-        detail=f"{what}: {preview.one_line(preview.text_of(said), 80)}",
+        detail=f"{what}: {preview.one_line(preview.text_of(entry), 80)}",
         text_edit=types.TextEdit(place, name), data={"uri": document.uri},
     )  # fmt: skip

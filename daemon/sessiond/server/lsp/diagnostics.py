@@ -35,7 +35,7 @@ async def diagnostics(editor: Editor, uri: str) -> list[types.Diagnostic]:
 
     Empty for other files, and if the editor's options exclude diagnostics.
     """
-    if not editor.wishes.diagnostics:
+    if not editor.options.diagnostics:
         return []
     async with editor.documents.at(uri) as document:
         if document is not None:

@@ -30,14 +30,14 @@ from sessiond.session.views.tree_view import Outline
 from sessiond.store.errors import LogNotFound, StorageFailed
 from sessiond.store.memory import MemoryStore
 
-KEPT: Final = 4
+MAX_CACHED: Final = 4
 """Files whose rows stay in memory between two requests of one editor."""
 
 _Stamp = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedFile:
     stamp: _Stamp
     tree: Tree
     outline: Outline
@@ -113,7 +113,7 @@ class Document:
         return position.without_end(self.session.log.read(start, end))
 
     def raw_line(self, line: int) -> bytes:
-        """Return a line in bytes, whatever its content."""
+        """Return a line in bytes. The line need not be an entry."""
         if self._text is not None and self._text.data is not None:
             return self._text.line(line)
         row = line - self.tree.line(0)
@@ -149,7 +149,7 @@ class Documents:
         self.texts: dict[str, OpenText] = {}
         self.encoding: Encoding = "utf-16"
         self._hub = hub
-        self._kept: dict[str, _Kept] = {}
+        self._cached: dict[str, _CachedFile] = {}
         self._buffers: dict[str, tuple[object, LogReader]] = {}
         self._matched: dict[str, tuple[object, Tree]] = {}
         self._loading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -214,14 +214,14 @@ class Documents:
         stamp = _stamp(ref)
         one_at_a_time = self._loading.setdefault(ref, asyncio.Lock())
         async with one_at_a_time:
-            kept = self._kept.pop(ref, None)
-            if kept is None or kept.stamp != stamp:
+            cached = self._cached.pop(ref, None)
+            if cached is None or cached.stamp != stamp:
                 await session.load()
-                kept = _Kept(stamp, session.tree, session.outline)
-            self._kept[ref] = kept
-            while len(self._kept) > KEPT:
-                del self._kept[next(iter(self._kept))]
-        session.tree, session.outline = kept.tree, kept.outline
+                cached = _CachedFile(stamp, session.tree, session.outline)
+            self._cached[ref] = cached
+            while len(self._cached) > MAX_CACHED:
+                del self._cached[next(iter(self._cached))]
+        session.tree, session.outline = cached.tree, cached.outline
 
     async def _as_edited(self, uri: str, text: OpenText) -> LogReader:
         version, data = text.version, text.data or b""

@@ -35,7 +35,7 @@ class Editor:
         self.client = client
         self.hub: Hub = client.hub
         self.documents = Documents(client.hub)
-        self.wishes = client.lsp_options
+        self.options = client.lsp_options
 
     def declares(self, capability: str) -> Any:
         """Return the value that the editor declares for a capability, or None.

@@ -23,7 +23,7 @@ def register(editor: Editor) -> None:
     """Register the feature for one editor."""
 
     async def hints(params: types.InlayHintParams) -> Encoded | list[Any]:
-        if not editor.wishes.inlay_hints:
+        if not editor.options.inlay_hints:
             return []
         async with editor.documents.at(params.text_document.uri) as document:
             if document is None:
@@ -35,8 +35,8 @@ def register(editor: Editor) -> None:
     editor.offer(types.TEXT_DOCUMENT_INLAY_HINT, hints)
 
 
-def _hints(document: Document, asked: types.Range, path: set[int]) -> Iterator[Hint]:
-    first, last = asked.start.line, min(asked.end.line, asked.start.line + MAX_HINTS)
+def _hints(document: Document, requested: types.Range, path: set[int]) -> Iterator[Hint]:
+    first, last = requested.start.line, min(requested.end.line, requested.start.line + MAX_HINTS)
     for line in range(first, last + 1):
         row = document.row_at(line)
         if row is not None and document.tree.kind(row) not in (BAD, HEADER):
@@ -46,8 +46,8 @@ def _hints(document: Document, asked: types.Range, path: set[int]) -> Iterator[H
 def _label(document: Document, row: int, on_path: bool) -> str:
     tree = document.tree
     entry = document.session.read(row)
-    said = preview.decoded(entry)
-    message, timestamp = said.get("message"), said.get("timestamp")
+    fields = preview.decoded(entry)
+    message, timestamp = fields.get("message"), fields.get("timestamp")
     role = message.get("role") if isinstance(message, dict) else None
     label = tree.labels.get(tree.id(row) or "")
     parts = [

@@ -39,7 +39,7 @@ def register(editor: Editor) -> None:
                 target = document.tree.row(named)
                 if target is None:
                     return types.Hover(
-                        _content(f"There is no entry {markdown.inline(named)} here.", plain), place
+                        _content(f"There is no entry {markdown.inline(named)} in this session.", plain), place
                     )
                 row = target
             text = await entry_text(document, row, plain=plain)
@@ -52,8 +52,7 @@ async def entry_text(document: Document, row: int, *, plain: bool) -> str:
     """Return the text of a hover for an entry."""
     entry = document.session.read(row)
     if plain:
-        said = preview.decoded(entry)
-        text = preview.clean(preview.text_of(said))[:LONGEST]
+        text = preview.clean(preview.text_of(preview.decoded(entry)))[:LONGEST]
         return f"{document.tree.type(row)} {document.tree.id(row)}\n\n{text}"
     around = await surroundings(document.session, document.session_id, row)
     return entry_document(entry, around, max_characters=LONGEST)

@@ -18,7 +18,7 @@ def register(editor: Editor) -> None:
     """Register the feature for one editor."""
 
     async def lenses(params: types.CodeLensParams) -> Encoded | list[Any]:
-        if not editor.wishes.code_lens:
+        if not editor.options.code_lens:
             return []
         async with editor.documents.at(params.text_document.uri) as document:
             if document is None or document.path is None:

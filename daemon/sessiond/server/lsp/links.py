@@ -50,7 +50,7 @@ def _header_link(document: Document, target: str) -> list[DocumentLink]:
     return (
         []
         if field is None
-        else [_link(document, line, raw, field.start, field.end, target, "the session it came from")]
+        else [_link(document, line, raw, field.start, field.end, target, "Open the parent session")]
     )
 
 
@@ -77,7 +77,9 @@ def _blob_link(document: Document, row: int, start: int, place: SessionBlobs) ->
     path = None if digest is None else place.path_of(digest)
     if path is None:
         return []
-    return [_link(document, document.line_of(row), raw, start, end, uri_of(path), "the bytes of this blob")]
+    return [
+        _link(document, document.line_of(row), raw, start, end, uri_of(path), "Open the content of this blob")
+    ]
 
 
 def _link(

@@ -32,7 +32,7 @@ class Live:
         self._dirty: dict[str, None] = {}
         self._refreshes = False
         self._timer: asyncio.TimerHandle | None = None
-        self._telling: asyncio.Task[None] | None = None
+        self._update: asyncio.Task[None] | None = None
         self._published: set[str] = set()
         """URIs for which problems were published."""
 
@@ -40,7 +40,7 @@ class Live:
         """The editor has opened, changed or closed a text."""
         self._soon(uri)
 
-    def wishes_changed(self) -> None:
+    def options_changed(self) -> None:
         """The options of the editor have changed."""
         self._refreshes = True
         for uri in self._editor.documents.texts:
@@ -62,27 +62,27 @@ class Live:
         """The editor is gone."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._telling is not None:
-            self._telling.cancel()
+        if self._update is not None:
+            self._update.cancel()
 
     def _soon(self, uri: str) -> None:
         self._dirty[uri] = None
-        if self._timer is None and self._telling is None:
+        if self._timer is None and self._update is None:
             self._timer = asyncio.get_running_loop().call_later(DELAY_SECONDS, self._begin)
 
     def _begin(self) -> None:
         self._timer = None
-        self._telling = asyncio.get_running_loop().create_task(self._tell())
-        self._telling.add_done_callback(self._told)
+        self._update = asyncio.get_running_loop().create_task(self._send_updates())
+        self._update.add_done_callback(self._updated)
 
-    def _told(self, task: asyncio.Task[None]) -> None:
-        self._telling = None
+    def _updated(self, task: asyncio.Task[None]) -> None:
+        self._update = None
         if not task.cancelled():
             task.exception()  # the next change starts another update
         if self._dirty and not self._editor.client.connection.closing:
             self._timer = asyncio.get_running_loop().call_later(DELAY_SECONDS, self._begin)
 
-    async def _tell(self) -> None:
+    async def _send_updates(self) -> None:
         dirty, self._dirty = self._dirty, {}
         refreshes, self._refreshes = self._refreshes, False
         # An editor that supports pull diagnostics would show them twice.
@@ -91,8 +91,8 @@ class Live:
                 await self._publish(uri)
         for capability, method in _REFRESHES if refreshes else ():
             if self._editor.can(capability):
-                asked = self._editor.server.protocol.send_request(method, None)
-                asked.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+                request = self._editor.server.protocol.send_request(method, None)
+                request.add_done_callback(lambda done: None if done.cancelled() else done.exception())
 
     async def _publish(self, uri: str) -> None:
         is_open = uri in self._editor.documents.texts

@@ -61,9 +61,9 @@ def _places(document: Document, row: int, rows: Sequence[int]) -> Iterator[types
     for it in rows:
         raw = document.raw(it)
         own = own_fields(raw)
-        said = [own[name] for name in FIELDS if name in own and own[name].value == entry_id]
+        fields = [own[name] for name in FIELDS if name in own and own[name].value == entry_id]
         line = document.line_of(it)
-        if said:
-            yield from (document.range_on(line, raw, field.start, field.end) for field in said)
+        if fields:
+            yield from (document.range_on(line, raw, field.start, field.end) for field in fields)
         else:
             yield document.range_on(line, raw, 0, len(raw))

@@ -18,13 +18,13 @@ def register(editor: Editor, live: Live) -> None:
     """Apply the settings of one editor when they change."""
 
     async def changed(params: types.DidChangeConfigurationParams) -> None:
-        said = _section(params.settings)
-        if said is None and editor.can("workspace.configuration"):
-            said = await _asked(editor)
-        wishes = _wishes(said)
-        if wishes is not None and wishes != editor.wishes:
-            editor.wishes = wishes
-            live.wishes_changed()
+        settings = _section(params.settings)
+        if settings is None and editor.can("workspace.configuration"):
+            settings = await _request_settings(editor)
+        options = _decode_options(settings)
+        if options is not None and options != editor.options:
+            editor.options = options
+            live.options_changed()
 
     editor.server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(changed)
 
@@ -37,17 +37,17 @@ def _section(settings: Any) -> Any:
     return ours.get("lsp") if isinstance(ours, dict) else None
 
 
-async def _asked(editor: Editor) -> Any:
+async def _request_settings(editor: Editor) -> Any:
     """Request the settings from an editor that sends them only on request."""
-    asked = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
+    request = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
     with contextlib.suppress(JsonRpcException):
-        for answer in await editor.server.workspace_configuration_async(asked):
+        for answer in await editor.server.workspace_configuration_async(request):
             return answer
     return None
 
 
-def _wishes(said: Any) -> t.LspOptions | None:
+def _decode_options(settings: Any) -> t.LspOptions | None:
     try:
-        return None if said is None else msgspec.convert(said, t.LspOptions)
+        return None if settings is None else msgspec.convert(settings, t.LspOptions)
     except msgspec.ValidationError:
         return None  # user settings may have any type

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from lsprotocol import types
 
-from sessiond.server.lsp.documents import KEPT, Document
+from sessiond.server.lsp.documents import MAX_CACHED, Document
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.position import END_OF_LINE
 from sessiond.server.lsp.shapes import Encoded, FlatSymbol, Location, Symbol, at, encoded
@@ -35,25 +35,25 @@ _KINDS: Final = {
 
 def register(editor: Editor) -> None:
     """Register the feature for one editor."""
-    kept: dict[str, tuple[object, Encoded]] = {}
+    cached: dict[str, tuple[object, Encoded]] = {}
 
     async def outline(params: types.DocumentSymbolParams) -> Encoded | list[Any]:
         uri = params.text_document.uri
         async with editor.documents.at(uri) as document:
             if document is None:
                 return []  # not a session: other servers may have symbols for it
-            known = kept.pop(uri, None)
+            known = cached.pop(uri, None)
             if known is None or known[0] != document.version:
-                known = document.version, await _answer(editor, document)
-            kept[uri] = known
-            while len(kept) > KEPT:
-                del kept[next(iter(kept))]
+                known = document.version, await _encoded_outline(editor, document)
+            cached[uri] = known
+            while len(cached) > MAX_CACHED:
+                del cached[next(iter(cached))]
             return known[1]
 
     editor.offer(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, outline)
 
 
-async def _answer(editor: Editor, document: Document) -> Encoded:
+async def _encoded_outline(editor: Editor, document: Document) -> Encoded:
     roots = await document.session.drive(_outline(document, await _page(document)))
     if editor.can("text_document.document_symbol.hierarchical_document_symbol_support"):
         return await encoded(roots)
@@ -64,16 +64,16 @@ async def _page(document: Document) -> TreePage:
     """Return the rows of the first filter that passes at most `MAX_SYMBOLS`, else the first ones of the last."""
     session, chosen = document.session, _FILTERS[-1]
 
-    def look(filter: Filter, limit: int) -> Steps[TreePage]:
+    def page(filter: Filter, limit: int) -> Steps[TreePage]:
         return tree_view.tree_rows(
             session.tree, session.outline, session.read_rows, filter=filter, limit=limit
         )
 
     for filter in _FILTERS[:-1]:
-        if (await session.drive(look(filter, 1))).visible_count <= MAX_SYMBOLS:
+        if (await session.drive(page(filter, 1))).visible_count <= MAX_SYMBOLS:
             chosen = filter
             break
-    return await session.drive(look(chosen, MAX_SYMBOLS))
+    return await session.drive(page(chosen, MAX_SYMBOLS))
 
 
 def _outline(document: Document, page: TreePage) -> Steps[list[Symbol]]:
@@ -101,7 +101,7 @@ def _outline(document: Document, page: TreePage) -> Steps[list[Symbol]]:
     if page.resume != NONE:
         place = at(line, 0, END_OF_LINE)
         roots.append(
-            Symbol("… and more than an outline can show", "", types.SymbolKind.Null.value, place, place)
+            Symbol("… more entries than the outline shows", "", types.SymbolKind.Null.value, place, place)
         )
     return roots
 

@@ -36,7 +36,7 @@ class _Changes(msgspec.Struct, rename="camel"):
     content_changes: list[Change]
 
 
-class _Which(msgspec.Struct, rename="camel"):
+class _DocumentParams(msgspec.Struct, rename="camel"):
     text_document: _Named
 
 
@@ -44,9 +44,9 @@ class _Message(msgspec.Struct, Generic[_S]):
     params: _S
 
 
-_open = msgspec.json.Decoder(_Message[_Open])
-_changes = msgspec.json.Decoder(_Message[_Changes])
-_which = msgspec.json.Decoder(_Message[_Which])
+_decode_open = msgspec.json.Decoder(_Message[_Open])
+_decode_changes = msgspec.json.Decoder(_Message[_Changes])
+_decode_document = msgspec.json.Decoder(_Message[_DocumentParams])
 
 
 class Syncing:
@@ -56,7 +56,7 @@ class Syncing:
         self._editor = editor
         self._texts = editor.documents.texts
         self._changed = changed
-        self._takers: dict[str, Callable[[bytes], None]] = {
+        self._handlers: dict[str, Callable[[bytes], None]] = {
             "textDocument/didOpen": self._open,
             "textDocument/didChange": self._change,
             "textDocument/didSave": self._save,
@@ -65,15 +65,15 @@ class Syncing:
 
     def take(self, method: str | None, body: bytes) -> bool:
         """Handle a message if it is about a text, and return whether it is. An invalid one is ignored."""
-        taker = self._takers.get(method or "")
-        if taker is None:
+        handler = self._handlers.get(method or "")
+        if handler is None:
             return False
         with contextlib.suppress(msgspec.DecodeError, RecursionError, lines.NotAnEntry):
-            taker(body)  # a notification has no response
+            handler(body)  # a notification has no response
         return True
 
     def _open(self, body: bytes) -> None:
-        item = _params(body, _open).text_document
+        item = _params(body, _decode_open).text_document
         data = (
             encoded(msgspec.json.decode(item.text, type=str))
             if memoryview(item.text).nbytes <= LARGEST
@@ -83,20 +83,20 @@ class Syncing:
         self._changed(item.uri)
 
     def _change(self, body: bytes) -> None:
-        said = _params(body, _changes)
+        params = _params(body, _decode_changes)
         # The message that opened an unknown text was skipped, because it was too large (`rpc.large_texts`).
-        text = self._texts.setdefault(said.text_document.uri, OpenText(None))
-        text.change(said.content_changes, self._editor.documents.encoding)
-        self._changed(said.text_document.uri)
+        text = self._texts.setdefault(params.text_document.uri, OpenText(None))
+        text.change(params.content_changes, self._editor.documents.encoding)
+        self._changed(params.text_document.uri)
 
     def _save(self, body: bytes) -> None:
-        uri = _params(body, _which).text_document.uri
+        uri = _params(body, _decode_document).text_document.uri
         if uri in self._texts:
             self._texts[uri].changed = False
             self._changed(uri)
 
     def _close(self, body: bytes) -> None:
-        uri = _params(body, _which).text_document.uri
+        uri = _params(body, _decode_document).text_document.uri
         self._editor.documents.forget(uri)
         self._changed(uri)
 

@@ -72,12 +72,12 @@ class OpenText:
 
     def change(self, changes: Sequence[Change], encoding: Encoding) -> None:
         """Apply the changes of an editor in order."""
-        gone_through = 0
+        processed_bytes = 0
         for change in changes:
-            gone_through += len(self.data or b"")
+            processed_bytes += len(self.data or b"")
             if change.range is None:
                 self.data = encoded(change.text)
-            elif gone_through > MAX_OPEN_TEXT_BYTES:
+            elif processed_bytes > MAX_OPEN_TEXT_BYTES:
                 self.data = None  # as a text that is too large, until it is saved or sent as a whole
             elif self.data is not None:
                 start, end = (self._offset(at, encoding) for at in (change.range.start, change.range.end))
@@ -102,5 +102,5 @@ class OpenText:
 
 def encoded(text: str) -> bytes:
     """Return a text as UTF-8. Lone surrogates, which have no encoding, become U+FFFD."""
-    sound: str = lines.sound(text)
-    return sound.encode()
+    well_formed: str = lines.sound(text)
+    return well_formed.encode()
