@@ -32,7 +32,7 @@ def test_totals_say_what_there_is_and_what_nobody_names(shell: Shell) -> None:
     size = f"{len(png(40, 40)) / 1000:.1f} kB"
     assert shell("blobs").lines == [
         f"1 blob, {size}",
-        f"  1 of them, {size}, are named by no session: sessiond blobs collect",
+        f"  1 of them, {size}, are not referenced by any session: sessiond blobs collect",
     ]
 
 
@@ -41,7 +41,7 @@ def test_collect_says_what_it_would_do_and_with_yes_does_it(shell: Shell) -> Non
     file = Path(shell.where.data) / "blobs" / name
     lines = shell("blobs", "collect").lines
     assert lines[0].split()[0] == name[:16]
-    assert lines[1].endswith("would go to the trash: sessiond blobs collect --yes")
+    assert lines[1].endswith("would be moved to the trash: sessiond blobs collect --yes")
     assert file.exists()
     assert str(Path(shell.where.data) / "trash") in shell("blobs", "collect", "--yes").lines[0]
     assert not file.exists()

@@ -63,7 +63,10 @@ def test_a_dry_run_draws_what_would_leave_the_context_and_changes_nothing(shell:
         ["○", ids[0], "user"], ["○", ids[1], "assistant"], ["○", ids[2], "user"], ["○", ids[3], "assistant"],
         ["●", ids[4], "user"],
     ]  # fmt: skip
-    assert lines[6] == "A summary would stand for 4 entries. The filled one stays, and what follows it."
+    assert (
+        lines[6]
+        == "A summary would replace 4 entries. The entry with the filled mark and all later entries stay."
+    )
     now, then = lines[-2:]
     assert now.startswith("now   ▏░")
     assert now.endswith("0.3 %, 600 of 200 k tokens, counts as full above 184 k")
@@ -100,7 +103,7 @@ def test_a_given_summary_stands_for_what_was_before_and_can_be_undone(shell: She
     session, ids = talk(shell)
     done, undo = shell("compact", session, *RECENT, "--summary", "So far.").lines
     [compaction] = [entry for entry in entries(shell, session) if entry["type"] == "compaction"]
-    assert done.startswith(f"{compaction['id']} stands for all before {ids[4]}: 600 tokens became 2")
+    assert done.startswith(f"{compaction['id']} replaces all entries before {ids[4]}: 600 tokens became 2")
     assert seen(shell, session) == [compaction["id"], *ids[4:]]
     assert undo == f"To undo it: sessiond branch {session} {ids[-1]}"
     shell(*shlex.split(undo)[4:])
@@ -188,7 +191,7 @@ def _runs(pid: int) -> bool:
 def test_where_there_is_nothing_to_compact_that_is_said(shell: Shell) -> None:
     session, _ = talk(shell)
     assert shell("compact", session, "--dry-run").lines == [
-        "Nothing to compact: all that is there counts as recent."
+        "Nothing to compact: all entries count as recent."
     ]
     assert shell.run("compact", session, "--summary", "x").code == 1
     shell("compact", session, *RECENT, "--summary", "So far.")
@@ -202,9 +205,9 @@ def test_a_dry_run_of_a_branch_shows_what_would_be_left_behind(shell: Shell) -> 
     session, ids = talk(shell)
     lines = shell("branch", session, ids[2], "--dry-run").lines
     assert [line.split()[1] for line in lines[:3]] == ids[3:]
-    assert lines[4] == f"3 entries would be left behind, about 300 tokens; the ways part at {ids[2]}."
-    assert lines[5] == f"To say that message in other words: sessiond branch {session} {ids[1]}"
-    assert shell("branch", session, ids[-1], "--dry-run").lines == ["Nothing would be left behind."]
+    assert lines[4] == f"3 entries would be left behind, about 300 tokens; the common ancestor is {ids[2]}."
+    assert lines[5] == f"To rephrase that message: sessiond branch {session} {ids[1]}"
+    assert shell("branch", session, ids[-1], "--dry-run").lines == ["No entries would be left behind."]
     assert "share no entry" in shell("branch", session, "root", "--dry-run").out
     assert seen(shell, session) == ids
 

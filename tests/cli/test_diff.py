@@ -33,7 +33,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 def test_both_branches_are_drawn_from_where_they_part(shell: Shell) -> None:
     text = shell("diff", "atlas-one", "a19", "b0").out
-    assert "they part at  q  user  Why?" in text
+    assert "common ancestor  q  user  Why?" in text
     assert "- a19  20 entries" in text
     assert "8 entries more (--all shows them)" in text
     assert ["-", "a19", "user", "Step", "19"] in [line.split() for line in text.splitlines()]

@@ -45,7 +45,7 @@ def test_each_failure_has_its_words_and_its_code(error: Exception, code: int) ->
 
 def test_a_defect_of_ours_is_not_dressed_up() -> None:
     with pytest.raises(ZeroDivisionError):
-        errors.complain(ZeroDivisionError())
+        errors.report(ZeroDivisionError())
 
 
 def test_what_was_perhaps_meant_is_offered_first() -> None:

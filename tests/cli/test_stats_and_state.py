@@ -77,7 +77,7 @@ def test_statistics_are_drawn(shell: Shell) -> None:
     assert context.startswith("context  ▏░")
     assert context.endswith("0.6 %, 1,240 of 200 k tokens")
     assert head.split() == ["session"]
-    assert {"entries": "3", "tool calls": "1", "tokens in all": "1,240", "cost": "$0.0042"}.items() <= {
+    assert {"entries": "3", "tool calls": "1", "tokens in total": "1,240", "cost": "$0.0042"}.items() <= {
         line[:21].strip(): line[21:].strip() for line in rest
     }.items()
     assert "████████████  100 %  $0.0042  acme/one  1,240 tokens, 1 answer" in rest

@@ -81,7 +81,7 @@ def test_a_session_moves_to_another_folder(shell: Shell) -> None:
     assert ran.lines == [session]
     assert ran.err.splitlines() == [
         "sessiond: warning: there is no folder /elsewhere",
-        "Belongs to /elsewhere now",
+        "The session belongs to /elsewhere now.",
     ]
     assert [it.split()[0] for it in shell("list", "--cwd", "/elsewhere").lines] == [session[:8]]
     assert shell("move", session, "--json").json["session"]["cwd"] == str(shell.folder)
@@ -118,7 +118,7 @@ def test_a_cleanup_says_what_would_go_and_with_yes_does_it(shell: Shell) -> None
     shell("label", sessions[0], entry, "keep")
     said = shell("cleanup", "--keep", "0")
     assert len(said.lines) == 4
-    assert "2 sessions would go to the trash, 2 stay: add --yes" in said.err
+    assert "2 sessions would be moved to the trash, 2 stay: add --yes" in said.err
     assert "it has labels" in next(line for line in said.lines if "Kept" in line)
     assert "2 sessions moved to the trash, 2 stay" in shell("cleanup", "--keep", "0", "--yes").err
     assert "it is open" in next(line for line in said.lines if "Last" in line)  # this terminal has it

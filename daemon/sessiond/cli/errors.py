@@ -15,36 +15,36 @@ from sessiond.text import lines, one_line
 
 _NEXT = {
     "sessionNotFound": "sessiond list --all --drafts shows every session.",
-    "sessionTrashed": "sessiond trash lists all that is there.",
+    "sessionTrashed": "sessiond trash lists the deleted sessions.",
     "entryNotFound": "sessiond tree --filter all shows every entry.",
-    "leafConflict": "Another client was faster. See sessiond tree; expect the new leaf or add --or-branch.",
-    "idReused": "Leave the id out, or choose another one.",
-    "cursorExpired": "Begin with the first page again.",
-    "invalidEntry": "sessiond schema shows what an entry may hold.",
+    "leafConflict": "Another client moved the leaf. See sessiond tree, then use the new leaf or add --or-branch.",
+    "idReused": "Omit the id, or use another one.",
+    "cursorExpired": "Start again with the first page.",
+    "invalidEntry": "sessiond schema shows the fields of entries.",
     "wouldBreakTree": "Choose another entry; sessiond tree --filter all shows them.",
     "readOnly": "sessiond fork makes a copy that can be written.",
-    "sessionDamaged": "sessiond doctor FILE says what is wrong with it, line by line, and what helps.",
+    "sessionDamaged": "sessiond doctor FILE lists the problems of each line, and how to fix them.",
     "methodNotFound": "sessiond schema lists every method.",
-    "invalidParams": "sessiond schema shows what each method takes.",
-    "draining": "The daemon is about to stop. Try again in a moment.",
+    "invalidParams": "sessiond schema shows the params of each method.",
+    "draining": "The daemon is stopping. Try again in a moment.",
     "unsupportedVersion": "sessiond restart replaces an older daemon; a newer one needs a newer sessiond.",
-    "nothingToCompact": "sessiond compact --dry-run says why.",
-    "noSummarizer": "Or ask a model: --dry-run --json has the prompt, and --summary - takes the answer.",
-    "summarizerFailed": "Run it again, or give the summary yourself: --summary TEXT.",
-    "storageFull": "Free some space, then send the same again.",
+    "nothingToCompact": "sessiond compact --dry-run shows the reason.",
+    "noSummarizer": "Or use any model: --dry-run --json prints the prompt, and --summary - reads the summary.",
+    "summarizerFailed": "Run the command again, or provide the summary: --summary TEXT.",
+    "storageFull": "Free some space, then run the command again.",
 }
 
 
 _PASSING = ("draining",)
-"""Error kinds after which the same command may succeed in a moment. Others are retryable after somebody acts."""
+"""Error kinds after which the same command may succeed in a moment. Others are retryable after the user has acted."""
 
 
-def complain(error: Exception) -> int:
+def report(error: Exception) -> int:
     """Print an error on standard error and return the exit code. An unexpected exception is raised again."""
-    told = describe(error)
-    if told is None:
+    description = describe(error)
+    if description is None:
         raise error
-    what, then, code = told
+    what, then, code = description
     what, then = one_line(what), "\n".join(lines(then))
     style = style_for(sys.stderr)
     print(f"{style('sessiond:', 'red', 'bold')} {what}", file=sys.stderr)
@@ -60,7 +60,7 @@ def describe(error: Exception) -> tuple[str, str, int] | None:
             return error.what, error.then, USAGE
         case RpcError():
             return (
-                one_line(error.message) or "the daemon refused without saying why",
+                one_line(error.message) or "the daemon returned an error without a message",
                 _next_step(error),
                 TRY_AGAIN if error.kind in _PASSING else REFUSED,
             )
@@ -69,23 +69,23 @@ def describe(error: Exception) -> tuple[str, str, int] | None:
         case DaemonBusy() | Unread():
             return str(error), "", TRY_AGAIN
         case DaemonHung():
-            return str(error), "Try again; if it stays so, sessiond doctor says what to do.", TRY_AGAIN
+            return str(error), "Try again. If the error persists, run sessiond doctor.", TRY_AGAIN
         case DaemonNotStarted():
             first, _, log = str(error).partition("\n")
             return first, log.strip(), UNAVAILABLE
         case CannotConnect() | UnsafeFolder():
             return str(error), "", UNAVAILABLE
         case Disconnected():
-            return str(error), "Look at sessiond tree before you repeat it.", UNAVAILABLE
+            return str(error), "Check sessiond tree before you run the command again.", UNAVAILABLE
         case BadReply():
-            return str(error), "Look at sessiond status.", NONSENSE
+            return str(error), "Check sessiond status.", NONSENSE
     return _refused_by_system(error)
 
 
 def _how_to_start() -> str:
     state = places().state
     if (reason := obstacle(state)) is not None:
-        return f"It cannot start either: {reason}. Set SESSIOND_HOME to a folder that you own and may write."
+        return f"It also cannot be started: {reason}. Set SESSIOND_HOME to a folder that you own and can write to."
     return "Start it with sessiond serve --detach, or run any other command."
 
 
@@ -94,7 +94,7 @@ def _refused_by_system(error: Exception) -> tuple[str, str, int] | None:
         return "an argument is not valid UTF-8", "", USAGE
     if isinstance(error, OSError):
         where = f"{error.filename!s:.300}: " if error.filename else ""
-        return f"{where}{error.strerror or error}", "sessiond doctor says what may be wrong.", NOT_THE_SYSTEM
+        return f"{where}{error.strerror or error}", "sessiond doctor may find the cause.", NOT_THE_SYSTEM
     return None
 
 

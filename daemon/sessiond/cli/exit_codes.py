@@ -14,8 +14,8 @@ PIPE_CLOSED = 141
 
 MEANINGS: dict[int, str] = {
     DONE: "success",
-    REFUSED: "refused by the daemon; doctor: something is wrong; import: nothing could be imported;"
-    " terminal: there is none",
+    REFUSED: "the daemon returned an error; doctor: problems were found; import: nothing could be imported;"
+    " terminal: no terminal was found",
     USAGE: "usage error: the command line is not valid",
     UNAVAILABLE: "no daemon is running, or the connection was lost before the response",
     NONSENSE: "invalid response from the daemon",

@@ -73,9 +73,9 @@ def run(words: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return PIPE_CLOSED
     except Exception as error:  # noqa: BLE001 - the one place that turns exceptions into messages
-        from sessiond.cli.errors import complain
+        from sessiond.cli.errors import report
 
-        return complain(error)
+        return report(error)
     return code
 
 

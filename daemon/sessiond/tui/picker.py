@@ -58,7 +58,7 @@ class Sessions(ScrollView):
         session, renderer = self.sessions[line], self._renderer
         age = human.ago(session.updated_at, self._now).rjust(10)
         where = renderer.safe(human.folder(session.cwd, self._home))
-        title = renderer.safe(session.title or session.first_prompt or "without a title")
+        title = renderer.safe(session.title or session.first_prompt or "untitled")
         room = max(columns - 12, 0)
         title = renderer.fit(title, max(room * 2 // 3, 1))
         strip = Strip([Segment(f"{age}  ", DIM), Segment(title), Segment(f"  {where}", DIM)])

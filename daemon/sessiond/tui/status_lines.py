@@ -33,7 +33,7 @@ class StatusLines:
     def draw(self, session: t.SessionInfo, contents: Contents, view: TreeView, searched: str) -> None:
         """Update both lines. `searched` describes the state of the search; it is empty without one."""
         safe = self._renderer.safe
-        title = session.title or session.first_prompt or "without a title"
+        title = session.title or session.first_prompt or "untitled"
         self.head.say(
             [Segment(safe(title), TITLE)],
             [Segment(f"  {safe(human.folder(session.cwd, self._home))}", DIM)],

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sessiond.cli.parse.arguments import Given
 
-_OF_PROVIDERS = (
+_PROVIDER_FIELDS = (
     "role",
     "choices",
     "candidates",
@@ -43,7 +43,7 @@ def append(given: Given) -> int:
     for entry in result["entries"]:
         print(entry["id"])
     if result.get("branched"):
-        print("The leaf had moved on, so this is a branch of its own.", file=sys.stderr)
+        print("The leaf had moved, so the entries are a new branch.", file=sys.stderr)
     return 0
 
 
@@ -54,7 +54,7 @@ def _conditions(given: Given) -> dict[str, Any]:
     if parent is not None and given.flag("root"):
         raise UsageError("--parent and --root cannot both be given")
     if given.flag("or-branch") and expected is None:
-        raise UsageError("--or-branch goes with --expect")
+        raise UsageError("--or-branch requires --expect")
     if parent is not None or given.flag("root"):
         params["parentId"] = parent
     if expected is not None:
@@ -82,20 +82,20 @@ def _send(given: Given, params: dict[str, Any]) -> str:
 def _drafts(given: Given) -> list[dict[str, Any]]:
     drafts: list[dict[str, Any]] = []
     foreign = given.text("format") not in (None, "agent")
-    if foreign and (said := given.many("user", "assistant")):
-        raise UsageError(f"--format goes with - and --json-entry, not with --{said[0][0]}")
+    if foreign and (texts := given.many("user", "assistant")):
+        raise UsageError(f"--format applies to - and --json-entry, not to --{texts[0][0]}")
     for option, value in given.many("user", "assistant", "json-entry", "stdin"):
         if option == "user":
-            drafts.append(_said({"role": "user", "content": stdin.meant(value)}))
+            drafts.append(_message_draft({"role": "user", "content": stdin.resolve(value)}))
         elif option == "assistant":
-            drafts.append(_said(_assistant(stdin.meant(value), given.text("model"))))
+            drafts.append(_message_draft(_assistant(stdin.resolve(value), given.text("model"))))
         elif option == "json-entry":
-            drafts += _read(stdin.meant(value), "--json-entry")
+            drafts += _read(stdin.resolve(value), "--json-entry")
         else:
-            drafts += _read(stdin.meant("-"), "standard input")
+            drafts += _read(stdin.resolve("-"), "standard input")
     if not drafts:
         raise UsageError(
-            "there is nothing to append", "Give --user TEXT, --assistant TEXT, --json-entry JSON or -"
+            "there is nothing to append", "Use --user TEXT, --assistant TEXT, --json-entry JSON or -."
         )
     if foreign:
         drafts = [_as_entry(draft) for draft in drafts]
@@ -107,13 +107,13 @@ def _drafts(given: Given) -> list[dict[str, Any]]:
 def _as_entry(item: dict[str, Any]) -> dict[str, Any]:
     """Wrap a provider's message or response in an entry draft, since its `id` is not an entry id."""
     if item.get("type") in (None, "message") and (
-        "message" not in item or any(name in item for name in _OF_PROVIDERS)
+        "message" not in item or any(name in item for name in _PROVIDER_FIELDS)
     ):
         return {"type": "message", "message": item}
     return item
 
 
-def _said(message: dict[str, Any]) -> dict[str, Any]:
+def _message_draft(message: dict[str, Any]) -> dict[str, Any]:
     return {"type": "message", "message": message | {"timestamp": time.time_ns() // 1_000_000}}
 
 
@@ -141,7 +141,7 @@ def _read(text: str, source: str) -> list[dict[str, Any]]:
     drafts = found if isinstance(found, list) else [found]
     if not all(isinstance(draft, dict) for draft in drafts):
         raise UsageError(
-            f"{source} holds something that is not an object", 'An entry looks like {"type": "message", …}.'
+            f"{source} contains a value that is not an object", 'An entry looks like {"type": "message", …}.'
         )
     return drafts
 
@@ -150,7 +150,7 @@ def _line(line: str, number: int, source: str) -> Any:
     try:
         return json.loads(line, parse_constant=_not_json)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{source}, line {number}: this is not JSON ({error})") from error
+        raise UsageError(f"{source}, line {number} is not JSON ({error})") from error
 
 
 def _not_json(constant: str) -> NoReturn:

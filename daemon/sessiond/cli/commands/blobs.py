@@ -24,9 +24,9 @@ def blobs(given: Given) -> int:
     """Send `blob/collect`: a dry run, unless `collect` and --yes are given."""
     collects = given.text("collect") is not None
     if collects and given.text("collect") != "collect":
-        raise UsageError(f"blobs knows collect, not {given.text('collect')!r}", "sessiond blobs --help")
+        raise UsageError(f"blobs takes collect, not {given.text('collect')!r}", "sessiond blobs --help")
     if given.flag("yes") and not collects:
-        raise UsageError("--yes goes with collect", "sessiond blobs collect --yes")
+        raise UsageError("--yes requires collect", "sessiond blobs collect --yes")
     params: dict[str, Any] = {"dryRun": not given.flag("yes")}
     if (days := given.number("days")) is not None:
         params["graceMs"] = days * _DAY * 1_000
@@ -36,33 +36,35 @@ def blobs(given: Given) -> int:
             return 0
         found = progress.call(daemon, "blob/collect", params)
     if collects:
-        _say_collected(found)
+        _print_collected(found)
     else:
-        _say_totals(found)
-    _say_missing(found["missing"], found["missingCount"])
+        _print_totals(found)
+    _print_missing(found["missing"], found["missingCount"])
     return 0
 
 
-def _say_totals(found: dict[str, Any]) -> None:
-    named, unnamed = found["keptCount"], found["removedCount"]
+def _print_totals(found: dict[str, Any]) -> None:
+    referenced, unreferenced = found["keptCount"], found["removedCount"]
     size = human.size(found["keptBytes"] + found["removedBytes"])
-    print(f"{human.count(named + unnamed, 'blob')}, {size}")
-    if unnamed:
+    print(f"{human.count(referenced + unreferenced, 'blob')}, {size}")
+    if unreferenced:
         size = human.size(found["removedBytes"])
-        print(f"  {unnamed:,} of them, {size}, are named by no session: sessiond blobs collect")
+        print(
+            f"  {unreferenced:,} of them, {size}, are not referenced by any session: sessiond blobs collect"
+        )
 
 
-def _say_collected(found: dict[str, Any]) -> None:
+def _print_collected(found: dict[str, Any]) -> None:
     size = human.size(found["removedBytes"])
     count = human.count(found["removedCount"], "blob")
     if not found["removed"]:
         print("Nothing to collect.")
     elif found["dryRun"]:
         _list(found["removed"], found["removedCount"])
-        print(f"{count}, {size}, would go to the trash: sessiond blobs collect --yes")
+        print(f"{count}, {size}, would be moved to the trash: sessiond blobs collect --yes")
     else:
         print(f"{count}, {size}, moved to {one_line(found['trashPath'])}")
-    print(f"{human.count(found['keptCount'], 'blob')}, {human.size(found['keptBytes'])}, stay")
+    print(f"{human.count(found['keptCount'], 'blob')}, {human.size(found['keptBytes'])}, unchanged")
 
 
 def _list(removed: list[dict[str, Any]], count: int) -> None:
@@ -77,10 +79,10 @@ def _list(removed: list[dict[str, Any]], count: int) -> None:
         print(f"and {count - _FEW:,} more")
 
 
-def _say_missing(missing: list[dict[str, Any]], count: int) -> None:
+def _print_missing(missing: list[dict[str, Any]], count: int) -> None:
     if not missing:
         return
-    print(f"{human.count(count, 'blob')} that sessions name, but that are not there:", file=sys.stderr)
+    print(f"{human.count(count, 'blob')} that sessions reference are missing:", file=sys.stderr)
     for blob in missing[:_FEW]:
         print(f"  {blob['hash'][:16]} in {one_line(blob['sessionPath'])}", file=sys.stderr)
     if count > _FEW:

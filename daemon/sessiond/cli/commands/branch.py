@@ -26,11 +26,11 @@ def branch(given: Given) -> int:
     params: dict[str, Any] = {"entryId": None if target == "root" else target}
     if (instructions := given.text("instructions")) is not None:
         if not given.flag("summarize") and not given.flag("dry-run"):
-            raise UsageError("--instructions go with --summarize")
+            raise UsageError("--instructions requires --summarize")
         params["instructions"] = instructions
     if given.flag("dry-run"):
         if others := [it for it in ("summarize", "summary", "expect") if given.many(it)]:
-            raise UsageError(f"--dry-run changes nothing, so it takes no --{others[0]}")
+            raise UsageError(f"--dry-run and --{others[0]} cannot both be given")
         return _preview(given, params)
     if given.flag("summarize") and given.text("summary") is not None:
         raise UsageError("--summarize and --summary cannot both be given")
@@ -48,7 +48,7 @@ def branch(given: Given) -> int:
         moved = progress.call(daemon, "session/branch", params)
     show_summary(moved)
     if given.flag("summarize") and moved["summary"] is None:
-        print("Nothing was left behind, so there is no summary.", file=sys.stderr)
+        print("No entries were left behind, so there is no summary.", file=sys.stderr)
     leaf = moved.get("leafId")
     print(f"The leaf is now {one_line(leaf)}." if leaf else "The leaf is now before the first entry.")
     return 0
@@ -63,20 +63,24 @@ def _preview(given: Given, params: dict[str, Any]) -> int:
         prepared = daemon.call("session/prepareBranch", params)
         left = prepared["entryIdsToSummarize"]
         if not left:
-            print("Nothing would be left behind.")
+            print("No entries would be left behind.")
             return 0
         print(*leaving_entries.entries(daemon, name, left), "", sep="\n")
     count = human.count(len(left), "entry", "entries")
     tokens = human.amount(prepared["tokens"])
     common = prepared["commonAncestorId"]
-    print(f"{count} would be left behind, about {tokens} tokens; {_parting(common)}")
+    print(f"{count} would be left behind, about {tokens} tokens; {_ancestor_text(common)}")
     for line in leaving_entries.files(prepared["fileOperations"]):
         print(line)
     if prepared["editorText"] is not None:
-        again = prepared["resumeAtId"] or "root"
-        print(f"To say that message in other words: sessiond branch {one_line(name)} {one_line(again)}")
+        target = prepared["resumeAtId"] or "root"
+        print(f"To rephrase that message: sessiond branch {one_line(name)} {one_line(target)}")
     return 0
 
 
-def _parting(common_id: str | None) -> str:
-    return f"the ways part at {one_line(common_id)}." if common_id else "the ways share no entry."
+def _ancestor_text(common_id: str | None) -> str:
+    return (
+        f"the common ancestor is {one_line(common_id)}."
+        if common_id
+        else "the branches have no common ancestor."
+    )

@@ -30,12 +30,15 @@ _SETTINGS = (
     ("reserve", "reserveTokens"),
 )
 _NOTHING = {
-    "alreadyCompacted": ("Nothing to compact: the path ends in a compaction.", ""),
+    "alreadyCompacted": ("Nothing to compact: the path ends with a compaction.", ""),
     "nothingToSummarize": (
-        "Nothing to compact: all that is there counts as recent.",
-        "Keep less of it with --keep-recent N.",
+        "Nothing to compact: all entries count as recent.",
+        "Use a smaller --keep-recent N.",
     ),
-    "callsUnanswered": ("Not now: a tool call waits for its result.", "Try again when it is there."),
+    "callsUnanswered": (
+        "Nothing to compact now: a tool call has no result yet.",
+        "Try again after the result is appended.",
+    ),
 }
 
 
@@ -48,7 +51,7 @@ def compact(given: Given) -> int:
         params["instructions"] = instructions
     if given.flag("dry-run"):
         if given.text("summary") is not None:
-            raise UsageError("--dry-run changes nothing, so it takes no --summary")
+            raise UsageError("--dry-run and --summary cannot both be given")
         return _preview(given, params)
     if (summary := stdin.text(given, "summary")) is not None:
         params["summary"] = summary
@@ -60,7 +63,7 @@ def compact(given: Given) -> int:
         done = progress.call(daemon, "session/compact", params)
     show_summary(done)
     tokens = f"{human.amount(done['tokensBefore'])} tokens became {human.amount(done['tokensAfter'])}"
-    print(f"{done['recordId']} stands for all before {one_line(done['firstKeptEntryId'])}: {tokens}.")
+    print(f"{done['recordId']} replaces all entries before {one_line(done['firstKeptEntryId'])}: {tokens}.")
     if (before := done.get("previousLeafId")) is not None:
         print(f"To undo it: sessiond branch {one_line(name)} {one_line(before)}")
     return 0
@@ -91,22 +94,22 @@ def _preview(given: Given, params: dict[str, Any]) -> int:
             if then:
                 print(then, file=sys.stderr)
             return 0
-        print(*_drawn(daemon, params["sessionId"], prepared), sep="\n")
+        print(*_preview_lines(daemon, params["sessionId"], prepared), sep="\n")
     return 0
 
 
-def _drawn(daemon: BlockingDaemon, name: str, prepared: dict[str, Any]) -> Iterator[str]:
+def _preview_lines(daemon: BlockingDaemon, name: str, prepared: dict[str, Any]) -> Iterator[str]:
     style = style_for(sys.stdout)
     leaves = prepared["entryIdsToSummarize"]
     yield from leaving_entries.entries(daemon, name, leaves, [prepared["firstKeptEntryId"]])
     yield ""
     count = human.count(len(leaves), "entry", "entries")
-    yield f"A summary would stand for {count}. The filled one stays, and what follows it."
+    yield f"A summary would replace {count}. The entry with the filled mark and all later entries stay."
     if prepared["splitTurn"]:
         cut = human.count(len(prepared["turnPrefixIds"]), "entry", "entries")
-        yield f"The newest turn is cut in its middle: {cut} of it would be summarized."
+        yield f"The newest turn would be split: {cut} of it would be summarized."
     if prepared["previousSummary"] is not None:
-        yield "It takes up the summary of the compaction before it."
+        yield "The summary would include the summary of the previous compaction."
     yield from leaving_entries.files(prepared["fileOperations"])
     yield from _tokens(prepared, style)
 
@@ -120,11 +123,11 @@ def _tokens(prepared: dict[str, Any], style: Style) -> Iterator[str]:
         (
             "now ",
             prepared["tokensBefore"],
-            f", counts as full above {human.amount(max(window - reserve, 0))}",
+            f", full above {human.amount(max(window - reserve, 0))}",
         ),
         ("then", prepared["tokensAfter"], " and the summary"),
     ):
         share = tokens / window if window else 1.0
-        said = f"{percent(share)}, {human.amount(tokens)} of {human.amount(window)} tokens{note}"
-        yield f"{style(heading, 'dim')}  {style(bar(share, _BAR, style), color)}  {said}"
+        text = f"{percent(share)}, {human.amount(tokens)} of {human.amount(window)} tokens{note}"
+        yield f"{style(heading, 'dim')}  {style(bar(share, _BAR, style), color)}  {text}"
         color = "green"

@@ -87,7 +87,7 @@ def completion(given: Given) -> int:
     """Print a script, or the candidates: on each line the word, a tab and its description."""
     shell = given.needed("SHELL")
     if shell not in _SCRIPTS:
-        raise UsageError(f"there is no completion for {shell!r}", "bash, zsh and fish are known.")
+        raise UsageError(f"there is no completion for {shell!r}", "The shells are bash, zsh and fish.")
     if not given.rest:
         print(_SCRIPTS[shell], end="")
         return 0
@@ -113,9 +113,9 @@ def candidates(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     options = {f"--{it.name}": it for it in verb.options} | {
         f"-{it.short}": it for it in verb.options if it.short
     }
-    wanted = options.get(before[-1]) if before else None
-    if wanted is not None and wanted.value:
-        yield from _values(f"{name} --{wanted.name}", wanted.value, _named(before, options))
+    option = options.get(before[-1]) if before else None
+    if option is not None and option.value:
+        yield from _values(f"{name} --{option.name}", option.value, _named(before, options))
     elif last.startswith("-"):
         yield from ((f"--{it.name}", it.about) for it in (*verb.options, *COMMON))
     else:

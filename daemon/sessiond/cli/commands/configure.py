@@ -28,7 +28,7 @@ def configure(given: Given) -> int:
     when = given.text("auto-compact")
     if when == "default":
         if choice:
-            raise UsageError("--auto-compact default takes all choices back, so it goes alone")
+            raise UsageError("--auto-compact default cannot be combined with other settings")
         params["autoCompact"] = None
     elif when is not None:
         if when not in _ENABLED:
@@ -48,7 +48,7 @@ def configure(given: Given) -> int:
 
 def _shown(settings: dict[str, Any]) -> list[str]:
     window, reserve = settings["contextWindow"], settings["reserveTokens"]
-    room = f"a window of {window:,} less {reserve:,} for the answer"
+    room = f"a window of {window:,} minus {reserve:,} for the response"
     rows = [
         ("auto-compact", "on" if settings["enabled"] else "off"),
         ("full above", f"{max(window - reserve, 0):,} tokens: {room}"),

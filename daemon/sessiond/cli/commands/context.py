@@ -51,23 +51,21 @@ def context(given: Given) -> int:
         style = style_for(sys.stdout)
         for row in seen["messages"]:
             print(*transcript.message(row["message"], row["entryId"], style), sep="\n")
-    _say_settings(seen)
+    _print_settings(seen)
     return 0
 
 
-def _say_settings(seen: dict[str, Any]) -> None:
+def _print_settings(seen: dict[str, Any]) -> None:
     tokens = f"{'about ' if seen['tokensEstimated'] else ''}{human.amount(seen['tokens'])} tokens"
-    said = [human.count(len(seen["messages"]), "message"), tokens]
-    said += [f"{role} {model}" for role, model in seen["models"].items()]
-    said.append(f"thinking {seen['thinkingLevel']}")
+    settings = [human.count(len(seen["messages"]), "message"), tokens]
+    settings += [f"{role} {model}" for role, model in seen["models"].items()]
+    settings.append(f"thinking {seen['thinkingLevel']}")
     if seen["mode"] not in ("", "none"):
-        said.append(f"mode {seen['mode']}")
-    print(one_line(", ".join(said)), file=sys.stderr)
+        settings.append(f"mode {seen['mode']}")
+    print(one_line(", ".join(settings)), file=sys.stderr)
     if lost := seen.get("missingBlobs"):
         missing = human.count(len(lost), "blob")
-        print(
-            f"{missing} of it could not be put back: sessiond blobs lists what is missing.", file=sys.stderr
-        )
+        print(f"{missing} could not be read: sessiond blobs lists the missing ones.", file=sys.stderr)
 
 
 def _print_request(seen: dict[str, Any]) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 12
 """Entries of each side: the first ones, and always the last one, which shows the result of the branch."""
-_MOST = 10_000
+_MAX_SHOWN = 10_000
 """Entries of each side with --all: as many as a comparison lists."""
 _FILES = 20
 
@@ -40,9 +40,9 @@ def diff(given: Given) -> int:
             print(daemon.call_text("session/compare", params))
             return 0
         found = daemon.call("session/compare", params)
-        shown = _MOST if given.flag("all") else 0 if given.flag("stat") else _SHOWN
-        said = _said(daemon, params["sessionId"], [*_ends(found, shown), found["ancestorId"]])
-    for line in _drawn(found, said, shown, style_for(sys.stdout)):
+        shown = _MAX_SHOWN if given.flag("all") else 0 if given.flag("stat") else _SHOWN
+        entries = _entries_by_id(daemon, params["sessionId"], [*_ends(found, shown), found["ancestorId"]])
+    for line in _rendered(found, entries, shown, style_for(sys.stdout)):
         print(line)
     return 0
 
@@ -60,29 +60,33 @@ def _some(side: dict[str, Any], shown: int) -> list[str]:
     return [*ids[: shown - 1], side["leafId"]] if shown else []
 
 
-def _said(daemon: BlockingDaemon, session: str, ids: list[str | None]) -> dict[str, dict[str, Any]]:
+def _entries_by_id(daemon: BlockingDaemon, session: str, ids: list[str | None]) -> dict[str, dict[str, Any]]:
     """Return the entries with some ids, by id."""
-    wanted = [it for it in ids if it is not None]
+    known_ids = [it for it in ids if it is not None]
     found: dict[str, dict[str, Any]] = {}
-    for start in range(0, len(wanted), 200):
-        page = daemon.call("session/entries", {"sessionId": session, "entryIds": wanted[start : start + 200]})
+    for start in range(0, len(known_ids), 200):
+        page = daemon.call(
+            "session/entries", {"sessionId": session, "entryIds": known_ids[start : start + 200]}
+        )
         found |= {item["entry"]["id"]: item["entry"] for item in page["items"]}
     return found
 
 
-def _drawn(found: dict[str, Any], said: dict[str, Any], shown: int, style: Style) -> Iterator[str]:
+def _rendered(found: dict[str, Any], entries: dict[str, Any], shown: int, style: Style) -> Iterator[str]:
     ancestor = found["ancestorId"]
     if ancestor is None:
         yield "The branches have no entry in common."
     else:
         yield from aligned(
-            [["they part at", one_line(ancestor), *_words(said.get(ancestor))]], style, ("dim", "bold", "")
+            [["common ancestor", one_line(ancestor), *_words(entries.get(ancestor))]],
+            style,
+            ("dim", "bold", ""),
         )
     left, right = found["left"], found["right"]
     for side, color, sign in ((left, "red", "-"), (right, "green", "+")):
         yield ""
         yield style(f"{sign} {one_line(side['leafId'] or 'nothing')}  {_summary(side)}", color, "bold")
-        yield from _entries(side, said, shown, color, sign, style)
+        yield from _entries(side, entries, shown, color, sign, style)
         yield from _files("modified", side["modifiedFiles"], side["modifiedFileCount"], style)
         yield from _files("read", side["readFiles"], side["readFileCount"], style)
 
@@ -97,16 +101,16 @@ def _summary(side: dict[str, Any]) -> str:
         parts.append(f"{human.amount(spent)} spent")
     if cost := stats["cost"]["total"]:
         parts.append(human.money(cost))
-    return ", ".join(parts) if side["entryIds"] else "nothing of its own"
+    return ", ".join(parts) if side["entryIds"] else "no entries"
 
 
 def _entries(
-    side: dict[str, Any], said: dict[str, Any], shown: int, color: str, sign: str, style: Style
+    side: dict[str, Any], entries: dict[str, Any], shown: int, color: str, sign: str, style: Style
 ) -> Iterator[str]:
     some = _some(side, shown)
     left_out = side["stats"]["entryCount"] - len(some)
-    advice = " (--all shows them)" if shown < _MOST else ""
-    rows = [[one_line(it), *_words(said.get(it))] for it in some]
+    advice = " (--all shows them)" if shown < _MAX_SHOWN else ""
+    rows = [[one_line(it), *_words(entries.get(it))] for it in some]
     for number, line in enumerate(behind([style(sign, color)] * len(some), 1, rows, style, (color,))):
         if left_out and number == len(some) - 1:
             yield style(f"  {human.count(left_out, 'entry', 'entries')} more{advice}", "dim")

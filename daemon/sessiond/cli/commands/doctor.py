@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _FEW: Final = 5
 """Maximum findings of one kind that are printed."""
-_MOST: Final = 1_000
+_MAX_FINDINGS: Final = 1_000
 """Maximum findings of one kind in the output of --json: the maximum of the protocol."""
 _SIGNS: Final = {"error": ("red", "bold"), "warning": ("yellow",), "note": ("dim",)}
 _CALLS_BACK: Final = ("unreachable", "damagedEndpoint")
@@ -47,7 +47,7 @@ def doctor(given: Given) -> int:
         around, paths = look_around(where, os.environ), []
         if fix:
             _call_back(around)
-    per_kind = _MOST if given.flag("json") else _FEW
+    per_kind = _MAX_FINDINGS if given.flag("json") else _FEW
     params = {"paths": paths, "fix": fix, "findingsPerKind": per_kind}
     result = _from_daemon(around, params) or _from_files(around, params)
     result = _with_environment(result, around.findings)
@@ -64,7 +64,7 @@ def _path(word: str) -> str:
     if os.path.lexists(path):
         return path
     if "/" in word:
-        raise UsageError(f"there is nothing at {word}")
+        raise UsageError(f"{word} does not exist")
     with connect() as daemon:
         found = daemon.call("session/info", {"sessionId": word})["session"]["path"]
     if found is None:
@@ -78,7 +78,7 @@ def _call_back(around: EnvironmentReport) -> None:
     back = call_back(around)
     for number, found in enumerate(around.findings):
         if found.kind in _CALLS_BACK:
-            fix_error = None if back else "it cannot be asked"
+            fix_error = None if back else "the daemon does not respond"
             around.findings[number] = msgspec.structs.replace(found, fixed=back, fix_error=fix_error)
     if back:
         around.daemon = "answers"
@@ -113,7 +113,7 @@ def _from_files(around: EnvironmentReport, params: dict[str, Any]) -> dict[str, 
         pass
     findings = [it.finding for it in scope.found]
     if params["fix"]:
-        fix_error = "no daemon answers that could do it"
+        fix_error = "no daemon responds that could repair it"
         findings = [
             msgspec.structs.replace(it, fixed=False, fix_error=fix_error) if it.fixable else it
             for it in findings
@@ -159,18 +159,18 @@ def _show(result: dict[str, Any], *, fix: bool) -> None:
         if unlisted > 0:
             fixed = f", {row['fixedCount']:,} fixed in all" if row["fixedCount"] else ""
             print(
-                f"and {unlisted:,} more of the kind {row['kind']}{fixed}: --json lists up to {_MOST:,} of a kind"
+                f"and {unlisted:,} more findings of kind {row['kind']}{fixed}: --json lists {_MAX_FINDINGS:,}"
             )
         if row["count"] > row["fixedCount"]:
             left[row["severity"]] = left.get(row["severity"], 0) + row["count"] - row["fixedCount"]
     examined = result["examined"]
     looked_at = (
         f"{human.count(examined['sessionCount'], 'session')} ({human.size(examined['sessionBytes'])})"
-        f" and {human.count(examined['blobCount'], 'blob')} looked at"
+        f" and {human.count(examined['blobCount'], 'blob')} examined"
     )
     remaining = ", ".join(human.count(left[it], it) for it in _SIGNS if it in left)
     if left.keys() <= {"note"}:
-        remaining = f"Nothing is wrong{', ' + remaining if remaining else ''}"
+        remaining = f"No problems{', ' + remaining if remaining else ''}"
     print(f"{remaining}: {looked_at}.")
 
 
@@ -185,11 +185,13 @@ def _show_one(found: dict[str, Any], style: Style, *, fix: bool) -> None:
         print(f"{style(severity, *_SIGNS[severity])}  {one_line(path)}{line}")
         print(f"  {about}")
     if found["fixed"]:
-        kept = found["keptPath"]
-        print(f"  {style('fixed', 'green')}{'' if kept is None else '; kept: ' + one_line(kept)}")
+        kept_path = found["keptPath"]
+        print(
+            f"  {style('fixed', 'green')}{'' if kept_path is None else '; original: ' + one_line(kept_path)}"
+        )
         return
     print(f"  {style(one_line(found['advice']), 'cyan')}")
     if found["fixError"]:
         print(f"  Not fixed: {one_line(found['fixError'])}")
     elif fix and severity != "note":
-        print("  Not fixed: only you can say what is right here.")
+        print("  Not fixed: this problem needs a decision of yours.")

@@ -107,16 +107,16 @@ def _look_at_environment(around: EnvironmentReport, environ: Mapping[str, str]) 
 def _unfit(folder: str) -> str | None:
     """Return why a folder is not suitable for a socket, or None."""
     if not os.path.isabs(folder):  # noqa: PTH117
-        return "that is no absolute path"
+        return "that is not an absolute path"
     try:
         status = os.lstat(folder)
     except OSError as error:
-        return f"it cannot be looked at ({error.strerror})"
+        return f"it cannot be read ({error.strerror})"
     if not stat.S_ISDIR(status.st_mode):
-        return "it is no folder"
+        return "it is not a folder"
     if status.st_uid != os.geteuid():
         return f"it belongs to user id {status.st_uid}"
-    return "others may enter it" if status.st_mode & OTHERS_MAY_ANYTHING else None
+    return "other users can access it" if status.st_mode & OTHERS_MAY_ANYTHING else None
 
 
 def _look_at_folders(around: EnvironmentReport) -> None:
@@ -124,7 +124,7 @@ def _look_at_folders(around: EnvironmentReport) -> None:
     for folder in dict.fromkeys((around.where.state, around.where.data, around.where.runtime)):
         reason = _unusable(folder)
         if reason is not None:
-            around.add("badFolder", f"it cannot be used: {reason}", folder)
+            around.add("badFolder", f"the folder cannot be used: {reason}", folder)
             around.may_start = False
 
 
@@ -136,21 +136,19 @@ def _unusable(folder: str) -> str | None:
         while not os.path.lexists(above):
             above = os.path.dirname(above)
         if not os.path.isdir(above):  # noqa: PTH112
-            return f"{above} is no folder"
+            return f"{above} is not a folder"
         return (
-            None
-            if os.access(above, os.W_OK | os.X_OK)
-            else f"it is not there, and {above} may not be written to"
+            None if os.access(above, os.W_OK | os.X_OK) else f"it does not exist, and {above} is not writable"
         )
     except OSError as error:
         return error.strerror or str(error)
     if not stat.S_ISDIR(status.st_mode):
-        return "it is a symbolic link" if stat.S_ISLNK(status.st_mode) else "it is no folder"
+        return "it is a symbolic link" if stat.S_ISLNK(status.st_mode) else "it is not a folder"
     if status.st_uid != os.geteuid():
         return f"it belongs to user id {status.st_uid}"
     if status.st_mode & OTHERS_MAY_WRITE:
-        return "others may write to it"
-    return None if os.access(folder, os.W_OK | os.X_OK) else "it may not be written to"
+        return "other users can write to it"
+    return None if os.access(folder, os.W_OK | os.X_OK) else "it is not writable"
 
 
 def _look_at_config(around: EnvironmentReport, environ: Mapping[str, str]) -> None:
@@ -162,7 +160,7 @@ def _look_at_config(around: EnvironmentReport, environ: Mapping[str, str]) -> No
         around.add(kind, str(error), path)
         around.may_start = False
     for other in _other_config_files(around.where, environ):
-        what = f"sessiond does not read it; the configuration is read from {path}"
+        what = f"sessiond does not read this file; the configuration is read from {path}"
         around.add("misplacedConfig", what, other)
 
 
@@ -181,7 +179,7 @@ def _look_at_locks(around: EnvironmentReport) -> None:
     around.holder = _holder_of(around.where.daemon_lock, held)
     starting = _holder_of(around.where.start_lock, held)
     if starting is not None and start_time(starting) is not None:
-        what = f"process {starting} holds it: it is starting the daemon"
+        what = f"process {starting}, which is starting the daemon, holds this lock"
         around.add("startHeld", what, around.where.start_lock)
 
 
@@ -217,23 +215,23 @@ def _look_at_endpoint(around: EnvironmentReport) -> None:
     path = around.where.endpoint
     if not os.path.lexists(path):
         return
-    told = read_endpoint(around.where)
-    if not isinstance(told.get("socket"), str) or not isinstance(told.get("pid"), int):
-        around.add("damagedEndpoint", "it is not what a daemon writes", path)
-    elif not _is_alive(told):
-        around.add("staleEndpoint", f"it tells of process {told['pid']}, which does not run", path)
-    elif around.holder is not None and around.holder != told["pid"]:
-        what = f"it is held by process {around.holder}, not by process {told['pid']}"
+    endpoint = read_endpoint(around.where)
+    if not isinstance(endpoint.get("socket"), str) or not isinstance(endpoint.get("pid"), int):
+        around.add("damagedEndpoint", "the file is not a valid endpoint file", path)
+    elif not _is_alive(endpoint):
+        around.add("staleEndpoint", f"the file names process {endpoint['pid']}, which does not run", path)
+    elif around.holder is not None and around.holder != endpoint["pid"]:
+        what = f"process {around.holder} holds this lock, not process {endpoint['pid']}"
         around.add("lockHeldElsewhere", what, around.where.daemon_lock)
-    elif around.holder is None and told["pid"] in _holders().values():
+    elif around.holder is None and endpoint["pid"] in _holders().values():
         # The daemon holds a lock, but not on the file that has the name now.
-        what = f"it is not the file that process {told['pid']} holds locked"
+        what = f"the lock of process {endpoint['pid']} is on another file, which had this name before"
         around.add("lockLost", what, around.where.daemon_lock)
 
 
-def _is_alive(told: dict[str, Any]) -> bool:
-    known = told.get("bootId"), told.get("startTime")
-    return None not in known and known == (boot_id(), start_time(told["pid"]))
+def _is_alive(endpoint: dict[str, Any]) -> bool:
+    known = endpoint.get("bootId"), endpoint.get("startTime")
+    return None not in known and known == (boot_id(), start_time(endpoint["pid"]))
 
 
 def _is_sessiond(pid: int) -> bool:
@@ -257,9 +255,9 @@ def _look_at_daemon(around: EnvironmentReport) -> None:
     except DaemonHung as error:
         around.daemon = "silent"
         if error.pid is not None and is_stopped(error.pid):
-            advice = f"Somebody has stopped it (SIGSTOP, or Ctrl-Z in a debugger): kill -CONT {error.pid}"
+            advice = f"The process is stopped (SIGSTOP, or Ctrl-Z in a debugger): kill -CONT {error.pid}"
         elif error.pid is not None:
-            advice = f"Wait a moment and look again. If it stays so: kill {error.pid}. What is acknowledged is on disk."
+            advice = f"Try again in a moment. If it still hangs: kill {error.pid}. Acknowledged entries are on disk."
         else:
             advice = None
         around.add("hung", str(error), around.where.socket, advice=advice)
@@ -269,7 +267,7 @@ def _look_at_daemon(around: EnvironmentReport) -> None:
     else:
         around.daemon = "answers"
         if status["version"] != sessiond.__version__:
-            what = f"the daemon is sessiond {status['version']}, this is {sessiond.__version__}"
+            what = f"the daemon is sessiond {status['version']}, this command is {sessiond.__version__}"
             around.add("otherVersion", what)
 
 
@@ -277,7 +275,7 @@ def _look_at_silence(around: EnvironmentReport) -> None:
     """Find out why no process listens: no daemon runs, or its socket is gone."""
     path = around.where.socket
     if around.holder is not None:
-        what = f"process {around.holder} holds {around.where.daemon_lock}, but nobody listens at {path}"
+        what = f"process {around.holder} holds {around.where.daemon_lock}, but no process listens at {path}"
         around.add("unreachable", what, path)
         around.daemon = "silent"
         return
@@ -287,9 +285,9 @@ def _look_at_silence(around: EnvironmentReport) -> None:
     except OSError:
         return
     if stat.S_ISSOCK(status.st_mode) and status.st_uid == os.geteuid():
-        around.add("staleSocket", "nobody listens there any more", path)
+        around.add("staleSocket", "no process listens at this socket", path)
     else:
-        around.add("foreignSocket", "it is not a socket of yours", path)
+        around.add("foreignSocket", "the file is not a socket of this user", path)
         around.may_start = False
 
 
@@ -304,4 +302,4 @@ def _look_at_lingering(around: EnvironmentReport, environ: Mapping[str, str]) ->
     except KeyError:
         return
     if not os.path.exists(f"/var/lib/systemd/linger/{name}"):
-        around.add("noLingering", f"user {name} has no lingering")
+        around.add("noLingering", f"lingering is not enabled for user {name}")

@@ -47,7 +47,8 @@ def import_(given: Given) -> int:
                     _print_ids(result["sessions"])
         except KeyboardInterrupt:
             print(
-                "What was imported until then stays; the same command goes on with the rest.", file=sys.stderr
+                "Sessions that were already imported stay. Run the same command again to import the rest.",
+                file=sys.stderr,
             )
             raise
     if given.flag("json"):
@@ -109,7 +110,10 @@ def export(given: Given) -> int:
 
 def _explain_export(result: dict[str, Any]) -> None:
     """Print what the export lost, changed or redacted."""
-    for heading, name in (("cannot be held there", "lost"), ("carried as custom entries", "carried")):
+    for heading, name in (
+        ("not representable in this format", "lost"),
+        ("carried as custom entries", "carried"),
+    ):
         if counts := result[name]:
             named = ", ".join(f"{it['count']} {one_line(it['name'])}" for it in counts)
             unlisted = result[f"{name}Count"] - sum(it["count"] for it in counts)
@@ -117,10 +121,10 @@ def _explain_export(result: dict[str, Any]) -> None:
             print(f"{heading}: {named}{others}", file=sys.stderr)
     if redacted := result["redactedCounts"]:
         named = ", ".join(f"{count} {one_line(kind)}" for kind, count in sorted(redacted.items()))
-        print(f"redacted: {named} (--no-redact writes them out)", file=sys.stderr)
+        print(f"redacted: {named} (--no-redact disables redaction)", file=sys.stderr)
     if result.get("redactionIncomplete"):
         print(
-            "only common kinds of keys were looked for: install kingfisher-secret-scanner beside sessiond",
+            "redaction found only common kinds of keys: install kingfisher-secret-scanner beside sessiond to find more",
             file=sys.stderr,
         )
     if missing := result["missingBlobCount"]:
@@ -150,7 +154,10 @@ def _name_drafts(drafts: list[dict[str, Any]]) -> None:
     if not drafts:
         return
     are = "is a draft" if len(drafts) == 1 else "are drafts"
-    print(f"{len(drafts)} {are}, without an answer yet: sessiond list --drafts shows them", file=sys.stderr)
+    print(
+        f"{len(drafts)} {are} without an assistant message: sessiond list --drafts shows them",
+        file=sys.stderr,
+    )
     for session in drafts[:_FEW]:
         print(f"draft {one_line(session['sessionId'])} of {one_line(session['path'])}", file=sys.stderr)
     if len(drafts) > _FEW:
@@ -171,4 +178,7 @@ def _explain(session: dict[str, Any]) -> None:
     if session["problemCount"] > _FEW:
         print(f"and {session['problemCount'] - _FEW} more problems: --json lists them", file=sys.stderr)
     if session["isDraft"]:
-        print("Nobody has answered in it, so it is a draft: sessiond list --drafts", file=sys.stderr)
+        print(
+            "The session is a draft, because it has no assistant message: sessiond list --drafts",
+            file=sys.stderr,
+        )

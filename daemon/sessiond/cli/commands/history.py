@@ -48,11 +48,11 @@ def history(given: Given) -> int:
             return 0
         found = daemon.call("history/list", params)
     if not found["prompts"]:
-        print("No prompt is like that." if query else "No prompt is remembered yet.", file=sys.stderr)
+        print("No prompts match." if query else "The history is empty.", file=sys.stderr)
         return 0
     _print(found["prompts"])
     if found["nextCursor"]:
-        print("There are more: repeat it with a higher --limit.", file=sys.stderr)
+        print("There are more results: use a higher --limit.", file=sys.stderr)
     return 0
 
 
@@ -62,7 +62,7 @@ def _delete(given: Given) -> int:
     if not ids:
         raise UsageError(
             "history delete needs the ids of prompts",
-            "sessiond history shows them. To find the word itself: sessiond history 'delete '",
+            "sessiond history lists them. To search for the word delete: sessiond history 'delete '",
         )
     with connect(given) as daemon:
         if given.flag("json"):

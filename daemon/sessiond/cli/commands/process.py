@@ -24,26 +24,28 @@ def status(given: Given) -> int:
         if given.flag("json"):
             print(daemon.call_text("server/status"))
             return 0
-        told = daemon.call("server/status")
-    leaving = ", about to stop" if told["draining"] else ""
+        status = daemon.call("server/status")
+    leaving = ", stopping" if status["draining"] else ""
     sessions, attached = (
-        human.count(told["openSessionCount"], "open session"),
-        human.count(told["clientCount"], "client"),
+        human.count(status["openSessionCount"], "open session"),
+        human.count(status["clientCount"], "client"),
     )
     from sessiond.text import one_line
 
-    uptime = human.duration(told["uptimeMs"] / 1000)
-    print(f"sessiond {told['version']} runs as process {told['pid']}, up {uptime}{leaving}")
+    uptime = human.duration(status["uptimeMs"] / 1000)
+    print(f"sessiond {status['version']} runs as process {status['pid']}, up {uptime}{leaving}")
     print(f"  {sessions}, {attached} with this one")
-    loaded = "with" if told["lspLoaded"] else "without"
-    print(f"  {human.size(told['rssBytes'])} of memory, {loaded} the LSP side")
-    print(f"  home    {one_line(told['home'])}")
-    print(f"  socket  {one_line(told.get('socket') or 'none')}")
-    if told.get("tcp"):
-        print(f"  tcp     {one_line(told['tcp'])}")
-    if told.get("lowSpace"):
-        print(f"  only {human.size(told['freeBytes'])} are free where sessions lie: free some space")
-    _print_blocked_sessions(told.get("blockedSessions", []))
+    loaded = "with" if status["lspLoaded"] else "without"
+    print(f"  {human.size(status['rssBytes'])} of memory, {loaded} the LSP side")
+    print(f"  home    {one_line(status['home'])}")
+    print(f"  socket  {one_line(status.get('socket') or 'none')}")
+    if status.get("tcp"):
+        print(f"  tcp     {one_line(status['tcp'])}")
+    if status.get("lowSpace"):
+        print(
+            f"  only {human.size(status['freeBytes'])} are free on the disk of the sessions: free some space"
+        )
+    _print_blocked_sessions(status.get("blockedSessions", []))
     return 0
 
 

@@ -42,10 +42,13 @@ def resume(given: Given) -> int:
     print(one_line(found["message"]), file=sys.stderr)
     for it in found["formerFolders"]:
         there = human.count(it["sessionCount"], "session")
-        print(f"{there} of {one_line(it['cwd'])}, which is gone: {one_line(it['message'])}", file=sys.stderr)
+        print(
+            f"{there} of {one_line(it['cwd'])}, which does not exist: {one_line(it['message'])}",
+            file=sys.stderr,
+        )
         ours = one_line(it["sessionIds"][0])
         print(
-            f"  To have the newest here: sessiond move {ours} --cwd {one_line(params['cwd'])}",
+            f"  To move the newest here: sessiond move {ours} --cwd {one_line(params['cwd'])}",
             file=sys.stderr,
         )
     warn_of(found.get("problems", []))
@@ -54,7 +57,7 @@ def resume(given: Given) -> int:
 
 def _prompt(given: Given) -> int:
     if others := [it for it in ("no-create", "command-id", "json") if given.flag(it)]:
-        raise UsageError(f"--prompt is for a shell's prompt, so it takes no --{others[0]}")
+        raise UsageError(f"--prompt and --{others[0]} cannot both be given")
     from sessiond.cli.commands import shell_prompt
 
     if not (words := shell_prompt.words(_where(given))):

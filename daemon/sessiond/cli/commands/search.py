@@ -28,9 +28,7 @@ def search(given: Given) -> int:
     """Send `session/search`."""
     params: dict[str, Any] = {"query": given.needed("QUERY")}
     if not params["query"].strip():
-        raise UsageError(
-            "search needs words to look for, and QUERY is empty", "sessiond list shows every session."
-        )
+        raise UsageError("QUERY is empty", "sessiond list shows every session.")
     if given.text("cwd") is not None:
         params["cwd"] = where(given)
     for option in ("role", "tag", "label"):
@@ -51,17 +49,17 @@ def search(given: Given) -> int:
             return 0
         found = daemon.call("session/search", params)
     style = style_for(sys.stdout)
-    print(*(_told(hit, style) for hit in found["hits"]), sep="\n\n", end="\n" if found["hits"] else "")
-    _say_what_is_missing(found)
+    print(*(_formatted(hit, style) for hit in found["hits"]), sep="\n\n", end="\n" if found["hits"] else "")
+    _print_notes(found)
     return 0
 
 
-def _told(hit: dict[str, Any], style: Style) -> str:
+def _formatted(hit: dict[str, Any], style: Style) -> str:
     session, entry = one_line(hit["sessionId"]), hit.get("labeledEntryId") or hit.get("entryId")
     head = [
         style(human.ago(hit["timestamp"] or "", time.time()), "dim"),
         one_line(hit.get("role") or hit["type"]),
-        style(one_line(hit.get("title") or "without a title"), "bold"),
+        style(one_line(hit.get("title") or "untitled"), "bold"),
         style(one_line(human.folder(hit["cwd"], os.path.expanduser("~"))), "blue"),  # noqa: PTH111 - as in sessions
     ]
     if not hit["onPath"]:
@@ -100,11 +98,11 @@ def _marked(snippet: str, ranges: Sequence[tuple[int, int]], style: Style) -> st
     return "".join([*parts, snippet[at:]])
 
 
-def _say_what_is_missing(found: dict[str, Any]) -> None:
+def _print_notes(found: dict[str, Any]) -> None:
     if found["unsearchedCount"]:
         left = human.count(found["unsearchedCount"], "session")
-        print(f"{left} could not be searched yet; ask again in a moment.", file=sys.stderr)
+        print(f"{left} could not be searched yet. Try again in a moment.", file=sys.stderr)
     elif not found["hits"]:
-        print("Nothing was found. All words must stand in one entry; a word* may go on.", file=sys.stderr)
+        print("No matches. All words must occur in one entry; word* matches a prefix.", file=sys.stderr)
     if found.get("nextCursor"):
-        print("There are more: repeat it with a higher --limit.", file=sys.stderr)
+        print("There are more results: use a higher --limit.", file=sys.stderr)

@@ -39,14 +39,14 @@ def attach_stdio() -> int:
     from sessiond.client import attach
     from sessiond.client.conversation import GreetingRefused
 
-    def say(words: str) -> None:
+    def report(message: str) -> None:
         with contextlib.suppress(OSError):  # an editor may have closed standard error
-            print(f"sessiond: {words}", file=sys.stderr, flush=True)
+            print(f"sessiond: {message}", file=sys.stderr, flush=True)
 
     try:
-        attach.attach(0, 1, say)
+        attach.attach(0, 1, report)
     except (attach.DaemonWentAway, attach.NotMessages, GreetingRefused) as error:
-        say(str(error))
+        report(str(error))
         return 1
     return 0
 
@@ -58,8 +58,8 @@ def _in_the_background() -> int:
 
     where = places()
     connect(where).close()
-    told = read_endpoint(where)
-    print(f"sessiond runs (process {told.get('pid')}) and listens at {told.get('socket')}")
+    endpoint = read_endpoint(where)
+    print(f"sessiond runs (process {endpoint.get('pid')}) and listens at {endpoint.get('socket')}")
     return 0
 
 
@@ -67,13 +67,13 @@ def _in_the_foreground() -> int:
     from sessiond.server.process import main
 
     try:
-        return main.run(_nobody_waits)
+        return main.run(_ignore_ready)
     except main.CannotServe as error:
         print(f"sessiond: {error}", file=sys.stderr)
         return error.status
 
 
-def _nobody_waits(stop: Callable[[], None]) -> None:
+def _ignore_ready(stop: Callable[[], None]) -> None:
     """Report nothing: the log does, on standard error in the foreground."""
 
 

@@ -27,33 +27,33 @@ def install(given: Given) -> int:
     where = places()
     files = service.files(where)
     if given.flag("print"):
-        _tell(given, {"files": files}, *(f"# {path}\n{text}" for path, text in files.items()))
+        _print_report(given, {"files": files}, *(f"# {path}\n{text}" for path, text in files.items()))
         return DONE
     changed = [path for path, text in files.items() if _written(path, text)]
-    told = [f"{path} {'written' if path in changed else 'is as it should be'}" for path in files]
+    lines = [f"{path} {'written' if path in changed else 'is unchanged'}" for path in files]
     report: dict[str, Any] = {
         "written": changed,
         "unchanged": [path for path in files if path not in changed],
     }
     if not service.manager_answers():
         by_hand = _by_hand(where)
-        _tell(given, {**report, "on": False, "run": by_hand}, *told)
-        print("Its service manager cannot be asked from here. In a session of yours, run:", file=sys.stderr)
+        _print_report(given, {**report, "on": False, "run": by_hand}, *lines)
+        print("The service manager cannot be reached from here. In a login session, run:", file=sys.stderr)
         print(*(f"  {line}" for line in by_hand), sep="\n", file=sys.stderr)
         return DONE
-    if sys.platform != "darwin" and (refused := service.ask("daemon-reload")):
-        return _failed(refused)
+    if sys.platform != "darwin" and (error := service.ask("daemon-reload")):
+        return _failed(error)
     if not changed and _listens(where):
-        _tell(given, {**report, "on": True}, *told, "The service is on already.")
+        _print_report(given, {**report, "on": True}, *lines, "The service is already enabled.")
         return DONE
     # The running daemon has the socket, and no client may start another one before the manager has it.
     with make_room(where, "sessiond install-service"):
-        if refused := _switched_on(where):
-            return _failed(refused)
-    told.append("The service is on: the first who needs it starts it.")
+        if error := _enable(where):
+            return _failed(error)
+    lines.append("The service is enabled: the first client starts the daemon.")
     if sys.platform != "darwin":
-        told.append("It ends when you log out, unless you let it stay: loginctl enable-linger")
-    _tell(given, {**report, "on": True}, *told)
+        lines.append("The daemon stops when you log out, unless lingering is enabled: loginctl enable-linger")
+    _print_report(given, {**report, "on": True}, *lines)
     return DONE
 
 
@@ -62,10 +62,10 @@ def uninstall(given: Given) -> int:
     where = places()
     there = [path for path in service.files(where) if os.path.lexists(path)]
     if given.flag("print"):
-        _tell(given, {"files": there}, *there)
+        _print_report(given, {"files": there}, *there)
         return DONE
     if not there:
-        _tell(given, {"removed": []}, "There is no service of sessiond here.")
+        _print_report(given, {"removed": []}, "The service of sessiond is not installed.")
         return DONE
     if service.manager_answers():
         unit = unit_name(where)
@@ -75,13 +75,13 @@ def uninstall(given: Given) -> int:
             service.ask("disable", "--now", f"{unit}.socket", f"{unit}.service")
     for path in there:
         Path(path).unlink()
-    _tell(given, {"removed": there}, *(f"{path} removed" for path in there))
+    _print_report(given, {"removed": there}, *(f"{path} removed" for path in there))
     if sys.platform != "darwin" and service.manager_answers():
         service.ask("daemon-reload")
     return DONE
 
 
-def _tell(given: Given, report: dict[str, Any], *lines: str) -> None:
+def _print_report(given: Given, report: dict[str, Any], *lines: str) -> None:
     """Print what was done: the report for scripts, or the lines for people."""
     print(*([json.dumps(report, ensure_ascii=False)] if given.flag("json") else lines), sep="\n")
 
@@ -100,7 +100,7 @@ def _written(path: str, text: str) -> bool:
     return True
 
 
-def _switched_on(where: Locations) -> str:
+def _enable(where: Locations) -> str:
     unit = unit_name(where)
     if sys.platform == "darwin":
         (path,) = service.files(where)
@@ -121,9 +121,9 @@ def _by_hand(where: Locations) -> list[str]:
     return ["systemctl --user daemon-reload", "sessiond stop", f"systemctl --user enable --now {unit}.socket"]
 
 
-def _failed(refused: str) -> int:
-    print(f"sessiond: the service manager refused: {refused}", file=sys.stderr)
+def _failed(error: str) -> int:
+    print(f"sessiond: the service manager refused: {error}", file=sys.stderr)
     print(
-        "  systemctl --user status says how it is; sessiond works without the service, too.", file=sys.stderr
+        "  systemctl --user status shows its state. sessiond works without the service, too.", file=sys.stderr
     )
     return REFUSED

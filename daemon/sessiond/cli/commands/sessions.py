@@ -54,7 +54,10 @@ def new(given: Given) -> int:
         session = daemon.call("session/create", with_terminal(params))["session"]
     print(one_line(session["sessionId"]))
     if sys.stdout.isatty():
-        print("A draft until its first assistant message. Next: sessiond append --user TEXT", file=sys.stderr)
+        print(
+            "The session is a draft until its first assistant message. Next: sessiond append --user TEXT",
+            file=sys.stderr,
+        )
     return 0
 
 
@@ -81,7 +84,7 @@ def listing(given: Given) -> int:
     if sessions:
         _print_list(sessions, with_folders=given.flag("all"))
         if page.get("nextCursor"):
-            print("There are more: repeat it with a higher --limit.", file=sys.stderr)
+            print("There are more results: use a higher --limit.", file=sys.stderr)
     else:
         print(_nothing_found(given), file=sys.stderr)
     _warn_of_files(page.get("problems", []))
@@ -92,8 +95,8 @@ def show(given: Given) -> int:
     """Send `session/info`, or `session/entries` with `entryIds`."""
     with connect() as daemon:
         session = session_id(daemon, given)
-        if wanted := [entry for _, entry in given.many("entry")]:
-            params = {"sessionId": session, "entryIds": wanted}
+        if entries := [entry for _, entry in given.many("entry")]:
+            params = {"sessionId": session, "entryIds": entries}
             if given.flag("json"):
                 print(daemon.call_text("session/entries", params))
                 return 0
@@ -139,9 +142,9 @@ def fork(given: Given) -> int:
     session = forked["session"]
     print(one_line(session["sessionId"]))
     if missing := forked.get("missingBlobs"):
-        print(f"{human.count(len(missing), 'blob')} of it could not be found: see --json", file=sys.stderr)
+        print(f"{human.count(len(missing), 'blob')} could not be found: see --json", file=sys.stderr)
     if sys.stdout.isatty():
-        print(f"Took {human.count(session['entryCount'], 'entry', 'entries')} along.", file=sys.stderr)
+        print(f"Copied {human.count(session['entryCount'], 'entry', 'entries')}.", file=sys.stderr)
     return 0
 
 
@@ -154,7 +157,7 @@ def move(given: Given) -> int:
             return 0
         session = daemon.call("session/move", params)["session"]
     print(one_line(session["sessionId"]))
-    print(f"Belongs to {one_line(session['cwd'])} now", file=sys.stderr)
+    print(f"The session belongs to {one_line(session['cwd'])} now.", file=sys.stderr)
     return 0
 
 
@@ -180,7 +183,7 @@ def _change(given: Given, method: str, params: dict[str, Any]) -> int:
             print(daemon.call_text(method, params))
             return 0
         session = daemon.call(method, params)["session"]
-    title = one_line(session.get("title") or "without a title")
+    title = one_line(session.get("title") or "untitled")
     print(
         "  ".join(
             [
@@ -201,7 +204,7 @@ def _print_list(sessions: Sequence[dict[str, Any]], *, with_folders: bool) -> No
     rows = []
     for session in sessions:
         words = [f"#{one_line(word)}" for word in session.get("tags", [])]
-        name = one_line(session.get("title") or session.get("firstPrompt") or "") or "(nothing said yet)"
+        name = one_line(session.get("title") or session.get("firstPrompt") or "") or "(no messages yet)"
         marks = [f"({mark})" for mark, there in _marks(session) if there]
         row = [
             name_of[session["sessionId"]],
@@ -276,12 +279,12 @@ def warn_of(problems: Sequence[dict[str, Any]]) -> None:
 def _warn_of_files(problems: Sequence[dict[str, Any]]) -> None:
     """Print on standard error which files the list could not read."""
     for problem in problems[:10]:
-        print(f"not read: {one_line(problem['path'])}: {one_line(problem['message'])}", file=sys.stderr)
+        print(f"cannot read {one_line(problem['path'])}: {one_line(problem['message'])}", file=sys.stderr)
     if len(problems) > 10:
         print(f"and {human.count(len(problems) - 10, 'more file')}: see sessiond doctor", file=sys.stderr)
 
 
 def _nothing_found(given: Given) -> str:
     if given.flag("all") or given.text("query") or given.many("tag"):
-        return "No session is like that. Drafts are listed with --drafts."
-    return "No session of this folder yet. See sessiond list --all, or start one with sessiond new."
+        return "No sessions match. Use --drafts to include drafts."
+    return "No sessions in this folder. See sessiond list --all, or create one with sessiond new."

@@ -25,7 +25,7 @@ _AT_ONCE = 0.2
 """Seconds that the daemon may take. An idle one responds in a thousandth of that."""
 _TITLE = 40
 _ID = 8
-_OBEYED = dict.fromkeys(map(ord, "%$`\\!"))
+_EXPANDED = dict.fromkeys(map(ord, "%$`\\!"))
 """Characters that shells may expand in a prompt."""
 
 
@@ -35,17 +35,17 @@ def words(cwd: str) -> str:
     session = last_here(cwd)
     if session is None or not _may_run(where):
         return ""
-    listed = _asked(where, session)
-    return "" if listed is None else _told(listed)
+    listed = _fetch(where, session)
+    return "" if listed is None else _formatted(listed)
 
 
 def last_here(cwd: str) -> str | None:
     """Return the id of the session that this terminal had last in a folder."""
     here = terminal.here()
-    return None if here is None else _left_behind(places(), str(here["id"]), cwd)
+    return None if here is None else _breadcrumb(places(), str(here["id"]), cwd)
 
 
-def _left_behind(where: Locations, terminal_id: str, cwd: str) -> str | None:
+def _breadcrumb(where: Locations, terminal_id: str, cwd: str) -> str | None:
     """Return the id in the breadcrumb of this terminal for this folder; None when there is none."""
     from sessiond.store.files import paths
 
@@ -66,7 +66,7 @@ def _may_run(where: Locations) -> bool:
     return os.path.exists(where.endpoint) or os.path.exists(where.socket) or "SESSIOND_CONNECT" in os.environ
 
 
-def _asked(where: Locations, session: str) -> dict[str, Any] | None:
+def _fetch(where: Locations, session: str) -> dict[str, Any] | None:
     """Return the session from the list of a running daemon; None if none runs, or it does not respond in time."""
     from sessiond.client import dial
     from sessiond.client.daemon_socket import CannotConnect
@@ -79,13 +79,13 @@ def _asked(where: Locations, session: str) -> dict[str, Any] | None:
             return None
         with sock:
             sock.settimeout(_AT_ONCE)
-            found = _listed(sock, session)
+            found = _matching_sessions(sock, session)
     except (CannotConnect, Disconnected, BadReply, UnsafeFolder, OSError):
         return None
     return next((it for it in found if it["sessionId"] == session), None)
 
 
-def _listed(sock: socket.socket, session: str) -> list[dict[str, Any]]:
+def _matching_sessions(sock: socket.socket, session: str) -> list[dict[str, Any]]:
     """Return the sessions that match this id; none if the request fails."""
     from sessiond.client.wire import MessageReader, frame, members
 
@@ -97,8 +97,8 @@ def _listed(sock: socket.socket, session: str) -> list[dict[str, Any]]:
     return message["result"][0]["sessions"] if "result" in message else []
 
 
-def _told(session: dict[str, Any]) -> str:
+def _formatted(session: dict[str, Any]) -> str:
     from sessiond.text import fit, one_line
 
-    name = one_line(session.get("title") or session.get("firstPrompt") or "").translate(_OBEYED)
+    name = one_line(session.get("title") or session.get("firstPrompt") or "").translate(_EXPANDED)
     return f"{session['sessionId'][:_ID]} {fit(name, _TITLE)}".rstrip()

@@ -29,21 +29,23 @@ def state(given: Given) -> int:
     """Send `state/get`, or, depending on the options, `state/update` or `state/beginTask`."""
     changes = [name for name in _CHANGES if given.many(name)]
     if given.text("because") is not None and "decide" not in changes:
-        raise UsageError("--because says why of a --decide")
+        raise UsageError("--because requires --decide")
     if repeated := [name for name in _CHANGES if len(given.many(name)) > 1]:
         raise UsageError(
-            f"--{repeated[0]} can be given once", "One update is one line: run the command again."
+            f"--{repeated[0]} can be given only once", "Run the command again for each further value."
         )
     if (leaf := given.text("leaf")) is not None and (changes or given.flag("begin-task")):
-        raise UsageError("--leaf only shows: what is recorded is recorded at the session's leaf")
+        raise UsageError(
+            "--leaf cannot be combined with changes, which are recorded at the leaf of the session"
+        )
     if given.flag("begin-task"):
         if others := [name for name in changes if name != "decide"]:
-            raise UsageError(f"--begin-task does not go with --{others[0]}", "Run one after the other.")
+            raise UsageError(f"--begin-task and --{others[0]} cannot both be given", "Run two commands.")
         return _begin_task(given)
     if changes:
         return _show(given, "state/update", _change(given), session_id_to_write)
     if given.text("command-id") is not None:
-        raise UsageError("--command-id goes with what is recorded", "sessiond state --help")
+        raise UsageError("--command-id requires a change", "sessiond state --help")
     return _show(given, "state/get", {} if leaf is None else {"leafId": leaf}, session_id)
 
 
@@ -59,7 +61,7 @@ def _begin_task(given: Given) -> int:
     context = begun["context"]
     print("\n".join(lines(context)) if sys.stdout.isatty() else context)
     if begun["pruned"]:
-        print("The state was pruned: older decisions, and artifacts, may be gone from it.", file=sys.stderr)
+        print("The state was pruned: older decisions and artifacts may have been removed.", file=sys.stderr)
     return 0
 
 
@@ -74,7 +76,7 @@ def _show(
         found = daemon.call(method, params)
     _print_state(found["state"])
     if found["shouldPrune"]:
-        print("It is above its limits: the next --begin-task prunes it.", file=sys.stderr)
+        print("The state exceeds its limits: the next --begin-task prunes it.", file=sys.stderr)
     return 0
 
 
@@ -123,7 +125,7 @@ def _print_state(state: dict[str, Any]) -> None:
         ("pruned", _ago(state.get("lastPrunedAt"), now) if state["pruned"] else None),
         ("updated", _ago(state["updatedAt"], now)),
     ]
-    print(*aligned([(name, one_line(said)) for name, said in rows if said], style, ["dim"]), sep="\n")
+    print(*aligned([(name, one_line(value)) for name, value in rows if value], style, ["dim"]), sep="\n")
 
 
 def _when_and_why(decision: dict[str, Any], now: float) -> str:

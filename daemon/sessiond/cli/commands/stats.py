@@ -59,8 +59,8 @@ def _context(use: dict[str, Any], style: Style) -> str:
     tokens, window = use["tokens"], use["contextWindow"]
     share = tokens / window if window else 1.0
     color = "red" if share > 0.85 else "yellow" if share > 0.6 else "green"
-    said = f"{'about ' if use['estimated'] else ''}{human.amount(tokens)} of {human.amount(window)} tokens"
-    return f"{style('context', 'dim')}  {style(bar(share, _BAR, style), color)}  {percent(share)}, {said}"
+    text = f"{'about ' if use['estimated'] else ''}{human.amount(tokens)} of {human.amount(window)} tokens"
+    return f"{style('context', 'dim')}  {style(bar(share, _BAR, style), color)}  {percent(share)}, {text}"
 
 
 def _counts(path: dict[str, Any], tree: dict[str, Any], style: Style) -> Iterator[str]:
@@ -87,14 +87,14 @@ def _named(stats: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"messages of {one_line(role)[:20]}", f"{count:,}"
     counts = (("toolCallCount", "tool calls"), ("toolErrorCount", "failed tools"),
               ("compactionCount", "compactions"), ("branchSummaryCount", "branch summaries"))  # fmt: skip
-    for name, said in counts:
+    for name, text in counts:
         if stats[name]:
-            yield said, f"{stats[name]:,}"
-    for name, said in _TOKENS:
+            yield text, f"{stats[name]:,}"
+    for name, text in _TOKENS:
         if stats["tokens"][name]:
-            yield f"tokens {said}", human.amount(stats["tokens"][name])
+            yield f"tokens {text}", human.amount(stats["tokens"][name])
     if stats["tokens"]["total"]:
-        yield "tokens in all", human.amount(stats["tokens"]["total"])
+        yield "tokens in total", human.amount(stats["tokens"]["total"])
     if stats["cost"]["total"]:
         yield "cost", human.money(stats["cost"]["total"])
 
@@ -109,7 +109,7 @@ def _models(tree: dict[str, Any], style: Style) -> Iterator[str]:
             percent(share),
             *([human.money(it["cost"]["total"])] if measure == "cost" else []),
             one_line(it.get("model") or "")
-            or ("answers of no named model" if it["messageCount"] else "tools and summaries"),
+            or ("responses without a model" if it["messageCount"] else "tools and summaries"),
             _spent(it),
         ]
         for it, share in zip(tree["models"], shares, strict=True)
@@ -123,14 +123,14 @@ def _models(tree: dict[str, Any], style: Style) -> Iterator[str]:
 
 def _spent(model: dict[str, Any]) -> str:
     tokens = f"{human.amount(model['tokens']['total'])} tokens"
-    return f"{tokens}, {human.count(model['messageCount'], 'answer')}" if model["messageCount"] else tokens
+    return f"{tokens}, {human.count(model['messageCount'], 'response')}" if model["messageCount"] else tokens
 
 
 def _tools(tools: dict[str, int], style: Style) -> Iterator[str]:
     ordered = sorted(tools.items(), key=lambda it: (-it[1], it[0]))
     most = ordered[0][1]
     shown = ordered[:_TOOLS]
-    rows = [[f"{count:,}", one_line(name) or "without a name"] for name, count in shown]
+    rows = [[f"{count:,}", one_line(name) or "unnamed"] for name, count in shown]
     yield style("tools, by calls", "bold")
     shares = [count / most for _, count in shown]
     yield from _with_bars(shares, _to_the_right(rows, 0), style, ["", "cyan"])

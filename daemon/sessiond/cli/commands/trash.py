@@ -40,7 +40,7 @@ def delete(given: Given) -> int:
                 continue
             gone = daemon.call("session/delete", params)
             print(one_line(gone["sessionId"]))
-            print(f"Moved to the trash; sessiond restore {gone['trashId']} brings it back.", file=sys.stderr)
+            print(f"Moved to the trash; sessiond restore {gone['trashId']} undoes it.", file=sys.stderr)
     return 0
 
 
@@ -55,7 +55,7 @@ def restore(given: Given) -> int:
                 continue
             session = daemon.call("trash/restore", params)["session"]
             print(one_line(session["sessionId"]))
-            print(f"Back at {one_line(session['path'] or 'its place in memory')}", file=sys.stderr)
+            print(f"Restored to {one_line(session['path'] or 'memory')}", file=sys.stderr)
     return 0
 
 
@@ -100,14 +100,14 @@ def cleanup(given: Given) -> int:
     judged += [(it, f"stays, {_SKIPPED.get(it['reason'], it['reason'])}") for it in found["skipped"]]
     print(*_judged(judged), sep="\n", end="\n" if judged else "")
     if found["truncated"]:
-        print("There are more than are listed here.", file=sys.stderr)
-    gone, kept = human.count(found["removedCount"], "session"), f"{found['keptCount']:,} stay"
+        print("The list is truncated.", file=sys.stderr)
+    gone, remaining = human.count(found["removedCount"], "session"), f"{found['keptCount']:,} stay"
     if not found["dryRun"]:
-        print(f"{gone} moved to the trash, {kept}", file=sys.stderr)
+        print(f"{gone} moved to the trash, {remaining}", file=sys.stderr)
     elif found["removed"]:
-        print(f"{gone} would go to the trash, {kept}: add --yes", file=sys.stderr)
+        print(f"{gone} would be moved to the trash, {remaining}: add --yes", file=sys.stderr)
     else:
-        print(f"Nothing to clean up, {kept}", file=sys.stderr)
+        print(f"Nothing to clean up, {remaining}", file=sys.stderr)
     return 0
 
 
@@ -117,7 +117,7 @@ def _judged(judged: list[tuple[dict[str, Any], str]]) -> list[str]:
     rows = []
     for it, outcome in judged:
         session = it["session"]
-        name = one_line(session["title"] or session["firstPrompt"] or "") or "(nothing said)"
+        name = one_line(session["title"] or session["firstPrompt"] or "") or "(no messages)"
         rows.append(
             [
                 name_of[session["sessionId"]],
@@ -139,31 +139,31 @@ def purge(given: Given) -> int:
     names = [] if days is not None else stdin.ids(given)
     really = given.flag("yes")
     with connect(given) as daemon:
-        asked: list[dict[str, Any]] = [named_in_trash(daemon, name) for name in names]
+        requests: list[dict[str, Any]] = [named_in_trash(daemon, name) for name in names]
         if days is not None:
-            asked = [{"olderThanMs": days * human.DAY * 1_000}]
-        for params in asked:
+            requests = [{"olderThanMs": days * human.DAY * 1_000}]
+        for params in requests:
             params["dryRun"] = not really
             if given.flag("json"):
                 print(daemon.call_text("trash/purge", params))
             else:
-                _say_purged(daemon.call("trash/purge", params))
+                _print_purged(daemon.call("trash/purge", params))
     return 0
 
 
-def _say_purged(found: dict[str, Any]) -> None:
+def _print_purged(found: dict[str, Any]) -> None:
     purged = found["purged"]
     if not purged:
-        print("Nothing in the trash is that old.", file=sys.stderr)
+        print("No session in the trash is that old.", file=sys.stderr)
         return
     print(*_rows(purged), sep="\n")
     if found["truncated"]:
-        print("There are more than are listed here.", file=sys.stderr)
+        print("The list is truncated.", file=sys.stderr)
     what = f"{human.count(found['purgedCount'], 'session')}, {human.size(found['purgedBytes'])}"
     if found["dryRun"]:
-        print(f"{what}, would be gone for good: add --yes", file=sys.stderr)
+        print(f"{what}, would be deleted for good: add --yes", file=sys.stderr)
     else:
-        print(f"{what}, gone for good; {found['keptCount']:,} left in the trash", file=sys.stderr)
+        print(f"{what}, deleted for good; {found['keptCount']:,} left in the trash", file=sys.stderr)
 
 
 def _rows(sessions: list[dict[str, Any]]) -> list[str]:
@@ -178,7 +178,7 @@ def _rows(sessions: list[dict[str, Any]]) -> list[str]:
             human.size(it["sizeBytes"]),
             one_line(it["note"] or ""),
             one_line(human.folder(it["cwd"], home)) if it["cwd"] else "",
-            one_line(it["title"] or "") or "(nothing said)",
+            one_line(it["title"] or "") or "(no messages)",
         ]
         for it in sessions
     ]

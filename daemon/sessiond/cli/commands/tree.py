@@ -27,9 +27,7 @@ def tree(given: Given) -> int:
     if given.flag("interactive"):
         return _interactive(given)
     if given.text("at") is not None:
-        raise UsageError(
-            "--at is for sessiond tree -i", "sessiond tree --root ENTRY draws what hangs below an entry."
-        )
+        raise UsageError("--at requires -i", "sessiond tree --root ENTRY shows an entry and its descendants.")
     params: dict[str, Any] = {}
     for option, field in (("filter", "filter"), ("query", "query"), ("root", "rootId"), ("cursor", "cursor")):
         if (value := given.text(option)) is not None:
@@ -49,7 +47,7 @@ def tree(given: Given) -> int:
     if not rows:
         hidden = page.get("entryCount", 0)
         print(
-            "Nothing to show with this filter: try --filter all." if hidden else "It is empty.",
+            "No entries match this filter. Try --filter all." if hidden else "The session is empty.",
             file=sys.stderr,
         )
     elif page.get("leafId") is None:
@@ -75,7 +73,7 @@ def _interactive(given: Given) -> int:
             filter=given.text("filter") or "default",
             query=given.text("query"),
             at=given.text("at"),
-            named=lambda entry: daemon.meant.get(entry, entry),
+            named=lambda entry: daemon.resolved_ids.get(entry, entry),
             boxes=style.boxes,
             encoding=sys.stdout.encoding,
         )
@@ -92,8 +90,8 @@ def label(given: Given) -> int:
             return 0
         daemon.call("session/label", params)
     name = given.needed("ENTRY")
-    entry = one_line(daemon.meant.get(name, name))
-    print(f"{entry} is labeled [{one_line(text)}]." if text else f"{entry} has no label any more.")
+    entry = one_line(daemon.resolved_ids.get(name, name))
+    print(f"{entry} is labeled [{one_line(text)}]." if text else f"{entry} has no label now.")
     return 0
 
 

@@ -29,8 +29,8 @@ def view(given: Given) -> int:
     """Serve the page until Ctrl-C."""
     with blocking.connect() as daemon:
         session = session_id(daemon, given)
-    say = _say_as_json if given.flag("json") else _say
-    show = say if given.flag("no-open") else partial(_open, say)
+    report = _print_as_json if given.flag("json") else _print_address
+    show = report if given.flag("no-open") else partial(_open, report)
     with contextlib.ExitStack() as left:
         asyncio.run(_serve(session, given.number("port") or 0, lambda address: show(address, left)))
     return 0
@@ -50,18 +50,18 @@ async def _serve(session: str, port: int, show: Callable[[str], None]) -> None:
             server.join()
 
 
-def _say(address: str, _left: contextlib.ExitStack) -> None:
+def _print_address(address: str, _left: contextlib.ExitStack) -> None:
     print(address, flush=True)
-    print("The address is good for one browser. Ctrl-C ends the page.", file=sys.stderr)
+    print("The address is valid for one browser. Ctrl-C stops the server.", file=sys.stderr)
 
 
-def _say_as_json(address: str, _left: contextlib.ExitStack) -> None:
+def _print_as_json(address: str, _left: contextlib.ExitStack) -> None:
     print(json.dumps({"address": address}), flush=True)
 
 
-def _open(say: Callable[..., None], address: str, left: contextlib.ExitStack) -> None:
+def _open(report: Callable[..., None], address: str, left: contextlib.ExitStack) -> None:
     """Open a private file that redirects to the page, since other users can see the browser's command line."""
-    say(address, left)
+    report(address, left)
     leads = Path(left.enter_context(tempfile.TemporaryDirectory(prefix="sessiond-view-"))) / "view.html"
     leads.write_text(
         f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">\n', encoding="utf-8"

@@ -49,7 +49,7 @@ def watch(given: Given) -> int:
             follower.show(daemon)
         while True:
             daemon.close()
-            print("The daemon is gone; going on when it is back.", file=sys.stderr)
+            print("The daemon is gone. Waiting for the next one.", file=sys.stderr)
             daemon = _once_back(follower)
             with suppress(*_AWAY):
                 follower.show(daemon)
@@ -73,7 +73,7 @@ class NotificationPrinter:
         """Subscribe after the last printed line. Raises `Disconnected`, `CannotConnect`."""
         gap = daemon.call("session/subscribe", {"sessionId": self.session, "after": self._position()})
         if gap["logId"] != self.log_id:
-            print("The session has another log now; it is shown from its beginning.", file=sys.stderr)
+            print("The session has a new log, which is shown from its first line.", file=sys.stderr)
             self.log_id, self.known = gap["logId"], 0
         self._replayed_up_to = gap["toSeq"]
         if gap["mode"] == "snapshot":
@@ -157,14 +157,14 @@ def _as_lines(style: Style) -> Callable[[str, dict[str, Any]], None]:
 
 def _line(entry: dict[str, Any], style: Style) -> str:
     who = speaker(entry)
-    told = human.clock(str(entry.get("timestamp", "")))
+    clock = human.clock(str(entry.get("timestamp", "")))
     name = one_line(str(entry.get("id", "")))
-    start = f"{told}  {name}  {pad(who, 9)}  "
+    start = f"{clock}  {name}  {pad(who, 9)}  "
     text = in_short(entry)
     if style.columns is not None:
         text = fit(text, max(style.columns - width(start), 0), style.ellipsis)
     who = style(pad(who, 9), _COLORS.get(who, "dim"))
-    return f"{style(told, 'dim')}  {style(name, 'dim')}  {who}  {text}".rstrip()
+    return f"{style(clock, 'dim')}  {style(name, 'dim')}  {who}  {text}".rstrip()
 
 
 def _news(method: str, params: dict[str, Any]) -> str:

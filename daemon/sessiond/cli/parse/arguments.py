@@ -157,7 +157,7 @@ def parse(name: str, verb: Verb, words: Sequence[str]) -> Given:
             loose.append(word)
             continue
         if value is None:
-            raise UsageError(f"{word} needs a value: {word} {option.value}")
+            raise UsageError(f"{word} requires a value: {word} {option.value}")
         given.options.append((option.name, value))
     _fill(given, verb, loose)
     return given
@@ -167,7 +167,7 @@ def _fill(given: Given, verb: Verb, loose: list[str]) -> None:
     needed = sum(not place.startswith("[") for place in verb.places)
     spare = len(loose) - needed
     if spare < 0:
-        raise UsageError(f"{given.verb} needs {_listed(verb)}", f"sessiond {given.verb} --help")
+        raise UsageError(f"{given.verb} requires {_listed(verb)}", f"sessiond {given.verb} --help")
     rest = iter(loose)
     for place in verb.places:
         if place.strip("[]").endswith("…"):

@@ -29,5 +29,6 @@ def check(given: Given) -> None:
         known = CHOICES.get(f"{given.verb} --{option}")
         if known and value not in known:
             raise UsageError(
-                f"--{option} does not know {value!r}", f"It takes {', '.join(known[:-1])} or {known[-1]}."
+                f"--{option} does not accept {value!r}",
+                f"The values are {', '.join(known[:-1])} and {known[-1]}.",
             )

@@ -48,7 +48,7 @@ _MAX_NAMED = 8
 class Ambiguous(UsageError):
     """Raised when several entries match a name; `then` has the lines that distinguish them."""
 
-    sentence = "{name!r} may be one of several entries"
+    sentence = "entry name {name!r} is ambiguous"
 
     def __init__(self, name: str, candidates: list[str]) -> None:
         TemplatedError.__init__(self, name=name)
@@ -75,18 +75,18 @@ class ByName(BlockingDaemon):
     def __init__(self, dial: Callable[[], socket.socket], given: Given | None = None) -> None:
         super().__init__(dial)
         self._commands = None if given is None else _commands(given)
-        self.meant: dict[str, str] = {}
+        self.resolved_ids: dict[str, str] = {}
         """The ids of the names that were looked up."""
 
     def call(self, method: str, params: dict[str, Any] | None = None, *, told: Told | None = None) -> Any:
         ask = super().call
-        return self._asked(
+        return self._with_ids(
             lambda named: ask(method, named, told=told), self._as_command(method, params or {})
         )
 
     def call_text(self, method: str, params: dict[str, Any] | None = None) -> str:
         ask = super().call_text
-        return self._asked(lambda named: ask(method, named), self._as_command(method, params or {}))
+        return self._with_ids(lambda named: ask(method, named), self._as_command(method, params or {}))
 
     def _as_command(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Return the params with the user's command id, if it applies to the method."""
@@ -94,7 +94,7 @@ class ByName(BlockingDaemon):
             return params
         return {**params, "commandId": next(self._commands.ids)}
 
-    def _asked(self, ask: Callable[[dict[str, Any]], T], params: dict[str, Any]) -> T:
+    def _with_ids(self, ask: Callable[[dict[str, Any]], T], params: dict[str, Any]) -> T:
         for name in [name for name in _names(params) if name == LEAF or len(name) > _LONGEST]:
             params = self._with_id(params, name) or params
         while True:
@@ -115,7 +115,7 @@ class ByName(BlockingDaemon):
             found = chosen(name, list(self._rows(session)))
         if found is None or found == name:
             return None
-        self.meant[name] = found
+        self.resolved_ids[name] = found
         return {
             field: _replaced(value, name, found) if field in _FIELDS else value
             for field, value in params.items()
@@ -123,13 +123,13 @@ class ByName(BlockingDaemon):
 
     def _rows(self, session: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield every entry of the session."""
-        asked = {**session, "filter": "all", "limit": _PAGE}
+        params = {**session, "filter": "all", "limit": _PAGE}
         while True:
-            page = super().call("session/tree", asked)
+            page = super().call("session/tree", params)
             yield from page["nodes"]
             if not page.get("nextCursor"):
                 return
-            asked["cursor"] = page["nextCursor"]
+            params["cursor"] = page["nextCursor"]
 
 
 def connect(given: Given | None = None, *, autostart: bool = True) -> ByName:
@@ -147,11 +147,11 @@ def chosen(name: str, rows: list[dict[str, Any]]) -> str | None:
     if not found and len(name) >= SHORTEST:
         found = [row for row in rows if row["id"].startswith(name)]
     if len(found) > 1:
-        raise Ambiguous(name, _told_apart(found))
+        raise Ambiguous(name, _candidate_lines(found))
     return found[0]["id"] if found else None
 
 
-def _told_apart(rows: list[dict[str, Any]]) -> list[str]:
+def _candidate_lines(rows: list[dict[str, Any]]) -> list[str]:
     from sessiond.cli.render.columns import aligned
     from sessiond.cli.render.style import Style
     from sessiond.text import fit, one_line

@@ -110,7 +110,7 @@ def home_of_session(given: Given) -> str:
         return folder
     from sessiond.text import one_line
 
-    missing = f"there is no folder {one_line(folder)}"
+    missing = f"the folder {one_line(folder)} does not exist"
     if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         print(f"sessiond: warning: {missing}", file=sys.stderr)
         return folder
@@ -132,6 +132,6 @@ def _of_this_terminal(daemon: BlockingDaemon, **more: bool) -> str:
     session = found["session"]
     from sessiond.text import one_line
 
-    name = one_line(session.get("title") or session.get("firstPrompt") or "without a title")
+    name = one_line(session.get("title") or session.get("firstPrompt") or "untitled")
     print(f"{session['sessionId']} ({name}): {one_line(found['message'])}", file=sys.stderr)
     return str(session["sessionId"])

@@ -22,17 +22,17 @@ def whole() -> str:
 def text(given: Given, option: str) -> str | None:
     """Return the value of an option, with - replaced by standard input; None when the option was not given."""
     value = given.text(option)
-    return None if value is None else meant(value)
+    return None if value is None else resolve(value)
 
 
-def meant(value: str) -> str:
+def resolve(value: str) -> str:
     """Return a value; for -, the stripped text of standard input, which can be read once."""
     if value != "-":
         return value
-    said = whole().strip()
-    if not said:
-        raise UsageError("there is nothing on standard input for the -", "It is read once, for one -.")
-    return said
+    text = whole().strip()
+    if not text:
+        raise UsageError("standard input is empty", "Standard input can be read only once, for one -.")
+    return text
 
 
 def ids(given: Given) -> list[str]:

@@ -36,7 +36,7 @@ def is_for_models_only(entry: dict[str, Any]) -> bool:
 def in_short(entry: dict[str, Any]) -> str:
     """Return one line with the text of the entry."""
     if is_for_models_only(entry):
-        return "(not to be displayed)"
+        return "(hidden)"
     message = entry.get("message")
     if isinstance(message, dict):
         return one_line(" ".join(parts(message)))
@@ -69,7 +69,7 @@ def _part(part: dict[str, Any]) -> str:
         case "toolCall":
             return f"[{part.get('name', 'tool')} {_arguments(part.get('arguments'))}]"
         case other:
-            return f"[{other or 'something'}]"
+            return f"[{other or 'unknown'}]"
 
 
 def _arguments(arguments: Any) -> str:

@@ -41,5 +41,5 @@ def explained(entries: Sequence[dict[str, Any]], style: Style) -> Iterator[str]:
 
 def _counted(entries: Sequence[dict[str, Any]], signs: dict[str, str]) -> str:
     of_fate = {fate: sum(entry["fate"] == fate for entry in entries) for fate in signs}
-    said = [f"{signs[fate]} {count:,} {fate}" for fate, count in of_fate.items() if count]
-    return ", ".join(said) or "The path is empty."
+    counts = [f"{signs[fate]} {count:,} {fate}" for fate, count in of_fate.items() if count]
+    return ", ".join(counts) or "The path is empty."

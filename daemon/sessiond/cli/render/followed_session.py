@@ -11,7 +11,7 @@ from sessiond.client.daemon import Daemon
 from sessiond.protocol import types as t
 
 Tell: TypeAlias = Callable[[Callable[[], dict[str, Any]]], None]
-"""Makes a change while no reader looks, and sends the returned value to the readers (`LivePage.tell`)."""
+"""Makes a change while no reader reads the data, and sends the returned value to the readers (`LivePage.tell`)."""
 
 _QUIET = 0.02
 """Seconds without an entry after which new entries are shown, so that a burst is shown at once."""
@@ -47,7 +47,7 @@ class Followed:
         come = asyncio.Event()
         # The subscription begins before the first read, so that no entry is missed between the two.
         async with daemon.subscribe(session_id) as entries:
-            listening = asyncio.create_task(_told(entries, come))
+            listening = asyncio.create_task(_wake_on_entry(entries, come))
             try:
                 await self._catch_up(daemon, session_id)
                 ready()
@@ -84,7 +84,7 @@ class Followed:
         return {"session": part.session, "first": first, "rows": part.rows, "marks": part.marks}
 
 
-async def _told(entries: Any, come: asyncio.Event) -> None:
+async def _wake_on_entry(entries: Any, come: asyncio.Event) -> None:
     try:
         async for _ in entries:
             come.set()

@@ -29,10 +29,10 @@ def entries(
     style = style_for(sys.stdout)
     few = 2 * _AT_EACH_END + 1
     shown = list(leaving) if len(leaving) <= few else [*leaving[:_AT_EACH_END], *leaving[-_AT_EACH_END:]]
-    asked = [*shown, *staying]
-    if not asked:
+    ids = [*shown, *staying]
+    if not ids:
         return
-    found = daemon.call("session/entries", {"sessionId": session_id, "entryIds": asked, "limit": len(asked)})
+    found = daemon.call("session/entries", {"sessionId": session_id, "entryIds": ids, "limit": len(ids)})
     by_id = {item["entry"]["id"]: item["entry"] for item in found["items"]}
     rows = [
         (
@@ -40,7 +40,7 @@ def entries(
             speaker(by_id.get(name, {})),
             fit(in_short(by_id.get(name, {})), _LONGEST, style.ellipsis),
         )
-        for name in asked
+        for name in ids
     ]
     signs = ["○" if style.boxes else "o"] * len(shown) + ["●" if style.boxes else "*"] * len(staying)
     drawn = list(behind(signs, 1, rows, style, ("dim", "dim")))

@@ -22,7 +22,7 @@ _MAX_WAITING = 1_000
 _HEARTBEAT = 15.0
 """Seconds between comments on a quiet stream, by which a closed browser is noticed."""
 
-_USED = "This address was used already. Run sessiond view again for a new one."
+_USED = "This address was already used. Run sessiond view again for a new one."
 
 _HEADERS = {
     "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
@@ -140,31 +140,31 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30
 
     def do_GET(self) -> None:
-        asked = urlsplit(self.path)
-        query = parse_qs(asked.query)
+        url = urlsplit(self.path)
+        query = parse_qs(url.query)
         if self.headers.get("Host") not in (
             f"127.0.0.1:{self.server.page.port}",
             f"localhost:{self.server.page.port}",
         ):
-            self._say(HTTPStatus.MISDIRECTED_REQUEST, "This server answers to 127.0.0.1 only.")
-        elif asked.path == "/" and "token" in query:
+            self._say(HTTPStatus.MISDIRECTED_REQUEST, "This server accepts only the host 127.0.0.1.")
+        elif url.path == "/" and "token" in query:
             self._let_in(query)
         elif not self.server.page.knows(self._cookie()):
             self._say(HTTPStatus.FORBIDDEN, _USED)
-        elif asked.path == "/":
+        elif url.path == "/":
             self._send(HTTPStatus.OK, self.server.page.page(), "text/html; charset=utf-8")
-        elif asked.path == "/events":
+        elif url.path == "/events":
             self._stream(query.get("after", ["0"])[0])
         else:
-            self._say(HTTPStatus.NOT_FOUND, "There is only one page here: /")
+            self._say(HTTPStatus.NOT_FOUND, "Not found. The page is at /.")
 
     def _let_in(self, query: dict[str, list[str]]) -> None:
         if not self.server.page.admits(query["token"][0]):
             self._say(HTTPStatus.FORBIDDEN, _USED)
             return
-        kept = urlencode([(name, query[name][0]) for name in ("leafId", "targetId") if name in query])
+        params = urlencode([(name, query[name][0]) for name in ("leafId", "targetId") if name in query])
         self.send_response(HTTPStatus.SEE_OTHER)
-        self.send_header("Location", f"/?{kept}" if kept else "/")
+        self.send_header("Location", f"/?{params}" if params else "/")
         self.send_header("Set-Cookie", self.server.page.cookie)
         self.send_header("Content-Length", "0")
         self._finish_headers()

@@ -91,8 +91,8 @@ class _Paged:
             break
         self._process = None
         if os.waitstatus_to_exitcode(status) in (126, 127):
-            print(f"sessiond: the pager could not be run: {self._pager}", file=sys.__stderr__)
-            print("  --no-pager does without; see sessiond help environment.", file=sys.__stderr__)
+            print(f"sessiond: cannot run the pager: {self._pager}", file=sys.__stderr__)
+            print("  Use --no-pager, or see sessiond help environment.", file=sys.__stderr__)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

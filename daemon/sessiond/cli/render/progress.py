@@ -31,17 +31,17 @@ def call(daemon: BlockingDaemon, method: str, params: dict[str, Any]) -> Any:
     try:
         return daemon.call(method, {**params, "workDoneToken": _TOKEN}, told=drawer.draw)
     except KeyboardInterrupt:
-        print(f"{_ERASED}Stopped at: {drawer.said or 'the beginning'}", file=sys.stderr)
+        print(f"{_ERASED}Stopped at: {drawer.message or 'the start'}", file=sys.stderr)
         raise
     finally:
         print(_ERASED, end="", file=sys.stderr, flush=True)
 
 
 class _Drawer:
-    """Draws each step over the previous one. `said` is the last message."""
+    """Draws each step over the previous one. `message` is the last message."""
 
     def __init__(self) -> None:
-        self.said = ""
+        self.message = ""
         self._style = style_for(sys.stderr)
         self._columns = (self._style.columns or _TERMINAL) - 1  # a full line would wrap
 
@@ -50,9 +50,9 @@ class _Drawer:
         from sessiond.cli.render.bars import bar
 
         step = params.get("value", {}) if method == "$/progress" else {}
-        self.said = one_line(step.get("message") or step.get("title") or "") or self.said
+        self.message = one_line(step.get("message") or step.get("title") or "") or self.message
         share = step.get("percentage")
-        shown = self.said if share is None else f"{bar(share / 100, _BAR, self._style)} {self.said}"
+        shown = self.message if share is None else f"{bar(share / 100, _BAR, self._style)} {self.message}"
         if step.get("kind") != "end" and shown:
             fitting = fit(shown, self._columns, self._style.ellipsis)
             print(f"{_ERASED}{fitting}", end="", file=sys.stderr, flush=True)

@@ -64,8 +64,8 @@ def _colored(stream: TextIO, environ: Mapping[str, str]) -> bool:
 
 
 def _columns(stream: TextIO, environ: Mapping[str, str]) -> int | None:
-    if (told := environ.get("COLUMNS", "")).isdecimal() and int(told) > 0:
-        return int(told)
+    if (columns := environ.get("COLUMNS", "")).isdecimal() and int(columns) > 0:
+        return int(columns)
     if not stream.isatty():
         return None
     try:

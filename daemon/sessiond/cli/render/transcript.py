@@ -16,27 +16,27 @@ _COLORS = {"user": "cyan", "assistant": "green"}
 _BY = ("toolName", "model", "customType")
 
 
-def message(said: dict[str, Any], entry_id: str, style: Style) -> Iterator[str]:
+def message(content: dict[str, Any], entry_id: str, style: Style) -> Iterator[str]:
     """Yield the lines of a message with a heading that has the id of its entry."""
-    yield _heading(str(said.get("role", "?")), said, entry_id, style)
-    yield from _indented(in_full(said))
+    yield _heading(str(content.get("role", "?")), content, entry_id, style)
+    yield from _indented(in_full(content))
 
 
 def entry(entry: dict[str, Any], style: Style) -> Iterator[str]:
     """Yield the lines of any entry; an entry without text is shown as JSON."""
-    said = entry.get("message")
-    if not isinstance(said, dict):
-        said = entry
-    yield _heading(speaker(entry), said, str(entry.get("id")), style)
-    yield from _indented(in_full(said) or _as_json(entry))
+    content = entry.get("message")
+    if not isinstance(content, dict):
+        content = entry
+    yield _heading(speaker(entry), content, str(entry.get("id")), style)
+    yield from _indented(in_full(content) or _as_json(entry))
 
 
-def _heading(who: str, said: dict[str, Any], entry_id: str, style: Style) -> str:
-    name = next((str(said[it]) for it in _BY if said.get(it)), "")
+def _heading(who: str, content: dict[str, Any], entry_id: str, style: Style) -> str:
+    name = next((str(content[it]) for it in _BY if content.get(it)), "")
     who = one_line(who)
-    told = [style(who, "bold", *filter(None, [_COLORS.get(who)]))]
-    told += [style(it, "dim") for it in map(one_line, (name, entry_id)) if it]
-    return "  ".join(told)
+    parts = [style(who, "bold", *filter(None, [_COLORS.get(who)]))]
+    parts += [style(it, "dim") for it in map(one_line, (name, entry_id)) if it]
+    return "  ".join(parts)
 
 
 def _indented(text: list[str]) -> Iterator[str]:
