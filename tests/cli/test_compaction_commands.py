@@ -69,7 +69,7 @@ def test_a_dry_run_draws_what_would_leave_the_context_and_changes_nothing(shell:
     )
     now, then = lines[-2:]
     assert now.startswith("now   ▏░")
-    assert now.endswith("0.3 %, 600 of 200 k tokens, counts as full above 184 k")
+    assert now.endswith("0.3 %, 600 of 200 k tokens, full above 184 k")
     assert then.endswith("0.1 %, 200 of 200 k tokens and the summary")
     assert entries(shell, session) == before
     plain = shell("compact", session, *RECENT, "--dry-run", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
@@ -95,7 +95,7 @@ def test_a_turn_that_is_cut_and_the_files_it_touched_are_told(shell: Shell) -> N
         "--assistant", ANSWER,
     )  # fmt: skip
     out = shell("compact", session, "--keep-recent", "50", "--dry-run").out
-    assert "The newest turn is cut in its middle: 3 entries of it would be summarized." in out
+    assert "The newest turn would be split: 3 entries of it would be summarized." in out
     assert "files read  parser.py\n" in out
 
 
@@ -195,7 +195,7 @@ def test_where_there_is_nothing_to_compact_that_is_said(shell: Shell) -> None:
     ]
     assert shell.run("compact", session, "--summary", "x").code == 1
     shell("compact", session, *RECENT, "--summary", "So far.")
-    assert "ends in a compaction" in shell("compact", session, *RECENT, "--dry-run").out
+    assert "ends with a compaction" in shell("compact", session, *RECENT, "--dry-run").out
 
 
 # --- branch ------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def test_a_dry_run_of_a_branch_shows_what_would_be_left_behind(shell: Shell) -> 
     assert lines[4] == f"3 entries would be left behind, about 300 tokens; the common ancestor is {ids[2]}."
     assert lines[5] == f"To rephrase that message: sessiond branch {session} {ids[1]}"
     assert shell("branch", session, ids[-1], "--dry-run").lines == ["No entries would be left behind."]
-    assert "share no entry" in shell("branch", session, "root", "--dry-run").out
+    assert "have no common ancestor" in shell("branch", session, "root", "--dry-run").out
     assert seen(shell, session) == ids
 
 
@@ -243,13 +243,13 @@ def test_the_settings_of_a_session_are_shown_chosen_and_taken_back(shell: Shell)
     default = shell("configure", session).lines
     assert default == [
         "auto-compact  off",
-        "full above    183,616 tokens: a window of 200,000 less 16,384 for the answer",
+        "full above    183,616 tokens: a window of 200,000 minus 16,384 for the response",
         "then keep     about 20,000 tokens of the newest entries",
     ]
     shell("configure", session, "--auto-compact", "on", "--context-window", "128000")
     assert shell("configure", session, "--reserve", "8000", "--keep-recent", "9000").lines == [
         "auto-compact  on",
-        "full above    120,000 tokens: a window of 128,000 less 8,000 for the answer",
+        "full above    120,000 tokens: a window of 128,000 minus 8,000 for the response",
         "then keep     about 9,000 tokens of the newest entries",
     ]
     assert shell("configure", session, "--auto-compact", "default").lines == default

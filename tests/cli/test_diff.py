@@ -52,7 +52,7 @@ def test_what_the_daemon_said_is_there_for_scripts(shell: Shell) -> None:
 
 
 def test_an_entry_on_the_way_of_the_other_has_nothing_of_its_own(shell: Shell) -> None:
-    assert "- q  nothing of its own" in shell("diff", "atlas-one", "q", "b0").out
+    assert "- q  no entries" in shell("diff", "atlas-one", "q", "b0").out
 
 
 def test_the_numbers_and_files_can_be_had_without_the_entries(shell: Shell) -> None:
@@ -70,6 +70,6 @@ def test_the_words_of_a_message_that_is_not_to_be_displayed_are_not_drawn(shell:
     hint = '{"type":"custom_message","id":"h0","customType":"hint","content":"a secret hint","display":false}'
     shell("append", "atlas-one", "--parent", "q", "--json-entry", hint)
     text = shell("diff", "atlas-one", "h0", "b0").out
-    assert "h0  custom_message  (not to be displayed)" in text
+    assert "h0  custom_message  (hidden)" in text
     assert "secret" not in text
     assert "a secret hint" in shell("show", "atlas-one", "--entry", "h0").out

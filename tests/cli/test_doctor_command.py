@@ -85,7 +85,7 @@ def test_findings_of_one_kind_are_printed_up_to_five_and_counted(shell: Shell) -
     for _ in range(2):  # with a daemon, and without
         ran = shell.run("doctor")
         assert ran.out.count("ls -ld") == 5
-        assert "and 3 more of the kind strangeFile" in ran.out
+        assert "and 3 more findings of kind strangeFile" in ran.out
         [row] = [it for it in shell.run("doctor", "--json").json["counts"] if it["kind"] == "strangeFile"]
         assert row["count"] == 8
         shell("stop")

@@ -41,9 +41,9 @@ def test_a_folder_that_does_not_exist_is_warned_of_where_nobody_can_be_asked(
 ) -> None:
     missing = str(tmp_path / "typo")
     made = shell("new", "--cwd", missing)
-    assert f"warning: there is no folder {missing}" in made.err
+    assert f"warning: the folder {missing} does not exist" in made.err
     moved = shell("move", made.lines[0], "--cwd", missing + "2")
-    assert f"warning: there is no folder {missing}2" in moved.err
+    assert f"warning: the folder {missing}2 does not exist" in moved.err
     assert "warning" not in shell("move", made.lines[0], "--cwd", str(tmp_path)).err
 
 

@@ -80,7 +80,7 @@ def test_statistics_are_drawn(shell: Shell) -> None:
     assert {"entries": "3", "tool calls": "1", "tokens in total": "1,240", "cost": "$0.0042"}.items() <= {
         line[:21].strip(): line[21:].strip() for line in rest
     }.items()
-    assert "████████████  100 %  $0.0042  acme/one  1,240 tokens, 1 answer" in rest
+    assert "████████████  100 %  $0.0042  acme/one  1,240 tokens, 1 response" in rest
     assert "████████████  1  read" in rest
 
 

@@ -80,7 +80,7 @@ def test_a_session_moves_to_another_folder(shell: Shell) -> None:
     ran = shell("move", session, "--cwd", "/elsewhere")
     assert ran.lines == [session]
     assert ran.err.splitlines() == [
-        "sessiond: warning: there is no folder /elsewhere",
+        "sessiond: warning: the folder /elsewhere does not exist",
         "The session belongs to /elsewhere now.",
     ]
     assert [it.split()[0] for it in shell("list", "--cwd", "/elsewhere").lines] == [session[:8]]
@@ -93,7 +93,7 @@ def test_a_folder_that_was_renamed_is_offered(shell: Shell, tmp_path: Path) -> N
     shell("append", session, "--user", "hello", "--assistant", "hi")
     (tmp_path / "old").rename(tmp_path / "new")
     ran = shell("continue", "--cwd", str(tmp_path / "new"))
-    assert f"1 session of {tmp_path / 'old'}, which is gone" in ran.err
+    assert f"1 session of {tmp_path / 'old'}, which does not exist" in ran.err
     assert f"sessiond move {session} --cwd {tmp_path / 'new'}" in ran.err
     shell("move", session, "--cwd", str(tmp_path / "new"))
     assert len(shell("list", "--cwd", str(tmp_path / "new")).lines) == 1
@@ -106,7 +106,7 @@ def test_a_purge_says_what_would_go_and_with_yes_does_it(shell: Shell) -> None:
     assert said.lines[0].startswith(sessions[0][:8])
     assert "add --yes" in said.err
     assert len(shell("trash").lines) == 2
-    assert "gone for good; 1 left" in shell("purge", sessions[0], "--yes").err
+    assert "deleted for good; 1 left" in shell("purge", sessions[0], "--yes").err
     assert shell("purge", "--days", "1", "--yes").err == "Nothing in the trash is that old.\n"
     assert len(shell("purge", "--days", "0", "--yes", "--json").json["purged"]) == 1
     assert shell("trash").lines == []
