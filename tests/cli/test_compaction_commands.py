@@ -132,7 +132,7 @@ def test_the_configured_program_writes_the_summary_and_it_is_shown(shell: Shell)
     session, ids = talk(shell)
     lines = shell("compact", session, *RECENT, "--instructions", "Keep the names.").lines
     assert lines[:2] == ["  The tests are named: True", ""]
-    assert lines[2].split()[1:5] == ["stands", "for", "all", "before"]
+    assert lines[2].split()[1:5] == ["replaces", "all", "entries", "before"]
     assert seen(shell, session)[1:] == ids[4:]
 
 

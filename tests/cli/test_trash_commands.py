@@ -107,7 +107,7 @@ def test_a_purge_says_what_would_go_and_with_yes_does_it(shell: Shell) -> None:
     assert "add --yes" in said.err
     assert len(shell("trash").lines) == 2
     assert "deleted for good; 1 left" in shell("purge", sessions[0], "--yes").err
-    assert shell("purge", "--days", "1", "--yes").err == "Nothing in the trash is that old.\n"
+    assert shell("purge", "--days", "1", "--yes").err == "No session in the trash is that old.\n"
     assert len(shell("purge", "--days", "0", "--yes", "--json").json["purged"]) == 1
     assert shell("trash").lines == []
 
