@@ -61,7 +61,7 @@ def test_the_numbers_and_files_can_be_had_without_the_entries(shell: Shell) -> N
     shell("append", "atlas-one", "--parent", "q", "--stay", "--json-entry", entry)
     lines = shell("diff", "--stat", "atlas-one", "a19", "c0").lines
     assert [line.split()[:2] for line in lines if line] == [
-        ["they", "part"], ["-", "a19"], ["+", "c0"], ["modified", "src/x.py"],
+        ["common", "ancestor"], ["-", "a19"], ["+", "c0"], ["modified", "src/x.py"],
     ]  # fmt: skip
     assert shell.run("diff", "--stat", "--all", "atlas-one", "a19", "c0").code == 2
 
