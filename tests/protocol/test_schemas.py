@@ -17,6 +17,7 @@ from sessiond.protocol.types import Wire
 TABLES = schema()
 WHOLE = whole_schema()
 VALIDATOR = jsonschema.Draft202012Validator(WHOLE)
+PARAMS = {it.params.__name__ for it in METHODS.values()}
 LSP = {"initialize", "initialized", "shutdown", "exit"}
 
 
@@ -97,6 +98,31 @@ def test_a_value_of_an_open_enumeration_may_be_new() -> None:
     known = dict.fromkeys(WHOLE["$defs"]["Origin"]["properties"]) | {"kind": "client"}
     for kind in ("client", "peer"):
         jsonschema.Draft202012Validator(origin).validate(known | {"kind": kind})
+
+
+def test_every_field_of_a_message_is_described() -> None:
+    without = [
+        f"{name}.{field}"
+        for name, definition in TABLES["$defs"].items()
+        if definition.get("additionalProperties") is not True
+        for field, it in definition.get("properties", {}).items()
+        if not it.get("description")
+    ]
+    assert without == []
+
+
+def test_every_list_in_params_has_a_bound() -> None:
+    params = {name: it for name, it in WHOLE["$defs"].items() if name in PARAMS}
+    without = [
+        f"{name}.{field}"
+        for name, definition in params.items()
+        for field, it in definition["properties"].items()
+        if any(
+            option.get("type") == "array" and "maxItems" not in option
+            for option in (it, *it.get("anyOf", ()))
+        )
+    ]
+    assert without == []
 
 
 def test_every_enumeration_and_each_of_its_values_is_described() -> None:

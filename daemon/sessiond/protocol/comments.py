@@ -9,7 +9,7 @@ import tokenize
 def field_comments(source: str) -> dict[str, dict[str, str]]:
     """Return class name -> field name -> its comment, without the `#`.
 
-    The comment stands at the end of the field's line, or on lines of its own directly above the field.
+    The comment stands in the lines of the field, or on lines of its own directly above it.
     """
     comments = {
         token.start[0]: (token.string.lstrip("# ").rstrip(), token.line.lstrip().startswith("#"))
@@ -22,9 +22,9 @@ def field_comments(source: str) -> dict[str, dict[str, str]]:
             continue
         for field in node.body:
             if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-                comment, _ = comments.get(field.end_lineno or field.lineno, ("", False))
-                comment = comment or _above(field.lineno, comments)
-                if comment:
+                lines = range(field.lineno, (field.end_lineno or field.lineno) + 1)
+                beside = " ".join(comments[line][0] for line in lines if line in comments)
+                if comment := beside or _above(field.lineno, comments):
                     found.setdefault(node.name, {})[field.target.id] = comment
     return found
 

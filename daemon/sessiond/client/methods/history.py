@@ -65,7 +65,7 @@ class HistoryMethods(Methods):
         Method `history/list`.
 
         Args:
-            query: At most 1000 characters.
+            query: The words to find; default: every prompt matches. At most 1000 characters.
             cwd: Only prompts of this folder.
             session_id: Only prompts of this session, which may be deleted by now. 1 to 128 characters.
             cursor: From an earlier result; default: the first page.

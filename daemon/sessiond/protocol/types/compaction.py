@@ -30,10 +30,10 @@ class CompactionSettings(Wire, frozen=True):
 class CompactionChoice(Params, frozen=True):
     """Some of the settings. Omitted settings are those of the session, or else of the configuration."""
 
-    enabled: bool | None = None
-    context_window: Tokens | None = None
-    reserve_tokens: Tokens | None = None
-    keep_recent_tokens: Tokens | None = None
+    enabled: bool | None = None  # whether the server compacts the session automatically
+    context_window: Tokens | None = None  # the context window of the model, in tokens
+    reserve_tokens: Tokens | None = None  # tokens of the window that are reserved for the answer
+    keep_recent_tokens: Tokens | None = None  # about how many tokens of the newest entries stay
 
 
 class ConfigureParams(Params, frozen=True):
@@ -147,17 +147,17 @@ class SummarizeParams(Wire, frozen=True):
 
     session_id: str
     purpose: Annotated[str, opened("SummaryPurpose")]
-    prompt: str
+    prompt: str  # the complete input for a model
     entry_ids: list[str]  # the entries to summarize
     models: dict[str, str]  # role -> "provider/model" in force there
-    instructions: str | None
-    work_done_token: ProgressToken
+    instructions: str | None  # instructions of the person who asked for the summary
+    work_done_token: ProgressToken  # the token of `$/progress` notifications
 
 
 class SummarizeResult(Sent, frozen=True):
     """The summary. The other fields are stored with it."""
 
     summary: str
-    short_summary: str | None = None
-    details: Json | UnsetType = UNSET
-    preserve_data: Json | UnsetType = UNSET
+    short_summary: str | None = None  # a summary of one or two lines, for people
+    details: Json | UnsetType = UNSET  # any JSON value to store beside the summary
+    preserve_data: Json | UnsetType = UNSET  # any JSON value that later compactions receive

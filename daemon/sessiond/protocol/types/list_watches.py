@@ -59,4 +59,4 @@ class UnwatchParams(Params, frozen=True):
 class UnwatchResult(Wire, frozen=True):
     """Whether there was such a watch."""
 
-    was_watching: bool
+    was_watching: bool  # whether there was a watch with this id

@@ -101,9 +101,9 @@ class SessionsChangedNote(Wire, frozen=True):
     client never had. `position` is the position after these changes.
     """
 
-    watch_id: str
+    watch_id: str  # the id of the watch
     epoch: str  # as in the handshake
-    position: int
+    position: int  # the position after these changes
     changed: list[ListedSession]  # in no particular order
     removed: list[str]  # session ids
     replay: bool  # whether the change is older than the watch
@@ -112,6 +112,6 @@ class SessionsChangedNote(Wire, frozen=True):
 class WatchLapsedNote(Wire, frozen=True):
     """A watch ended, because the server does not know all changes any more. The client watches and lists again."""
 
-    watch_id: str
+    watch_id: str  # the id of the watch
     reason: Annotated[str, opened("WatchLapseReason")]
     message: str  # a sentence about the reason
