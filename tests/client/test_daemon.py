@@ -62,7 +62,7 @@ async def test_a_script_writes_reads_and_branches(where: Locations, tmp_path: Pa
         me = next(client for client in (await daemon.clients()).clients if client.name == "python")
         assert me.terminal is not None
         assert me.terminal.id == "one"
-        assert (await daemon.close(fork.session_id)).clients == 0
+        assert (await daemon.close(fork.session_id)).client_count == 0
 
 
 async def test_a_refusal_has_its_kind(where: Locations) -> None:

@@ -176,7 +176,7 @@ async def test_a_draft_that_another_program_answered_is_a_session(tmp_path: Path
         session = (await peer.call("session/info", sessionId=session_id))["session"]
         assert session["isDraft"] is False
         assert await peer.call("session/close", sessionId=session_id) == {
-            "clients": 0,
+            "clientCount": 0,
             "trashId": None,
             "trashPath": None,
         }

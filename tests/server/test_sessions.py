@@ -71,13 +71,13 @@ async def test_a_draft_closed_by_its_last_client_goes_to_the_trash(daemon: Runni
     await other.call("session/open", sessionId=session_id)
     await peer.append(session_id, user("never mind"))
     assert await peer.call("session/close", sessionId=session_id) == {
-        "clients": 1,
+        "clientCount": 1,
         "trashId": None,
         "trashPath": None,
     }
     assert Path(made["path"]).exists()
     closed = await other.call("session/close", sessionId=session_id)
-    assert closed["clients"] == 0
+    assert closed["clientCount"] == 0
     assert b"never mind" in Path(closed["trashPath"]).read_bytes()
     assert not Path(made["path"]).exists()
     await peer.until(lambda it: bool(it.told("session/deleted")))
@@ -103,7 +103,7 @@ async def test_a_client_that_never_had_a_draft_open_cannot_trash_it(daemon: Runn
     await peer.is_closed.wait()
     other = await daemon.attach()
     assert await other.call("session/close", sessionId=session_id) == {
-        "clients": 0,
+        "clientCount": 0,
         "trashId": None,
         "trashPath": None,
     }
@@ -117,7 +117,7 @@ async def test_a_close_that_follows_an_answer_on_the_wire_trashes_nothing(daemon
         peer.append(session_id, user("hello"), assistant("hi")),
         peer.call("session/close", sessionId=session_id),
     )
-    assert (appended["lastSeq"], closed) == (2, {"clients": 0, "trashId": None, "trashPath": None})
+    assert (appended["lastSeq"], closed) == (2, {"clientCount": 0, "trashId": None, "trashPath": None})
     assert [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd))["sessions"]] == [session_id]
 
 
@@ -137,7 +137,7 @@ async def test_whoever_opens_a_draft_while_it_is_closed_gets_it_whole_or_not_at_
             assert getattr(opened, "kind", "") == "sessionTrashed"
             assert closed["trashId"]
         else:
-            assert closed == {"clients": 1, "trashId": None, "trashPath": None}
+            assert closed == {"clientCount": 1, "trashId": None, "trashPath": None}
             await other.append(session_id, user("still here"), assistant("yes"))
 
 
@@ -146,7 +146,7 @@ async def test_a_session_with_an_answer_is_kept_when_it_is_closed(daemon: Runnin
     session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
     await peer.append(session_id, user("hello"), assistant("hi"))
     assert await peer.call("session/close", sessionId=session_id) == {
-        "clients": 0,
+        "clientCount": 0,
         "trashId": None,
         "trashPath": None,
     }

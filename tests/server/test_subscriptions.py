@@ -125,7 +125,7 @@ async def test_who_unsubscribes_hears_no_more_and_has_the_session_open_still(
     await peer.call("server/status")
     assert peer.seqs() == before
     assert await other.call("session/close", sessionId=session_id) == {
-        "clients": 1,
+        "clientCount": 1,
         "trashId": None,
         "trashPath": None,
     }

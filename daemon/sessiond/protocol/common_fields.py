@@ -13,6 +13,7 @@ COMMON_FIELDS: Final[dict[str, str]] = {
     "leafId": "the leaf; null before the first entry",
     "previousLeafId": "the leaf before the request; null before the first entry",
     "entryId": "the id of the entry",
+    "parentSessionId": "the id of the session that this one was made from; null if there is none or it is unknown",
     "parentId": "the id of the parent; null for a root",
     "session": "the session",
     "cwd": "the folder of the session",

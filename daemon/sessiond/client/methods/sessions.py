@@ -198,9 +198,10 @@ class SessionMethods(Methods):
         Args:
             cwd: Only sessions of this folder; default: sessions of all folders.
             tags: Only sessions with all of these tags. At most 100 items.
-            query: At most 1000 characters.
+            query: Only sessions whose id, title, first prompt or cwd contains this text. At most 1000
+                characters.
             sort: The order: by time or title.
-            cursor: At most 16384 characters.
+            cursor: From an earlier result; default: the first page. At most 16384 characters.
             limit: Maximum number of sessions per page. 1 to 10000.
             include_drafts: Also list draft sessions.
             with_total: Also count the sessions of all pages.
@@ -293,7 +294,7 @@ class SessionMethods(Methods):
             cwd: Only sessions of this folder.
             roles: Only messages with one of these roles. At most 100 items.
             tags: Only sessions with all of these tags. At most 100 items.
-            labels: At most 100 items.
+            labels: Only entries with one of these labels. At most 100 items.
             since: Only entries of this time or later, ISO 8601.
             until: Only entries of this time or earlier, ISO 8601.
             session_id: Only entries of this session. 1 to 128 characters.

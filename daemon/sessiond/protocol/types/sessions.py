@@ -78,7 +78,7 @@ class CloseParams(Params, frozen=True):
 class CloseResult(Wire, frozen=True):
     """The number of other clients that have the session open, and the place of a trashed draft."""
 
-    clients: int
+    client_count: int  # other clients that have the session open
     trash_id: str | None  # the id of the draft in the trash; null if it did not move there
     trash_path: str | None  # the file of the draft in the trash, for information
 

@@ -41,7 +41,7 @@ async def close(client: Client, live: LiveSession, _params: t.CloseParams) -> t.
     if gone is not None:
         client.server.tell_deleted_soon(gone, CLOSED_UNANSWERED, client.origin())
     return t.CloseResult(
-        clients=len(live.holders),
+        client_count=len(live.holders),
         trash_id=None if gone is None else gone.trash_id,
         trash_path=None if gone is None else gone.trash_path,
     )
