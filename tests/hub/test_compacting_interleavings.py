@@ -135,9 +135,8 @@ async def live_through(home: Path, steps: list[tuple[str, int]]) -> None:
 
 async def check(peer: Peer, session_id: str, entry: dict[str, Any]) -> None:
     """A compaction stands where it may, and something was said since the one before it."""
-    path = (await peer.call("session/path", sessionId=session_id, leafId=entry["id"], limit=10_000))[
-        "entries"
-    ]
+    page = await peer.call("session/path", sessionId=session_id, leafId=entry["id"], limit=10_000)
+    path = [item["entry"] for item in page["items"]]
     *above, last = path
     assert last == entry
     ids = [it["id"] for it in above]

@@ -58,9 +58,8 @@ async def test_the_summary_stands_where_the_leaf_goes(daemon: Running, cwd: str)
     assert (params["purpose"], params["entryIds"]) == ("branch", ["q8", "a8", "q9", "a9"])
     writer.answer("Tried eight and nine.", details={"n": 1})
     done = await asked
-    [entry] = (await peer.call("session/entries", sessionId=session_id, entryIds=[done["recordId"]]))[
-        "entries"
-    ]
+    [item] = (await peer.call("session/entries", sessionId=session_id, entryIds=[done["recordId"]]))["items"]
+    entry = item["entry"]
     stored = {name: entry[name] for name in ("type", "parentId", "fromId", "summary", "details")}
     assert stored == {
         "type": "branch_summary", "parentId": "a7", "fromId": "a7", "summary": "Tried eight and nine.",
@@ -82,9 +81,8 @@ async def test_before_the_first_entry_the_branch_is_from_the_root(daemon: Runnin
     await writer.asked()
     writer.answer()
     done = await asked
-    [entry] = (await peer.call("session/entries", sessionId=session_id, entryIds=[done["recordId"]]))[
-        "entries"
-    ]
+    [item] = (await peer.call("session/entries", sessionId=session_id, entryIds=[done["recordId"]]))["items"]
+    entry = item["entry"]
     assert (entry["parentId"], entry["fromId"]) == (None, "root")
 
 
@@ -96,9 +94,8 @@ async def test_the_files_that_were_touched_are_noted(memory: Running, cwd: str) 
     await writer.asked()
     writer.answer()
     done = await asked
-    [entry] = (await peer.call("session/entries", sessionId=session_id, entryIds=[done["recordId"]]))[
-        "entries"
-    ]
+    [item] = (await peer.call("session/entries", sessionId=session_id, entryIds=[done["recordId"]]))["items"]
+    entry = item["entry"]
     assert (entry["details"], entry["fromExtension"]) == (
         {"readFiles": ["notes.md"], "modifiedFiles": []}, True,
     )  # fmt: skip

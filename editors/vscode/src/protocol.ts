@@ -181,7 +181,8 @@ export interface CloseParams {
 
 /** The number of other clients that have the session open, and the place of a trashed draft. */
 export interface CloseResult {
-  clients: number;
+  /** Other clients that have the session open. */
+  clientCount: number;
   /** The id of the draft in the trash; null if it did not move there. */
   trashId: string | null;
   /** The file of the draft in the trash, for information. */
@@ -262,11 +263,11 @@ export interface ListParams {
   cwd?: string | null;
   /** Only sessions with all of these tags. At most 100 items. */
   tags?: string[] | null;
-  /** At most 1000 characters. */
+  /** Only sessions whose id, title, first prompt or cwd contains this text. At most 1000 characters. */
   query?: string | null;
   /** The order: by time or title. Default `"updated"`. */
   sort?: ListSort;
-  /** At most 16384 characters. */
+  /** From an earlier result; default: the first page. At most 16384 characters. */
   cursor?: string | null;
   /** Maximum number of sessions per page. 1 to 10000. Default `50`. */
   limit?: number;
@@ -438,7 +439,7 @@ export interface SearchParams {
   roles?: string[] | null;
   /** Only sessions with all of these tags. At most 100 items. */
   tags?: string[] | null;
-  /** At most 100 items. */
+  /** Only entries with one of these labels. At most 100 items. */
   labels?: string[] | null;
   /** Only entries of this time or later, ISO 8601. */
   since?: string | null;
@@ -1076,12 +1077,13 @@ export interface PrepareCompactionParams {
 
 /** Some of the settings. Omitted settings are those of the session, or else of the configuration. */
 export interface CompactionChoice {
+  /** Whether the server compacts the session automatically. */
   enabled?: boolean | null;
-  /** 0 to 1000000000. */
+  /** The context window of the model, in tokens. 0 to 1000000000. */
   contextWindow?: number | null;
-  /** 0 to 1000000000. */
+  /** Tokens of the window that are reserved for the answer. 0 to 1000000000. */
   reserveTokens?: number | null;
-  /** 0 to 1000000000. */
+  /** About how many tokens of the newest entries stay. 0 to 1000000000. */
   keepRecentTokens?: number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2312,7 +2314,7 @@ export interface ViewEntryResult {
  * any part of it. With `cwd` or `sessionId`, only those that were typed there.
  */
 export interface HistoryListParams {
-  /** At most 1000 characters. */
+  /** The words to find; default: every prompt matches. At most 1000 characters. */
   query?: string | null;
   /** Only prompts of this folder. */
   cwd?: string | null;
@@ -2740,7 +2742,7 @@ export interface ListFilter {
   cwd?: string | null;
   /** Only sessions with all of these tags. At most 100 items. */
   tags?: string[] | null;
-  /** At most 1000 characters. */
+  /** Only sessions whose id, title, first prompt or cwd contains each word of this text. At most 1000 characters. */
   query?: string | null;
   /** Also draft sessions. Default `false`. */
   includeDrafts?: boolean;
@@ -2776,6 +2778,7 @@ export interface UnwatchParams {
 
 /** Whether there was such a watch. */
 export interface UnwatchResult {
+  /** Whether there was a watch with this id. */
   wasWatching: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3068,13 +3071,15 @@ export interface SummarizeParams {
   sessionId: string;
   /** What a summary is for. */
   purpose: SummaryPurpose | (string & {});
+  /** The complete input for a model. */
   prompt: string;
   /** The entries to summarize. */
   entryIds: string[];
   /** Role -> "provider/model" in force there. */
   models: Record<string, string>;
+  /** Instructions of the person who asked for the summary. */
   instructions: string | null;
-  /** 1 to 128 characters. */
+  /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken: string | number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3084,8 +3089,11 @@ export interface SummarizeParams {
 export interface SummarizeResult {
   /** The text of the summary; null without one. */
   summary: string;
+  /** A summary of one or two lines, for people. */
   shortSummary?: string | null;
+  /** Any JSON value to store beside the summary. */
   details?: unknown;
+  /** Any JSON value that later compactions receive. */
   preserveData?: unknown;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3107,7 +3115,9 @@ export interface Origin {
   kind: OriginKind | (string & {});
   /** The client that sent the request; null for other origins. */
   clientId: string | null;
+  /** The daemon that received the request (`serverId` of the handshake); null as above. */
   serverId: string | null;
+  /** The name of the client's program (`clientInfo.name`); null as above or if not known. */
   agent: string | null;
   /** The `commandId` of the request; null without one. */
   commandId: string | null;
@@ -3259,9 +3269,11 @@ export interface DrainingNote {
  * client never had. `position` is the position after these changes.
  */
 export interface SessionsChangedNote {
+  /** The id of the watch. */
   watchId: string;
   /** As in the handshake. */
   epoch: string;
+  /** The position after these changes. */
   position: number;
   /** In no particular order. */
   changed: ListedSession[];
@@ -3275,6 +3287,7 @@ export interface SessionsChangedNote {
 
 /** A watch ended, because the server does not know all changes any more. The client watches and lists again. */
 export interface WatchLapsedNote {
+  /** The id of the watch. */
   watchId: string;
   /** Why a watch of a list ended. */
   reason: WatchLapseReason | (string & {});

@@ -94,7 +94,7 @@
 
 ---The number of other clients that have the session open, and the place of a trashed draft.
 ---@class (exact) sessiond.CloseResult
----@field clients integer
+---@field clientCount integer Other clients that have the session open.
 ---@field trashId? string The id of the draft in the trash; null if it did not move there.
 ---@field trashPath? string The file of the draft in the trash, for information.
 
@@ -139,9 +139,9 @@
 ---@class (exact) sessiond.ListParams
 ---@field cwd? string Only sessions of this folder; default: sessions of all folders.
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
----@field query? string At most 1000 characters.
+---@field query? string Only sessions whose id, title, first prompt or cwd contains this text. At most 1000 characters.
 ---@field sort? sessiond.ListSort The order: by time or title. Default `"updated"`.
----@field cursor? string At most 16384 characters.
+---@field cursor? string From an earlier result; default: the first page. At most 16384 characters.
 ---@field limit? integer Maximum number of sessions per page. 1 to 10000. Default `50`.
 ---@field includeDrafts? boolean Also list draft sessions. Default `false`.
 ---@field withTotal? boolean Also count the sessions of all pages. Default `false`.
@@ -233,7 +233,7 @@
 ---@field cwd? string Only sessions of this folder.
 ---@field roles? string[] Only messages with one of these roles. At most 100 items.
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
----@field labels? string[] At most 100 items.
+---@field labels? string[] Only entries with one of these labels. At most 100 items.
 ---@field since? string Only entries of this time or later, ISO 8601.
 ---@field until? string Only entries of this time or earlier, ISO 8601.
 ---@field sessionId? string Only entries of this session. 1 to 128 characters.
@@ -562,10 +562,10 @@
 
 ---Some of the settings. Omitted settings are those of the session, or else of the configuration.
 ---@class (exact) sessiond.CompactionChoice
----@field enabled? boolean
----@field contextWindow? integer 0 to 1000000000.
----@field reserveTokens? integer 0 to 1000000000.
----@field keepRecentTokens? integer 0 to 1000000000.
+---@field enabled? boolean Whether the server compacts the session automatically.
+---@field contextWindow? integer The context window of the model, in tokens. 0 to 1000000000.
+---@field reserveTokens? integer Tokens of the window that are reserved for the answer. 0 to 1000000000.
+---@field keepRecentTokens? integer About how many tokens of the newest entries stay. 0 to 1000000000.
 
 ---A safe cut: it separates no tool call from its result. Tokens are counted as in `session/context`.
 ---@class (exact) sessiond.PrepareCompactionResult
@@ -1201,7 +1201,7 @@
 ---With `query`, only those that it matches: each of its words must match the beginning of a word of the prompt, or
 ---any part of it. With `cwd` or `sessionId`, only those that were typed there.
 ---@class (exact) sessiond.HistoryListParams
----@field query? string At most 1000 characters.
+---@field query? string The words to find; default: every prompt matches. At most 1000 characters.
 ---@field cwd? string Only prompts of this folder.
 ---@field sessionId? string Only prompts of this session, which may be deleted by now. 1 to 128 characters.
 ---@field cursor? string From an earlier result; default: the first page.
@@ -1419,7 +1419,7 @@
 ---@class (exact) sessiond.ListFilter
 ---@field cwd? string Only sessions of this folder.
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
----@field query? string At most 1000 characters.
+---@field query? string Only sessions whose id, title, first prompt or cwd contains each word of this text. At most 1000 characters.
 ---@field includeDrafts? boolean Also draft sessions. Default `false`.
 
 ---The watch, and whether the changes since `after` are sent (`replay`) or the list has to be read (`snapshot`).
@@ -1437,7 +1437,7 @@
 
 ---Whether there was such a watch.
 ---@class (exact) sessiond.UnwatchResult
----@field wasWatching boolean
+---@field wasWatching boolean Whether there was a watch with this id.
 
 ---Return the state of the daemon: version, process, sockets, sessions, memory.
 ---@class (exact) sessiond.StatusParams
@@ -1587,18 +1587,18 @@
 ---@class (exact) sessiond.SummarizeParams
 ---@field sessionId string The id of the session.
 ---@field purpose sessiond.SummaryPurpose|string What a summary is for.
----@field prompt string
+---@field prompt string The complete input for a model.
 ---@field entryIds string[] The entries to summarize.
 ---@field models table<string, string> Role -> "provider/model" in force there.
----@field instructions string|vim.NIL
----@field workDoneToken string|integer 1 to 128 characters.
+---@field instructions string|vim.NIL Instructions of the person who asked for the summary.
+---@field workDoneToken string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
 ---The summary. The other fields are stored with it.
 ---@class (exact) sessiond.SummarizeResult
 ---@field summary string The text of the summary; null without one.
----@field shortSummary? string
----@field details? any
----@field preserveData? any
+---@field shortSummary? string A summary of one or two lines, for people.
+---@field details? any Any JSON value to store beside the summary.
+---@field preserveData? any Any JSON value that later compactions receive.
 
 ---A session was created: as a draft, or by an import or a fork. Sent to every client, once for each session.
 ---@class (exact) sessiond.CreatedNote
@@ -1609,8 +1609,8 @@
 ---@class (exact) sessiond.Origin
 ---@field kind sessiond.OriginKind|string What caused the change.
 ---@field clientId? string The client that sent the request; null for other origins.
----@field serverId? string
----@field agent? string
+---@field serverId? string The daemon that received the request (`serverId` of the handshake); null as above.
+---@field agent? string The name of the client's program (`clientInfo.name`); null as above or if not known.
 ---@field commandId? string The `commandId` of the request; null without one.
 
 ---Lines were added. Several notifications that follow each other may report the lines of one append.
@@ -1688,16 +1688,16 @@
 ---that the client has of these sessions. `removed` names sessions that are not in the list any more, or that the
 ---client never had. `position` is the position after these changes.
 ---@class (exact) sessiond.SessionsChangedNote
----@field watchId string
+---@field watchId string The id of the watch.
 ---@field epoch string As in the handshake.
----@field position integer
+---@field position integer The position after these changes.
 ---@field changed sessiond.ListedSession[] In no particular order.
 ---@field removed string[] Session ids.
 ---@field replay boolean Whether the change is older than the watch.
 
 ---A watch ended, because the server does not know all changes any more. The client watches and lists again.
 ---@class (exact) sessiond.WatchLapsedNote
----@field watchId string
+---@field watchId string The id of the watch.
 ---@field reason sessiond.WatchLapseReason|string Why a watch of a list ended.
 ---@field message string A sentence about the reason.
 
