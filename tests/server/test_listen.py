@@ -70,12 +70,12 @@ async def test_what_a_killed_daemon_left_is_replaced() -> None:
 async def test_a_removed_path_is_noticed_and_can_be_bound_again() -> None:
     with a_home() as where:
         listener = Accepting(where.runtime)
-        seen = [listener.listener.look()]
+        seen = [listener.listener.path_state()]
         with knock(listener.path):
             Path(listener.path).unlink()
-            seen.append(listener.listener.look())
+            seen.append(listener.listener.path_state())
             listener.listener.bind_again()
-            seen.append(listener.listener.look())
+            seen.append(listener.listener.path_state())
             with knock(listener.path):
                 await listener.let_in(2)
         assert seen == ["ours", "missing", "ours"]
@@ -88,7 +88,7 @@ async def test_the_socket_of_another_is_noticed_and_not_removed() -> None:
         Path(listener.path).unlink()
         with socket.socket(socket.AF_UNIX) as another:
             another.bind(listener.path)
-            assert listener.listener.look() == "foreign"
+            assert listener.listener.path_state() == "foreign"
             listener.close()
             assert Path(listener.path).is_socket()
 
@@ -126,7 +126,7 @@ async def test_a_listener_stays_for_whoever_came_while_its_path_was_removed() ->
         listener.listener._remove_path = remove_too_late  # type: ignore[method-assign]
         assert not listener.listener.close_if_unused()
         assert len(listener.inside) == 1
-        assert listener.listener.look() == "ours"
+        assert listener.listener.path_state() == "ours"
         late[0].close()
         listener.close()
 

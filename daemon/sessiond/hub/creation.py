@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sessiond.hub import clock
-from sessiond.hub.discovery.resume import Continued, Continuing
+from sessiond.hub.discovery.resume import Continued, ResumeService
 from sessiond.hub.errors import CommandReused, Damaged, ForeignDialect, SessionNotFound, SessionTrashed
 from sessiond.hub.idempotency.commands import Commands, Intent
 from sessiond.hub.session.live import LiveSession
@@ -62,7 +62,7 @@ def new_session_id(command: CommandRecord | None) -> str:
 class Making:
     """Creates sessions, at most one for each command."""
 
-    def __init__(self, sessions: CreationHost, known: Commands, continuing: Continuing) -> None:
+    def __init__(self, sessions: CreationHost, known: Commands, continuing: ResumeService) -> None:
         self._sessions = sessions
         self._commands = known
         self._continuing = continuing
@@ -98,31 +98,31 @@ class Making:
 
         return await self._once(command, None, make)
 
-    async def go_on(self, params: t.ContinueParams, terminal: t.Terminal | None) -> Continued:
+    async def resume(self, params: t.ContinueParams, terminal: t.Terminal | None) -> Continued:
         """Return the session that continue-recent chooses. A repeated command returns its first choice."""
         command = self._commands.of(m.CONTINUE, params) if params.create else None
-        went: Continued | None = None
+        continued: Continued | None = None
 
         async def run() -> ResumeAnswer:
-            nonlocal went
+            nonlocal continued
             try:
-                went = await self._continuing.go_on(params, terminal, command)
+                continued = await self._continuing.resume(params, terminal, command)
             except LogExists:
-                went = Continued(await self._own(command, new_session_id(command)), **_CREATED)
+                continued = Continued(await self._own(command, new_session_id(command)), **_CREATED)
             return ResumeAnswer(
-                session_id=went.live.session_id,
-                reason=went.reason,
-                message=went.message,
-                created=went.created,
-                former_folders=went.former_folders,
+                session_id=continued.live.session_id,
+                reason=continued.reason,
+                message=continued.message,
+                created=continued.created,
+                former_folders=continued.former_folders,
             )
 
         async def intent() -> Intent:
             return {"sessionId": new_session_id(command)}
 
         chosen = await self._commands.once(command, ResumeAnswer, run, intent)
-        if went is not None:
-            return went
+        if continued is not None:
+            return continued
         live = await self._again(chosen.session_id)
         return Continued(
             live,

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from sessiond import config
 from sessiond.hub import session_info
 from sessiond.hub.creation import Making
-from sessiond.hub.discovery.resume import Continuing
+from sessiond.hub.discovery.resume import ResumeService
 from sessiond.hub.discovery.terminals import Terminals
 from sessiond.hub.disk_space import DiskSpaceMonitor
 from sessiond.hub.errors import Draining, SessionTrashed
@@ -81,7 +81,7 @@ class Hub:
         self._open.takes_images = chosen.blobs.images
         self.room = DiskSpaceMonitor(files)
         self.retention = Retention(self, self._open, trash, files, memory, self.commands)
-        self.continuing = Continuing(self, files, self.index, self.terminals)
+        self.continuing = ResumeService(self, files, self.index, self.terminals)
         self.making = Making(self, self.commands, self.continuing)
         self.cleaning = Cleaning(files, self.index, self._open, self.retention, self.terminals)
         self.blobs = SessionBlobs(None, stores=(files.blobs, memory.blobs))
@@ -230,7 +230,7 @@ class Hub:
         """Move unreferenced blobs on disk to the trash; see `retention.blob_collection`."""
         return await collect(
             self._files, self.open_sessions, grace=grace, dry_run=dry_run,
-            tell=tell, goes_on=self.refuse_when_draining,
+            tell=tell, refuse_when_closing=self.refuse_when_draining,
         )  # fmt: skip
 
     # --- closing ---------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class ResumeHost(Protocol):
-    """The part of the hub that `Continuing` calls."""
+    """The part of the hub that `ResumeService` calls."""
 
     async def session(self, session_id: str) -> LiveSession:
         """Open the session with this id."""
@@ -59,7 +59,7 @@ class Continued:
     is_held_by_another: bool = False
 
 
-class Continuing:
+class ResumeService:
     """Selects the session that each terminal continues."""
 
     def __init__(self, sessions: ResumeHost, files: Store, index: Index, terminals: Terminals) -> None:
@@ -69,7 +69,7 @@ class Continuing:
         self._terminals = terminals
         self._without_terminal = asyncio.Lock()
 
-    async def go_on(
+    async def resume(
         self, params: t.ContinueParams, terminal: t.Terminal | None, command: CommandRecord | None = None
     ) -> Continued:
         """Select the session to continue in a folder, or create one; see `resume_rules`.
@@ -86,12 +86,12 @@ class Continuing:
             NothingToContinue: There is no session, and the request does not allow to create one.
         """
         if terminal is not None:
-            return await self._go_on(params, terminal, command)
+            return await self._resume(params, terminal, command)
         # Concurrent requests without a terminal all get the one session that the first of them creates.
         async with self._without_terminal:
-            return await self._go_on(params, None, command)
+            return await self._resume(params, None, command)
 
-    async def _go_on(
+    async def _resume(
         self, params: t.ContinueParams, terminal: t.Terminal | None, command: CommandRecord | None
     ) -> Continued:
         crumbs = [] if terminal is None else await self._files.read_breadcrumbs(terminal.id)
@@ -110,12 +110,12 @@ class Continuing:
             sessions, params.cwd, held, even_if_held=not params.create, even_if_empty=terminal is None
         )
         if chosen is not None:
-            session, why = chosen
+            session, reason = chosen
             is_held = session.session_id in held
             if terminal is not None and params.binds and not is_held:  # before another request can select it
                 self._terminals.take(terminal, process, params.cwd, session.session_id)
             live = await self._sessions.session(session.session_id)
-            return Continued(live, "recent", why + gone, created=False, is_held_by_another=is_held)
+            return Continued(live, "recent", reason + gone, created=False, is_held_by_another=is_held)
         if not params.create:
             raise NothingToContinue(params.cwd)
         live = await self._sessions.create(t.CreateParams(cwd=params.cwd), command)

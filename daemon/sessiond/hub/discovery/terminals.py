@@ -97,8 +97,8 @@ class Terminals:
         sessions = {} if former is None else dict(former.sessions)
         sessions.pop(cwd, None)
         sessions[cwd] = session_id
-        kept = dict(list(sessions.items())[-MAX_FOLDERS:])
-        self._held[terminal.id] = Hold(terminal.id, terminal.kind, process, kept)
+        retained = dict(list(sessions.items())[-MAX_FOLDERS:])
+        self._held[terminal.id] = Hold(terminal.id, terminal.kind, process, retained)
 
     async def store(self, terminal_id: str) -> None:
         """Make the hold of a terminal durable. If the disk refuses, this daemon keeps it in memory."""

@@ -130,10 +130,10 @@ class Prompts:
             limit: How many are returned at most.
         """
         conditions, values = ["history.id < ?"], [below]  # type: tuple[list[str], list[object]]
-        for column, wanted in (("cwd", cwd), ("session_id", session_id)):
-            if wanted is not None:
+        for column, value in (("cwd", cwd), ("session_id", session_id)):
+            if value is not None:
                 conditions.append(f"{column} = ?")
-                values.append(wanted)
+                values.append(value)
         for word in query.split():
             like, full = "prompt LIKE ? ESCAPE '\\'", _match(word)
             conditions.append(

@@ -70,10 +70,10 @@ class PromptHistory:
 
     async def settle_delete(self, entry: "Entry") -> t.HistoryDeleteResult | None:
         """Return the result of a deletion that a crash interrupted; None if it was not carried out."""
-        wanted = [str(it) for it in entry.intent.get("promptIds") or ()]
-        left = set(await self.known(wanted))
-        gone = [it for it in wanted if it not in left]
-        return t.HistoryDeleteResult(deleted_ids=gone) if gone else None
+        requested = [str(it) for it in entry.intent.get("promptIds") or ()]
+        remaining = set(await self.known(requested))
+        removed = [it for it in requested if it not in remaining]
+        return t.HistoryDeleteResult(deleted_ids=removed) if removed else None
 
     def remember(self, rows: Sequence[NewRow], session_id: str, cwd: str) -> None:
         """Queue the user messages among new lines of a session in folder `cwd`. Returns at once and never raises."""

@@ -67,7 +67,7 @@ async def collect(
     grace: float | None,
     dry_run: bool,
     tell: Tell,
-    goes_on: Callable[[], None],
+    refuse_when_closing: Callable[[], None],
 ) -> t.BlobCollectResult:
     """Move the unreferenced blobs of a store to the trash.
 
@@ -77,7 +77,7 @@ async def collect(
         grace: Blobs younger than this many seconds are not collected. None: no blob is.
         dry_run: Only return what would be moved.
         tell: Receives progress.
-        goes_on: Raises if the store is about to be closed. It is called between steps.
+        refuse_when_closing: Raises if the store is about to be closed. It is called between steps.
 
     Raises:
         StorageFailed: A log cannot be read.
@@ -90,16 +90,18 @@ async def collect(
     for live in open_now():
         if live.ephemeral:
             await step_through(marks.mark(live.log.scan()))
-    await _mark_all(store, open_now, marks, tell, goes_on)
-    goes_on()
-    kept: list[KeptBlob] = []
+    await _mark_all(store, open_now, marks, tell, refuse_when_closing)
+    refuse_when_closing()
+    retained: list[KeptBlob] = []
     unnamed: list[KeptBlob] = []
     for blob in await store.blobs.list():
         is_old = blob.modified_ns < older_than
-        (unnamed if is_old and blob.hash not in marks.named else kept).append(blob)
+        (unnamed if is_old and blob.hash not in marks.named else retained).append(blob)
     folder = f"blobs-{paths.timestamp_in_names(clock.timestamp())}"
-    removed = unnamed if dry_run else await _move(store, unnamed, older_than, folder, tell, goes_on)
-    kept += set(unnamed) - set(removed)
+    removed = (
+        unnamed if dry_run else await _move(store, unnamed, older_than, folder, tell, refuse_when_closing)
+    )
+    retained += set(unnamed) - set(removed)
     missing = await asyncio.to_thread(_missing, store, marks)
     return t.BlobCollectResult(
         removed=[
@@ -108,8 +110,8 @@ async def collect(
         ],
         removed_count=len(removed),
         removed_bytes=sum(it.size for it in removed),
-        kept_count=len(kept),
-        kept_bytes=sum(it.size for it in kept),
+        kept_count=len(retained),
+        kept_bytes=sum(it.size for it in retained),
         missing=missing[: t.MOST_REPORTED],
         missing_count=len(missing),
         truncated=max(len(removed), len(missing)) > t.MOST_REPORTED,
@@ -123,21 +125,21 @@ async def _mark_all(
     open_now: Callable[[], Sequence[LiveSession]],
     marks: _Marks,
     tell: Tell,
-    goes_on: Callable[[], None],
+    refuse_when_closing: Callable[[], None],
 ) -> None:
     """Mark the blobs that logs, their remains and open sessions reference. Repeats if a log moved during a pass."""
     while True:
         marks.has_moved = False
-        goes_on()
+        refuse_when_closing()
         before = await store.remains()  # a log may move from or to the trash while the logs are listed
         refs = [stored.ref for stored in await store.list()]
         refs += [live.log.ref for live in open_now() if not live.ephemeral]
         logs = {ref: store.keeps(ref) for ref in refs}
-        goes_on()
+        refuse_when_closing()
         logs |= dict.fromkeys([*before, *await store.remains()], False)
         unseen = [ref for ref in logs if ref not in marks.seen]
         for count, ref in enumerate(unseen):
-            goes_on()
+            refuse_when_closing()
             tell("Finding the blobs in use", 90 * count // len(unseen))
             marks.seen.add(ref)
             try:
@@ -154,11 +156,11 @@ async def _move(
     older_than: int,
     folder: str,
     tell: Tell,
-    goes_on: Callable[[], None],
+    refuse_when_closing: Callable[[], None],
 ) -> list[KeptBlob]:
     moved: set[str] = set()
     for start in range(0, len(unnamed), MOVED_AT_ONCE):
-        goes_on()
+        refuse_when_closing()
         tell("Moving to the trash", 90 + 10 * start // len(unnamed))
         some = [blob.hash for blob in unnamed[start : start + MOVED_AT_ONCE]]
         moved.update(

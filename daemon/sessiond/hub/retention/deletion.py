@@ -258,9 +258,9 @@ class Retention:
         raise IncompatibleParams("a session and `olderThanMs` cannot be combined")
 
     async def _purge_chosen(self, params: t.PurgeParams, chosen: list[InTrash]) -> t.PurgeResult:
-        kept = len(await self._trash.list()) - len(chosen)
+        remaining = len(await self._trash.list()) - len(chosen)
         purged = chosen if params.dry_run else [it for it in chosen if await self._purge(it)]
-        return _purged([listed(it) for it in purged], kept, dry_run=params.dry_run)
+        return _purged([listed(it) for it in purged], remaining, dry_run=params.dry_run)
 
     async def purge_old(self, max_age: float) -> int:
         """Purge the sessions that have been in the trash for `max_age` seconds. Returns their number.
@@ -347,8 +347,8 @@ class Retention:
     async def _settle_purge(self, entry: "Entry") -> t.PurgeResult | None:
         """Report the sessions that have left the trash as purged. The others stay."""
         left = {it.log.trash_id for it in await self._trash.list()}
-        wanted = msgspec.convert(entry.intent.get("sessions"), list[t.TrashedSession])
-        purged = [it for it in wanted if it.trash_id not in left]
+        requested = msgspec.convert(entry.intent.get("sessions"), list[t.TrashedSession])
+        purged = [it for it in requested if it.trash_id not in left]
         return _purged(purged, len(left), dry_run=False) if purged else None
 
     def _has_moved(self, ref: str) -> None:
@@ -379,13 +379,13 @@ def _deleted(found: InTrash, *, duplicate: bool = True) -> t.DeleteResult:
     )
 
 
-def _purged(sessions: list[t.TrashedSession], kept: int, *, dry_run: bool) -> t.PurgeResult:
+def _purged(sessions: list[t.TrashedSession], remaining: int, *, dry_run: bool) -> t.PurgeResult:
     return t.PurgeResult(
         purged=sessions[: t.MOST_REPORTED],
         purged_count=len(sessions),
         truncated=len(sessions) > t.MOST_REPORTED,
         purged_bytes=sum(it.size_bytes for it in sessions),
-        kept_count=kept,
+        kept_count=remaining,
         dry_run=dry_run,
     )
 

@@ -49,20 +49,20 @@ async def close(client: Client, live: LiveSession, _params: t.CloseParams) -> t.
 
 async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResult:
     terminal = params.terminal or client.terminal
-    went = await client.hub.making.go_on(params, terminal)
-    binds = params.binds and not went.is_held_by_another
-    await _hold(client, went.live, terminal if binds else None, cwd=params.cwd)
-    if went.created and not went.duplicate:
-        client.server.tell_created_soon(went.live, client.origin(params.command_id))
-    found = session_result(client, went.live)
+    continued = await client.hub.making.resume(params, terminal)
+    binds = params.binds and not continued.is_held_by_another
+    await _hold(client, continued.live, terminal if binds else None, cwd=params.cwd)
+    if continued.created and not continued.duplicate:
+        client.server.tell_created_soon(continued.live, client.origin(params.command_id))
+    found = session_result(client, continued.live)
     return t.ContinueResult(
         session=found.session,
-        reason=went.reason,
-        message=went.message,
-        created=went.created,
+        reason=continued.reason,
+        message=continued.message,
+        created=continued.created,
         problems=found.problems,
-        former_folders=went.former_folders,
-        duplicate=went.duplicate,
+        former_folders=continued.former_folders,
+        duplicate=continued.duplicate,
     )
 
 

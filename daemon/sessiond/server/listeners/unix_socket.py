@@ -66,7 +66,7 @@ class UnixListener:
             self._listening, self._identity = inherited, _identity(self.path)
         self._loop.add_reader(self._listening, self._accept)
 
-    def look(self) -> Literal["ours", "missing", "foreign"]:
+    def path_state(self) -> Literal["ours", "missing", "foreign"]:
         """Return what is at the path now."""
         try:
             found = Path(self.path).lstat()
@@ -158,7 +158,7 @@ class UnixListener:
             self._pause = None
 
     def _remove_path(self) -> None:
-        if self.look() == "ours":
+        if self.path_state() == "ours":
             Path(self.path).unlink(missing_ok=True)
 
 

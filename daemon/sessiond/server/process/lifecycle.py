@@ -223,7 +223,7 @@ async def _displaced(
         if not lock.still_ours:
             return Ending(f"{where.daemon_lock} was removed or replaced; another daemon may run", DISPLACED)
         try:
-            match listener.look():
+            match listener.path_state():
                 case "foreign":
                     return Ending(f"another file replaced the socket {listener.path}", DISPLACED)
                 case "missing":
