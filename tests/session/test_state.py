@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 from sessiond.session.state.updates import (
     Decided,
     Point,
-    PruneLimits,
     RecordedArtifact,
+    RecordedLimits,
     Update,
     apply_entry,
     state_at,
@@ -107,12 +107,12 @@ def test_decisions_prune_above_the_limit_not_at_it(decisions: int, prunes: bool)
 
 
 def test_a_pruned_state_is_not_pruned_by_itself_again() -> None:
-    state = state_of(updated(tokens=200_000), updated(prune_above=PruneLimits()), updated(tokens=200_000))
+    state = state_of(updated(tokens=200_000), updated(prune_above=RecordedLimits()), updated(tokens=200_000))
     assert (state.pruned, state.should_prune(PruningLimits())) == (True, False)
 
 
 def test_pruning_keeps_the_newest_decisions_and_resets_their_count() -> None:
-    state = state_of(*decided(5), updated(compress=PruneLimits(max_decisions=2)))
+    state = state_of(*decided(5), updated(compress=RecordedLimits(max_decisions=2)))
     assert [it.decision for it in state.decisions] == ["d4", "d5"]
     assert (state.decision_count, state.pruned, state.last_pruned_at) == (0, True, time_of(6))
 
@@ -122,12 +122,12 @@ def test_pruning_lets_go_of_artifacts_only_above_the_limit_of_tokens(
     tokens: int, left: dict[str, str]
 ) -> None:
     made = updated(artifact=RecordedArtifact(name="a", path="/a"), tokens=tokens)
-    assert state_of(made, updated(compress=PruneLimits())).artifacts == left
+    assert state_of(made, updated(compress=RecordedLimits())).artifacts == left
 
 
 def test_a_state_that_is_below_the_limits_is_pruned_only_when_that_is_asked_for() -> None:
-    assert not state_of(*decided(2), updated(prune_above=PruneLimits())).pruned
-    assert state_of(*decided(2), updated(compress=PruneLimits())).pruned
+    assert not state_of(*decided(2), updated(prune_above=RecordedLimits())).pruned
+    assert state_of(*decided(2), updated(compress=RecordedLimits())).pruned
 
 
 def test_updates_on_another_branch_do_not_count() -> None:
@@ -225,7 +225,7 @@ def test_half_a_surrogate_pair_in_a_text_loses_nothing_else() -> None:
 # --- properties --------------------------------------------------------------------------------------------
 
 _words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=4)
-_above = st.builds(PruneLimits, max_decisions=st.integers(1, 10), max_tokens=st.integers(0, 100))
+_above = st.builds(RecordedLimits, max_decisions=st.integers(1, 10), max_tokens=st.integers(0, 100))
 _updates = st.builds(
     Update,
     decision=st.none() | st.builds(Decided, decision=_words, rationale=_words),
@@ -270,11 +270,11 @@ class Nova:
         if update.prune_above and self.should_prune(update.prune_above):
             self.compress(update.prune_above, now)
 
-    def should_prune(self, above: PruneLimits) -> bool:
+    def should_prune(self, above: RecordedLimits) -> bool:
         too_many = len(self.decisions) > above.max_decisions or self.tokens > above.max_tokens
         return too_many and not self.said["pruned"]
 
-    def compress(self, above: PruneLimits, now: str) -> None:
+    def compress(self, above: RecordedLimits, now: str) -> None:
         while len(self.decisions) > above.max_decisions:
             self.decisions.pop(0)
         if self.tokens > above.max_tokens:

@@ -274,9 +274,9 @@ class UnsupportedVersion(HubError):
 
 
 class IncompatibleParams(HubError):
-    """Raised when the params of a request are valid one by one, but contradict each other."""
+    """Raised when each param of a request is valid, but not in combination with the others."""
 
-    sentence = "The params do not go together: {reason}."
+    sentence = "The params are invalid: {reason}."
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason=reason)

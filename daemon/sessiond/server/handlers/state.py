@@ -20,7 +20,7 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.tickets import Effect
-from sessiond.session.state.updates import Decided, PruneLimits, RecordedArtifact, Update
+from sessiond.session.state.updates import Decided, RecordedArtifact, RecordedLimits, Update
 from sessiond.session.state.working_state import PruningLimits, context_lines
 from sessiond.session.tree import entries, marks
 from sessiond.session.tree.command_ids import CommandRecord
@@ -166,5 +166,5 @@ def _limits(configured: config.StateConfig, requested: t.PruneLimits | None) -> 
     )
 
 
-def _prune_limits(limits: PruningLimits) -> PruneLimits:
-    return PruneLimits(max_decisions=limits.max_decisions, max_tokens=limits.max_tokens)
+def _prune_limits(limits: PruningLimits) -> RecordedLimits:
+    return RecordedLimits(max_decisions=limits.max_decisions, max_tokens=limits.max_tokens)

@@ -14,7 +14,7 @@ from sessiond.session.compaction.rendering import render
 from sessiond.session.content.agent_message import read_message, texts
 from sessiond.session.content.pi_touched_files import TouchedFiles, TouchedPaths
 from sessiond.session.context import messages, summaries, tokens
-from sessiond.session.context.messages import ContextMessage, Edit
+from sessiond.session.context.messages import Edit, RawMessage
 from sessiond.session.tree import steps
 from sessiond.session.tree.steps import Read, Steps
 from sessiond.session.tree.tree import KIND, LEAF, NONE, USER, Tree
@@ -195,11 +195,11 @@ def _id(tree: Tree, row: int) -> str | None:
     return None if row == NONE else tree.id(row)
 
 
-def _read_compaction(entry: bytes, edit: Edit) -> ContextMessage | None:
-    return None if edit is None else ContextMessage("compactionSummary", summaries.compaction_message(entry))
+def _read_compaction(entry: bytes, edit: Edit) -> RawMessage | None:
+    return None if edit is None else RawMessage("compactionSummary", summaries.compaction_message(entry))
 
 
-_MESSAGE_READERS: Final[dict[int, Callable[[bytes, Edit], ContextMessage | None]]] = {
+_MESSAGE_READERS: Final[dict[int, Callable[[bytes, Edit], RawMessage | None]]] = {
     KIND["message"]: messages.of_message,
     _CUSTOM_MESSAGE: messages.of_custom_message,
     _BRANCH_SUMMARY: messages.of_branch_summary,

@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from sessiond.session.content import restore_blobs
 from sessiond.session.context import messages, summaries
-from sessiond.session.context.messages import ContextMessage, Edit
+from sessiond.session.context.messages import Edit, RawMessage
 from sessiond.session.context.settings import Settings, apply_rows, settings
 from sessiond.session.tree import payloads, steps
 from sessiond.session.tree.steps import Read, Steps
@@ -22,7 +22,7 @@ from sessiond.session.tree.tree import KIND, NONE, Tree
 _COMPACTION: Final = KIND["compaction"]
 _CONTEXT_EDIT: Final = KIND["context_edit"]
 _RESET: Final = KIND["reset_boundary"]
-_MESSAGE_READERS: Final[dict[int, Callable[[bytes, Edit], ContextMessage | None]]] = {
+_MESSAGE_READERS: Final[dict[int, Callable[[bytes, Edit], RawMessage | None]]] = {
     KIND["message"]: messages.of_message,
     KIND["custom_message"]: messages.of_custom_message,
     KIND["branch_summary"]: messages.of_branch_summary,

@@ -19,7 +19,7 @@ _OF_BLOCKS: Final = ("user", "assistant", "toolResult")
 _EDITABLE: Final = (*_OF_BLOCKS, "custom")
 
 
-class ContextMessage(NamedTuple):
+class RawMessage(NamedTuple):
     """A message and its role."""
 
     role: object
@@ -49,7 +49,7 @@ _body = msgspec.json.Decoder(_BodyEntry)
 _edit = msgspec.json.Decoder(_EditEntry)
 
 
-def of_message(entry: bytes, edit: Edit = UNSET) -> ContextMessage | None:
+def of_message(entry: bytes, edit: Edit = UNSET) -> RawMessage | None:
     """Return the message of a `message` entry; None if it has none or an edit omits it."""
     try:
         head, body = _head.decode(entry).message, _body.decode(entry).message
@@ -60,22 +60,22 @@ def of_message(entry: bytes, edit: Edit = UNSET) -> ContextMessage | None:
         head, body = found
     if edit is UNSET:
         missing = head.content is UNSET or payloads.is_null(head.content)
-        return ContextMessage(head.role, _with_empty_content(body, head.role) if missing else body)
-    return None if edit is None else ContextMessage(head.role, _edited(body, head.role, edit))
+        return RawMessage(head.role, _with_empty_content(body, head.role) if missing else body)
+    return None if edit is None else RawMessage(head.role, _edited(body, head.role, edit))
 
 
-def of_custom_message(entry: bytes, edit: Edit = UNSET) -> ContextMessage | None:
+def of_custom_message(entry: bytes, edit: Edit = UNSET) -> RawMessage | None:
     """Return the message of a `custom_message` entry; None if an edit omits it."""
     if edit is None:
         return None
     body = summaries.custom_message(entry)
-    return ContextMessage("custom", body if edit is UNSET else _edited(body, "custom", edit))
+    return RawMessage("custom", body if edit is UNSET else _edited(body, "custom", edit))
 
 
-def of_branch_summary(entry: bytes, edit: Edit = UNSET) -> ContextMessage | None:
+def of_branch_summary(entry: bytes, edit: Edit = UNSET) -> RawMessage | None:
     """Return the message of a `branch_summary` entry; an edit can omit it but not change it."""
     body = None if edit is None else summaries.branch_message(entry)
-    return None if body is None else ContextMessage("branchSummary", body)
+    return None if body is None else RawMessage("branchSummary", body)
 
 
 def edit_of(entry: bytes) -> tuple[str, Raw | None] | None:

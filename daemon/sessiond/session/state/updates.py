@@ -41,7 +41,7 @@ class RecordedArtifact(_Part, frozen=True):
     path: _Text
 
 
-class PruneLimits(_Part, frozen=True, omit_defaults=False):
+class RecordedLimits(_Part, frozen=True, omit_defaults=False):
     """The limits of a pruning. The line stores them, so that a change of configuration alters no earlier state."""
 
     max_decisions: Annotated[int, Meta(ge=1, le=KEPT_DECISIONS)] = _DEFAULT_LIMITS.max_decisions
@@ -61,8 +61,8 @@ class Update(_Part, frozen=True):
     plan: str | None = None  # an empty text removes the plan
     model: _Text | None = None
     agent_name: _Text | None = None
-    compress: PruneLimits | None = None
-    prune_above: PruneLimits | None = None
+    compress: RecordedLimits | None = None
+    prune_above: RecordedLimits | None = None
 
 
 @dataclass(frozen=True, slots=True)

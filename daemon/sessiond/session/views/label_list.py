@@ -17,7 +17,7 @@ from sessiond.session.tree.tree import Tree
 _PREVIEW_CHARACTERS: Final = 120
 
 
-class LabeledEntry(msgspec.Struct, frozen=True):
+class LabelRow(msgspec.Struct, frozen=True):
     """A labeled entry, and the line that labeled it."""
 
     entry_id: str
@@ -31,7 +31,7 @@ class LabeledEntry(msgspec.Struct, frozen=True):
 
 def label_rows(
     tree: Tree, read: Callable[[Sequence[int]], list[bytes]], after_row: int, limit: int
-) -> Steps[tuple[list[LabeledEntry], bool]]:
+) -> Steps[tuple[list[LabelRow], bool]]:
     """Return the labeled entries after a row in log order, and whether more follow.
 
     Args:
@@ -55,7 +55,7 @@ def label_rows(
         yield
     more = len(found) > limit
     by_row = {row: (entry_id, label) for row, entry_id, label in found[:limit]}
-    rows: list[LabeledEntry] = []
+    rows: list[LabelRow] = []
     for batch in steps.batches(tree, list(by_row)):
         lines = read([by_row[row][1].row for row in batch])
         for row, entry, line in zip(batch, read(batch), lines, strict=True):
@@ -69,10 +69,10 @@ def label_rows(
 
 def _labeled(
     tree: Tree, row: int, entry_id: str, label: str, said: dict[str, Any], line: dict[str, Any]
-) -> LabeledEntry:
+) -> LabelRow:
     message, type_, labeled_at = said.get("message"), said.get("type"), line.get("timestamp")
     role = message.get("role") if isinstance(message, dict) else None
-    return LabeledEntry(
+    return LabelRow(
         entry_id=entry_id,
         label=label,
         labeled_at=labeled_at if isinstance(labeled_at, str) else None,
