@@ -41,8 +41,8 @@ class Screen(Protocol):
     def ask(self, **changes: Any) -> None:
         """Show other rows of this session: those of another `filter` or `query`."""
 
-    def once_whole(self, wish: Callable[[], None]) -> None:
-        """Call `wish` now, and again when all rows are loaded."""
+    def when_loaded(self, action: Callable[[], None]) -> None:
+        """Call `action` now, and again when all rows are loaded."""
 
     def toggle_pane(self) -> None:
         """Show or hide the pane with the entry."""
@@ -50,10 +50,10 @@ class Screen(Protocol):
     async def entry(self) -> "Entry":
         """Return the entry under the cursor. Raises one of `USER_ERRORS`."""
 
-    def tell(self, note: str) -> None:
+    def show_note(self, note: str) -> None:
         """Show a note at the foot of the screen until the next key."""
 
-    def complain(self, note: str) -> None:
+    def show_error(self, note: str) -> None:
         """Show an error at the foot of the screen until the next key."""
 
     async def confirm(self, question: str) -> bool:
@@ -62,7 +62,7 @@ class Screen(Protocol):
     async def pick(self) -> str | None:
         """Let the user choose a session. Returns its id, or None."""
 
-    def turn_to(self, session: "t.SessionInfo") -> None:
+    def switch_to(self, session: "t.SessionInfo") -> None:
         """Show another session."""
 
     async def start_daemon(self) -> None:
@@ -95,8 +95,8 @@ class Actions:
         self.half_down, self.half_up = partial(tree.page, 0.5), partial(tree.page, -0.5)
         self.page_down, self.page_up = partial(tree.page, 1), partial(tree.page, -1)
         self.first, self.last = (
-            partial(browser.once_whole, tree.go_first),
-            partial(browser.once_whole, tree.go_last),
+            partial(browser.when_loaded, tree.go_first),
+            partial(browser.when_loaded, tree.go_last),
         )
         self.tip, self.parent = tree.go_tip, tree.go_parent
         self.next_sibling, self.previous_sibling = partial(tree.go_sibling, 1), partial(tree.go_sibling, -1)
@@ -128,9 +128,9 @@ class Actions:
 
     async def search(self) -> None:
         origin = self._tree.current
-        words = await self._browser.prompt.ask("/", heard=self._browser.search.look_for)
+        words = await self._browser.prompt.ask("/", on_change=self._browser.search.search_for)
         if words is None:
-            self._browser.search.look_for("")
+            self._browser.search.search_for("")
             if origin in self._tree.rows.places:
                 self._tree.go(self._tree.rows.places[origin])
 
@@ -179,7 +179,7 @@ class Actions:
         with self._browser.suspend():
             code = outside.show(text, command)
         if code:
-            self._browser.complain(f"{command[0]} ended with {code}.")
+            self._browser.show_error(f"{command[0]} ended with {code}.")
 
     async def copy_id(self) -> None:
         if (name := self._tree.current) is not None:
@@ -197,7 +197,7 @@ class Actions:
 
     async def branch(self) -> None:
         if (name := self._target()) and await self._browser.confirm(
-            f"Move the leaf to {self._called(name)}?"
+            f"Move the leaf to {self._described(name)}?"
         ):
             self._moved(await self._browser.daemon.branch(self._session, name))
 
@@ -206,7 +206,7 @@ class Actions:
             return
         about = await self._browser.prompt.ask("Summarize the abandoned branch, with attention to: ")
         if about is not None:
-            self._browser.tell("The summary is being written …")
+            self._browser.show_note("The summary is being written …")
             leaf = self._browser.contents.leaf_id
             self._moved(
                 await self._browser.daemon.branch(
@@ -220,7 +220,7 @@ class Actions:
 
     async def undo(self) -> None:
         if not self._moves:
-            self._browser.complain("There is no move of the leaf to undo.")
+            self._browser.show_error("There is no move of the leaf to undo.")
             return
         came_from, went_to = self._moves[-1]
         try:
@@ -228,16 +228,16 @@ class Actions:
         except RpcError as error:
             if error.kind == "leafConflict":
                 self._moves.clear()
-                self._browser.complain("The leaf has changed since that move, so it cannot be undone.")
+                self._browser.show_error("The leaf has changed since that move, so it cannot be undone.")
                 return
             raise
         self._moves.pop()
-        self._browser.tell(f"The leaf is back at {came_from or 'the start, before the first entry'}.")
+        self._browser.show_note(f"The leaf is back at {came_from or 'the start, before the first entry'}.")
 
     async def fork(self) -> None:
         if (name := self._tree.current) is None:
             return
-        title = await self._browser.prompt.ask(f"Fork at {self._called(name)}; title of the new session: ")
+        title = await self._browser.prompt.ask(f"Fork at {self._described(name)}; title of the new session: ")
         if title is not None:
             made = await self._browser.daemon.fork(self._session, leaf_id=name, title=title.strip() or None)
             self._opened(made.session)
@@ -276,23 +276,23 @@ class Actions:
         """Return the entry to which the leaf is to move; None if the leaf is there already."""
         name = self._tree.current
         if name is not None and name == self._browser.contents.leaf_id:
-            self._browser.tell("The leaf is already here.")
+            self._browser.show_note("The leaf is already here.")
             return None
         return name
 
-    def _called(self, name: str) -> str:
+    def _described(self, name: str) -> str:
         """Return the name of an entry in a question: its id and the beginning of its text."""
         rows, renderer = self._tree.rows, self._tree.renderer
-        said = renderer.fit(renderer.safe(rows.previews[rows.places[name]]), 40)
-        return f"{renderer.safe(name)} ({said})" if said else renderer.safe(name)
+        preview = renderer.fit(renderer.safe(rows.previews[rows.places[name]]), 40)
+        return f"{renderer.safe(name)} ({preview})" if preview else renderer.safe(name)
 
     def _moved(self, moved: "t.BranchResult") -> None:
         self._moves.append((moved.previous_leaf_id, moved.leaf_id))
-        self._browser.tell("The leaf was moved; u undoes that.")
+        self._browser.show_note("The leaf was moved; u undoes that.")
 
     def _opened(self, session: "t.SessionInfo") -> None:
         self._moves.clear()
-        self._browser.turn_to(session)
+        self._browser.switch_to(session)
 
     async def _copy(self, text: str, done: str) -> None:
         command = copying.program(os.environ)
@@ -300,8 +300,8 @@ class Actions:
         if len(text.encode("utf-8", "replace")) <= copying.MAX_CHARACTERS:
             self._browser.copy_to_clipboard(text)
         elif not taken:
-            self._browser.complain(
+            self._browser.show_error(
                 "The text is too long to copy through the terminal; e opens it in an editor."
             )
             return
-        self._browser.tell(done)
+        self._browser.show_note(done)

@@ -75,7 +75,7 @@ class Browser(App[int]):
             lambda: self.daemon,
             self._changed,
             self._refused,
-            self.say,
+            self.update_status,
         )
         self.failure: Exception | None = None
         """The unexpected exception that ended the browser, if any."""
@@ -89,9 +89,9 @@ class Browser(App[int]):
         self._answer: asyncio.Future[bool] | None = None
         self._begin = (first, at)
         self._room = Size(80, 24)
-        self._turned: str | None = None
-        self._wish: Callable[[], None] | None = None
-        self._wanted: object = None
+        self._entry_after_switch: str | None = None
+        self._when_loaded: Callable[[], None] | None = None
+        self._requested_content: object = None
         self._actions: Actions | None = None
         self._doing: set[asyncio.Task[None]] = set()
 
@@ -145,7 +145,7 @@ class Browser(App[int]):
         columns, lines = self._room
         self.query_one("#middle").set_class(columns >= _WIDE, "-wide")
         self.pane.display = self.wants_pane and columns >= _LEAST[0] and lines >= _LEAST[1]
-        self.say()
+        self.update_status()
         self._read_entry()
 
     def toggle_pane(self) -> None:
@@ -154,62 +154,62 @@ class Browser(App[int]):
             self.view.focus()
         self._lay_out()
         if self.wants_pane and not self.pane.display:
-            self.complain("The screen is too small for the pane.")
+            self.show_error("The screen is too small for the pane.")
 
     # --- notes and status --------------------------------------------------------------------------------------
 
-    def tell(self, note: str) -> None:
+    def show_note(self, note: str) -> None:
         """Show a note at the foot of the screen until the next key."""
         self._lines.set_note(note)
-        self.say()
+        self.update_status()
 
-    def complain(self, note: str) -> None:
+    def show_error(self, note: str) -> None:
         """Show an error at the foot of the screen until the next key."""
         self._lines.set_note(note, is_error=True)
-        self.say()
+        self.update_status()
 
-    def say(self) -> None:
+    def update_status(self) -> None:
         """Update both status lines."""
-        self._lines.draw(self.session, self.contents, self.view, self.search.said)
+        self._lines.draw(self.session, self.contents, self.view, self.search.status)
 
     # --- rows --------------------------------------------------------------------------------------------------
 
     def ask(self, **changes: Any) -> None:
         """Show other rows of this session."""
         question = self.contents.question
-        wanted = {"filter": question.filter, "query": question.query, **changes}
-        self.contents.ask(Question(question.session_id, **wanted), self.view.current or self.contents.leaf_id)
+        values = {"filter": question.filter, "query": question.query, **changes}
+        self.contents.ask(Question(question.session_id, **values), self.view.current or self.contents.leaf_id)
         self.search.again()
-        self.say()
+        self.update_status()
 
-    def turn_to(self, session: t.SessionInfo) -> None:
+    def switch_to(self, session: t.SessionInfo) -> None:
         """Show another session."""
         self.session = session
         self._lines.unseen = 0
-        self.search.look_for("")
+        self.search.search_for("")
         self.view.folds.folded.clear()
         self.contents.ask(Question(session.session_id, self.contents.question.filter), session.leaf_id)
-        self._turned = session.leaf_id
-        self.run_worker(self._following.turn_to(session.session_id))
+        self._entry_after_switch = session.leaf_id
+        self.run_worker(self._following.switch_to(session.session_id))
 
     def _changed(self, new: int) -> None:
         """Show the changed rows of the contents. `new` is how many were added."""
         rows, current = self.contents.rows, self.view.current
-        if self._turned is not None:
-            current, self._turned = self._turned, None
+        if self._entry_after_switch is not None:
+            current, self._entry_after_switch = self._entry_after_switch, None
         elif self.view.was_at_tip and rows.tip != NOWHERE and not self.contents.loading:
             current = rows.ids[rows.tip]
         else:
             self._lines.unseen = max(self._lines.unseen + new, 0)
         self.search.rows_changed(rows)
         self._show(current)
-        if self._wish is not None and rows.is_whole:
-            self._wish()
+        if self._when_loaded is not None and rows.is_whole:
+            self._when_loaded()
 
-    def once_whole(self, wish: Callable[[], None]) -> None:
-        """Call `wish` now, and again when all rows are loaded, unless another key is pressed meanwhile."""
-        wish()
-        self._wish = None if self.view.rows.is_whole else wish
+    def when_loaded(self, action: Callable[[], None]) -> None:
+        """Call `action` now, and again when all rows are loaded, unless another key is pressed meanwhile."""
+        action()
+        self._when_loaded = None if self.view.rows.is_whole else action
 
     def _show(self, current: str | None) -> None:
         question = self.contents.question
@@ -223,7 +223,7 @@ class Browser(App[int]):
     def on_tree_view_moved(self) -> None:
         if self.view.was_at_tip:
             self._lines.unseen = 0
-        self.say()
+        self.update_status()
         self._read_entry()
 
     # --- the entry under the cursor ----------------------------------------------------------------------------
@@ -238,30 +238,31 @@ class Browser(App[int]):
 
     def _read_entry(self) -> None:
         name = self.view.current
-        wanted = (self._session_id, name, self.view.rows.labels.get(name or ""), self.pane.columns)
-        if self.pane.display and wanted not in (self._wanted, self.pane.shows):
-            self._wanted = wanted
-            self.run_worker(self._fill_pane(wanted), group="pane", exclusive=True)
+        content = (self._session_id, name, self.view.rows.labels.get(name or ""), self.pane.columns)
+        if self.pane.display and content not in (self._requested_content, self.pane.content):
+            self._requested_content = content
+            self.run_worker(self._fill_pane(content), group="pane", exclusive=True)
 
-    async def _fill_pane(self, wanted: tuple[str, str | None, str | None, int]) -> None:
-        session_id, name, label, _ = wanted
+    async def _fill_pane(self, content: tuple[str, str | None, str | None, int]) -> None:
+        session_id, name, label, _ = content
         await asyncio.sleep(_SETTLED)
-        before, columns = self.pane.shows, self.pane.columns
-        anew = not (isinstance(before, tuple) and before[:2] == wanted[:2])
+        before, columns = self.pane.content, self.pane.columns
+        from_top = not (isinstance(before, tuple) and before[:2] == content[:2])
         if name is None:
-            self.pane.show(wanted, [], anew=True)
+            self.pane.show(content, [], from_top=True)
             return
         try:
             entry = (await self.daemon.entries(session_id, entry_ids=[name])).entries[0]
         except USER_ERRORS as error:
-            self._wanted = None  # it is read again when the cursor moves, or after the connection is restored
-            self.pane.show(None, [[Segment(self._renderer.safe(str(error)), ERROR)]], anew=True)
+            # It is read again when the cursor moves, or after the connection is restored.
+            self._requested_content = None
+            self.pane.show(None, [[Segment(self._renderer.safe(str(error)), ERROR)]], from_top=True)
             return
         # Imported on use, since importing the Markdown renderer takes long.
-        from sessiond.tui.entry_text import drawn
+        from sessiond.tui.entry_text import render_entry
 
-        lines = await asyncio.to_thread(drawn, entry, label, self._renderer, columns, self.now())
-        self.pane.show((*wanted[:3], columns), lines, anew=anew)
+        lines = await asyncio.to_thread(render_entry, entry, label, self._renderer, columns, self.now())
+        self.pane.show((*content[:3], columns), lines, from_top=from_top)
 
     # --- notifications -----------------------------------------------------------------------------------------
 
@@ -276,16 +277,16 @@ class Browser(App[int]):
 
     def attached(self, session: t.SessionInfo) -> None:
         if session.session_id == self._session_id:
-            self.session, self._lines.state, self._wanted = session, "", None
+            self.session, self._lines.state, self._requested_content = session, "", None
             self._is_attached = True
             self.contents.attached(session)
-            self.say()
+            self.update_status()
             self._read_entry()
 
     def away(self) -> None:
         self._lines.state = "offline, waiting"
         self._is_attached = False
-        self.say()
+        self.update_status()
 
     @property
     def is_settled(self) -> bool:
@@ -296,25 +297,25 @@ class Browser(App[int]):
         self._lines.state = "unavailable"
         self._refused(error)
 
-    def heard(self, note: Note) -> None:
+    def received(self, note: Note) -> None:
         if isinstance(note, AppendedBatch):
             self.contents.appended(note)
         elif isinstance(note, t.LeafMovedNote):
             self.contents.moved(note)
         elif isinstance(note, t.ChangedNote):
             self.session = note.session
-            self.say()
+            self.update_status()
         elif isinstance(note, t.DeletedNote):
             self._lines.state = "deleted"
-            self.complain("The session was moved to the trash; sessiond restore restores it.")
+            self.show_error("The session was moved to the trash; sessiond restore restores it.")
 
     def _refused(self, error: Exception) -> None:
-        self.complain(str(error))
+        self.show_error(str(error))
 
     async def start_daemon(self) -> None:
         """Start the daemon if it does not run, and read everything again."""
         await self._following.start_daemon()
-        await self._following.turn_to(self._session_id)
+        await self._following.switch_to(self._session_id)
         self.contents.refresh()
 
     # --- input -------------------------------------------------------------------------------------------------
@@ -339,7 +340,7 @@ class Browser(App[int]):
             self._answered(key)
             return
         if self._lines.note:
-            self.tell("")
+            self.show_note("")
         if self.pane.has_focus and key in (
             "j",
             "k",
@@ -353,7 +354,7 @@ class Browser(App[int]):
         ):
             self._key_in_pane(key)
         elif (name := self._keys.press(key)) is not None:
-            self._wish = None
+            self._when_loaded = None
             await self._do(getattr(self._actions, name))
 
     def _key_in_pane(self, key: str) -> None:
@@ -378,7 +379,7 @@ class Browser(App[int]):
             try:
                 await doing
             except USER_ERRORS as error:
-                self.complain(str(error))
+                self.show_error(str(error))
             except Exception as error:  # noqa: BLE001 - an unexpected exception ends the browser; `browse` raises it
                 self._handle_exception(error)
 
@@ -393,12 +394,12 @@ class Browser(App[int]):
         if self._answer is not None:
             return False
         self._answer = asyncio.get_running_loop().create_future()
-        self.tell(f"{question} (y/n)")
+        self.show_note(f"{question} (y/n)")
         try:
             return await self._answer
         finally:
             self._answer = None
-            self.tell("")
+            self.show_note("")
 
     def _answered(self, key: str) -> None:
         if self._answer is None or self._answer.done():

@@ -17,7 +17,7 @@ class Bar(Widget):
         self._left: list[Segment] = []
         self._right: list[Segment] = []
 
-    def say(self, left: list[Segment], right: list[Segment]) -> None:
+    def show(self, left: list[Segment], right: list[Segment]) -> None:
         if (left, right) != (self._left, self._right):
             self._left, self._right = left, right
             self.refresh()

@@ -1,6 +1,6 @@
 """The text of an entry beside the tree: a heading, then its parts, with Markdown rendered.
 
-`drawn` makes every piece safe for the terminal after rendering, since Markdown can express any character.
+`render_entry` makes every piece safe for the terminal after rendering, since Markdown can express any character.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from sessiond.text import lines, one_line
 from sessiond.tui.row_renderer import DIM, LABEL, TITLE, RowRenderer, role, role_style
 
 MAX_CHARACTERS = 40_000
-"""Maximum characters of one entry that are drawn; more would take too long."""
+"""Maximum characters of one entry that are rendered; more would take too long."""
 
 _TITLES = (
     "summary",
@@ -32,7 +32,7 @@ _TITLES = (
 )
 
 
-def drawn(
+def render_entry(
     entry: dict[str, Any], label: str | None, renderer: RowRenderer, columns: int, now: float
 ) -> list[list[Segment]]:
     """Return the lines of an entry, each of at most `columns` columns. `now` is Unix time."""
@@ -49,7 +49,7 @@ def drawn(
 
 def as_text(entry: dict[str, Any]) -> str:
     """Return the complete text of an entry, for the clipboard or an editor."""
-    return "\n\n".join(text for _, text in _said(entry) if text)
+    return "\n\n".join(text for _, text in _text_parts(entry) if text)
 
 
 def _harmless(text: str, renderer: RowRenderer) -> str:
@@ -76,7 +76,7 @@ def _parts(entry: dict[str, Any], label: str | None, now: float) -> Iterator[Ren
     if label:
         yield Text(f"[{one_line(label)}]", style=LABEL)
     left = MAX_CHARACTERS
-    for kind, text in _said(entry):
+    for kind, text in _text_parts(entry):
         yield Text("")
         shown, left = text[:left], left - len(text)
         yield _part(kind, shown)
@@ -94,8 +94,8 @@ def _part(kind: str, text: str) -> RenderableType:
     return Text(safe, style=DIM if kind in ("thinking", "note") else "")
 
 
-def _said(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the parts of an entry: how each is drawn (markdown, plain, thinking, note), and its text."""
+def _text_parts(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the parts of an entry: how each is rendered (markdown, plain, thinking, note), and its text."""
     message = entry.get("message")
     if isinstance(message, dict):
         yield from _of_message(message)
@@ -106,8 +106,8 @@ def _said(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
     elif found := next((entry[it] for it in _TITLES if isinstance(entry.get(it), str)), None):
         yield "plain", found
     else:
-        kept = ("type", "id", "parentId", "timestamp")
-        yield "plain", _json({name: value for name, value in entry.items() if name not in kept})
+        omitted = ("type", "id", "parentId", "timestamp")
+        yield "plain", _json({name: value for name, value in entry.items() if name not in omitted})
 
 
 def _of_message(message: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -32,7 +32,7 @@ class Follower(Protocol):
     def refused(self, error: RpcError | VersionMismatch) -> None:
         """The daemon refused the session or the connection."""
 
-    def heard(self, note: Note) -> None:
+    def received(self, note: Note) -> None:
         """A notification about the session arrived."""
 
 
@@ -53,7 +53,7 @@ class Following:
             raise Disconnected
         return self._daemon
 
-    async def turn_to(self, session_id: str) -> None:
+    async def switch_to(self, session_id: str) -> None:
         """Follow this session from now on; if it is the same, open it again."""
         if self._daemon is not None and session_id != self._session_id:
             self._daemon.keep_open_no_more(self._session_id)
@@ -97,7 +97,7 @@ class Following:
                 if session_id == self._session_id:
                     daemon.keep_open(session_id)
                     follower.attached(session)
-                    await self._hear(self._notes, session.session_id, follower)
+                    await self._deliver(self._notes, session.session_id, follower)
             except RpcError as error:
                 if session_id == self._session_id:
                     follower.refused(error)
@@ -105,14 +105,14 @@ class Following:
             finally:
                 await self._notes.aclose()
 
-    async def _hear(self, notes: Notifications, session_id: str, follower: Follower) -> None:
-        """Pass on notifications until some were missed, or another session is wanted."""
+    async def _deliver(self, notes: Notifications, session_id: str, follower: Follower) -> None:
+        """Pass on notifications until some were missed, or another session is requested."""
         try:
             async for note in notes:
                 if isinstance(note, t.LaggedNote) and note.session_id == session_id:
                     return
                 if _session_of(note) == session_id:
-                    follower.heard(note)
+                    follower.received(note)
         except Missed:
             return
 

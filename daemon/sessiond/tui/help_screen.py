@@ -38,7 +38,7 @@ class HelpScreen(ModalScreen[None]):
         for title, actions in GROUPS:
             lines += [
                 [Segment(title, TITLE)],
-                *([Segment(f"  {' '.join(it.keys):<16}{it.says}")] for it in actions),
+                *([Segment(f"  {' '.join(it.keys):<16}{it.description}")] for it in actions),
                 [],
             ]
         lines.append(
@@ -48,7 +48,7 @@ class HelpScreen(ModalScreen[None]):
                 )
             ]
         )
-        self._pane.show("help", lines, anew=True)
+        self._pane.show("help", lines, from_top=True)
 
     def on_key(self, event: Key) -> None:
         event.stop()

@@ -6,11 +6,11 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Action:
-    """An action and its keys; `name` is a method of `Actions`, `says` is its description in the help."""
+    """An action and its keys; `name` is a method of `Actions`, `description` is its text in the help."""
 
     keys: tuple[str, ...]
     name: str
-    says: str
+    description: str
 
 
 GROUPS: Final[tuple[tuple[str, tuple[Action, ...]], ...]] = (

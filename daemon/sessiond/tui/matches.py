@@ -18,13 +18,13 @@ class Matches:
     def __len__(self) -> int:
         return len(self._places)
 
-    def look_for(self, words: str, rows: Rows) -> None:
+    def search_for(self, words: str, rows: Rows) -> None:
         """Search the rows for other words."""
         self.words = words
         self.ids = set()
-        self.look_again(rows)
+        self.update(rows)
 
-    def look_again(self, rows: Rows) -> None:
+    def update(self, rows: Rows) -> None:
         """Compute the places again after rows were added or removed; earlier matches stay."""
         words = self.words.casefold().split()
         if words:

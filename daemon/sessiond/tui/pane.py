@@ -7,24 +7,24 @@ from textual.strip import Strip
 
 
 class Pane(ScrollView, can_focus=True):
-    """Scrollable lines that were drawn for the pane's width."""
+    """Scrollable lines that are rendered for the pane's width."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.shows: object = None
-        """Identifies the content for which the lines were drawn."""
+        self.content: object = None
+        """Identifies what the lines show."""
         self._lines: list[Strip] = []
 
     @property
     def columns(self) -> int:
         return self.scrollable_content_region.width
 
-    def show(self, what: object, lines: list[list[Segment]], *, anew: bool) -> None:
-        """Show other lines; if `anew`, from the first one on."""
-        self.shows = what
+    def show(self, content: object, lines: list[list[Segment]], *, from_top: bool) -> None:
+        """Show other lines. If `from_top`, scroll to the first one."""
+        self.content = content
         self._lines = [Strip(line) for line in lines]
         self.virtual_size = Size(self.columns, len(self._lines))
-        if anew:
+        if from_top:
             self.scroll_to(y=0, animate=False, immediate=True)
         self.refresh()
 

@@ -15,26 +15,28 @@ class PromptBar(Horizontal):
 
     def __init__(self) -> None:
         super().__init__()
-        self._says = Static("", markup=False)
+        self._question = Static("", markup=False)
         self._line = Input(compact=True, select_on_focus=False)
         self._answer: asyncio.Future[str | None] | None = None
-        self._heard: Callable[[str], None] | None = None
+        self._on_change: Callable[[str], None] | None = None
 
     def compose(self) -> ComposeResult:
-        yield self._says
+        yield self._question
         yield self._line
 
     @property
     def is_open(self) -> bool:
         return self._answer is not None
 
-    async def ask(self, says: str, value: str = "", heard: Callable[[str], None] | None = None) -> str | None:
-        """Return the answer, or None when the question was canceled; `heard` is called with every change."""
+    async def ask(
+        self, question: str, value: str = "", on_change: Callable[[str], None] | None = None
+    ) -> str | None:
+        """Return the answer, or None when the question was canceled; `on_change` is called with every change."""
         if self._answer is not None:
             return None
         self._answer = asyncio.get_running_loop().create_future()
-        self._says.update(says)
-        self._line.value, self._heard = value, heard
+        self._question.update(question)
+        self._line.value, self._on_change = value, on_change
         self._line.cursor_position = len(value)
         before = self.screen.focused
         self.add_class("-open")
@@ -42,7 +44,7 @@ class PromptBar(Horizontal):
         try:
             return await self._answer
         finally:
-            self._answer = self._heard = None
+            self._answer = self._on_change = None
             self.remove_class("-open")
             self.screen.set_focus(before)
 
@@ -56,8 +58,8 @@ class PromptBar(Horizontal):
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
         event.stop()
-        if self._heard is not None:
-            self._heard(event.value)
+        if self._on_change is not None:
+            self._on_change(event.value)
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

@@ -104,13 +104,13 @@ class RowRenderer:
         return set_cell_size(text, room).rstrip() + self.signs.ellipsis
 
     def mark_columns(self, gutter: str, columns: int) -> tuple[str, int]:
-        """Return the gutter as it is drawn, and the column of the sign after it."""
-        most = max(columns // 4, 1)
+        """Return the gutter as it is displayed, and the column of the sign after it."""
+        max_depth = max(columns // 4, 1)
         deep = ""
-        if len(gutter) > most:
-            deep, gutter = self.signs.deep.ljust(2), gutter[-most:]
-        drawn = deep + "".join(self.signs.columns[it] for it in gutter)
-        return drawn, cell_len(drawn)
+        if len(gutter) > max_depth:
+            deep, gutter = self.signs.deep.ljust(2), gutter[-max_depth:]
+        shown = deep + "".join(self.signs.columns[it] for it in gutter)
+        return shown, cell_len(shown)
 
     def row(
         self, folds: Folds, place: int, columns: int, now: float, *, is_tip: bool, is_match: bool
@@ -122,7 +122,7 @@ class RowRenderer:
         gutter, used = self.mark_columns(rows.gutters[place], columns)
         sign = signs.folded if hidden else signs.leaf if is_tip else signs.on if on_path else signs.off
         name = role(rows.roles[place])
-        said = NONE if on_path else DIM
+        text_style = NONE if on_path else DIM
         label = self.safe(rows.labels.get(rows.ids[place], ""))
         right = self._right(rows.times[place], now, columns, is_tip=is_tip)
         parts = [
@@ -135,7 +135,7 @@ class RowRenderer:
         used = sum(cell_len(it.text) for it in parts)
         room = columns - used - cell_len(more) - sum(cell_len(it.text) for it in right)
         text = self.fit(self.safe(rows.previews[place]), max(room, 0))
-        parts += [Segment(text, MATCH if is_match else said), Segment(more, DIM)]
+        parts += [Segment(text, MATCH if is_match else text_style), Segment(more, DIM)]
         used += cell_len(text) + cell_len(more)
         parts.append(Segment(" " * max(columns - used - sum(cell_len(it.text) for it in right), 0)))
         return [it for it in [*parts, *right] if it.text]
@@ -143,6 +143,6 @@ class RowRenderer:
     def _right(self, time: str, now: float, columns: int, *, is_tip: bool) -> list[Segment]:
         parts = [Segment(f"  {self.signs.tip}", LEAF)] if is_tip else []
         if self.shows_time and columns >= _NARROW:
-            told = human.ago(time, now) if time else ""
-            parts.append(Segment(f"  {told.rjust(_TIME_CELLS)}", DIM))
+            age = human.ago(time, now) if time else ""
+            parts.append(Segment(f"  {age.rjust(_TIME_CELLS)}", DIM))
         return parts

@@ -119,12 +119,12 @@ class Rows:
         if tip == NOWHERE:
             return
         depths, marks = self.depths, self.on_path
-        wanted = depths[tip]
+        depth = depths[tip]
         for at in range(tip, -1, -1):
-            if depths[at] == wanted:
+            if depths[at] == depth:
                 marks[at] = 1
-                wanted -= 1
-                if wanted < 0:
+                depth -= 1
+                if depth < 0:
                     return
 
     @property
@@ -175,7 +175,7 @@ class Rows:
         column = node.indent + self._roots_fork - 1
         if self.gutters:
             return _forked(self._bars[: max(column, 0)], node)
-        # It is unknown whether the first row begins a branch; it is drawn as part of a chain until all are loaded.
+        # It is unknown whether the first row begins a branch; it is shown as part of a chain until all are loaded.
         return self._bars[-_DEEPEST:], self._bars[-_DEEPEST:]
 
 

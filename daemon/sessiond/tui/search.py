@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sessiond.tui.tree_view import TreeView
 
 _TYPED = 0.15
-"""Seconds without typing after which the daemon is asked."""
+"""Seconds without typing after which the request is sent."""
 _PAGE = 5_000
 
 
@@ -31,7 +31,7 @@ class Searched(Protocol):
     def run_worker(self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool) -> object:
         """Run a coroutine in the background. If `exclusive`, cancel what runs in the same `group`."""
 
-    def say(self) -> None:
+    def update_status(self) -> None:
         """Update the status lines at the head and the foot of the screen."""
 
 
@@ -44,7 +44,7 @@ class Search:
         self._matches = Matches()
 
     @property
-    def said(self) -> str:
+    def status(self) -> str:
         """The words, the number of the match under the cursor, and the number of matches; empty without a search."""
         found = self._matches
         if not found.words:
@@ -52,9 +52,9 @@ class Search:
         asking = self._view.renderer.signs.ellipsis if found.is_asking else ""
         return f"/{found.words} {found.number(self._view.place)}/{len(found)}{asking}"
 
-    def look_for(self, words: str) -> None:
+    def search_for(self, words: str) -> None:
         """Search for these words from the cursor on; empty words end the search."""
-        self._matches.look_for(words.strip(), self._view.rows)
+        self._matches.search_for(words.strip(), self._view.rows)
         self._ask(go=True)
         self._show(go=True)
 
@@ -64,7 +64,7 @@ class Search:
 
     def rows_changed(self, rows: Rows) -> None:
         """Update the matches after rows were added, moved or removed."""
-        self._matches.look_again(rows)
+        self._matches.update(rows)
         self._view.matches = self._matches.ids
 
     def go(self, step: int) -> None:
@@ -73,7 +73,7 @@ class Search:
 
     def _ask(self, *, go: bool) -> None:
         self._matches.is_asking = False
-        asking = self._look_in_all(self._matches.words, go=go)
+        asking = self._search_all_text(self._matches.words, go=go)
         self._browser.run_worker(asking, group="search", exclusive=True)
 
     def _show(self, *, go: bool) -> None:
@@ -81,9 +81,9 @@ class Search:
         if go and (place := self._matches.from_here(self._view.place)) != NOWHERE:
             self._view.go(place)
         self._view.refresh()
-        self._browser.say()
+        self._browser.update_status()
 
-    async def _look_in_all(self, words: str, *, go: bool) -> None:
+    async def _search_all_text(self, words: str, *, go: bool) -> None:
         if not words:
             return
         self._matches.is_asking = True
@@ -92,7 +92,7 @@ class Search:
             found = await self._found(words)
         except USER_ERRORS:
             self._matches.is_asking = False  # the matches in visible text stay
-            self._browser.say()
+            self._browser.update_status()
             return
         self._matches.is_asking = False
         self._matches.found(found, self._view.rows)

@@ -34,16 +34,16 @@ class StatusLines:
         """Update both lines. `searched` describes the state of the search; it is empty without one."""
         safe = self._renderer.safe
         title = session.title or session.first_prompt or "untitled"
-        self.head.say(
+        self.head.show(
             [Segment(safe(title), TITLE)],
             [Segment(f"  {safe(human.folder(session.cwd, self._home))}", DIM)],
         )
         if self.note:
-            self.foot.say([Segment(safe(self.note), ERROR if self._note_is_error else NONE)], [])
+            self.foot.show([Segment(safe(self.note), ERROR if self._note_is_error else NONE)], [])
             return
         rows = view.rows
         place = f"{view.place + 1 + rows.before:,}/{rows.shown:,}" if len(rows) else "0"
-        self.foot.say(
+        self.foot.show(
             self._summary(contents, rows.shown, searched),
             [Segment(f"  {place}  ", DIM), Segment("? help", DIM)],
         )
@@ -51,18 +51,18 @@ class StatusLines:
     def _summary(self, contents: Contents, shown: int, searched: str) -> list[Segment]:
         """Return the part about the view: connection, filter, search, and progress of reading."""
         safe, question = self._renderer.safe, contents.question
-        said = [
+        segments = [
             Segment(self.state, ERROR),
             Segment("  " if self.state else ""),
             Segment(question.filter, LABEL),
         ]
         if question.query:
-            said.append(Segment(f"  only with: {safe(question.query)}", LABEL))
+            segments.append(Segment(f"  only with: {safe(question.query)}", LABEL))
         if searched:
-            said.append(Segment(f"  {safe(searched)}"))
+            segments.append(Segment(f"  {safe(searched)}"))
         if contents.loading:
-            said.append(Segment(f"  reading: {contents.loading:,} of {max(shown, 1):,}", DIM))
+            segments.append(Segment(f"  reading: {contents.loading:,} of {max(shown, 1):,}", DIM))
         if self.unseen:
             down = "↓" if self._renderer.signs.encoding == "utf-8" else "below"
-            said.append(Segment(f"  {self.unseen:,} new {down}", TITLE))
-        return said
+            segments.append(Segment(f"  {self.unseen:,} new {down}", TITLE))
+        return segments

@@ -228,8 +228,8 @@ class TreeView(ScrollView, can_focus=True):
         self._scroll_to_line(min(max(top, lowest), highest))
 
     def _scroll_to_line(self, top: int) -> None:
-        most = max(len(self.folds.lines) - self._seen, 0)
-        self.scroll_to(y=min(max(top, 0), most), animate=False, immediate=True)
+        max_top = max(len(self.folds.lines) - self._seen, 0)
+        self.scroll_to(y=min(max(top, 0), max_top), animate=False, immediate=True)
 
     def _nearest(self, rows: Rows, current: str | None) -> int:
         """Return the place of an entry among other rows; if it is not shown, of the nearest shown row above it."""
