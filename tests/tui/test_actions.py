@@ -42,7 +42,7 @@ async def test_a_move_that_somebody_has_gone_on_from_is_not_taken_back() -> None
         await desk.append(said("q4", 7, user("Or leave it.")))
         await screen.see("◉ user       Or leave it")
         await screen.keys("u")
-        await screen.see("moved on since then")
+        await screen.see("changed since that move")
         assert (await desk.session()).leaf_id == "q4"
 
 
@@ -151,7 +151,7 @@ async def test_the_screen_shows_what_the_daemon_says_whatever_happens() -> None:
 async def test_a_session_that_is_deleted_says_so_and_stays() -> None:
     async with a_desk(*STORY) as desk, a_screen_of(desk) as screen:
         await desk.peer.call("session/delete", sessionId=SESSION)
-        await screen.see("in the trash now")
+        await screen.see("moved to the trash")
         await screen.keys("k")
         assert screen.current == "q3"
         await screen.keys("L")

@@ -90,7 +90,7 @@ async def test_a_filter_keeps_the_cursor_where_it_was_or_near() -> None:
         await screen.see("^userOnly .* 2/3")
         await screen.see_not("assistant")
         await screen.keys("v")
-        await screen.see("The filter labeledOnly lets nothing through.")
+        await screen.see("No entry matches the filter labeledOnly.")
         await screen.keys("1")
         await screen.see("assistant")
 

@@ -27,7 +27,7 @@ async def test_a_daemon_that_is_killed_is_waited_for_and_what_was_missed_is_read
             await process.wait()
             await screen.see("offline, waiting")
             await screen.keys("L", "x", "enter")
-            await screen.see("connection ended")
+            await screen.see("connection was lost")
             await screen.keys("k")
             assert screen.current == "q2"
             process = await spawn(home)
