@@ -37,7 +37,7 @@ async def test_states_and_statistics_asked_for_in_any_order_are_those_of_a_fresh
         for method, leaf, kept in reversed(asked):
             answer = await peer.call(method, sessionId=session, leafId=leaf)
             if method == "session/stats":  # the tree has grown since
-                answer, kept = answer["path"], kept["path"]
+                answer, kept = answer["pathStats"], kept["pathStats"]
             assert answer == kept
 
 
