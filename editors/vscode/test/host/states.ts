@@ -97,7 +97,7 @@ async function aStranger(): Promise<{ socket: string; close: () => Promise<void>
       read += chunk.toString("utf8");
       const id = /"id":\s*("[^"]*"|\d+)/.exec(read)?.[1];
       if (id !== undefined) {
-        const data = { kind: "unsupportedVersion", supported: [99] };
+        const data = { kind: "unsupportedVersion", retryable: false, details: { supportedVersions: [99] } };
         const error = JSON.stringify({ code: 1426, message: "Another version.", data });
         const body = `{"jsonrpc":"2.0","id":${id},"error":${error}}`;
         connection.end(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
