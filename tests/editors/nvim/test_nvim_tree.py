@@ -299,7 +299,8 @@ def test_half_a_surrogate_pair_does_not_cost_the_answer(teller: Teller, tmp_path
         nvim.command(f"Sessiond open {path}")
         nvim.see("half")
         found = nvim.lua(
-            "return require('sessiond').call('session/entries', { sessionId = 'atlas-lone' }, 40000).items[1].entry.message"
+            "local page = require('sessiond').call('session/entries', { sessionId = 'atlas-lone' }, 40000)\n"
+            "return page.items[1].entry.message"
         )
         assert found["content"] == "half \ufffd of 😀"
 
