@@ -58,18 +58,22 @@ class Scope:
 
     @property
     def drafts(self) -> Path:
+        """The folder of the draft sessions."""
         return self.data / "drafts"
 
     @property
     def sessions_folder(self) -> Path:
+        """The folder of the sessions."""
         return self.data / "sessions"
 
     @property
     def trash(self) -> Path:
+        """The folder of the trash."""
         return self.data / "trash"
 
     @property
     def blobs_folder(self) -> Path:
+        """The folder of the blobs."""
         return self.data / "blobs"
 
     def add(

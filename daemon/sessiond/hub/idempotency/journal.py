@@ -129,4 +129,5 @@ class Journal:
         return self._file.put_aside()
 
     def close(self) -> None:
+        """Close the journal's database file."""
         self._file.close()

@@ -29,6 +29,7 @@ class Verification(threading.Thread):
         self.start()
 
     def run(self) -> None:
+        """Read the file and set `has_changed` if its checksum differs from the seal."""
         self.has_changed = _digest(self._path) != self._expected
 
 

@@ -159,6 +159,7 @@ class Prompts:
         ]  # fmt: skip
 
     def close(self) -> None:
+        """Close the database file."""
         self._file.close()
 
 

@@ -9,10 +9,14 @@ class NearIds(Protocol):
     """The matches of an id: `refs` of the sessions whose ids begin with it, else `alike`, the similar ids."""
 
     @property
-    def refs(self) -> dict[str, str]: ...
+    def refs(self) -> dict[str, str]:
+        """The refs of the sessions whose ids begin with the id, by session id."""
+        ...
 
     @property
-    def alike(self) -> list[str]: ...
+    def alike(self) -> list[str]:
+        """The similar ids; empty if `refs` is not."""
+        ...
 
 
 class SessionLookup(Protocol):

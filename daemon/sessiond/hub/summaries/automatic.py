@@ -70,6 +70,7 @@ class AutoCompaction:
         self._closed = False
 
     def grew(self, live: LiveSession, first: int) -> None:
+        """Retry a waiting compaction, and schedule a check after an assistant message or a change of the settings."""
         self._compactions.grew(live)
         tree = live.tree
         if not limits.enabled(self.configured, tree) or self._closed:
