@@ -202,10 +202,12 @@ class Server:
         )
 
     def changed(self, live: LiveSession, aspects: Sequence[Aspect], origin: t.Origin) -> None:
+        """Notify all clients that fields of a session have changed."""
         note = t.ChangedNote(session=self.hub.info(live), changed=list(aspects), origin=origin)
         self.tell_all(m.CHANGED, note)
 
     def summarizers(self, live: LiveSession, requester_id: str | None) -> Iterator[Summarizer]:
+        """See `summary_requests.summarizers`."""
         return summary_requests.summarizers(self.clients.values(), live, requester_id)
 
     async def make_bridge(self, client: Client) -> Bridge:

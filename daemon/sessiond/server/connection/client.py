@@ -106,6 +106,7 @@ class Client(Handler[Connection]):
     # --- receiving -------------------------------------------------------------------------------------
 
     def opened(self, connection: Connection) -> None:
+        """Create the parts that need the connection, and attach the client to the server."""
         self.connection = connection
         server = self.server
         self._read_throttle = ReadThrottle(connection, server.room, server.spawn, self.max_frame)
@@ -116,6 +117,7 @@ class Client(Handler[Connection]):
         self.server.attached(self)
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
+        """Dispatch a request of sessiond, ignore a notification of its methods, and handle LSP and life cycle."""
         route = self.server.routes.get(head.method)  # type: ignore[arg-type]
         if route is None:
             self._other(head, body)
@@ -128,10 +130,12 @@ class Client(Handler[Connection]):
         self._read_throttle.look()
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
+        """Respond to an invalid message with a parse error or `invalidRequest`."""
         kind = kinds.PARSE if error.code == kinds.PARSE.code else kinds.INVALID_REQUEST
         connection.fail(error.id, error.code, error.message, kind.data(None))
 
     def unframed(self, connection: Connection, error: FramingError) -> None:
+        """Respond to an invalid frame with `tooLarge` or a parse error. The connection closes afterwards."""
         if isinstance(error, FrameTooLarge):
             details = TooLargeDetails(limit_bytes=error.limit, actual_bytes=error.actual)
             connection.fail(None, kinds.TOO_LARGE.code, str(error), kinds.TOO_LARGE.data(details))
@@ -144,12 +148,15 @@ class Client(Handler[Connection]):
             self._bridge.feed_response(None if head.id is UNSET else head.id, body)
 
     def announced(self, connection: Connection, size: int) -> None:
+        """Pass the size of a large frame to the read throttle."""
         self._read_throttle.announced(size)
 
     def arrived(self, connection: Connection) -> None:
+        """Report to the read throttle that the large frame is complete."""
         self._read_throttle.arrived()
 
     def closed(self, connection: Connection, reason: Exception | None) -> None:
+        """Release the parts of the closed connection, and detach the client from the server."""
         self._read_throttle.closed()
         self.dispatcher.close()
         if self._bridge is not None:
@@ -263,6 +270,7 @@ class Client(Handler[Connection]):
         )
 
     def limits(self) -> t.Limits:
+        """Return the limits of this connection, for the handshake and `server/status`."""
         return handshake.limits(self.max_frame, self.server.most_clients)
 
     def _cancel(self, head: Head, body: bytes) -> None:
@@ -333,6 +341,7 @@ class Client(Handler[Connection]):
 
     @property
     def queued_bytes(self) -> int:
+        """The bytes in the client's send buffer."""
         return self.connection.queued_bytes
 
     @contextlib.contextmanager
@@ -356,13 +365,16 @@ class Client(Handler[Connection]):
         return self.summarizes and not self._shut_down and not self.connection.closing
 
     def receives(self, notification: str) -> bool:
+        """Return whether the client has not opted out of a notification."""
         return notification not in self._opt_out
 
     def send(self, body: bytes) -> None:
+        """Queue an encoded message, and count its bytes among the send buffers of all clients."""
         self.connection.send_body(body)
         self.server.send_buffers.sent(len(body))
 
     def send_parts(self, parts: list[bytes]) -> None:
+        """Queue an encoded message in parts, without joining them, and count its bytes."""
         self.connection.send_parts(parts)
         self.server.send_buffers.sent(sum(map(len, parts)))
 
@@ -377,10 +389,12 @@ class Client(Handler[Connection]):
 
     @contextlib.asynccontextmanager
     async def reserve(self, size: int) -> AsyncIterator[None]:
+        """Hold `size` bytes of the memory budget for responses during the block."""
         async with self.server.room.answers.reserve(size):
             yield
 
     async def drained(self) -> None:
+        """Wait until little is queued or the client has disconnected."""
         if self.connection.queued_bytes > min(LOW_QUEUE_BYTES, self.server.fair_send_buffer):
             try:
                 await self.connection.drain()

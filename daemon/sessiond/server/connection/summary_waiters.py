@@ -42,8 +42,10 @@ class SummaryWaiter:
         return self.pending
 
     def progress(self, step: t.Progress) -> None:
+        """Send the step to the client if the request has a progress token."""
         self._progress.report(step)
 
     def done(self, outcome: t.Wire | Exception) -> None:
+        """End the progress, then answer the request with the result or the error."""
         self._progress.end()
         self.pending.resolve(outcome)

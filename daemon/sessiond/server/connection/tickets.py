@@ -142,4 +142,5 @@ class SessionQueue:
 
     @property
     def is_idle(self) -> bool:
+        """Whether no request is in progress or waits."""
         return not (self.writing or self.reading or self.beginning or self.waiting)

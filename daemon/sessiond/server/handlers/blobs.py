@@ -11,6 +11,7 @@ from sessiond.session.content import blobs
 
 
 async def put(client: Client, params: t.BlobPutParams) -> t.BlobPutResult:
+    """Decode the base64 data and store it with `hub.put_blob`. Raises `IncompatibleParams` for invalid base64."""
     client.hub.refuse_when_draining()
     try:
         data = await asyncio.to_thread(binascii.a2b_base64, params.data, strict_mode=True)
@@ -23,6 +24,7 @@ async def put(client: Client, params: t.BlobPutParams) -> t.BlobPutResult:
 
 
 async def get(client: Client, params: t.BlobGetParams) -> t.BlobGetResult:
+    """Read a part of a blob with `hub.blobs.read`. Raises `BlobNotFound`, `BlobDamaged`."""
     digest = params.hash.removeprefix(blobs.PREFIX)
     data, size = await asyncio.to_thread(client.hub.blobs.read, digest, params.offset, params.limit)
     text = await asyncio.to_thread(binascii.b2a_base64, data, newline=False)
@@ -31,6 +33,11 @@ async def get(client: Client, params: t.BlobGetParams) -> t.BlobGetResult:
 
 
 async def collect(client: Client, params: t.BlobCollectParams) -> t.BlobCollectResult:
+    """Move unreferenced blobs to the trash with `hub.collect_blobs`, with progress.
+
+    A repeated command returns the first result.
+    The grace period is `graceMs`, or the configured one. A dry run changes nothing, and is allowed while draining.
+    """
     if not params.dry_run:
         client.hub.refuse_when_draining()
     grace = client.server.chosen.blobs.grace if params.grace_ms is None else params.grace_ms / 1_000

@@ -24,6 +24,7 @@ from sessiond.session.tree.steps import Steps
 def prepare(
     _client: Client, live: LiveSession, params: t.PrepareBranchParams
 ) -> Coroutine[Any, Any, t.PrepareBranchResult]:
+    """Return the steps of `prepare_branch` for a move of the leaf to `entryId`. Raises `EntryNotFound`."""
     leaf = live.row_at(params.leaf_id)
     target = row_of(live, params.entry_id)
     preparing = prepare_branch(
@@ -50,6 +51,12 @@ def effect(params: t.BranchParams) -> Effect:
 
 
 def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending:
+    """Move the leaf: append a leaf entry or the given summary, or request a summary with `hub.branches.branch`.
+
+    Raises:
+        IncompatibleParams: The request has both `summary` and `summarize`.
+        Overloaded: Too many requests of the client wait for a summary.
+    """
     client.hub.refuse_when_draining()
     if params.summarize and params.summary is not None:
         raise IncompatibleParams("`summary` and `summarize` cannot be combined")

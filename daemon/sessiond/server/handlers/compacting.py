@@ -26,6 +26,7 @@ from sessiond.session.tree.steps import Steps
 def prepare(
     client: Client, live: LiveSession, params: t.PrepareCompactionParams
 ) -> Coroutine[Any, Any, t.PrepareCompactionResult]:
+    """Return the steps of `hub.compactions.prepare`. Raises `EntryNotFound`, `IncompatibleParams`, `TooLarge`."""
     preparing, settings = client.hub.compactions.prepare(live, params)
     return _prepared(live, preparing, settings)
 
@@ -46,6 +47,10 @@ async def _prepared(
 
 
 def compact(client: Client, live: LiveSession, params: t.CompactParams) -> Pending:
+    """Start or join a compaction with `hub.compactions.compact`. The response follows when the entry is stored.
+
+    Raises `Overloaded` if too many requests of the client wait for a summary.
+    """
     client.hub.refuse_when_draining()
     client.requests.refuse_more_waiting()
     waiting = SummaryWaiter(client, params.work_done_token, "Compacting the session")
@@ -57,6 +62,7 @@ def compact(client: Client, live: LiveSession, params: t.CompactParams) -> Pendi
 async def configure(
     client: Client, live: LiveSession, params: t.ConfigureParams
 ) -> t.ConfigureResult | Pending:
+    """Return the compaction settings in force; `autoCompact` first appends an entry that changes them."""
     configured = client.server.chosen.compaction
     if params.auto_compact is UNSET:
         settings = limits.in_force(configured, live.tree)

@@ -21,6 +21,10 @@ from sessiond.session.tree.steps import Steps
 def context_(
     _client: Client, live: LiveSession, params: t.ContextParams
 ) -> Coroutine[Any, Any, t.ContextResult]:
+    """Build the context of a leaf with `live.context`; convert and explain it as requested.
+
+    Raises `EntryNotFound`, `ContextTooLarge`.
+    """
     return _context(live, live.row_at(params.leaf_id), params)
 
 

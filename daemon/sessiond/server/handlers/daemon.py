@@ -19,10 +19,12 @@ log = logging.getLogger(__name__)
 
 
 def hello(client: Client, params: t.HelloParams) -> t.HelloResult:
+    """Take the handshake with `Client.hello`. Raises `InvalidRequest`, `UnsupportedProtocol`."""
     return client.hello(params)
 
 
 def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
+    """Return counters of the server and the hub, and up to 100 write-blocked sessions."""
     server = client.server
     blocked = [
         t.BlockedSession(session_id=live.session_id, path=live.log.path, write_block=live.write_block)
@@ -45,10 +47,12 @@ def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
 
 
 def clients(client: Client, _params: t.ClientsParams) -> t.ClientsResult:
+    """Return a row for each attached client, with `Client.info`."""
     return t.ClientsResult(clients=[each.info() for each in client.server.clients.values()])
 
 
 def stop(client: Client, _params: t.StopParams) -> t.StopResult:
+    """Set `hub.draining`, so that further writes are refused, and stop the server after the response."""
     client.hub.draining = True
     client.server.stop_soon()
     return t.StopResult(pid=os.getpid())
@@ -60,6 +64,7 @@ def authenticate(_client: Client, _params: t.AuthenticateParams) -> t.Authentica
 
 
 def drain(client: Client, params: t.DrainParams) -> t.DrainResult:
+    """Log the reason and call `server.drain`, which refuses further writes and stops the server within `timeoutMs`."""
     note = " ".join((params.note or "no reason given").split())
     log.info("%s %s requests free memory: %s", client.name or "a client", client.version or "", note)
     client.server.drain(params.timeout_ms / 1000, params.note)

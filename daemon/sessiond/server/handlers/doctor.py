@@ -6,6 +6,7 @@ from sessiond.server.connection.progress import progress_in_percent
 
 
 async def doctor(client: Client, params: t.DoctorParams) -> t.DoctorResult:
+    """Run diagnostics with `hub.look_through`, with progress. Raises `Draining` for `fix` if the daemon is stopping."""
     if params.fix:
         client.hub.refuse_when_draining()
     server = client.server

@@ -15,6 +15,7 @@ from sessiond.server.connection.progress import progress, progress_in_percent
 
 
 async def import_(client: Client, params: t.ImportParams) -> t.ImportResult:
+    """Import sessions with `hub.exchange.import_`, with progress. Each new session is announced to all clients."""
     origin = client.origin()
 
     def created(session: t.SessionInfo) -> None:
@@ -26,6 +27,7 @@ async def import_(client: Client, params: t.ImportParams) -> t.ImportResult:
 
 
 def export(client: Client, live: LiveSession, params: t.ExportParams) -> Coroutine[Any, Any, t.ExportResult]:
+    """Export the session as of this call with `hub.exchange.export`, with progress. Raises `EntryNotFound`."""
     moment = live.moment()
     row = moment.leaf if params.leaf_id is UNSET else live.row_at(params.leaf_id)
     return _exported(client, live, moment, row, params)

@@ -6,6 +6,7 @@ from sessiond.server.connection.client import Client
 
 
 async def add(client: Client, params: t.HistoryAddParams) -> t.HistoryAddResult:
+    """Add a prompt with `hub.history.add`. A repeated command returns the first result. Raises `Draining`."""
     client.hub.refuse_when_draining()
     hub = client.hub
 
@@ -16,10 +17,15 @@ async def add(client: Client, params: t.HistoryAddParams) -> t.HistoryAddResult:
 
 
 async def list_(client: Client, params: t.HistoryListParams) -> t.HistoryListResult:
+    """Return a page of prompts with `hub.history.page`. Raises `CursorExpired`."""
     return await client.hub.history.page(params)
 
 
 async def delete(client: Client, params: t.HistoryDeleteParams) -> t.HistoryDeleteResult:
+    """Delete prompts permanently with `hub.history.delete`. Raises `Draining`.
+
+    A repeated command returns the first result.
+    """
     client.hub.refuse_when_draining()
     hub = client.hub
 

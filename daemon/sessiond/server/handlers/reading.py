@@ -25,6 +25,13 @@ _Answer: TypeAlias = t.EntriesResult | Coroutine[Any, Any, t.EntriesResult]
 
 
 def entries_(_client: Client, live: LiveSession, params: t.EntriesParams) -> _Answer:
+    """Return a page of entries: in log order, in reverse, around an entry, after a position, or by id.
+
+    Raises:
+        IncompatibleParams: The request combines two of `after`, `aroundId`, `entryIds` and `backward`.
+        EntryNotFound: A named entry does not exist.
+        CursorExpired: The cursor is invalid, or `after` is a position in another log.
+    """
     chosen = [params.after, params.around_id, params.entry_ids, params.direction == "backward" or None]
     if sum(it is not None for it in chosen) > 1:
         raise IncompatibleParams("only one of `after`, `aroundId`, `entryIds` and `backward` is allowed")
@@ -81,6 +88,10 @@ def _listed(live: LiveSession, ids: Sequence[str], params: t.EntriesParams) -> _
 
 
 def path(_client: Client, live: LiveSession, params: t.PathParams) -> Coroutine[Any, Any, t.EntriesResult]:
+    """Return a page of the path to a leaf. The cursor contains the row of the leaf, so all pages belong to one path.
+
+    Raises `EntryNotFound`, `CursorExpired`.
+    """
     tip = live.row_at(params.leaf_id)
     start = 0
     if params.cursor is not None:
@@ -106,6 +117,13 @@ async def _path(live: LiveSession, start: int, tip: int, params: t.PathParams) -
 
 
 async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.TreeResult:
+    """Return a page of the tree with `tree_view.tree_rows`.
+
+    Raises:
+        IncompatibleParams: The request has both `aroundId` and `cursor`.
+        EntryNotFound: A named entry does not exist.
+        CursorExpired: The cursor is invalid.
+    """
     if params.around_id is not None and params.cursor is not None:
         raise IncompatibleParams("only one of `aroundId` and `cursor` is allowed")
     root = NONE if params.root_id is None else live.row(params.root_id)
@@ -132,6 +150,7 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
 
 
 async def labels(_client: Client, live: LiveSession, params: t.LabelsParams) -> t.LabelsResult:
+    """Return a page of the labeled entries with `label_list.label_rows`. Raises `CursorExpired`."""
     after = 0 if params.cursor is None else _row(live, params.cursor)
     rows, more = await live.drive(
         label_list.label_rows(live.tree, live.read_rows, after_row=after, limit=params.limit)

@@ -9,6 +9,11 @@ from sessiond.session.listing.retention import Policy
 
 
 async def delete(client: Client, params: t.DeleteParams) -> t.DeleteResult:
+    """Move a session to the trash with `hub.retention.delete` and notify all clients.
+
+    A repeated command returns the first result.
+    For a session that is already in the trash, `hub.retention.deleted_before` returns the result.
+    """
     command = client.hub.commands.of(m.DELETE, params)
 
     async def run() -> t.DeleteResult:
@@ -33,6 +38,7 @@ async def delete(client: Client, params: t.DeleteParams) -> t.DeleteResult:
 
 
 async def restore(client: Client, params: t.RestoreParams) -> t.SessionResult:
+    """Restore a session from the trash with `hub.retention.restore` and notify all clients."""
     back = await client.hub.retention.restore(params)
     if not back.duplicate:
         client.server.tell_all_soon(
@@ -42,6 +48,11 @@ async def restore(client: Client, params: t.RestoreParams) -> t.SessionResult:
 
 
 async def cleanup(client: Client, params: t.CleanupParams) -> t.CleanupResult:
+    """Move the sessions beyond the limits to the trash with `hub.cleaning.run`.
+
+    A repeated command returns the first result.
+    Raises `IncompatibleParams` if the request has neither `maxAgeMs` nor `maxSessions`.
+    """
     max_age = None if params.max_age_ms is None else params.max_age_ms / 1_000
     policy = Policy(max_age, params.max_sessions, frozenset(params.tags or ()))
     if policy.is_unlimited:
@@ -63,8 +74,10 @@ def effect_of_purge(params: t.PurgeParams) -> Effect:
 
 
 async def purge(client: Client, params: t.PurgeParams) -> t.PurgeResult:
+    """Delete sessions in the trash permanently with `hub.retention.purge`."""
     return await client.hub.retention.purge(params)
 
 
 async def list_(client: Client, params: t.TrashListParams) -> t.TrashListResult:
+    """Return a page of the trash with `hub.retention.page`. Raises `CursorExpired`, `StorageFailed`."""
     return await client.hub.retention.page(params)

@@ -23,6 +23,7 @@ _MOST_MISSING: Final = 100
 
 
 async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
+    """Create a session with `hub.making.create`, subscribe the client to it, and notify all clients."""
     live, duplicate = await client.hub.making.create(params)
     await _hold(client, live, params.terminal or client.terminal, cwd=params.cwd)
     if not duplicate:
@@ -31,12 +32,17 @@ async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
 
 
 async def open_(client: Client, live: LiveSession, params: t.OpenParams) -> t.SessionResult:
+    """Open a session for the client: hold it, subscribe the client, and with `bind` bind it to the terminal.
+
+    `hub.upkeep.reopen_replaced` loads the session again if its file was truncated or replaced.
+    """
     live = await client.hub.upkeep.reopen_replaced(live)
     await _hold(client, live, (params.terminal or client.terminal) if params.bind else None)
     return session_result(client, live)
 
 
 async def close(client: Client, live: LiveSession, _params: t.CloseParams) -> t.CloseResult:
+    """Release the session with `hub.release`. If that moves a draft session to the trash, notify all clients."""
     gone = await client.hub.release(live, client.client_id)
     if gone is not None:
         client.server.tell_deleted_soon(gone, CLOSED_UNANSWERED, client.origin())
@@ -48,6 +54,10 @@ async def close(client: Client, live: LiveSession, _params: t.CloseParams) -> t.
 
 
 async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResult:
+    """Return the session that `hub.making.resume` chooses or creates, and subscribe the client to it.
+
+    The terminal is not bound to a session that another client holds.
+    """
     terminal = params.terminal or client.terminal
     continued = await client.hub.making.resume(params, terminal)
     binds = params.binds and not continued.is_held_by_another
@@ -67,6 +77,10 @@ async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResul
 
 
 async def list_(client: Client, params: t.ListParams) -> t.ListResult:
+    """Return a page of the session list with `hub.index.page`.
+
+    Raises `CursorExpired` if the cursor has expired, or if `changedAfter` is too old or of another epoch.
+    """
     epoch = client.server.epoch
     if params.changed_after is not None and params.changed_after.epoch != epoch:
         raise CursorExpired
@@ -74,10 +88,12 @@ async def list_(client: Client, params: t.ListParams) -> t.ListResult:
 
 
 async def resolve(client: Client, params: t.ResolveParams) -> t.ResolveResult:
+    """Return the sessions that an id or the beginning of an id names, with `hub.resolve`."""
     return await client.hub.resolve(params)
 
 
 async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
+    """Search with `hub.search`. The ranges of the hits are converted to the client's position encoding."""
     found = await client.hub.search(params)
     encoding = client.position_encoding
     if encoding == "utf-32":
@@ -89,11 +105,13 @@ async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
 
 
 async def move(client: Client, params: t.MoveParams) -> t.SessionResult:
+    """Change the working directory with `hub.retention.move`. Raises `IncompatibleParams` for a relative `cwd`."""
     refuse_unless_absolute(params.cwd, "cwd is not an absolute path")
     return await client.hub.retention.move(params, client.origin(params.command_id))
 
 
 def info(client: Client, live: LiveSession, _params: t.InfoParams) -> t.SessionResult:
+    """Return the description of the session, from `hub.info`."""
     return session_result(client, live)
 
 
@@ -106,6 +124,10 @@ def effect_of_fork(params: t.ForkParams) -> Effect:
 
 
 def fork(client: Client, params: t.ForkParams) -> Unopened | Coroutine[Any, Any, t.SessionResult]:
+    """Fork a session with `hub.fork`, or with `hub.making.fork` if the request has a command id.
+
+    The client is subscribed to the new session. All clients are notified, unless the command is a repeat.
+    """
     find = partial(named, client, params.session_id, params.path)
     if params.command_id is None:
         return Unopened(find, lambda source: _forked(client, params, _new(client.hub.fork(source, params))))

@@ -29,6 +29,7 @@ from sessiond.session.tree.command_ids import CommandRecord
 def state(
     client: Client, live: LiveSession, params: t.StateGetParams
 ) -> Coroutine[Any, Any, t.StateGetResult]:
+    """Return the working state at a leaf, from `live.derived.state_at`. Raises `EntryNotFound`."""
     row = live.row_at(params.leaf_id)
     leaf_id = live.tree.leaf_id if params.leaf_id is UNSET else params.leaf_id
     return _state(client, live, row, leaf_id)
@@ -51,6 +52,10 @@ def effect(params: t.StateUpdateParams) -> Effect:
 def update(
     client: Client, live: LiveSession, params: t.StateUpdateParams
 ) -> Coroutine[Any, Any, t.StateUpdateResult]:
+    """Append the change with `live.append` and return the state at its line. Tags are a separate entry.
+
+    Raises `IncompatibleParams` if the request changes nothing.
+    """
     limits = _limits(client.server.chosen.state, params.limits)
     change = Update(
         decision=_decided(params.decision),
@@ -70,6 +75,7 @@ def update(
 def begin_task(
     client: Client, live: LiveSession, params: t.StateBeginTaskParams
 ) -> Coroutine[Any, Any, t.StateBeginTaskResult]:
+    """Append an entry that counts a turn and records the decision, if any; return the context and the state."""
     limits = _limits(client.server.chosen.state, params.limits)
     change = Update(decision=_decided(params.decision), turns=1, prune_above=_prune_limits(limits))
     command = client.hub.commands.of(m.STATE_BEGIN_TASK, params, live.session_id)

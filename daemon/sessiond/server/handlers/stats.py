@@ -25,6 +25,10 @@ _DIGITS: Final = 9
 
 
 async def stats(client: Client, live: LiveSession, params: t.StatsParams) -> t.StatsResult:
+    """Return the statistics of a path and of the whole tree from `live.derived.tallies`, and the context's tokens.
+
+    Raises `EntryNotFound`.
+    """
     tree = live.tree
     row = live.row_at(params.leaf_id)
     leaf_id = tree.leaf_id if params.leaf_id is UNSET else params.leaf_id
@@ -43,6 +47,10 @@ async def stats(client: Client, live: LiveSession, params: t.StatsParams) -> t.S
 def compare(
     _client: Client, live: LiveSession, params: t.CompareParams
 ) -> Coroutine[Any, Any, t.CompareResult]:
+    """Return the common ancestor of two entries and what each branch adds, with `comparing.compare`.
+
+    Raises `EntryNotFound`.
+    """
     left = live.row(params.left_id)
     return _compared(live, left, live.row_at(params.right_id))
 

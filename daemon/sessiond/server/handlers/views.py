@@ -16,14 +16,17 @@ MAX_CHILDREN = 100
 
 
 async def page(_client: Client, live: LiveSession, params: t.ViewPageParams) -> t.ViewPageResult:
+    """Return a part of the session's page with `pages.part`. Raises `CursorExpired`."""
     return await pages.part(live, params.after, params.limit)
 
 
 async def document(_client: Client, params: t.ViewDocumentParams) -> t.ViewDocumentResult:
+    """Return the HTML document that shows the parts of a page, with `pages.document`."""
     return t.ViewDocumentResult(html=await asyncio.to_thread(pages.document, params.nonce))
 
 
 async def entry(_client: Client, live: LiveSession, params: t.ViewEntryParams) -> t.ViewEntryResult:
+    """Return an entry as Markdown with `entry_document`. Blobs are resolved unless the result is too large."""
     row = live.row(params.entry_id)
     body = live.read(row)
     try:

@@ -19,6 +19,7 @@ _MESSAGES: Final[Mapping[SnapshotReason, str]] = {
 
 
 def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t.SubscribeResult:
+    """Subscribe the client with `live.subscribers.add`: from `after` on if it can be replayed, else from now on."""
     last = live.tree.seq
     after = None if params.after is None else params.after.seq
     reason: SnapshotReason | None = None
@@ -44,6 +45,7 @@ def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t
 
 
 def unsubscribe(client: Client, params: t.UnsubscribeParams) -> t.UnsubscribeResult:
+    """Cancel the client's subscription with `live.subscribers.remove`. A closed session is not opened."""
     live = client.hub.cached(params.session_id)
     return t.UnsubscribeResult(was_subscribed=live is not None and live.subscribers.remove(client.client_id))
 
@@ -54,6 +56,7 @@ def effect_of_flush(params: t.FlushParams) -> Effect:
 
 
 async def flush(client: Client, params: t.FlushParams) -> t.FlushResult:
+    """Wait until one session is synced with `live.flush`, or all open sessions with `hub.flush`."""
     if params.session_id is None:
         return t.FlushResult(session_count=await client.hub.flush())
     live = await client.hub.session(params.session_id)

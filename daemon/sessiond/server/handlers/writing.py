@@ -19,6 +19,10 @@ from sessiond.session.tree.command_ids import CommandRecord
 
 
 def append(client: Client, params: t.AppendParams) -> Pending:
+    """Append entries with `live.append`. For a closed session, the appends wait in order until it is open.
+
+    Entries of a provider format are converted first. Raises `Draining`.
+    """
     client.hub.refuse_when_draining()
     if params.format != "agent":
         drafts = provider_formats.to_drafts(params.format, params.entries)
@@ -84,6 +88,7 @@ def _appended(outcome: Outcome) -> t.AppendResult:
 
 
 def label(client: Client, live: LiveSession, params: t.LabelParams) -> Pending:
+    """Append a label entry with `write`. Without a text, the entry removes the label."""
     draft: dict[str, object] = {"type": "label", "targetId": params.entry_id}
     if params.label:
         draft["label"] = params.label
@@ -91,11 +96,13 @@ def label(client: Client, live: LiveSession, params: t.LabelParams) -> Pending:
 
 
 def rename(client: Client, live: LiveSession, params: t.RenameParams) -> Pending:
+    """Append a title with `write`. Runs of white space in the title become one space."""
     draft: dict[str, object] = {"type": "session_info", "name": " ".join(params.title.split())}
     return _change(client, live, draft, client.hub.commands.of(m.RENAME, params, live.session_id))
 
 
 async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending:
+    """Append the resulting tags with `write`. Raises `IncompatibleParams` if the request changes no tags."""
     if params.add is None and params.remove is None and params.tags is None:
         raise IncompatibleParams("at least one of `add`, `remove` and `tags` is required")
     # One at a time: each change starts from the result of the one before it.

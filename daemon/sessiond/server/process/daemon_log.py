@@ -60,13 +60,16 @@ class OneLine(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
+        """Return the record as text; the stack trace is formatted here even if another handler has done so."""
         record.exc_text = None  # the formatter of another handler may have set it
         return super().format(record)
 
     def formatMessage(self, record: logging.LogRecord) -> str:
+        """Return the line of the record with control characters replaced."""
         return super().formatMessage(record).translate(_CONTROLS)
 
     def formatException(self, ei: Any) -> str:
+        """Return the stack trace with long lines truncated and control characters replaced."""
         lines = super().formatException(ei).split("\n")
         return "\n".join(
             line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…" for line in lines
@@ -81,6 +84,7 @@ class RateLimit(logging.Filter):
         self._seen: dict[str, tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record passes. The first one after a minute also reports the number of dropped records."""
         kind, now = str(record.msg), time.monotonic()
         since, count = self._seen.get(kind, (now, 0))
         if now - since >= 60.0:
