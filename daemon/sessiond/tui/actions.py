@@ -72,13 +72,13 @@ class Screen(Protocol):
         """Show the keys."""
 
     def suspend(self) -> AbstractContextManager[None]:
-        """Give the terminal to another program while the context is open."""
+        """Give the terminal to another program while the context manager is active."""
 
     def action_suspend_process(self) -> None:
         """Stop this process, as ctrl+z does."""
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Let the terminal copy a text."""
+        """Copy a text to the clipboard through the terminal."""
 
     def exit(self, result: int) -> None:
         """End the browser with this exit code."""
@@ -107,26 +107,33 @@ class Actions:
     # --- moving the cursor -------------------------------------------------------------------------------------
 
     def next_branch(self) -> None:
+        """Move the cursor to the next row that begins a branch."""
         self._tree.go_to(1, self._tree.rows.is_branch)
 
     def previous_branch(self) -> None:
+        """Move the cursor to the previous row that begins a branch."""
         self._tree.go_to(-1, self._tree.rows.is_branch)
 
     def next_user(self) -> None:
+        """Move the cursor to the next user message."""
         self._tree.go_to(1, self._tree.is_user)
 
     def previous_user(self) -> None:
+        """Move the cursor to the previous user message."""
         self._tree.go_to(-1, self._tree.is_user)
 
     def next_label(self) -> None:
+        """Move the cursor to the next entry with a label."""
         self._tree.go_to(1, self._tree.is_labeled)
 
     def previous_label(self) -> None:
+        """Move the cursor to the previous entry with a label."""
         self._tree.go_to(-1, self._tree.is_labeled)
 
     # --- search and filters ------------------------------------------------------------------------------------
 
     async def search(self) -> None:
+        """Search while the user types. A canceled search ends, and the cursor returns to its entry."""
         origin = self._tree.current
         words = await self._browser.prompt.ask("/", on_change=self._browser.search.search_for)
         if words is None:
@@ -135,45 +142,57 @@ class Actions:
                 self._tree.go(self._tree.rows.places[origin])
 
     def next_match(self) -> None:
+        """Move the cursor to the next match of the search."""
         self._browser.search.go(1)
 
     def previous_match(self) -> None:
+        """Move the cursor to the previous match of the search."""
         self._browser.search.go(-1)
 
     async def narrow(self) -> None:
+        """Ask for words, and show only entries that contain all of them; without words, show all."""
         words = await self._browser.prompt.ask("Only with: ", self._browser.contents.question.query or "")
         if words is not None:
             self._browser.ask(query=words.strip() or None)
 
     def next_filter(self) -> None:
+        """Switch to the next filter; after the last one, to the first."""
         at = FILTERS.index(self._browser.contents.question.filter)
         self._browser.ask(filter=FILTERS[(at + 1) % len(FILTERS)])
 
     def filter_1(self) -> None:
+        """Switch to the filter `default`."""
         self._browser.ask(filter=FILTERS[0])
 
     def filter_2(self) -> None:
+        """Switch to the filter `noTools`."""
         self._browser.ask(filter=FILTERS[1])
 
     def filter_3(self) -> None:
+        """Switch to the filter `userOnly`."""
         self._browser.ask(filter=FILTERS[2])
 
     def filter_4(self) -> None:
+        """Switch to the filter `labeledOnly`."""
         self._browser.ask(filter=FILTERS[3])
 
     def filter_5(self) -> None:
+        """Switch to the filter `all`."""
         self._browser.ask(filter=FILTERS[4])
 
     # --- reading -----------------------------------------------------------------------------------------------
 
     def pane(self) -> None:
+        """Show or hide the pane with the entry."""
         self._browser.toggle_pane()
 
     def other_side(self) -> None:
+        """Move the focus between the tree and the pane, if the pane is visible."""
         if self._browser.pane.display:
             (self._tree if self._browser.pane.has_focus else self._browser.pane).focus()
 
     async def edit(self) -> None:
+        """Open the text of the entry in the user's editor or pager, and wait until that program ends."""
         text = as_text(await self._browser.entry())
         command = outside.program(os.environ)
         with self._browser.suspend():
@@ -182,26 +201,31 @@ class Actions:
             self._browser.show_error(f"{command[0]} ended with {code}.")
 
     async def copy_id(self) -> None:
+        """Copy the id of the entry under the cursor."""
         if (name := self._tree.current) is not None:
             await self._copy(name, f"Copied {name}.")
 
     async def copy_text(self) -> None:
+        """Copy the text of the entry under the cursor."""
         text = as_text(await self._browser.entry())
         await self._copy(text, f"Copied {len(text):,} characters.")
 
     def time(self) -> None:
+        """Show or hide the age of entries."""
         self._tree.renderer.shows_time = not self._tree.renderer.shows_time
         self._tree.refresh()
 
     # --- requests ----------------------------------------------------------------------------------------------
 
     async def branch(self) -> None:
+        """Move the leaf to the entry under the cursor if the user confirms the move."""
         if (name := self._target()) and await self._browser.confirm(
             f"Move the leaf to {self._described(name)}?"
         ):
             self._moved(await self._browser.daemon.branch(self._session, name))
 
     async def branch_summary(self) -> None:
+        """Move the leaf to the entry under the cursor, with a summary of the abandoned branch."""
         if (name := self._target()) is None:
             return
         about = await self._browser.prompt.ask("Summarize the abandoned branch, with attention to: ")
@@ -219,6 +243,7 @@ class Actions:
             )
 
     async def undo(self) -> None:
+        """Undo the last move of the leaf by this browser, unless the leaf has changed since."""
         if not self._moves:
             self._browser.show_error("There is no move of the leaf to undo.")
             return
@@ -235,6 +260,7 @@ class Actions:
         self._browser.show_note(f"The leaf is back at {came_from or 'the start, before the first entry'}.")
 
     async def fork(self) -> None:
+        """Ask for a title, copy the path to the entry into a new session, and show that session."""
         if (name := self._tree.current) is None:
             return
         title = await self._browser.prompt.ask(f"Fork at {self._described(name)}; title of the new session: ")
@@ -243,6 +269,7 @@ class Actions:
             self._opened(made.session)
 
     async def label(self) -> None:
+        """Ask for a label for the entry under the cursor; an empty one removes the label."""
         if (name := self._tree.current) is None:
             return
         known = self._tree.rows.labels.get(name, "")
@@ -251,19 +278,24 @@ class Actions:
             await self._browser.daemon.label(self._session, name, label or None)
 
     async def open(self) -> None:
+        """Let the user choose a session, and show it."""
         if (chosen := await self._browser.pick()) is not None:
             self._opened((await self._browser.daemon.open(chosen, bind=False)).session)
 
     async def refresh(self) -> None:
+        """Start the daemon if it does not run, and reload everything."""
         await self._browser.start_daemon()
 
     def help(self) -> None:
+        """Show the keys."""
         self._browser.show_help()
 
     def suspend(self) -> None:
+        """Suspend the browser to the shell, as ctrl+z does."""
         self._browser.action_suspend_process()
 
     def quit(self) -> None:
+        """Exit with exit code 0."""
         self._browser.exit(0)
 
     # --- details -----------------------------------------------------------------------------------------------

@@ -98,6 +98,7 @@ class Browser(App[int]):
     # --- the screen --------------------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
+        """Yield the widgets from top to bottom."""
         yield self._lines.head
         with Container(id="middle"):
             yield self.view
@@ -106,6 +107,7 @@ class Browser(App[int]):
         yield self._lines.foot
 
     def on_mount(self) -> None:
+        """Show the first rows, and start to read and to follow the session."""
         self._actions = Actions(self)
         self.set_class(self._renderer.signs.encoding != "utf-8", "-ascii")
         self._room = self.size
@@ -133,11 +135,13 @@ class Browser(App[int]):
         self.screen.refresh(layout=True)
 
     async def on_unmount(self) -> None:
+        """Cancel the actions in progress."""
         for task in self._doing:
             task.cancel()
         await asyncio.gather(*self._doing, return_exceptions=True)
 
     def on_resize(self, event: Resize) -> None:
+        """Arrange the widgets for the new size of the screen."""
         self._room = event.size  # `size` still has the old value
         self._lay_out()
 
@@ -149,6 +153,7 @@ class Browser(App[int]):
         self._read_entry()
 
     def toggle_pane(self) -> None:
+        """Show or hide the pane with the entry. Shows an error if the screen is too small for the pane."""
         self.wants_pane = not self.pane.display
         if self.pane.has_focus:
             self.view.focus()
@@ -221,6 +226,7 @@ class Browser(App[int]):
         self.view.show(self.contents.rows, current)
 
     def on_tree_view_moved(self) -> None:
+        """Update the status lines and the pane for the row under the cursor."""
         if self.view.was_at_tip:
             self._lines.unseen = 0
         self.update_status()
@@ -276,6 +282,7 @@ class Browser(App[int]):
         return self.contents.question.session_id
 
     def attached(self, session: t.SessionInfo) -> None:
+        """Update the status for a new connection, and read missed changes, if this session is still displayed."""
         if session.session_id == self._session_id:
             self.session, self._lines.state, self._requested_content = session, "", None
             self._is_attached = True
@@ -284,20 +291,23 @@ class Browser(App[int]):
             self._read_entry()
 
     def away(self) -> None:
+        """Show in the status line that there is no connection to the daemon."""
         self._lines.state = "offline, waiting"
         self._is_attached = False
         self.update_status()
 
     @property
     def is_settled(self) -> bool:
-        """Whether the browser is attached and shows everything that it knows of."""
+        """Whether the browser is attached and all rows and known changes are loaded."""
         return self._is_attached and self.contents.is_settled
 
     def refused(self, error: RpcError | VersionMismatch) -> None:
+        """Show the error with which the daemon refused the session or the connection."""
         self._lines.state = "unavailable"
         self._refused(error)
 
     def received(self, note: Note) -> None:
+        """Update the rows or the status lines for a notification about the session."""
         if isinstance(note, AppendedBatch):
             self.contents.appended(note)
         elif isinstance(note, t.LeafMovedNote):
@@ -321,7 +331,7 @@ class Browser(App[int]):
     # --- input -------------------------------------------------------------------------------------------------
 
     async def on_event(self, event: Event) -> None:
-        """Handle keys here, one at a time, so that a question is open before the key after the one that asked it."""
+        """Handle keys one at a time, so that a question that a key opens receives the next key."""
         if isinstance(event, Key) and len(self.screen_stack) == 1 and not event.is_forwarded:
             if not self.prompt.is_open:
                 await self._press(event)
@@ -424,6 +434,7 @@ class Browser(App[int]):
         return await chosen
 
     def show_help(self) -> None:
+        """Show the screen with the keys."""
         from sessiond.tui.help_screen import HelpScreen
 
         self.push_screen(HelpScreen())

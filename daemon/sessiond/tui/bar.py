@@ -9,7 +9,7 @@ from sessiond.tui.row_renderer import RowRenderer
 
 
 class Bar(Widget):
-    """Safe text from the left and from the right; on the left, text without room is cut."""
+    """One line with a left and a right part. The left part is cut, and the right part omitted, if it does not fit."""
 
     def __init__(self, renderer: RowRenderer) -> None:
         super().__init__()
@@ -18,11 +18,13 @@ class Bar(Widget):
         self._right: list[Segment] = []
 
     def show(self, left: list[Segment], right: list[Segment]) -> None:
+        """Show other text. Redraws only if it has changed."""
         if (left, right) != (self._left, self._right):
             self._left, self._right = left, right
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
+        """Return the line in the columns of the widget."""
         columns = self.size.width
         right = self._right if sum(cell_len(it.text) for it in self._right) < columns else []
         room = columns - sum(cell_len(it.text) for it in right)

@@ -40,7 +40,7 @@ class Contents:
     """The rows for a question. `changed` is called after each change, with the number of rows that were added.
 
     One task (`run`) reads everything. It calls `failed` with an error of a request, and `read_on` after each page of a
-    long reading; all other methods only note what must be read. What could not be read because the daemon was away is
+    long reading; all other methods only record what must be read. What could not be read without a connection is
     read after `attached`.
     """
 
@@ -73,7 +73,7 @@ class Contents:
         """Whether there is nothing left to read."""
         return self.rows.is_whole and not (self._is_reading or self._work.is_set())
 
-    # --- notes what must be read -------------------------------------------------------------------------------
+    # --- recording what must be read ---------------------------------------------------------------------------
 
     def ask(self, question: Question, around: str | None) -> None:
         """Change the question, and read the rows around an entry first."""
@@ -105,7 +105,7 @@ class Contents:
         self._work.set()
 
     def appended(self, note: AppendedBatch) -> None:
-        """Handle appended entries: note what must be read."""
+        """Handle appended entries: record what must be read."""
         before, self.leaf_id, self._seq = self.leaf_id, note.leaf_id, note.to_seq
         new = {entry.get("id") for entry in note.entries}
         for entry in note.entries:
@@ -137,7 +137,7 @@ class Contents:
     # --- reading -----------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Read what is stale, without end."""
+        """Read stale rows, without end."""
         while True:
             await self._work.wait()
             self._work.clear()

@@ -1,4 +1,4 @@
-"""Copies text to the clipboard with a program for it; Textual also sends it to the terminal (OSC 52)."""
+"""Copies text to the clipboard with a clipboard program; Textual also sends it to the terminal (OSC 52)."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ def program(environ: Mapping[str, str]) -> list[str] | None:
 
 
 async def hand_over(command: list[str], text: str) -> bool:
-    """Send a text to such a command. Returns whether it succeeded."""
+    """Write a text to the standard input of a clipboard command. Returns whether the command succeeded."""
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.PIPE,

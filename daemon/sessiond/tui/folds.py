@@ -78,5 +78,6 @@ class Folds:
         self.arrange()
 
     def open_all(self) -> None:
+        """Open every folded row."""
         self.folded.clear()
         self.arrange()

@@ -67,7 +67,7 @@ class Following:
         (await asyncio.to_thread(dial.connect, self._where, autostart=True)).close()
 
     async def run(self, follower: Follower) -> None:
-        """Follow without end."""
+        """Connect, and pass events to `follower`, without end. A lost connection is restored."""
         tries = pauses()
         while True:
             try:

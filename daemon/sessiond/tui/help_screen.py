@@ -31,9 +31,11 @@ class HelpScreen(ModalScreen[None]):
         self._pane = Pane()
 
     def compose(self) -> ComposeResult:
+        """Yield the pane with the list."""
         yield self._pane
 
     def on_mount(self) -> None:
+        """Fill the pane with the keys of each group."""
         lines: list[list[Segment]] = []
         for title, actions in GROUPS:
             lines += [
@@ -51,6 +53,7 @@ class HelpScreen(ModalScreen[None]):
         self._pane.show("help", lines, from_top=True)
 
     def on_key(self, event: Key) -> None:
+        """Scroll the list, or close the screen. Other keys have no effect."""
         event.stop()
         event.prevent_default()
         if event.key in _CLOSING:

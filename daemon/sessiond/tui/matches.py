@@ -54,7 +54,7 @@ class Matches:
         return self.next(place - 1, 1)
 
     def number(self, place: int) -> int:
-        """Return the number of a match, counted from 1; 0 for a row that is none."""
+        """Return the number of a match, counted from 1; 0 for a row that is not a match."""
         at = bisect_left(self._places, place)
         return at + 1 if at < len(self._places) and self._places[at] == place else 0
 

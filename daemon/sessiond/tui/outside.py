@@ -12,7 +12,7 @@ from sessiond.error_text import TemplatedError
 
 
 class NothingToOpenWith(TemplatedError):
-    """Raised when neither EDITOR nor PAGER is set and there is no `less`."""
+    """Raised when VISUAL, EDITOR and PAGER name no command and there is no `less`."""
 
     sentence = "No program to open the text: set EDITOR or PAGER."
 

@@ -12,11 +12,12 @@ class Pane(ScrollView, can_focus=True):
     def __init__(self) -> None:
         super().__init__()
         self.content: object = None
-        """Identifies what the lines show."""
+        """Identifies the content of the lines."""
         self._lines: list[Strip] = []
 
     @property
     def columns(self) -> int:
+        """The columns that a line may have."""
         return self.scrollable_content_region.width
 
     def show(self, content: object, lines: list[list[Segment]], *, from_top: bool) -> None:
@@ -29,9 +30,11 @@ class Pane(ScrollView, can_focus=True):
         self.refresh()
 
     def step(self, lines: int) -> None:
+        """Scroll down by this many lines, or up if negative."""
         self.scroll_to(y=self.scroll_offset.y + lines, animate=False, immediate=True)
 
     def render_line(self, y: int) -> Strip:
+        """Return line `y` of the visible region; a blank one after the last line."""
         line = y + self.scroll_offset.y
         if line >= len(self._lines):
             return Strip.blank(self.columns)

@@ -37,11 +37,13 @@ class Sessions(ScrollView):
         self._renderer, self._now, self._home = renderer, now, home
 
     def show(self, sessions: Sequence[t.ListedSession]) -> None:
+        """Show other sessions, with the first one selected."""
         self.sessions, self.at = sessions, 0
         self.virtual_size = Size(self.size.width, len(sessions))
         self.step(0)
 
     def step(self, lines: int) -> None:
+        """Move the selection down by this many lines, or up if negative."""
         self.at = min(max(self.at + lines, 0), max(len(self.sessions) - 1, 0))
         seen = max(self.size.height, 1)
         top = min(max(self.scroll_offset.y, self.at - seen + 1), self.at)
@@ -49,6 +51,7 @@ class Sessions(ScrollView):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
+        """Return line `y` of the visible region: the age, title and folder of a session."""
         columns = self.scrollable_content_region.width
         line = y + self.scroll_offset.y
         if line >= len(self.sessions):
@@ -66,6 +69,7 @@ class Sessions(ScrollView):
         return strip.apply_style(CURSOR) if line == self.at else strip
 
     def on_click(self, event: Click) -> None:
+        """Select the session under the mouse, and send `Chosen`."""
         line = event.y + self.scroll_offset.y
         if line < len(self.sessions):
             self.at = line
@@ -83,11 +87,13 @@ class Picker(ModalScreen[str | None]):
         self._sessions = Sessions(renderer, now, home)
 
     def compose(self) -> ComposeResult:
+        """Yield the input line and the list."""
         with Vertical():
             yield self._words
             yield self._sessions
 
     def on_mount(self) -> None:
+        """Focus the input line, and read the newest sessions."""
         self._words.focus()
         self._read("")
 
@@ -102,6 +108,7 @@ class Picker(ModalScreen[str | None]):
             self.dismiss(self._sessions.sessions[self._sessions.at].session_id)
 
     def on_key(self, event: Key) -> None:
+        """Move the selection, or dismiss the dialog; other characters go to the input line."""
         steps = {"down": 1, "up": -1, "pagedown": 10, "pageup": -10, "ctrl+n": 1, "ctrl+p": -1}
         if event.key in ("escape", "ctrl+c"):
             event.stop()

@@ -21,11 +21,13 @@ class PromptBar(Horizontal):
         self._on_change: Callable[[str], None] | None = None
 
     def compose(self) -> ComposeResult:
+        """Yield the question and the input line."""
         yield self._question
         yield self._line
 
     @property
     def is_open(self) -> bool:
+        """Whether a question is open."""
         return self._answer is not None
 
     async def ask(
@@ -53,6 +55,7 @@ class PromptBar(Horizontal):
         self.screen.set_focus(self._line)
 
     def give_up(self) -> None:
+        """Cancel the open question, if there is one."""
         self._resolve(None)
 
     @on(Input.Changed)
@@ -67,6 +70,7 @@ class PromptBar(Horizontal):
         self._resolve(event.value)
 
     def on_key(self, event: Key) -> None:
+        """Cancel the question on Escape."""
         if event.key == "escape":
             event.stop()
             event.prevent_default()

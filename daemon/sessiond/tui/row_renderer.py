@@ -77,6 +77,7 @@ def role(name: str) -> str:
 
 
 def role_style(name: str) -> Style:
+    """Return the style of a role or entry type; dim if it has no color."""
     return _COLORS.get(role(name), DIM)
 
 
@@ -95,7 +96,7 @@ class RowRenderer:
         return text.encode(self.signs.encoding, "replace").decode(self.signs.encoding)
 
     def fit(self, text: str, columns: int) -> str:
-        """Return a safe text, cut to so many columns with an ellipsis if it is longer."""
+        """Return a safe text, cut to this many columns with an ellipsis if it is longer."""
         if cell_len(text) <= columns:
             return text
         room = columns - len(self.signs.ellipsis)
@@ -115,7 +116,7 @@ class RowRenderer:
     def row(
         self, folds: Folds, place: int, columns: int, now: float, *, is_tip: bool, is_match: bool
     ) -> list[Segment]:
-        """Return a row in so many columns; `now` is Unix time."""
+        """Return a row in this many columns; `now` is Unix time."""
         rows, signs = folds.rows, self.signs
         on_path = bool(rows.on_path[place])
         hidden = folds.hides(place)

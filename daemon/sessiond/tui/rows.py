@@ -139,7 +139,7 @@ class Rows:
             place = len(self.ids)
             known = self.places.setdefault(node.id, place)
             if known != place:
-                continue  # a foreign session has an id twice: the first row stands for both
+                continue  # an id may occur twice in a foreign session: only its first row is shown
             self.ids.append(node.id)
             self.roles.append(intern(node.role or node.type))
             self.previews.append(node.preview)

@@ -59,7 +59,7 @@ class Search:
         self._show(go=True)
 
     def again(self) -> None:
-        """Repeat the search among other rows."""
+        """Repeat the search after the rows were replaced, without moving the cursor."""
         self._ask(go=False)
 
     def rows_changed(self, rows: Rows) -> None:

@@ -1,4 +1,4 @@
-"""The lines at the head and the foot of the screen: the session, and what the browser shows of it."""
+"""The lines at the head and the foot of the screen: the session, and the filter, search and position of the browser."""
 
 from rich.segment import Segment
 

@@ -44,6 +44,7 @@ class TreeView(ScrollView, can_focus=True):
 
     @property
     def rows(self) -> Rows:
+        """The rows of this view, including those that folded rows hide."""
         return self.folds.rows
 
     def show(self, rows: Rows, current: str | None) -> None:
@@ -73,18 +74,21 @@ class TreeView(ScrollView, can_focus=True):
     # --- moving the cursor -------------------------------------------------------------------------------------
 
     def step(self, lines: int) -> None:
-        """Move the cursor by so many lines: down, or up if negative."""
+        """Move the cursor by this many lines: down, or up if negative."""
         if len(self.folds.lines):
             line = min(max(self._line + lines, 0), len(self.folds.lines) - 1)
             self.go(self.folds.lines[line])
 
     def page(self, pages: float) -> None:
+        """Move the cursor down by this many screens, or up if negative; by at least one line."""
         self.step(int(max(self._seen - 1, 1) * pages) or (1 if pages > 0 else -1))
 
     def go_first(self) -> None:
+        """Move to the first line."""
         self.step(-len(self.folds.lines))
 
     def go_last(self) -> None:
+        """Move to the last line."""
         self.step(len(self.folds.lines))
 
     def go_tip(self) -> None:
@@ -92,6 +96,7 @@ class TreeView(ScrollView, can_focus=True):
         self.go(self.rows.tip)
 
     def go_parent(self) -> None:
+        """Move to the parent, if it is loaded."""
         if self.place != NOWHERE:
             self.go(self.rows.parent(self.place))
 
@@ -114,9 +119,11 @@ class TreeView(ScrollView, can_focus=True):
             self.go(self.rows.find(self.place, step, holds))
 
     def is_user(self, place: int) -> bool:
+        """Return whether the row is a user message."""
         return self.rows.roles[place] == "user"
 
     def is_labeled(self, place: int) -> bool:
+        """Return whether the entry of the row has a label."""
         return self.rows.ids[place] in self.rows.labels
 
     # --- folding -----------------------------------------------------------------------------------------------
@@ -152,16 +159,19 @@ class TreeView(ScrollView, can_focus=True):
             self.go(self.place + 1)
 
     def fold_others(self) -> None:
+        """Fold every branch that is not on the path to the leaf."""
         self.folds.fold_others()
         self._rearranged()
 
     def open_all(self) -> None:
+        """Open every folded row."""
         self.folds.open_all()
         self._rearranged()
 
     # --- drawing -----------------------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
+        """Return line `y` of the visible region; the notice in the first line if there are no rows."""
         columns = self.scrollable_content_region.width
         line = y + self.scroll_offset.y
         if line >= len(self.folds.lines):
@@ -178,10 +188,12 @@ class TreeView(ScrollView, can_focus=True):
         return Strip(segments).adjust_cell_length(columns)
 
     def on_resize(self, _event: Resize) -> None:
+        """Fit the lines to the new size, and keep the cursor visible."""
         self._fill()
         self._keep_in_sight()
 
     def on_click(self, event: Click) -> None:
+        """Move the cursor to the clicked row. A click on the sign, or a double click, folds or opens it."""
         line = event.y + self.scroll_offset.y
         if not 0 <= line < len(self.folds.lines):
             return
