@@ -102,5 +102,5 @@ def _next_step(error: RpcError) -> str:
     close = error.details.get("didYouMean")
     if isinstance(close, list) and close and not all(str(name) in error.message for name in close):
         return f"Did you mean {listed([one_line(str(name)) for name in close])}?"
-    # The daemon's message often has the similar names or the command already.
+    # The daemon's message often contains the similar names or the command already.
     return "" if close or "`sessiond " in error.message else _NEXT.get(error.kind, "")

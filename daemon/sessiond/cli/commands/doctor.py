@@ -1,4 +1,4 @@
-"""The command doctor: problems of sessions and of their environment, and what to do about them.
+"""The command doctor: problems of sessions and of their environment, with advice and fixes.
 
 A running daemon examines the files, since it knows which sessions are open. If none runs, this command examines them
 itself. Fixes are made by a daemon, which is started for that.
@@ -6,7 +6,7 @@ itself. Fixes are made by a daemon, which is started for that.
 
 from __future__ import annotations
 
-import json  # noqa: TID251 - what a daemon and this command found is printed as one
+import json  # noqa: TID251 - the findings of a daemon and of this command are printed as one object
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
@@ -98,7 +98,7 @@ def _from_daemon(around: EnvironmentReport, params: dict[str, Any]) -> dict[str,
             around.add("notRunning" if around.daemon == "none" else "hung", str(error), severity="error")
         return None
     except RpcError as error:
-        if error.kind != "methodNotFound":  # of an older daemon, for which there is a finding already
+        if error.kind != "methodNotFound":  # an older daemon, which has its own finding already
             raise
         return None
 

@@ -2,7 +2,7 @@
 
 This module never imports the server and works without a daemon. `hub.doctor` examines the content of the folders.
 """
-# ruff: noqa: PTH110, PTH120 - folders are texts here, as in `paths`
+# ruff: noqa: PTH110, PTH120 - folders are strings here, as in `paths`
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BACK_SECONDS = 10.0
 
 @dataclass
 class EnvironmentReport:
-    """The findings. `daemon`: a daemon "answers", it is there but "silent", or there is "none"."""
+    """The findings. `daemon` is "answers", "silent" (a daemon runs but does not respond) or "none"."""
 
     where: Locations
     findings: list[t.Finding] = field(default_factory=list)
@@ -184,7 +184,7 @@ def _look_at_locks(around: EnvironmentReport) -> None:
 
 
 def _holders() -> dict[tuple[int, int], int]:
-    """Return the process that holds each flock, by device and inode of the file; empty if the system does not say."""
+    """Return the process that holds each flock, by device and inode of the file; empty if they are unreadable."""
     found = {}
     try:
         with open("/proc/locks", encoding="ascii") as file:
@@ -224,7 +224,7 @@ def _look_at_endpoint(around: EnvironmentReport) -> None:
         what = f"process {around.holder} holds this lock, not process {endpoint['pid']}"
         around.add("lockHeldElsewhere", what, around.where.daemon_lock)
     elif around.holder is None and endpoint["pid"] in _holders().values():
-        # The daemon holds a lock, but not on the file that has the name now.
+        # The daemon holds a lock on an earlier file, not on the one that has the name now.
         what = f"the lock of process {endpoint['pid']} is on another file, which had this name before"
         around.add("lockLost", what, around.where.daemon_lock)
 

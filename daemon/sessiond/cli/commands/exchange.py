@@ -1,6 +1,6 @@
 """The commands import and export, for sessions of other programs.
 
-Standard output gets what scripts need: the id of each session that was created or has grown, or the exported text.
+Standard output is for scripts: the id of each session that was created or has grown, or the exported text.
 Reports about lines go to standard error.
 """
 # Without pathlib, whose import would take 5 of the 25 ms that a command may take.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def resume(given: Given) -> int:
-    """Send `session/continue`; with --prompt, print what it would find."""
+    """Send `session/continue`; with --prompt, print the id and the title of this terminal's session."""
     if given.flag("prompt"):
         return _prompt(given)
     from sessiond import human

@@ -2,7 +2,7 @@
 
 `serve --stdio` serves one client on standard input and output, and is the daemon meanwhile: it holds the lock and
 listens like any other, so that sessions never have two owners. It ends with that client, as a container or a test
-needs it; editors use `attach --stdio`. If a daemon runs already, `serve --stdio` prints that and attaches.
+requires; editors use `attach --stdio`. If a daemon runs already, `serve --stdio` prints that and attaches.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _in_the_foreground() -> int:
 
 
 def _ignore_ready(stop: Callable[[], None]) -> None:
-    """Report nothing: the log does, on standard error in the foreground."""
+    """Do nothing: in the foreground, the log on standard error reports readiness."""
 
 
 def _for_a_client(ready_fd: int) -> int:
@@ -95,7 +95,7 @@ def _for_a_client(ready_fd: int) -> int:
 
 def _tell(ready_fd: int, word: str) -> None:
     line = " ".join(word.split()) + "\n"
-    with contextlib.suppress(BrokenPipeError):  # the client is gone, but the daemon serves other clients
+    with contextlib.suppress(BrokenPipeError):  # the client has ended, but the daemon serves other clients
         os.write(ready_fd, line.encode(errors="replace"))
     os.close(ready_fd)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import json  # noqa: TID251 - what a reader of --json would use
+import json  # noqa: TID251 - a reader of --json would use it
 import os
 import sys
 from pathlib import Path
@@ -82,7 +82,7 @@ def uninstall(given: Given) -> int:
 
 
 def _print_report(given: Given, report: dict[str, Any], *lines: str) -> None:
-    """Print what was done: the report for scripts, or the lines for people."""
+    """Print the result: the report for scripts, or the lines for people."""
     print(*([json.dumps(report, ensure_ascii=False)] if given.flag("json") else lines), sep="\n")
 
 

@@ -1,4 +1,4 @@
-"""The command stats: what a session consists of, and what it has cost."""
+"""The command stats: the composition and the cost of a session."""
 
 from __future__ import annotations
 

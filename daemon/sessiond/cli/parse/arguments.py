@@ -1,7 +1,7 @@
 """The arguments of a command, declared as data, and the parser for them.
 
 argparse is not used: building one parser with four options takes 4 to 9 ms, a third of a command's time (decision
-0031). Options may stand anywhere, `--name=value` and `--name value` are equivalent, `--` ends them.
+0031). Options may occur anywhere, `--name=value` and `--name value` are equivalent, `--` ends them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class UsageError(TemplatedError):
-    """Raised when a command line is not valid; `then` says what to do about it."""
+    """Raised when a command line is not valid; `then` is advice for the user."""
 
     sentence = "{what}"
 
@@ -81,7 +81,7 @@ class Verb:
 
 
 NO_PAGER = Option("no-pager", "", "write directly to the terminal, without a pager")
-"""Every command takes it, so that users need not know which commands are paged."""
+"""Every command accepts it, so that users need not know which commands are paged."""
 
 
 class Given:

@@ -79,12 +79,14 @@ class ByName(BlockingDaemon):
         """The ids of the names that were looked up."""
 
     def call(self, method: str, params: dict[str, Any] | None = None, *, told: Told | None = None) -> Any:
+        """Send a request as `BlockingDaemon.call` does, with names of entries replaced by ids where necessary."""
         ask = super().call
         return self._with_ids(
             lambda named: ask(method, named, told=told), self._as_command(method, params or {})
         )
 
     def call_text(self, method: str, params: dict[str, Any] | None = None) -> str:
+        """Send a request as `BlockingDaemon.call_text` does, with names of entries replaced by ids where necessary."""
         ask = super().call_text
         return self._with_ids(lambda named: ask(method, named), self._as_command(method, params or {}))
 

@@ -63,7 +63,7 @@ def whole_id(daemon: BlockingDaemon, name: str) -> str:
 def named_in_trash(daemon: BlockingDaemon, name: str) -> dict[str, Any]:
     """Return the params that name a session in the trash: by its trash id, or by its id or the beginning of it.
 
-    Raises `UsageError` if several ids begin so.
+    Raises `UsageError` if several ids begin with the name.
     """
     if len(name) >= _UUID or len(name) < _SHORTEST:
         return {"sessionId": name}
@@ -103,7 +103,7 @@ def home_of_session(given: Given) -> str:
     """Return the folder of `--cwd` or of this process, as the folder of a session.
 
     If the folder does not exist, it is probably a mistake: on a terminal the user is asked, elsewhere a warning is
-    printed on standard error. Raises `UsageError` when the user says no.
+    printed on standard error. Raises `UsageError` if the user answers no.
     """
     folder = where(given)
     if given.text("cwd") is None or os.path.isdir(folder):  # noqa: PTH112

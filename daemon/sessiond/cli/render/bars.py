@@ -10,7 +10,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def bar(share: float, columns: int, style: Style) -> str:
-    """Return a bar of so many columns, filled up to the share (0 to 1). It is empty only at 0 and full only at 1."""
+    """Return a bar of this many columns, filled up to the share (0 to 1). It is empty only at 0 and full only at 1."""
     steps = columns * 8 if style.boxes else columns
     filled = round(max(0.0, min(share, 1.0)) * steps)
     if 0 < share < 1:

@@ -42,7 +42,7 @@ class Followed:
     async def follow(self, daemon: Daemon, session_id: str, ready: Callable[[], None]) -> None:
         """Read every entry, without end. `ready` is called when the existing entries have been read.
 
-        Raises `RpcError` when the session is gone, or has another log.
+        Raises `RpcError` when the session no longer exists, or has another log.
         """
         come = asyncio.Event()
         # The subscription begins before the first read, so that no entry is missed between the two.
@@ -69,7 +69,7 @@ class Followed:
                 return
 
     def _take(self, part: t.ViewPageResult) -> dict[str, Any]:
-        """Add a part to the rows, and return what is new."""
+        """Add a part to the rows, and return the update for the readers."""
         first = len(self._rows)
         for place, row in enumerate(part.rows, first):
             self._places.setdefault(row.id, place)

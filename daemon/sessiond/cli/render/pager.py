@@ -1,6 +1,6 @@
 """A pager for long output on a terminal, started with the first character that is written.
 
-It starts that late so that earlier messages (which session it is, progress, an error) appear on the terminal itself.
+It starts late so that earlier messages (which session it is, progress, an error) appear on the terminal itself.
 After the start, standard error goes into the pager too, since it would otherwise overwrite the page. When the user
 leaves the pager, further output is discarded, and the exit code is that of the command.
 """
