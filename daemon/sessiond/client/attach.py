@@ -30,7 +30,7 @@ from sessiond.rpc.large_texts import is_large_text
 
 _HELD: Final = 1 << 20  # buffered bytes per direction above which reading pauses
 _READ: Final = 1 << 16
-_WRITE: Final = 4096  # PIPE_BUF: a writable pipe accepts so many bytes without blocking
+_WRITE: Final = 4096  # PIPE_BUF: a writable pipe accepts this many bytes without blocking
 _ANY_LENGTH: Final = 10**9  # no limit for the daemon's messages here; the editor has its own
 _LONGEST_PAUSE: Final = 2.0  # maximum seconds between two searches for a daemon
 _IN_VAIN: Final = 10  # maximum number of successive daemons that end before they send a useful message
@@ -231,13 +231,13 @@ class _Attached:
         try:
             del self._outgoing[: self._daemon.send(self._outgoing[:_READ])]
         except (BlockingIOError, ConnectionError):
-            return  # what the daemon sent before it closed can still be read
+            return  # bytes that the daemon sent before it closed can still be read
         if not self._outgoing and self._under_way is not None:
             body, self._under_way = self._under_way, None
             self._talk.sent(body)
 
     def _receive(self) -> bool:
-        """Read what the daemon has sent. Returns False when it has closed."""
+        """Read bytes from the daemon. Returns False when it has closed."""
         assert self._daemon is not None
         try:
             piece = self._daemon.recv(_READ)

@@ -74,7 +74,7 @@ def connect(
 
 
 def connect_to_any(where: Locations | None = None) -> BlockingDaemon:
-    """Connect to the running daemon, whatever its version, for requests that all versions support.
+    """Connect to the running daemon of any version, for requests that all versions support.
 
     Args:
         where: The folders of the daemon. Default: those of this user.
@@ -227,7 +227,7 @@ class BlockingDaemon:
         if self._asked_for_life:
             self._give_up(SILENCE + PATIENCE)
         self._asked_for_life = True
-        with contextlib.suppress(Unread):  # it has closed; what it sent before can still be read
+        with contextlib.suppress(Unread):  # the daemon has closed; earlier bytes can still be read
             self._send({"jsonrpc": "2.0", "id": _SIGN_OF_LIFE, "method": "server/status", "params": {}})
         self._sock.settimeout(PATIENCE)
 
@@ -318,7 +318,7 @@ class BlockingDaemon:
                 raise Unread from error
 
     def _see_it_alive(self) -> None:
-        """Check over another connection that a daemon that reads no more is alive. Raises `DaemonHung`."""
+        """Check over another connection that a daemon that has stopped reading is alive. Raises `DaemonHung`."""
         with BlockingDaemon(self._dial) as other:
             other.call("server/status")
 

@@ -69,7 +69,7 @@ class Chain:
         )
 
     async def follow_to(self, leaf_id: str | None) -> bool:
-        """Move to the session's leaf if no entry between adds a message or moves it. Returns whether it is there."""
+        """Move to the session's leaf if no entry between adds a message or moves it. Returns whether it ends there."""
         if leaf_id == self.leaf_id:
             return True
         above = await self._quiet_ones()
@@ -86,7 +86,7 @@ class Chain:
         return True
 
     async def _quiet_ones(self) -> dict[str, str | None]:
-        """Return the new entries that add no message and move no leaf, as parent id by id."""
+        """Return the parent id, by id, of each new entry that adds no message and moves no leaf."""
         found: dict[str, str | None] = {}
         after = None if self._log_id is None else t.After(log_id=self._log_id, seq=self._seq)
         page = await self._daemon.entries(self._session_id, after=after)

@@ -1,6 +1,6 @@
 """State of an editor that is replayed to a new daemon, and the requests in flight of both. Sans I/O.
 
-A new daemon knows nothing of an editor that was attached to the previous one. This module records the handshake, the
+A new daemon has no state of an editor that was attached to the previous one. This module records the handshake, the
 open documents and the unanswered requests, so that the editor does not notice the change. In the params of a request
 it reads only `commandId`: a request that the lost daemon may have carried out is repeated only if it has one.
 """
@@ -76,7 +76,7 @@ class Conversation:
     """One editor and a sequence of daemons."""
 
     greeted: bool = True
-    """Whether the current daemon knows the editor. Until then it is sent only `greeting()`."""
+    """False from the loss of a daemon until the next one accepts the handshake. Meanwhile only `greeting()` is sent."""
     answers: int = 0
     """Number of messages from the current daemon, without complaints and responses to `greeting()`."""
     refused_size: bool = False
@@ -147,7 +147,7 @@ class Conversation:
             self._remember(method, head, body)
 
     def to_editor(self, body: bytes) -> bytes | None:
-        """Return a message of the daemon as it is sent to the editor; None for a response to a request of this module.
+        """Return a message of the daemon for the editor; None for a response to a request of this module.
 
         Raises:
             GreetingRefused: The daemon refused the handshake.
@@ -180,7 +180,7 @@ class Conversation:
     # --- after a daemon has ended ------------------------------------------------------------------------
 
     def lost(self) -> list[bytes]:
-        """Return what the editor is sent when the daemon has ended: errors, and cancellations of daemon requests."""
+        """Return the messages for the editor after a daemon has ended: errors, and cancellations of daemon requests."""
         told = [self.unknown(id) for id, asked in self._asked.items() if not asked.again]
         self._asked = {id: asked for id, asked in self._asked.items() if asked.again}
         for id, theirs in self._questions.items():
@@ -213,13 +213,13 @@ class Conversation:
         return told
 
     def news(self) -> list[bytes]:
-        """Return what the editor is sent then: `session/lagged` or `server/watchLapsed`, so that it begins again."""
+        """Return messages for the editor of a new daemon: unregistrations, `session/lagged`, `server/watchLapsed`."""
         told = []
         if self._registered:
             id = f"sessiond:unregister:{self._generation}"
             self._questions[id] = None
             gone = [{"id": it, "method": method} for it, method in self._registered.items()]
-            # The spelling of LSP.
+            # LSP spells it `unregisterations`.
             told.append(encode_request(id, "client/unregisterCapability", {"unregisterations": gone}))
             self._registered.clear()
         told += [

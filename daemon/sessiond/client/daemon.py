@@ -109,7 +109,7 @@ class Daemon(
         """Connect now, if there is no connection yet.
 
         Returns:
-            What the daemon says about itself: its version, methods, capabilities and limits.
+            The daemon's response to `server/hello`: its version, methods, capabilities and limits.
 
         Raises:
             CannotConnect: There is no daemon, or it cannot be started.

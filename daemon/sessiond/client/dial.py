@@ -65,7 +65,7 @@ def connect(places: Locations, *, autostart: bool = True) -> socket.socket:
 
 
 def connect_to_any(places: Locations) -> socket.socket:
-    """Connect to the running daemon, whatever its version. Raises `DaemonNotRunning`."""
+    """Connect to the running daemon of any version. Raises `DaemonNotRunning`."""
     if address := os.environ.get(ADDRESS):
         return _over_tcp(places, address)
     found = reach(places, time.monotonic() + daemon_socket.PATIENCE)
@@ -75,7 +75,7 @@ def connect_to_any(places: Locations) -> socket.socket:
 
 
 def look(places: Locations) -> socket.socket | None:
-    """Connect to the running daemon, whatever its version, without waiting. Returns None if that fails."""
+    """Connect to the running daemon of any version, without waiting. Returns None if that fails."""
     if not (address := os.environ.get(ADDRESS)):
         return knock(places, time.monotonic())
     try:

@@ -1,4 +1,4 @@
-"""The first process of the terminal that this process runs in, read from `/proc`. `terminal` decides what it means.
+"""The first process of the terminal that this process runs in, read from `/proc`. `terminal` interprets it.
 
 A terminal lives as long as its first process: the session leader. A process that left the terminal's session
 (`setsid`, a hook, a language server) still belongs to the terminal of its ancestors.
@@ -24,7 +24,7 @@ class FirstProcess:
         pid: Its process id.
         start_time: Its start time, in clock ticks after boot; None without `/proc`.
         device: Its terminal device (`pts-3`); None when it has no terminal.
-        parent: The id of its parent process; 0 when the parent lies outside this process-id namespace; None when the
+        parent: The id of its parent process; 0 when the parent is outside this process-id namespace; None when the
             session leader is unknown.
         environ: Its initial environment; None when it cannot be read.
         parent_environ: The initial environment of its parent; None when it cannot be read.
@@ -105,7 +105,7 @@ def read_status(pid: int) -> ProcessStatus | None:
 def _of_terminal(process: ProcessStatus) -> FirstProcess:
     leader = read_status(process.session) if process.session else None
     device = device_name(process.device)
-    if leader is None:  # it lies outside this process-id namespace
+    if leader is None:  # it is outside this process-id namespace
         eldest = _eldest(process)
         return FirstProcess(eldest.pid, eldest.start_time, device)
     return FirstProcess(
@@ -180,7 +180,7 @@ def _environ(pid: int) -> dict[str, str] | None:
 
 
 def _without_proc() -> FirstProcess:
-    """Return what is known without `/proc` (macOS): the session leader's id and the open terminal."""
+    """Return the first process without `/proc` (macOS): the session leader's id and the open terminal."""
     return FirstProcess(os.getsid(0) or os.getpid(), device=_open_terminal())
 
 

@@ -12,7 +12,7 @@ import socket
 
 _HELD = 1 << 20  # buffered bytes per direction above which reading pauses
 _READ = 1 << 16
-_WRITE = 4096  # PIPE_BUF: a writable pipe accepts so many bytes without blocking
+_WRITE = 4096  # PIPE_BUF: a writable pipe accepts this many bytes without blocking
 
 
 def pump(source: int, sink: int, daemon: socket.socket) -> int | None:
@@ -89,7 +89,7 @@ def _send(daemon: socket.socket, to_daemon: bytearray) -> bool:
     except BlockingIOError:
         pass
     except ConnectionError:
-        return False  # what the daemon sent before it closed can still be read
+        return False  # bytes that the daemon sent before it closed can still be read
     return True
 
 

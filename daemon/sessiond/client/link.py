@@ -1,7 +1,7 @@
 """The asynchronous connection to the daemon: one at a time, made on demand and made again after it was lost.
 
-Of the methods it knows `server/hello`, and `session/open` for sessions that a new connection opens again; `methods/`
-has the others. `receiver.py` handles notifications and requests of the daemon.
+It sends `server/hello`, and `session/open` for sessions that a new connection opens again; `methods/` has the other
+methods. `receiver.py` handles notifications and requests of the daemon.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ class DaemonLink:
             except (
                 CannotConnect,
                 Disconnected,
-            ):  # Disconnected: a daemon that ends accepted the connection and closed it
+            ):  # Disconnected: an ending daemon accepted the connection and closed it
                 if self.ended:
                     raise Disconnected from None
                 await asyncio.sleep(pause)
@@ -194,13 +194,13 @@ class DaemonLink:
         except msgspec.DecodeError as error:
             raise BadReply(str(error)) from error
         for session_id in tuple(self.keeps_open):
-            # A session that is gone or cannot be opened is refused again when it is used.
+            # If a session no longer exists or cannot be opened, the daemon refuses the next request about it.
             with contextlib.suppress(RemoteError):
                 await connection.call(m.OPEN.name, t.OpenParams(session_id=session_id, bind=False))
 
 
 async def _ends(connection: Connection, within: float) -> bool:
-    """Return whether the daemon ends the connection within so many seconds."""
+    """Return whether the daemon ends the connection within `within` seconds."""
     try:
         async with asyncio.timeout(within):
             await connection.wait_closed()

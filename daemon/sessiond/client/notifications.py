@@ -56,7 +56,7 @@ class Notifications:
     def notified(self, method: str, note: Note) -> None:
         """Receive a notification of the connection (called by `DaemonLink`)."""
         if self._missed or (self._names and method not in self._names):
-            return  # after a gap, notifications are dropped until the reader knows of it
+            return  # after a gap, notifications are dropped until the iterator has raised `Missed`
         if len(self._waiting) < MAX_WAITING:
             self._waiting.append(note)
         else:

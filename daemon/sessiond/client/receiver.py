@@ -96,7 +96,7 @@ class Receiver(Handler[Connection]):
         connection.close()  # sessiond sends no such message, so the following bytes cannot be trusted
 
     def ended(self, connection: Connection) -> None:
-        """Close the connection of a daemon that sends no more."""
+        """Close the connection after the daemon has closed its side."""
         connection.close()  # a daemon closes its side only when it ends, and then expects no responses
 
     def closed(self, connection: Connection, reason: Exception | None) -> None:

@@ -105,7 +105,7 @@ def _replaced(
     with only_starter(places, deadline):
         found = reach(places, deadline)
         if found is not None:
-            # It is the same whether the daemon ended before the request or because of it.
+            # `Disconnected`: the daemon ended before the request or because of it; both complete the first step.
             with found.sock, contextlib.suppress(Disconnected):
                 if not leaves(found):
                     return None
@@ -125,7 +125,7 @@ def _spoken_by(found: Reached) -> list[int]:
     """Return the versions that the daemon reports; the endpoint file may be that of its predecessor."""
     answer = _asked(found, "server/hello", {"protocolVersions": versions.spoken()})
     if "result" in answer:
-        return versions.spoken()  # or some of them
+        return versions.spoken()  # the daemon supports at least one of them
     data = answer["error"].get("data") or {}
     if data.get("kind") != "unsupportedVersion":
         raise BadReply(f"it refuses `server/hello`: {answer['error'].get('message')!s:.200}")

@@ -35,7 +35,7 @@ def files(places: Locations) -> dict[str, str]:
 
 
 def is_installed(places: Locations) -> bool:
-    """Return whether the files of the service exist, whatever their content is."""
+    """Return whether the socket unit or the property list of the service exists, with any content."""
     name = f"dev.{unit_name(places)}.plist" if sys.platform == "darwin" else f"{unit_name(places)}.socket"
     return os.path.exists(os.path.join(folder(), name))  # noqa: PTH110 - one call, on the way to a start
 

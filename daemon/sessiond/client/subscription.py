@@ -26,7 +26,7 @@ class Subscription:
     After `session/lagged` and after a restart of the daemon, the subscription waits for the daemon and subscribes
     again after `position`. If another program has replaced the log, `log_id` changes, and the entries of the new log
     follow from its first. The iterator ends when it or its `Daemon` is closed. It raises `RpcError` when the session
-    is gone.
+    no longer exists.
     """
 
     def __init__(self, link: DaemonLink, session_id: str, after: t.After | int | None) -> None:

@@ -85,5 +85,5 @@ def answering(summarize: Summarize) -> Answer:
 
 
 def encoded(value: Any) -> Raw | msgspec.UnsetType:
-    """Return a value as it is sent; None is omitted."""
+    """Return a value as JSON for a result; `UNSET`, which is omitted, for None."""
     return UNSET if value is None else Raw(msgspec.json.encode(value))

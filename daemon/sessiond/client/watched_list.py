@@ -21,7 +21,7 @@ class ListChange:
     Attributes:
         sessions: The rows that changed, or all rows.
         removed: Ids of sessions that are not in the list any more. It may name sessions that were never there.
-        is_whole: Whether `sessions` is the whole list. It replaces what is known.
+        is_whole: Whether `sessions` is the whole list. It replaces all earlier rows.
     """
 
     sessions: list[t.ListedSession]
@@ -33,8 +33,8 @@ class WatchedList:
     """The changes of a list of sessions, as an endless asynchronous iterator.
 
     The first item is the whole list. If the reader is slow, changes are combined: the memory depends on the number of
-    sessions only. After a lost connection, the iterator waits for the daemon. The next item has what changed
-    meanwhile, or is the whole list again. The iterator ends when it or its `Daemon` is closed.
+    sessions only. After a lost connection, the iterator waits for the daemon. The next item has the rows that
+    changed meanwhile, or is the whole list again. The iterator ends when it or its `Daemon` is closed.
     """
 
     def __init__(self, link: DaemonLink, asked: t.ListFilter, interval_ms: int) -> None:
@@ -44,7 +44,7 @@ class WatchedList:
         self._watch_id: str | None = None
         self._position: t.ListPosition | None = None
         self._is_read = False
-        """Whether the reader knows the whole list as of `_position`."""
+        """Whether the reader has received the whole list as of `_position`."""
         self._early: list[t.SessionsChangedNote] = []
         """Notifications that arrived before the id of the watch was known."""
         self._changed: dict[str, list[t.ListedSession]] = {}

@@ -1,7 +1,7 @@
 """JSON-RPC messages over a blocking socket, for the thin client: `Content-Length` frames, text in and out.
 
 Standard library only: importing msgspec, dataclasses or typing would take longer than a command's round trip
-(decision 0031). The module knows no method. `rpc/` is the asynchronous counterpart.
+(decision 0031). The module contains no names of methods. `rpc/` is the asynchronous counterpart.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class MessageReader:
             self._receive()
         body = bytes(memoryview(self._buffer)[end : end + length])
         del self._buffer[: end + length]
-        # The daemon sends UTF-8. A broken character from another program is shown; it is no error.
+        # The daemon sends UTF-8. Invalid bytes from another program become U+FFFD and raise no error.
         return body.decode("utf-8", "replace")
 
     def _until_header_ends(self) -> int:
