@@ -7,7 +7,7 @@ from sessiond.session.tree import entries, lines
 from sessiond.session.tree.parents import parent_of
 from sessiond.session.tree.tree import Tree
 
-_DIGITS = 9  # of a cost: further digits of a sum of binary fractions are noise
+_DIGITS = 9  # digits of a cost: further digits of a sum of binary fractions are noise
 _TITLE = 200
 _SPEAKERS = ("user", "assistant")  # lists count the messages of the same roles
 

@@ -33,7 +33,7 @@ _NOTHING_ELSE: Final = "base-uri 'none'; form-action 'none'"
 
 
 def to_html(whole: Whole, losses: ConversionLosses) -> bytes:
-    """Return the page. Nothing is lost, because every entry has a row."""
+    """Return the page, which is complete: every entry has a row."""
     log = to_jsonl(whole, losses)
     tree, tally = Tree(), Tally()
     tree.read(log)

@@ -48,7 +48,7 @@ def code(text: str, language: str | None = None, *, file: str | None = None) -> 
     lexer = _lexer(language or "") or (None if file is None else _lexer_of_file(file))
     if lexer is None or len(text) > _MAX_COLORED:
         return f"<pre><code>{escape(text)}</code></pre>"
-    colored = highlight(text, lexer, _formatter()).removesuffix("\n")  # it ends every line, also the last one
+    colored = highlight(text, lexer, _formatter()).removesuffix("\n")  # added after the last line, too
     return f"<pre><code>{colored}</code></pre>"
 
 

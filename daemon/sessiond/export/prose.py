@@ -20,7 +20,7 @@ from sessiond.session.content.markdown import fence
 _BELOW: Final = 3
 """Levels that headings are moved down. The document has headings of two levels."""
 _LONGEST: Final = 100_000
-"""Characters. Longer text is hardly prose, and parsing it takes a second."""
+"""Maximum characters of text that is parsed. Longer text is hardly prose, and parsing it takes a second."""
 
 _VERBATIM: Final = ("fence", "code_block")
 _ATX: Final = re.compile(r"#{1,6}(?=\s|$)")

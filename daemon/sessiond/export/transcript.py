@@ -33,11 +33,11 @@ _LANGUAGE: Final = re.compile(r"[A-Za-z0-9]{1,12}")
 
 @dataclass(slots=True)
 class Pictures:
-    """The images of a transcript: files in a folder beside it, to which it links. Without a folder there are none."""
+    """The images of a transcript: files in a folder beside it, to which it links. Without a folder, there are none."""
 
     folder: str | None = None
     files: dict[str, bytes] = field(default_factory=dict)
-    """By name. A name is derived from the content."""
+    """The content of each image by file name. The name is derived from the content."""
 
     def link(self, kind: str, data: str) -> str | None:
         """Return the path of an image relative to the transcript; None without a folder or for an invalid image."""
