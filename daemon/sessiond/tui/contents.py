@@ -40,8 +40,8 @@ class Contents:
     """The rows for a question. `changed` is called after each change, with the number of rows that were added.
 
     One task (`run`) reads everything. It calls `failed` with an error of a request, and `read_on` after each page of a
-    long reading; all other methods only record what must be read. What could not be read without a connection is
-    read after `attached`.
+    long reading; all other methods only record what must be read. Rows that could not be read without a connection
+    are read after `attached`.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ class EnvironmentReport:
 
 
 def look_around(where: Locations, environ: Mapping[str, str]) -> EnvironmentReport:
-    """Run all checks. That of the daemon comes late, since it may take 15 seconds to find that it does not respond."""
+    """Run all checks. That of the daemon is late, since it takes up to 15 seconds if the daemon does not respond."""
     around = EnvironmentReport(where)
     _look_at_environment(around, environ)
     _look_at_folders(around)
@@ -184,7 +184,7 @@ def _look_at_locks(around: EnvironmentReport) -> None:
 
 
 def _holders() -> dict[tuple[int, int], int]:
-    """Return the process that holds each flock, by device and inode of the file; empty if they are unreadable."""
+    """Return the process that holds each flock, by device and inode of the file; empty if unknown."""
     found = {}
     try:
         with open("/proc/locks", encoding="ascii") as file:

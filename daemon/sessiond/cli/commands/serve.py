@@ -78,8 +78,7 @@ def _ignore_ready(stop: Callable[[], None]) -> None:
 
 
 def _for_a_client(ready_fd: int) -> int:
-    # The daemon must not be a child of the client, which would have to wait for it; until then it would be a
-    # zombie.
+    # The daemon must not be a child of the client: if it ended, it would be a zombie until the client waits for it.
     if os.fork():
         os._exit(0)
     os.set_inheritable(ready_fd, False)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sessiond.paths import Locations
 
 _AT_ONCE = 0.2
-"""Seconds that the daemon may take. An idle one responds in a thousandth of that."""
+"""Seconds that the daemon may take. An idle daemon responds in a thousandth of that."""
 _TITLE = 40
 _ID = 8
 _EXPANDED = dict.fromkeys(map(ord, "%$`\\!"))

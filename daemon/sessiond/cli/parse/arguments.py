@@ -45,7 +45,7 @@ class Option:
 COMMAND_ID = Option(
     "command-id", "ID", "an id for this command: running it again with the same id only prints the result"
 )
-"""Every command that writes takes it, so that a script that was interrupted can run it again."""
+"""Every command that writes accepts it, so that an interrupted script can repeat the command safely."""
 
 
 class Verb:
