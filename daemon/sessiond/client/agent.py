@@ -379,7 +379,7 @@ class AgentSession:
         Args:
             summary: The summary. Default: a summarizer writes one.
             first_kept_entry_id: The first entry that stays; only with `summary`.
-            instructions: What the summary should emphasize.
+            instructions: Points that the summary should emphasize.
             progress: Called with each step of the work.
 
         Returns:
@@ -417,7 +417,7 @@ class AgentSession:
             target_id: The new leaf; None is before the first entry.
             summary: A summary of the branch that the leaf leaves. It is stored at the target.
             summarize: Have such a summary written.
-            instructions: What that summary should emphasize.
+            instructions: Points that the summary should emphasize.
             expected_leaf_id: Refuse with `leafConflict` if the leaf is a different one.
 
         Returns:

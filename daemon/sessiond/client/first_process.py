@@ -70,8 +70,8 @@ def first_process(servers: Collection[int] = (), variables: Mapping[str, str] | 
 
     Args:
         servers: Process ids of multiplexers that the environment names.
-        variables: The environment variables of the pane. If no ancestor has a terminal, the pane is the one that one
-            of `servers` started with these variables.
+        variables: The environment variables of the pane. If no ancestor has a terminal and no standard
+            stream is one, the result is the session leader that one of `servers` started with these variables.
     """
     own = read_status(os.getpid())
     if own is None:
