@@ -1,8 +1,8 @@
 """The interface of every store: `Store` finds and creates logs, `Log` holds the lines of one session.
 
-A store handles bytes. It does not parse lines, choose parents, tell drafts from sessions by content, or repair damage
-unasked: the hub reads, decides and then calls the one method for it. All methods are called on the event loop's
-thread, except `Log.read`, `Log.scan` and `Store.scan`, which are safe on any thread.
+A store handles bytes. It does not parse lines, choose parents or distinguish drafts from sessions by content. It
+repairs damage only on request: the hub reads a log, decides, and calls the method for the repair. All methods are
+called on the event loop's thread, except `Log.read`, `Log.scan` and `Store.scan`, which are safe on any thread.
 
 Every method that accesses the disk may raise `StorageFailed` (`StorageFull` if space is missing). `errors` has the
 errors; `records` has the records of listings, the trash and terminals.
@@ -88,7 +88,7 @@ class Log(Protocol):
         """
 
     def scan(self, start: int = 0) -> Iterator[bytes]:
-        """Yield the bytes from `start` to `size`, as it is at the first slice, in slices of at most 64 KiB."""
+        """Yield the bytes from `start` to `size` in slices of at most 64 KiB. `size` is read at the first slice."""
 
     @property
     def is_touched(self) -> bool:
@@ -124,10 +124,10 @@ class Log(Protocol):
         new line. If half a line is written between the check and the write, the lines of the batch are overwritten
         with blanks and appended again.
 
-        If a batch fails, it is cut away, and every batch queued behind it fails with the same error. This includes
-        batches that were queued before the failure was reported, because they may have it as a parent. Later appends
-        are possible. If another program has written after a failed batch, it cannot be cut away and is then found as
-        foreign bytes. Cancelling the future does not withdraw the batch.
+        If a batch fails, its bytes are removed, and every batch queued behind it fails with the same error. This
+        includes batches that were queued before the failure was reported, because they may have it as a parent. Later
+        appends are possible. If another program has written after a failed batch, the batch cannot be removed and is
+        then found as foreign bytes. Cancelling the future does not withdraw the batch.
 
         Args:
             data: Lines, each with its newline.
@@ -190,22 +190,22 @@ class Log(Protocol):
     async def move(self, cwd: str) -> None:
         """Move the log and its remains to the folder of another working directory. A draft stays a draft.
 
-        Only for a log that the store keeps. Does nothing if it is in that folder.
+        Only for a log in a folder of the store (`Store.keeps`). Does nothing if the log is in that folder.
 
         Raises:
             LogExists: The target exists.
         """
 
     async def close(self) -> None:
-        """Write and sync what is queued, then release the log even if that fails. A second call does nothing."""
+        """Write and sync the queued batches, then release the log even if that fails. A second call does nothing."""
 
 
 class Store(Protocol):
-    """All logs of one place, and the blobs that they reference."""
+    """All logs of one storage location, and the blobs that they reference."""
 
     @property
     def blobs(self) -> BlobStore:
-        """The blobs of all logs that this store keeps."""
+        """The blobs of all logs in the folders of this store."""
 
     def keeps(self, ref: str) -> bool:
         """Return whether a log is in a folder that this store owns. Only such a log may reference new blobs."""

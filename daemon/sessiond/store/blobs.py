@@ -10,7 +10,7 @@ from sessiond.error_text import TemplatedError
 
 
 class BlobAbsent(TemplatedError):
-    """Raised when a store is asked for a blob that it does not have."""
+    """Raised for a hash of which the store has no blob."""
 
     sentence = "There is no blob {hash!r:.80} here."
 

@@ -56,7 +56,7 @@ class SyncFailed(StorageFailed):
 
 
 class LogNotFound(TemplatedError):
-    """Raised when a store is asked for a log that it does not have."""
+    """Raised for an id or ref of which the store has no log."""
 
     sentence = "No file holds a session named {ref}."
 
@@ -89,7 +89,7 @@ class LogCopied(LogExists):
 
 
 class LogReplaced(TemplatedError):
-    """Raised when the open file of a log is no longer what this daemon has read and written."""
+    """Raised when the open file of a log was shortened, changed or replaced by another program."""
 
     sentence = "The file at {path} was cut short or replaced by another program."
     advice = "It is left as it is; open it again to read it."

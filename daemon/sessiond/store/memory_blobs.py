@@ -8,7 +8,7 @@ from sessiond.store.blobs import BlobAbsent, KeptBlob, PutBlob
 
 
 class MemoryBlobs:
-    """Stores blobs until they are trashed. A trashed blob is in `kept` under `<folder>/<hash>`."""
+    """Stores blobs until they are trashed. A trashed blob is in `kept` under `trash/<folder>/<hash>`."""
 
     def __init__(self, kept: dict[str, bytes]) -> None:
         self._kept = kept
@@ -16,18 +16,22 @@ class MemoryBlobs:
         self._touched: dict[str, int] = {}
 
     def read(self, hash: str, offset: int = 0, limit: int | None = None) -> bytes:
+        """Return the bytes of a blob from `offset`, at most `limit`. Raises `BlobAbsent`."""
         if hash not in self._blobs:
             raise BlobAbsent(hash)
         return self._blobs[hash][offset : None if limit is None else offset + limit]
 
     def size(self, hash: str) -> int:
+        """Return the size of a blob in bytes. Raises `BlobAbsent`."""
         return len(self.read(hash))
 
     def place(self, hash: str) -> str | None:
+        """Return None: a blob is in no file. Raises `BlobAbsent`."""
         self.size(hash)
         return None
 
     async def put(self, data: bytes) -> PutBlob:
+        """Store bytes under their hash. An existing blob gets a new time."""
         digest = hashlib.sha256(data).hexdigest()
         created = digest not in self._blobs
         self._blobs[digest] = bytes(data)
@@ -35,16 +39,19 @@ class MemoryBlobs:
         return PutBlob(digest, len(data), created)
 
     async def touch(self, hashes: Collection[str]) -> set[str]:
+        """Set the times of blobs to now. Return the hashes that exist."""
         there = self._blobs.keys() & set(hashes)
         self._touched |= dict.fromkeys(there, time.time_ns())
         return there
 
     async def list(self) -> Sequence[KeptBlob]:
+        """Return every blob."""
         return [KeptBlob(name, len(data), self._touched[name]) for name, data in self._blobs.items()]
 
     async def trash(
         self, hashes: Sequence[str], *, older_than_ns: int, folder: str, reason: str
     ) -> Sequence[str]:
+        """Move the blobs that are older than the time to `kept`, with the reason as `note.json`."""
         moved = [name for name in hashes if self._touched.get(name, older_than_ns) < older_than_ns]
         for name in moved:
             self._kept[f"{self.trash_folder(folder)}/{name}"] = self._blobs.pop(name)
@@ -54,4 +61,5 @@ class MemoryBlobs:
         return moved
 
     def trash_folder(self, folder: str) -> str:
+        """Return the prefix of the trashed blobs of a folder in `kept`."""
         return f"trash/{folder}"

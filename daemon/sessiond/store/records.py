@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 class Stored(NamedTuple):
     """One log in a listing, without its content.
 
-    `ref` is the argument of `Store.open_ref` (a path for files, an id in memory). `session_id` is the id in the
-    *name*; the header decides. `stamp` changes whenever the content may have changed. `identity` is unchanged by a
-    rename.
+    `ref` is the argument of `Store.open_ref` (a path for files, an id in memory). `session_id` is the id in the name;
+    the id in the header is authoritative. `stamp` changes whenever the content may have changed. `identity` is
+    unchanged by a rename.
     """
 
     ref: str

@@ -1,6 +1,6 @@
 """Appends to a file to which other programs append at the same time: returns offsets, and takes bytes back.
 
-`logfile` decides whether the bytes are on a line of their own, and what is retried.
+`logfile` checks whether the bytes are on a line of their own, and repeats writes.
 """
 
 import os
@@ -19,6 +19,7 @@ class WrittenPiece(NamedTuple):
 
     @property
     def end(self) -> int:
+        """The offset after the last byte."""
         return self.offset + len(self.data)
 
 
@@ -60,7 +61,7 @@ def append_pieces(
         fd: A descriptor opened with `O_APPEND`.
         data: At least one byte.
         write: `os.write`, or a replacement.
-        pieces: Receives what each write has written, also if a later one raises.
+        pieces: Receives the bytes of each write, also if a later write raises.
 
     Raises:
         OSError: As `write` does.

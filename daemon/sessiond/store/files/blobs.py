@@ -45,6 +45,7 @@ class BlobFolder:
         self.folder = folder
 
     def read(self, hash: str, offset: int = 0, limit: int | None = None) -> bytes:
+        """Return bytes of a blob's file. If they are the whole file, their hash is verified."""
         path = self._path(hash)
         fd, size = self._open(path)
         try:
@@ -57,11 +58,13 @@ class BlobFolder:
         return data
 
     def size(self, hash: str) -> int:
+        """Return the size of a blob's file in bytes. Raises `BlobAbsent`."""
         fd, size = self._open(self._path(hash))
         os.close(fd)
         return size
 
     def place(self, hash: str) -> str | None:
+        """Return the path of a blob's file. Raises `BlobAbsent`."""
         self.size(hash)
         return str(self._path(hash))
 
@@ -98,20 +101,25 @@ class FileBlobs(BlobFolder):
         self._locks = [Lock() for _ in range(_LOCKS)]
 
     async def put(self, data: bytes) -> PutBlob:
+        """Store bytes in a file that is synced and then renamed to their hash. An existing blob gets a new time."""
         return await self._in_pool(partial(self._put, data))
 
     async def touch(self, hashes: Collection[str]) -> set[str]:
+        """Set the times of the blobs' files to now, and sync the folder. Return the hashes that exist."""
         return await self._in_pool(partial(self._touch, hashes)) if hashes else set()
 
     async def list(self) -> Sequence[KeptBlob]:
+        """Return the regular files of the folder whose names are hashes."""
         return await self._in_pool(self._list)
 
     async def trash(
         self, hashes: Sequence[str], *, older_than_ns: int, folder: str, reason: str
     ) -> Sequence[str]:
+        """Move the files that are older than the time to a folder of the trash. Return their hashes."""
         return await self._in_pool(partial(self._move, hashes, older_than_ns, self._trash / folder, reason))
 
     def trash_folder(self, folder: str) -> str:
+        """Return the path of a folder of the trash, whether it exists or not."""
         return str(self._trash / folder)
 
     async def _in_pool(self, call: Callable[[], _T]) -> _T:

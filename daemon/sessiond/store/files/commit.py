@@ -1,4 +1,4 @@
-"""Group commit: each log has one queue, one write for all that is queued, and one sync at a time for all written.
+"""Group commit: each log has one queue, one write for all queued batches, and one sync at a time for all written ones.
 
 The event loop writes small batches itself and never waits for a sync. Batches that arrive during a sync are the next
 write. Outcomes are reported strictly in the order of the calls (decision 0004). For failed syncs see decision 0005.
@@ -71,7 +71,7 @@ class Commits:
         return future
 
     async def flush(self) -> bool:
-        """Wait until all that was queued before is synced. Return False if nothing was unsynced."""
+        """Wait until all batches that were queued before are synced. Return False if nothing was unsynced."""
         if not (self._queued or self._written or self._unsynced):
             return False
         await self.append(b"", "synced")
@@ -317,7 +317,7 @@ class Commits:
             self._give_up(written[0].offset)
 
     def _give_up(self, cut: int) -> None:
-        """Discard what was written from `cut` on and could not be synced, in the file and in memory."""
+        """Discard the bytes from `cut` on, which could not be synced, in the file and in memory."""
         ours = cut
         for _, offset, data in self._unsynced:
             if offset <= ours < offset + len(data):
@@ -374,7 +374,7 @@ class Commits:
 
 
 def _nothing() -> None:
-    """Do nothing, as an operation that waits for its turn."""
+    """Do nothing. The operation only waits for the earlier ones to end."""
 
 
 class _Work(Enum):

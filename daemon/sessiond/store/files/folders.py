@@ -1,7 +1,7 @@
 """Makes folders and files that only their owner can read, and makes their names durable.
 
 An own folder that other users may enter gets mode 0700. A folder of another user or a symbolic link is refused,
-because its owner could read or replace what is stored there (decision 0006).
+because its owner could read or replace the files in it (decision 0006).
 """
 
 import os

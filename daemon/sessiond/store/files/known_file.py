@@ -115,8 +115,8 @@ class KnownFile:
     def present(self) -> int:
         """Return the present size of the file in bytes, at least `size`.
 
-        A file that was once shorter stays replaced, whatever is written to it later. A file that grew must still have
-        its known last bytes at their offset: otherwise a rewrite in place would look like growth.
+        A file that was once shorter counts as replaced, even after it grows again. A file that grew must still have
+        its known last bytes at their offset: otherwise a rewrite in place could not be distinguished from growth.
 
         Raises:
             LogReplaced: The file is no longer the one that was opened.

@@ -50,31 +50,42 @@ class FileLog:
 
     @property
     def ref(self) -> str:
+        """The path of the file."""
         return self._file.ref
 
     @property
     def path(self) -> str | None:
+        """The path of the file."""
         return self._file.ref
 
     @property
     def log_id(self) -> str:
+        """The id in the record of the log (`log_ids`); empty if the file has no record."""
         return "" if self._file.log_id is None else self._file.log_id.value
 
     @property
     def size(self) -> int:
+        """The number of bytes of the file that are known and readable."""
         return self._file.size
 
     @property
     def read_only(self) -> str | None:
+        """Why nothing can be appended: the log is closed or the file may not be written. None if neither."""
         if self._closed:
             return "it is closed"
         return None if self._lacks_right is None else self._lacks_right.reason
 
     @property
     def write_error(self) -> StorageFailed | LogReplaced | None:
+        """The refusal to open the file for writing, or else the error of the last write."""
         return self._lacks_right or self._commits.write_error
 
     async def retry(self) -> None:
+        """Try to remove the cause of a write error. Does nothing if the log is closed or its file is being changed.
+
+        A file that is open for reading only is opened for writing. A file whose sync failed is replaced by a synced
+        one. Another error is cleared if its cause is known to be gone.
+        """
         if self._closed or self._commits.moves_file:
             return
         if self._lacks_right is not None:
@@ -104,6 +115,7 @@ class FileLog:
         return False
 
     def read(self, start: int, end: int) -> bytes:
+        """Read from the file. If a replaced file is found, the error is also stored in `write_error`."""
         try:
             with refusals_of(self._file.path):
                 return self._file.read(start, end)
@@ -113,21 +125,31 @@ class FileLog:
             raise
 
     def scan(self, start: int = 0) -> Iterator[bytes]:
+        """Yield the bytes of the file from `start` to `size`, even if the file is replaced meanwhile."""
         with refusals_of(self._file.path):
             yield from self._file.scan(start, self._file.size)
 
     @property
     def is_touched(self) -> bool:
+        """Whether the file was modified by anything but this daemon.
+
+        If the log is closed or its file is being changed, this is the result of the last check.
+        """
         if self._closed or self._commits.moves_file:
             return self._file.was_touched
         with refusals_of(self._file.path):
             return self._file.is_touched()
 
     def distrust(self) -> LogReplaced:
+        """Mark the file as replaced, which makes later writes fail. The error is also stored in `write_error`."""
         self._commits.write_error = self._file.distrust()
         return self._commits.write_error
 
     def foreign_bytes(self) -> int:
+        """Return how much larger the file is than `size`; 0 while this daemon changes the file.
+
+        A refusal is stored in `write_error`. If there is none, an earlier `LogReplaced` is cleared.
+        """
         if self._commits.moves_file:
             return 0
         try:
@@ -141,6 +163,7 @@ class FileLog:
         return foreign
 
     def accept(self, size: int) -> None:
+        """Set `size`. While this daemon changes the file, this is postponed, and the size is not verified."""
         if not self._commits.moves_file:
             known, present = self._file.size, self._file.size + self.foreign_bytes()
             if not known <= size <= present:
@@ -148,6 +171,7 @@ class FileLog:
         self._commits.accept(size)
 
     def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
+        """Queue a batch for the group commit (`commit`)."""
         if not data.endswith(b"\n"):
             raise ValueError("a batch is whole lines, each with its newline")
         if self.read_only is not None:
@@ -157,32 +181,39 @@ class FileLog:
         return self._commits.append(data, durability)
 
     async def flush(self) -> bool:
+        """Wait until the group commit has written and synced all queued batches."""
         return await self._commits.flush()
 
     async def complete_tail(self) -> None:
+        """Wait for the queued batches, then append a newline if the last line lacks one."""
         await self._commits.flush()
         if self._file.lacks_newline:
             await self.append(b"\n", "synced")
 
     async def quarantine_tail(self, start: int, seq: int) -> str:
+        """Copy the tail to a synced file beside the log, then truncate the log and sync it."""
         return str(await self._change(partial(self._file.quarantine, start, self.size, seq)))
 
     async def rewrite(self, lines: bytes, version: int, *, same_log: bool = False) -> None:
+        """Replace the file by a new one. The original stays beside it under another name."""
         rewrite = partial(self._file.rewrite, lines, self.size, version, same_log=same_log)
         unsynced = await self._change(rewrite)
         if unsynced is not None:
             self._commits.sync_has_failed(unsynced)
 
     async def overwrite(self, offset: int, former: bytes, new: bytes) -> None:
+        """Overwrite the bytes in place and sync the file, after the queued batches are synced."""
         await self._change(partial(self._file.overwrite, offset, former, new))
 
     async def promote(self) -> None:
+        """Move the file from `drafts/` to the folder of the same name in `sessions/`."""
         if self._promoted is not None:
             await self._change(partial(self._promote, self._promoted))
             self._promoted = None
             self.draft = False
 
     async def move(self, cwd: str) -> None:
+        """Move the file and its remains. Remains whose names are taken in the new folder are not moved."""
         target = _in_folder_of(self._file.path, cwd)
         if target != self._file.path:
             await self._change(partial(self._move, target))
@@ -194,6 +225,7 @@ class FileLog:
         return await self._commits.alone(partial(_told, self._file.path, partial(move, self._file)))
 
     async def close(self) -> None:
+        """Wait for the queued batches, then stop the timers and close the file, even if the wait fails."""
         if self._closed:
             return
         self._closed = True

@@ -8,7 +8,7 @@ or cannot be verified, the file is another log and gets a new id. Readers then r
 The checksum is continued as the log grows, so an append costs one more small read and write of cached pages. A file
 that was not touched since it was closed is recognized by its status and is not read. There is no sync per append:
 records survive the death of the process, and after a power failure (another boot, not marked as ended) they are
-ignored. An error with the records costs a new id, never the log.
+ignored. If records cannot be read or written, logs get new ids and stay usable.
 """
 
 import logging
@@ -50,6 +50,7 @@ class Covered(NamedTuple):
     adler: int = 1
 
     def and_then(self, data: bytes) -> "Covered":
+        """Return the size and the checksums with `data` appended."""
         return Covered(self.size + len(data), zlib.crc32(data, self.crc), zlib.adler32(data, self.adler))
 
 

@@ -114,8 +114,9 @@ class LogFile(KnownFile):
     def renew(self, unsynced: Iterable[tuple[int, bytes]]) -> None:
         """Replace this file by a new, synced one with the same content, after a sync failed.
 
-        The system may have dropped what it could not sync, and would report success for the next sync. So the bytes in
-        `unsynced` (offset and data, ascending) come from memory, and all others from the file (decision 0005).
+        The system may have dropped the bytes that it could not sync, and would report success for the next sync. So
+        the bytes in `unsynced` (offset and data, ascending) come from memory, and all others from the file (decision
+        0005).
         """
         with self._held:
             end = self._size_under_our_name()
@@ -124,7 +125,7 @@ class LogFile(KnownFile):
             self._all_synced()
 
     def cut(self, size: int) -> None:
-        """Cut away the bytes from `size`, which all come from this daemon. If it fails, they become foreign bytes."""
+        """Truncate the bytes from `size` on, which this daemon wrote. If this fails, they become foreign bytes."""
         with suppress(OSError, LogReplaced), self._held:
             if self.present() == self.size:
                 self._truncate(size)

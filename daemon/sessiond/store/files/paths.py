@@ -1,7 +1,7 @@
 """Names of files and folders. Pure functions without access to the disk.
 
 The scheme is that of pi and oh-my-pi, so that people find the same names everywhere. Names are only a convenience: the
-header of a log decides what it is (decision 0008).
+header of a log is authoritative (decision 0008).
 """
 
 import re
@@ -10,7 +10,7 @@ from itertools import count
 
 SUFFIX = ".jsonl"
 EXPORTS = "exports"
-"""The default folder for exports. It is inside the data folder and not part of what the store owns."""
+"""The default folder for exports. It is inside the data folder, but its files do not belong to the store."""
 
 _FOLDER_BYTES = 200  # NAME_MAX is 255; some encrypting file systems allow fewer
 _TERMINAL_BYTES = 120

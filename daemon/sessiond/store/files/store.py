@@ -95,22 +95,26 @@ class FileStore:
         self.blobs = FileBlobs(data / "blobs", self._trash, pool=self._pool, calls=self._calls)
 
     def keeps(self, ref: str) -> bool:
+        """Return whether a path is in `sessions/` or `drafts/`. The path need not exist."""
         path = Path(ref)
         return path.is_relative_to(self._sessions) or path.is_relative_to(self._drafts)
 
     def holds(self, ref: str) -> bool:
+        """Return whether a path is in the data or state folder, or is listed (`lists`), and is not below `exports/`."""
         path = Path(ref)
         if self._exports in path.parents:
             return False
         return self.lists(ref) or any(path.is_relative_to(folder) for folder in self._folders)
 
     def blobs_beside(self, ref: str) -> BlobSource | None:
+        """Return the folder `blobs` beside the nearest folder `sessions` above the log, unless it is this store's."""
         # The layout of oh-my-pi: .../agent/sessions/<folder>/<name>.jsonl and .../agent/blobs/<sha256>.
         above = next((it for it in Path(ref).parents if it.name == "sessions"), None)
         folder = None if above is None else above.with_name("blobs")
         return None if folder is None or folder == self.blobs.folder else BlobFolder(folder)
 
     async def create(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> Log:
+        """Create the file with its folder, synced, and open it. See `base.Store.create`."""
         name = paths.log_name(timestamp, session_id)
         if session_id in self._being_created:
             raise LogExists(session_id)
@@ -120,18 +124,23 @@ class FileStore:
         return await self._log(partial(self._create, path, session_id, lines))
 
     async def open(self, session_id: str) -> Log:
+        """Open the most recently modified file with this id in its name. A file of another user is refused."""
         return await self._log(partial(self._open_id, session_id))
 
     async def open_ref(self, ref: str) -> Log:
+        """Open the file at an absolute path. Symbolic links are followed."""
         return await self._log(partial(self._open_ref, ref))
 
     async def list(self) -> list[Stored]:
+        """Return the log files in all roots. Each call reads all their folders."""
         return await self._in_pool(lambda: self.census().look().found)
 
     def census(self) -> FileCensus:
+        """Return a new census of all roots. Its full checks are less frequent while `watch` reports changes."""
         return FileCensus(self._roots, due=self._census_is_due)
 
     def watch(self, changed: Callable[[set[str]], None]) -> FolderWatch:
+        """Watch all roots on a new thread. The newest watch determines the interval of the full checks of a census."""
         self._watch = FolderWatch([root.path for root in self._roots], changed)
         return self._watch
 
@@ -140,13 +149,16 @@ class FileStore:
         return time.monotonic() - looked_at >= (WATCHED_SECONDS if watched else FULL_SECONDS)
 
     def lists(self, ref: str) -> bool:
+        """Return whether a path is directly in a root or in a folder of a root. Neither file nor name is checked."""
         folder = Path(ref).parent
         return any(root.path in (str(folder), str(folder.parent)) for root in self._roots)
 
     async def remains(self) -> Sequence[str]:
+        """Return the files in the trash, and the files in own folders whose names extend the name of a log."""
         return await self._in_pool(partial(remains, self._trash, self._drafts, self._sessions))
 
     def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
+        """Yield the bytes of a file from `start` to the size that it has when it is opened."""
         # A ref from a census is not a link. Resolving thousands of paths takes long.
         path = Path(ref) if ref.startswith("/") and not os.path.islink(ref) else resolved(ref)  # noqa: PTH114
         with refusals_of(path):
@@ -157,6 +169,7 @@ class FileStore:
                 os.close(fd)
 
     async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> TrashPlace:
+        """Move the file of a log to the trash, with a note beside it, and close the log."""
         if not isinstance(log, FileLog):
             raise TypeError("only a log of this store can go to its trash")
         trash_id = new_trash_id()
@@ -175,9 +188,11 @@ class FileStore:
         return TrashPlace(trash_id, str(where))
 
     async def trashed(self) -> Sequence[Trashed]:
+        """Return the logs in the trash by their files and notes, the most recently trashed first."""
         return await self._in_pool(partial(list_trash, self._trash))
 
     async def restore(self, ref: str) -> str:
+        """Move a file in the trash back to its origin. The move is completed even if the caller is cancelled."""
         found = await self._in_pool(partial(in_trash, self._trash, ref))
         target = way_back(found)
         name = paths.session_id_of(target.name) or target.name
@@ -188,42 +203,52 @@ class FileStore:
         return str(target)
 
     async def purge(self, ref: str) -> None:
+        """Delete a file in the trash, its remains and its note, even if the caller is cancelled meanwhile."""
         found = await self._in_pool(partial(in_trash, self._trash, ref))
         await asyncio.shield(self._in_pool(partial(self._purge, found)))
 
     async def free_bytes(self) -> int | None:
+        """Return the bytes that this user may still write in `sessions/`; None if unknown."""
         return await self._in_pool(partial(free_bytes, self._sessions))
 
     async def read_breadcrumbs(self, terminal_id: str) -> Sequence[Breadcrumb]:
+        """Return the breadcrumbs in the terminal's file; none if it is missing or unreadable."""
         return await self._in_pool(partial(breadcrumbs.read_breadcrumbs, self._terminals, terminal_id))
 
     async def write_breadcrumb(self, terminal_id: str, crumb: Breadcrumb) -> None:
-        async with self._writing_terminals:  # reads the file and writes it with the new record
+        """Write the breadcrumb into the terminal's file, durable on return. One file is changed at a time."""
+        async with self._writing_terminals:  # the file is read, then written with the new record
             await self._in_pool(
                 partial(breadcrumbs.write_breadcrumb, self._terminals, terminal_id, crumb, self._calls)
             )
 
     async def remove_breadcrumbs(self, terminal_id: str) -> None:
+        """Remove the terminal's file, if there is one."""
         async with self._writing_terminals:
             await self._in_pool(partial(breadcrumbs.remove_breadcrumbs, self._terminals, terminal_id))
 
     async def remove_old_breadcrumbs(self, max_age: float, living: Collection[str]) -> int:
+        """Remove the files that were not written for `max_age` seconds, except those of terminals in `living`."""
         async with self._writing_terminals:
             remove = partial(breadcrumbs.remove_old_breadcrumbs, self._terminals, max_age, living)
             return await self._in_pool(remove)
 
     async def read_holds(self) -> Sequence[Hold]:
+        """Return the valid holds in `terminal-holds/`. A file that is not a valid hold is logged and unchanged."""
         return await self._in_pool(partial(holds.read_holds, self._holds))
 
     async def write_hold(self, hold: Hold) -> None:
+        """Replace the terminal's file, durable on return. A file that is not a valid hold is moved aside."""
         async with self._writing_terminals:
             await self._in_pool(partial(holds.write_hold, self._holds, hold, self._calls))
 
     async def remove_hold(self, terminal_id: str) -> None:
+        """Remove the terminal's file. A file that is not a valid hold stays."""
         async with self._writing_terminals:
             await self._in_pool(partial(holds.remove_hold, self._holds, terminal_id, self._calls))
 
     async def close(self) -> None:
+        """Wait until the threads have ended, then mark the records of log ids as complete."""
         await asyncio.to_thread(self._pool.shutdown)
         await asyncio.to_thread(self._log_ids.close)
 
@@ -334,7 +359,7 @@ class FileStore:
             raise
 
     def _make_durable(self, path: Path, fd: int) -> StorageFailed | None:
-        """Sync what another process left unsynced, before a client can see it (decision 0004)."""
+        """Sync bytes that another process has not synced, before a client can see them (decision 0004)."""
         try:
             self._calls.fdatasync(fd)
             sync_folder(path.parent, self._calls)

@@ -1,7 +1,7 @@
 """The trash: deleted logs are moved here, with a note of the reason and the origin beside them.
 
-A note is written before its log arrives and removed after its log has left, so that a crash leaves no log without a
-note. A note without a log is ignored.
+A note is written before its log is moved in and removed after its log is moved out, so that a crash leaves no log
+without a note. A note without a log is ignored.
 """
 
 import hashlib
@@ -92,7 +92,7 @@ class Note(msgspec.Struct, rename="camel"):
 
 
 def make_trash_folder(folder: Path, *, origin: Path, reason: str, calls: Syscalls) -> None:
-    """Make a folder of the trash, with its note first. An existing folder is used as it is."""
+    """Make a folder of the trash, with its note first. An existing note is not changed."""
     make_folder(folder, calls)
     note = Note(reason=reason, path=_words(origin), trashed_at=_iso(datetime.now(UTC).timestamp()))
     with suppress(FileExistsError):
@@ -211,7 +211,7 @@ def _read_note(path: Path) -> dict[str, Any]:
 
 
 def _trash_id(note: dict[str, Any], name: str) -> str:
-    """Return the id in a note. Without one (the note was lost, or is of an older sessiond), the id is of the name."""
+    """Return the id in a note. Without one (the note was lost, or is of an older sessiond), derive it from the name."""
     noted = _text(note, "trashId")
     if noted is not None and _TRASH_ID.fullmatch(noted):
         return noted
