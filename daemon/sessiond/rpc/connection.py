@@ -1,8 +1,7 @@
 """One JSON-RPC 2.0 connection over an asyncio transport, the same at both ends.
 
-The module knows no method except the cancellation that it sends. It starts no task. It does not limit what is queued:
-it counts the queued bytes, and the owner of the connection sets limits. All of it runs in the thread of the event
-loop.
+The module depends on no method except the cancellation that it sends. It starts no task. It counts the queued bytes
+but does not limit them: the owner of the connection does. All of the code runs in the thread of the event loop.
 """
 
 import asyncio
@@ -40,13 +39,13 @@ CANCEL: Final = "$/cancelRequest"
 class Connection(asyncio.Protocol):
     """Frames messages, matches responses to requests, and combines writes. Both ends use this class.
 
-    Messages sent during one delivery, or else during one tick of the event loop, go out in order in one write. After
+    Messages sent during one delivery, or else during one tick of the event loop, are sent in order in one write. After
     `close` or a loss of the connection, messages to send are dropped without an error; the owner learns of it from
     `Handler.closed`.
 
     Args:
-        handler: The owner of the connection. It receives what comes in.
-        mode: The framing of what this end sends. The peer's first byte replaces it by the peer's framing.
+        handler: The owner of the connection. It receives the messages and events.
+        mode: The framing of sent messages. The peer's first byte replaces it by the peer's framing.
         max_frame: The limit of one incoming body, in bytes.
 
     """
@@ -105,6 +104,7 @@ class Connection(asyncio.Protocol):
             self._calls.end(id)
 
     def notify(self, method: str, params: object = UNSET) -> None:
+        """Send a notification. With the params UNSET, it has none."""
         self.send_body(encode_notification(method, params))
 
     def reply(self, id: RequestId, result: object) -> None:
@@ -192,11 +192,12 @@ class Connection(asyncio.Protocol):
         self._framer.skips = is_large_text
 
     def pause(self) -> None:
-        """Stop reading, and delivering what was read, until `resume`."""
+        """Stop reading, and delivering messages that were read, until `resume`."""
         self._receiving.is_paused = True
         self._transport.pause_reading()
 
     def resume(self) -> None:
+        """Deliver what was read before `pause`, then continue reading. Does nothing if the connection is not paused."""
         if self._receiving.is_paused:
             self._receiving.is_paused = False
             self._loop.call_soon(self._deliver_undelivered)
@@ -215,7 +216,7 @@ class Connection(asyncio.Protocol):
         return sock is not None and has_left(sock.fileno())
 
     def close(self) -> None:
-        """Stop receiving, and close after the peer has read all that was sent.
+        """Stop receiving, and close after the peer has read all sent bytes.
 
         If the peer may never read it, use `abort`.
         """
@@ -236,10 +237,12 @@ class Connection(asyncio.Protocol):
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Store the transport and call `Handler.opened`."""
         self._transport = self._sending.transport = cast(asyncio.Transport, transport)
         self._handler.opened(self)
 
     def data_received(self, data: bytes) -> None:
+        """Deliver the messages that `data` completes. The rest of a refused body is discarded."""
         if self._refused is not None:
             self._refused.discard(len(data))
             return
@@ -261,6 +264,7 @@ class Connection(asyncio.Protocol):
             self._handler.announced(self, size)
 
     def eof_received(self) -> bool:
+        """End the incoming stream. Return whether the transport stays open for messages and responses that are due."""
         if self._refused is not None:
             return False
         try:
@@ -271,6 +275,7 @@ class Connection(asyncio.Protocol):
         return not self.closing
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Fail the requests in flight and the waiting `drain` calls, then call `Handler.closed`."""
         self._reason = self._reason or exc
         self._stop()
         self._sending.fail_waiters(self._reason or self._calls.complaint)
@@ -280,9 +285,11 @@ class Connection(asyncio.Protocol):
             self._lost.set_result(None)
 
     def pause_writing(self) -> None:
+        """Hold back large output: the transport's buffer is full."""
         self._sending.pause()
 
     def resume_writing(self) -> None:
+        """Continue writing: the transport accepts more."""
         self._sending.resume()
 
     # Internals
@@ -293,7 +300,7 @@ class Connection(asyncio.Protocol):
         receiving.put(bodies)
         if self.closing:
             return
-        self._sending.expect_flush()  # responses to the requests of one read go out in one write
+        self._sending.expect_flush()  # responses to the requests of one read are sent in one write
         try:
             for message in receiving.turn(has_cut=bool(bodies)):
                 if isinstance(message, BadMessage):

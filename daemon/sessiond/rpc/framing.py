@@ -160,7 +160,7 @@ class Framer:
         return bodies
 
     def eof(self) -> list[bytes]:
-        """Return what the end of the stream completes: a JSON line without a newline.
+        """Return the body that the end of the stream completes, if any: a JSON line without a newline.
 
         Raises:
             CutOff: The stream ends inside a frame.

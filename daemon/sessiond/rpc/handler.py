@@ -1,4 +1,4 @@
-"""The interface of the owner of a connection, which receives what comes in."""
+"""The interface of the owner of a connection, which receives the messages and events of the connection."""
 
 from typing import Protocol, TypeVar
 
@@ -9,7 +9,7 @@ from sessiond.rpc.message import PARSE, BadMessage, Head, RequestId
 
 
 class Complains(Protocol):
-    """A connection, as far as it sends errors."""
+    """The part of a connection that sends errors."""
 
     def fail(self, id: RequestId | None, code: int, message: str, data: object = UNSET) -> None:
         """Respond to a request with an error. With the id None, report an error about a message without an id."""

@@ -1,6 +1,6 @@
 """Two connections joined in memory, with real framing and no socket, for tests and in-process use.
 
-Back-pressure is that of a socket without a kernel buffer: the writer holds what the reader has not read.
+Back-pressure is that of a socket without a kernel buffer: each end buffers the bytes that the other end has not read.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ def memory_pair(
 
 
 class _End(asyncio.Transport):
-    """One end of the pair. It holds what its protocol wrote until the other end reads."""
+    """One end of the pair. It buffers the bytes that its protocol wrote until the other end reads them."""
 
     peer: "_End"
 

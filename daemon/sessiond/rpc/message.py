@@ -1,6 +1,6 @@
 """Encodes and decodes the JSON-RPC 2.0 envelope.
 
-The envelope is decoded once. Params, result and error stay bytes. This module knows no method.
+The envelope is decoded once. Params, result and error stay bytes. This module depends on no method.
 """
 
 import codecs
@@ -115,10 +115,12 @@ def encode_error(id: RequestId | None, code: int, message: str, data: object = U
 
 
 def encode_request(id: RequestId, method: str, params: object = UNSET) -> bytes:
+    """Return an encoded request. With the params UNSET, it has none."""
     return _encode(_Request(id, method, params))
 
 
 def encode_notification(method: str, params: object = UNSET) -> bytes:
+    """Return an encoded notification. With the params UNSET, it has none."""
     return _encode(_Notification(method, params))
 
 
@@ -187,7 +189,7 @@ def _fix_surrogates(body: bytes) -> bytes:
 
 
 def _is_utf8(body: bytes) -> bool:
-    """Return whether a body that is not ASCII is UTF-8. msgspec does not check what it leaves Raw.
+    """Return whether a body that is not ASCII is UTF-8. msgspec does not check values that stay Raw.
 
     The check works in slices, because the text of a large body may need four times the memory of its bytes.
     """

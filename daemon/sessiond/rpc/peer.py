@@ -38,5 +38,5 @@ def has_left(connected: int) -> bool:
     if sys.platform != "linux":
         return False
     poll = select.poll()
-    poll.register(connected, 0)  # poll reports a hang-up without being asked for it
+    poll.register(connected, 0)  # poll reports POLLHUP even if no event is requested
     return any(flags & select.POLLHUP for _, flags in poll.poll(0))

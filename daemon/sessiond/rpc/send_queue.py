@@ -44,7 +44,7 @@ class SendQueue:
         self._flush_is_due = True
 
     def flush(self, *, everything: bool = False) -> None:
-        """Write what is queued.
+        """Write the queued bytes.
 
         Args:
             everything: Write all of it. Otherwise pieces are written only until the transport pauses writing.
@@ -63,7 +63,7 @@ class SendQueue:
             self.transport.write(data)
 
     def clear(self) -> None:
-        """Drop what was not written to the transport."""
+        """Drop the bytes that were not written to the transport."""
         self._frames.clear()
         self._bytes = 0
 
