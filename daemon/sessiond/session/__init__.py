@@ -1,1 +1,1 @@
-"""THE LOG AS A VALUE: entries, tree, context. Pure: no I/O, clock, ids, logging or await."""
+"""The log as a value: entries, tree, context. Pure: no I/O, clock, random ids, logging or await."""

@@ -27,7 +27,7 @@ _MESSAGES_A_STEP: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class CompactionLimits:
-    """When a context is full, and how much of it a compaction keeps. All values are in tokens, with pi's defaults."""
+    """The limits for a full context and for the part that a compaction keeps, in tokens. The defaults are pi's."""
 
     context_window: int
     reserve_tokens: int = 16_384

@@ -96,7 +96,7 @@ def compaction_prompt(material: Material, instructions: str | None = None) -> St
 
 
 def branch_prompt(material: Material, instructions: str | None = None) -> Steps[str]:
-    """Return the prompt for a summary of the branch that a move of the leaf leaves."""
+    """Return the prompt for a summary of the branch that a move of the leaf abandons."""
     return _prompt(material, _BRANCH, instructions)
 
 
@@ -139,7 +139,7 @@ def _file_lines(files: TouchedPaths) -> Iterator[str]:
 
 
 def _tags_in(fenced: Iterable[Sequence[str]]) -> Steps[set[str]]:
-    """Return the occurrences of our tags in the material, in lower case."""
+    """Return the occurrences of the prompt's tags in the material, in lower case."""
     found: set[str] = set()
     for at, part in enumerate(chain.from_iterable(fenced)):
         found.update(tag.casefold() for tag in _TAG_LIKE.findall(part))

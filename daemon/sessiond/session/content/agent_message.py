@@ -1,4 +1,4 @@
-"""Reads a message of an agent as far as counting, cutting and summarizing need it.
+"""Reads the parts of an agent's message that counting, cutting and summarizing need.
 
 Reading never raises: a member of an unexpected type counts as absent. The shapes are those of pi and oh-my-pi
 (decision 0008).

@@ -1,8 +1,8 @@
 """Moves large content of a draft into blobs: images and long texts; transient fields are dropped.
 
-The limits are those of oh-my-pi, so that it finds in these files what it would have written. Unlike oh-my-pi, sessiond
-stores the whole text of a truncated string in a blob (decision 0014). Unchanged members have the same bytes. The same
-draft gives the same bytes, so that a retry is recognized.
+The limits are those of oh-my-pi, so that it finds the content in these files that it would have written itself. Unlike
+oh-my-pi, sessiond stores the whole text of a truncated string in a blob (decision 0014). Unchanged members have the
+same bytes. The same draft gives the same bytes, so that a retry is recognized.
 """
 
 import binascii

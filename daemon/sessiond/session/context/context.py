@@ -1,4 +1,4 @@
-"""Builds the context of a leaf: the messages of its path, with a compaction in place of what it replaced.
+"""Builds the context of a leaf: the messages of its path, with a compaction in place of the messages it replaced.
 
 Entries are copied unchanged, as in pi. Nothing is repaired for a provider here (decision 0015).
 """

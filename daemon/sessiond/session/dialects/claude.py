@@ -1,8 +1,8 @@
 """Reads Claude Code: a chain of lines with `uuid` and `parentUuid`, and other lines about the session.
 
 A compaction becomes a child of the message before it (`logicalParentUuid`), so no entry is orphaned. The messages
-after the summary are below the compaction. The results of one message's tool calls form one chain, whatever their
-parents are, because a model must see all of them. Lines without a counterpart are stored unchanged (decision 0023).
+after the summary are below the compaction. The results of one message's tool calls form one chain regardless of their
+parents, because a model must see all of them. Lines without a counterpart are stored unchanged (decision 0023).
 """
 
 import re
@@ -160,7 +160,7 @@ class _Reader:
         return same and (it.parent == before.parent or it.uuid in self._preserved)
 
     def _preserve_link(self, it: ChainLine, parent: str | None) -> None:
-        """Store a link without a counterpart as it is. Its children get its parent."""
+        """Store a link without a counterpart unchanged. Its children get its parent."""
         self._hangs[it.uuid] = parent
         subtype = fields.text(it.value.get("subtype"))
         kind = f"{it.type}.{subtype}" if subtype else it.type
@@ -316,7 +316,7 @@ class _Reader:
         logical = fields.text(boundary.value.get("logicalParentUuid")) or boundary.parent
         return self._hangs[logical] if logical in self._hangs else self._last[False]
 
-    # --- beside the chain ------------------------------------------------------------------------------
+    # --- lines outside the chain ------------------------------------------------------------------------
 
     def _take_other(self, line: SourceLine, value: dict[str, Any]) -> None:
         builder, type = self._builder, fields.as_text(value.get("type"))

@@ -25,10 +25,12 @@ class ChainLine:
 
     @property
     def type(self) -> str:
+        """The type of the line."""
         return fields.as_text(self.value.get("type"))
 
     @property
     def message(self) -> dict[str, Any]:
+        """The `message` object of the line; empty if it has none."""
         return fields.mapping(self.value.get("message"))
 
     @property
@@ -44,10 +46,12 @@ class ChainLine:
 
     @property
     def is_boundary(self) -> bool:
+        """Whether it is the boundary of a compaction."""
         return self.type == "system" and self.value.get("subtype") == "compact_boundary"
 
     @property
     def is_summary(self) -> bool:
+        """Whether it is the user line with the summary of a compaction."""
         return self.type == "user" and self.value.get("isCompactSummary") is True
 
     @property
@@ -72,7 +76,7 @@ def chain_line(line: SourceLine) -> ChainLine | None:
 def merged(chain: list[ChainLine | SourceLine]) -> list[ChainLine | SourceLine]:
     """Return the lines with the parts of every assistant message merged into one chain line.
 
-    Parts follow each other along the chain. If another message stands between two parts (the result of a fast tool),
+    Parts follow each other along the chain. If another message is between two parts (the result of a fast tool),
     they stay separate messages.
     """
     found: list[ChainLine | SourceLine] = []
@@ -117,10 +121,12 @@ class Preserved:
 
     @property
     def head(self) -> str | None:
+        """The uuid of the first preserved message, or None."""
         return self.uuids[0] if self.uuids else None
 
     @property
     def tail(self) -> str | None:
+        """The uuid of the last preserved message, or None."""
         return self.uuids[-1] if self.uuids else None
 
     def before(self, uuid: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The session that an export converts, and the list of what its target format cannot represent."""
+"""The session that an export converts, and the list of the data that its target format cannot represent."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -36,10 +36,10 @@ class Whole:
 
 @dataclass(slots=True)
 class ConversionLosses:
-    """What a format cannot represent, by name, with counts.
+    """The data that a format cannot represent, by name, with counts.
 
-    `lost` counts what the export leaves out. `carried` counts entries that it stores in a form that the target program
-    does not read.
+    `lost` counts values that the export omits. `carried` counts entries that it stores in a form that the target
+    program does not read.
     """
 
     lost: Counter[str] = field(default_factory=Counter)

@@ -39,7 +39,7 @@ class ImportedEntry:
 
 @dataclass(frozen=True, slots=True)
 class SourceProblem:
-    """A part of the source that could not be converted as it is. `line` counts from 1; 0 is the whole file."""
+    """A problem in the source that affects its conversion. `line` counts from 1; 0 is the whole file."""
 
     line: int
     message: str
@@ -47,7 +47,7 @@ class SourceProblem:
 
 @dataclass(slots=True)
 class ImportReport:
-    """Counts of the lines: `converted` by what they became, `preserved` by kind for lines that are stored unchanged.
+    """Counts of the lines: `converted` by the result's kind, `preserved` by kind for lines that are stored unchanged.
 
     `held_back_count` counts lines at the end of a growing file that are left for a later import.
     """
@@ -85,6 +85,7 @@ class Imported:
 
     @property
     def has_assistant(self) -> bool:
+        """Whether an entry is an assistant message."""
         return any(it.role == "assistant" for it in self.entries)
 
     @property
@@ -132,7 +133,7 @@ class ImportBuilder:
         self._versions: dict[str, int] = {}
         self._beside: list[tuple[int, str, str, str, dict[str, Any]]] = []
 
-    # --- what a line becomes ---------------------------------------------------------------------------
+    # --- the results of a line -------------------------------------------------------------------------
 
     def add(
         self, line: SourceLine, name: str, parent: str | None, type: str, payload: dict[str, Any],
@@ -213,7 +214,7 @@ class ImportBuilder:
         self.preserve(line, "unreadable", line.reason)
 
     def count(self, kind: str) -> None:
-        """Count a converted line under what it became."""
+        """Count a converted line under the kind of its result."""
         self.report.converted[kind] += 1
 
     def time_of(self, value: object, *, unit: float = 1.0) -> str:
@@ -239,7 +240,7 @@ class ImportBuilder:
         """Return whether an entry of this id was added."""
         return name in self._taken
 
-    # --- the whole -------------------------------------------------------------------------------------
+    # --- the session -----------------------------------------------------------------------------------
 
     def finish(self) -> Imported:
         """Return the imported session."""

@@ -21,7 +21,7 @@ from sessiond.session.tree.steps import Read
 from sessiond.session.tree.tree import Tree
 
 _CUSTOM: Final = KIND["custom"]
-"""The kind of an entry that could not be appended as it is."""
+"""The kind of an entry that stores an entry which could not be appended unchanged."""
 _WITHOUT_ORDER: Final = frozenset(("nova",))
 """Dialects that store a state: entries of an earlier state need not be in a later one."""
 
@@ -140,7 +140,7 @@ def missing(imported: Imported, rows: LogRows) -> list[ImportedEntry]:
 
 
 def as_preserved(it: ImportedEntry, dialect: str, reason: str) -> bytes:
-    """Return a custom entry in the same place, with the line of an entry that could not be appended as it is."""
+    """Return a custom entry in the same place, with the line of an entry that could not be appended unchanged."""
     data = {"origin": dialect, "line": 0, "reason": reason, "raw": lines.presentable(it.line).decode()}
     return fields.dumps(
         {"type": "custom", "id": it.id, "parentId": it.parent_id, "customType": IMPORT_TYPE, "data": data}

@@ -163,7 +163,7 @@ def add_linked(
     Args:
         builder: Receives the entries.
         linked: The lines in file order.
-        parts_of: Returns what a line becomes.
+        parts_of: Returns the entries that a line becomes.
 
     Returns:
         The entry ids by the ids of the source.

@@ -19,7 +19,7 @@ from sessiond.session.dialects.go import LEAF_TYPE
 
 
 def to_go(whole: Whole, losses: ConversionLosses) -> bytes:
-    """Return the contents of the file. What the format cannot represent is added to `losses`."""
+    """Return the contents of the file. Data that the format cannot represent is counted in `losses`."""
     header: dict[str, Any] = {"type": "session", "id": whole.session_id, "version": 1}
     if whole.parent_session is not None:
         header["parent_session"] = whole.parent_session

@@ -32,7 +32,7 @@ COST: Final = {"cacheRead": "cache_read", "cacheWrite": "cache_write"}
 
 
 def to_operator(whole: Whole, losses: ConversionLosses) -> bytes:
-    """Return the contents of the file. What the format cannot represent is added to `losses`."""
+    """Return the contents of the file. Data that the format cannot represent is counted in `losses`."""
     header = {
         "type": "session", "version": 3, "id": whole.session_id, "timestamp": _seconds(whole.timestamp),
         "cwd": whole.cwd, "parent_session": whole.parent_session,

@@ -76,7 +76,7 @@ _block = msgspec.json.Decoder(_Block)
 
 
 def read_turn(message: bytes | Raw, source: int) -> Turn | Result | str:
-    """Return the turn or result of a message, or the reason (`session.reasons`) why it has none for a provider."""
+    """Return the turn or result of a message, or the reason (`formats.reasons`) why it has none for a provider."""
     found = payloads.part(_message, message) or _decode_leniently(message)
     if found is None:
         return "notAMessage"

@@ -61,7 +61,7 @@ class Result(msgspec.Struct):
 
 
 Reasons: TypeAlias = dict[int, str]
-"""Why a message was changed or left out (`session.reasons`), by the number of the agent's message.
+"""Why a message was changed or left out (`formats.reasons`), by the number of the agent's message.
 
 The first change is recorded. The reason for leaving a message out replaces it.
 """

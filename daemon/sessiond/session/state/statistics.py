@@ -52,7 +52,7 @@ class Tokens:
 
 @dataclass(slots=True)
 class Cost:
-    """Cost by what was billed, in the currency in which it was recorded."""
+    """Cost by billed kind of token, in the currency in which it was recorded."""
 
     input: float = 0.0
     output: float = 0.0

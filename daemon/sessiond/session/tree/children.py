@@ -37,7 +37,7 @@ class Children:
 
 
 class _Links:
-    """The columns. Index 0 stands for the parent of all roots, so the index of a row is row + 1."""
+    """The columns. Index 0 is the parent of all roots, so the index of a row is row + 1."""
 
     def __init__(self) -> None:
         self.first = array("i", [NONE])

@@ -30,7 +30,7 @@ class CommandRecord(msgspec.Struct, frozen=True, kw_only=True):
         method: The method of the request.
         digest: Identifies the method and the params; see `digest_of`.
         session_id: The session that the request names.
-        answer: What the line records for the response to a repeated command.
+        answer: The data in the line for the response to a repeated command.
         joined: Commands that the same line answers.
 
     """
@@ -58,7 +58,7 @@ class CommandRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """What a command has written to a session.
+    """The lines that a command has written to a session.
 
     Attributes:
         ids: The ids of its lines, in log order.
@@ -107,11 +107,11 @@ def new_id(tree: Tree, command: CommandRecord, place: int, taken: Container[str]
 
 
 def find(tree: Tree, command: CommandRecord, read: Callable[[int], bytes]) -> Recorded | None:
-    """Return what a command has written to this session, pending rows included; None if it has written nothing.
+    """Return the lines that a command has written to this session, pending rows included; None if there are none.
 
     Args:
         tree: The tree of the session.
-        command: The command to look for.
+        command: The command to find.
         read: Returns the line of a row.
 
     """

@@ -16,7 +16,7 @@ CURRENT_VERSION: Final = 3
 TAGS_TYPE: Final = "sessiond.tags"
 """`customType` of the `custom` entry that holds a session's tags as `data: {"tags": [...]}`."""
 STATE_TYPE: Final = "sessiond.state"
-"""`customType` of the `custom` entry that holds an update of the working state: see `session.updates`."""
+"""`customType` of the `custom` entry that holds an update of the working state: see `state.updates`."""
 
 SETTINGS_TYPE: Final = "sessiond.settings"
 """`customType` of the `custom` entry that holds a session's own settings: `data: {"autoCompact": {…} | null}`."""

@@ -1,4 +1,4 @@
-"""Reads one log and returns its problems as opening it would find them, but without a session or a store."""
+"""Reads one log and returns the problems that opening it would find, but without a session or a store."""
 
 from collections.abc import Callable, Iterator
 from typing import Final

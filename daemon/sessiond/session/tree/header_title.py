@@ -36,7 +36,7 @@ class TitleChange(NamedTuple):
 def with_title_space(header: bytes) -> bytes:
     """Return a header line, without its newline, whose title is its last member and has spaces after it.
 
-    The other members are unchanged. A header that is not valid JSON is returned as it is.
+    The other members are unchanged. A header that is not valid JSON is returned unchanged.
     """
     try:
         members = _members.decode(header)

@@ -3,7 +3,7 @@
 No content raises an unexpected error: a line is an entry, or `NotAnEntry` is raised with the reason.
 """
 
-import json  # noqa: TID251 - the second look at lines that msgspec refuses (lone surrogates)
+import json  # noqa: TID251 - the second attempt for lines that msgspec rejects (lone surrogates)
 import sys
 from typing import Any, Final, Literal, TypeAlias
 
@@ -141,7 +141,7 @@ def invalid_utf8(data: bytes, offset: int = 0) -> str | None:
 
 
 def presentable(line: bytes) -> bytes:
-    """Return a stored line as it is sent to clients: without its newline, and as valid UTF-8."""
+    """Return a stored line in the form for clients: without its newline, and as valid UTF-8."""
     line = line.rstrip(b"\r\n")
     if line.isascii():
         return line

@@ -22,7 +22,7 @@ class Label:
 
 
 def normalized_tags(words: Iterable[str]) -> list[str]:
-    """Return tags as they are stored: without surrounding white space, duplicates and empty tags."""
+    """Return tags in their stored form: without surrounding white space, duplicates and empty tags."""
     return list(dict.fromkeys(word.strip() for word in words if word.strip()))
 
 
