@@ -250,4 +250,4 @@ _TABLE: Final[tuple[Row, ...]] = (
     _row(store.StorageFull, kinds.STORAGE_FULL, _storage),
     _row(store.StorageFailed, kinds.STORAGE_FAILED, _storage),
 )  # fmt: skip
-"""The kind and the details of each exception. The first row whose class the exception has counts."""
+"""The kind and the details of each exception. The first row whose class matches the exception is used."""

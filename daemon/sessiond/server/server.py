@@ -147,7 +147,7 @@ class Server:
         return False
 
     def attached(self, client: Client) -> None:
-        """A client can now receive messages."""
+        """Add a client that can now receive messages."""
         self._entering.discard(client)
         self.clients[client.client_id] = client
 
@@ -165,7 +165,7 @@ class Server:
         self.clients[client_id] = client
 
     def detached(self, client: Client) -> None:
-        """A client is gone. Its draft sessions stay: it may have crashed and may reconnect."""
+        """Remove a client that has disconnected. Its draft sessions are kept: it may have crashed and may reconnect."""
         self.clients.pop(client.client_id, None)
         self.watches.remove_all(client)
         for live in self.hub.open_sessions():
@@ -181,15 +181,15 @@ class Server:
                 client.send(body)
 
     def tell_all_soon(self, notification: m.Notification[Any], note: t.Wire) -> None:
-        """Notify all after the response to the request that is being handled."""
+        """Notify all clients after the response to the request that is being handled."""
         asyncio.get_running_loop().call_soon(self.tell_all, notification, note)
 
     def tell_created_soon(self, live: LiveSession, origin: t.Origin) -> None:
-        """Notify all of a new session, as `tell_all_soon` does."""
+        """Notify all clients of a new session, as `tell_all_soon` does."""
         self.tell_all_soon(m.CREATED, t.CreatedNote(session=self.hub.info(live), origin=origin))
 
     def tell_deleted_soon(self, gone: t.DeleteResult, note: str | None, origin: t.Origin) -> None:
-        """Notify all that a session was moved to the trash, as `tell_all_soon` does."""
+        """Notify all clients that a session was moved to the trash, as `tell_all_soon` does."""
         self.tell_all_soon(
             m.DELETED,
             t.DeletedNote(
@@ -272,7 +272,7 @@ class Server:
     def drain(self, within: float, note: str | None = None) -> None:
         """Refuse further writes, and stop when no request is in flight, or after `within` seconds.
 
-        All clients are told, after the response to the request that is being handled.
+        All clients are notified after the response to the request that is being handled.
         """
         self.hub.draining = True
         self._has_told_end = True

@@ -58,7 +58,7 @@ _decode_progress = msgspec.json.Decoder(t.ProgressNote).decode
 
 
 class Client(Handler[Connection]):
-    """A connection, and what the daemon knows about the client."""
+    """One attached client: its connection, its options and the state of its handshake."""
 
     connection: Connection
     requests: Requests
@@ -83,7 +83,7 @@ class Client(Handler[Connection]):
         self._heard: dict[t.ProgressToken, Callable[[t.Progress], None]] = {}
         self._tokens = itertools.count(1)
         self._opt_out: frozenset[str] = frozenset()
-        self.max_frame = server.chosen.limits.max_frame  # the configured limit when this client connected
+        self.max_frame = server.chosen.limits.max_frame  # the configured limit at the time of the connection
         self.came_at = time.monotonic()
         self.least_queued = 0
         self.stalled_since: float | None = None
@@ -383,7 +383,7 @@ class Client(Handler[Connection]):
         self._read_throttle.hold_until_an_answer()
 
     def lag(self) -> None:
-        """Cancel its subscriptions, each with `session/lagged`."""
+        """Cancel the client's subscriptions, and send `session/lagged` for each."""
         for live in self.hub.open_sessions():
             live.subscribers.lag(self.client_id)
 

@@ -33,7 +33,7 @@ class Dispatcher(Generic[C]):
 
     Args:
         client: The sender of the requests. Handlers are called with it.
-        server: Its `ending` says whether requests are refused.
+        server: Requests are refused while its `ending` is True.
         requests: Answers the requests that cannot be answered at once.
         read_throttle: Counts the requests that wait and the bytes of their bodies.
         answer: Sends a result or an exception.
@@ -98,7 +98,7 @@ class Dispatcher(Generic[C]):
         return True
 
     def close(self) -> None:
-        """The client is gone: drop the requests that only read. Writes take effect."""
+        """Drop the requests that only read, because the client has disconnected. Writes are carried out."""
         self._requests.close()
         for request_id, (size, ticket) in list(self._waiting.items()):
             if not ticket.writes:

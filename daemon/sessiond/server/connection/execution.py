@@ -1,6 +1,7 @@
-"""The types of handlers: each says how a handler runs and what it returns.
+"""The types of handlers: each defines how a handler runs and what it returns.
 
-`handlers.routes` registers each handler as one of these types. The docstring of that module says which to choose.
+`handlers.routes` registers each handler as one of these types. The docstring of that module explains which type to
+choose.
 """
 
 from collections.abc import Callable, Coroutine

@@ -15,7 +15,7 @@ from sessiond.server import errors
 from sessiond.server.connection.read_throttle import MAX_IN_FLIGHT
 from sessiond.server.connection.violations import problem_of
 
-_MAX_PAGE: Final = 10_000  # as `Limit` and `session/append` have it
+_MAX_PAGE: Final = 10_000  # the limit of the type `Limit` and of the entries of `session/append`
 
 
 class _Options(msgspec.Struct):

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 MAX_REQUESTS: Final = 16_384
-"""Limit of requests in flight of all clients. Above it, clients with many of them are not read (decision 0026)."""
+"""Limit of requests in flight of all clients. Above it, reading from clients with many pauses (decision 0026)."""
 
 
 class ByteSemaphore:

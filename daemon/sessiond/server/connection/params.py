@@ -26,7 +26,7 @@ _NAME_CHARACTERS: Final = 80  # characters of a name that are compared and shown
 _NEAR: Final = 0.45
 """Least similarity for a suggestion, from 0 to 1."""
 _AS_NEAR: Final = 0.1
-"""The similarity of a further suggestion may be less than the greatest one by this much."""
+"""Maximum difference between the similarity of a further suggestion and that of the best one."""
 
 _decode_object = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
@@ -50,7 +50,7 @@ class ParamsReader:
 
 @dataclass(frozen=True, slots=True)
 class _Unknown:
-    """An unknown name in an object: the place of the object, the name, and the possible names."""
+    """An unknown name in an object: the path of the object, the name, and the known names."""
 
     place: str
     name: str

@@ -54,7 +54,7 @@ class Requests:
         self._room = room
         self._spawn = spawn
         self._spawn_write = spawn_write
-        self._context = context_of(self)  # long work of this client takes turns with that of other clients
+        self._context = context_of(self)  # long work alternates between clients
         self._gone = False
         self._waits: dict[RequestId, Pending] = {}  # requests that can be cancelled
         self._tasks: dict[RequestId, asyncio.Task[Any]] = {}
@@ -106,7 +106,7 @@ class Requests:
         return True
 
     def close(self) -> None:
-        """The client is gone: cancel every request that can be cancelled."""
+        """Cancel every request that can be cancelled, because the client has disconnected."""
         self._gone = True
         for task in list(self._tasks.values()):
             task.cancel()

@@ -20,7 +20,7 @@ class Route(Generic[C]):
 
     Attributes:
         decode: Decodes params without extensions. See `ParamsReader`.
-        decode_slowly: Decodes params that `decode` refuses, or raises an error that says why they are invalid.
+        decode_slowly: Decodes params that `decode` refuses, or raises an error with the reason.
         call: Calls the handler. Returns a result, a `Pending`, an `Unopened` or a coroutine.
         execution: How the handler runs.
         effect: When the request takes effect on the session that `names` finds in its params. None: it is about no

@@ -20,17 +20,17 @@ log = logging.getLogger(__name__)
 
 
 class BufferedClient(Protocol):
-    """A client, as far as its send buffer is concerned."""
+    """The interface of a client that the limits of send buffers use."""
 
     client_id: str
     connection: Connection
     least_queued: int
-    """The fewest bytes that were queued since the client last read any."""
+    """The minimum number of queued bytes since the client last read any."""
     stalled_since: float | None
     """The loop time since which the client has read nothing of what is queued. None: nothing is queued."""
 
     def lag(self) -> None:
-        """Cancel its subscriptions, each with `session/lagged`."""
+        """Cancel the client's subscriptions, and send `session/lagged` for each."""
 
 
 class SendBuffers:

@@ -33,7 +33,7 @@ class Bridge(Protocol):
         """Pass a response to pygls if it answers a request of pygls."""
 
     def close(self) -> None:
-        """The client is gone."""
+        """Release the resources of the LSP side, because the client has disconnected."""
 
 
 class Identity(Protocol):
@@ -58,16 +58,16 @@ class Notifier(Protocol):
     """Notifies all clients that use sessions."""
 
     def tell_all(self, notification: m.Notification[Any], note: t.Wire) -> None:
-        """Notify all now."""
+        """Notify these clients now."""
 
     def tell_all_soon(self, notification: m.Notification[Any], note: t.Wire) -> None:
-        """Notify all after the response to the request that is being handled."""
+        """Notify these clients after the response to the request that is being handled."""
 
     def tell_created_soon(self, live: LiveSession, origin: t.Origin) -> None:
-        """Notify all of a new session, as `tell_all_soon` does."""
+        """Notify these clients of a new session, as `tell_all_soon` does."""
 
     def tell_deleted_soon(self, gone: t.DeleteResult, note: str | None, origin: t.Origin) -> None:
-        """Notify all that a session was moved to the trash, as `tell_all_soon` does."""
+        """Notify these clients that a session was moved to the trash, as `tell_all_soon` does."""
 
 
 class Tasks(Protocol):
@@ -105,13 +105,13 @@ class Services(Identity, Notifier, Tasks, Protocol, Generic[C]):
     """Appends to sessions that are being opened, by session id, in the order of their arrival."""
 
     def attached(self, client: C) -> None:
-        """A client can now receive messages."""
+        """Add a client that can now receive messages."""
 
     def rename(self, client: C, client_id: str) -> None:
         """Give a client the id that it asks for, with a suffix if another client has that id."""
 
     def detached(self, client: C) -> None:
-        """A client is gone."""
+        """Remove a client that has disconnected."""
 
     async def make_bridge(self, client: C) -> Bridge:
         """Return the LSP side of a client. The first call imports pygls, in a thread."""

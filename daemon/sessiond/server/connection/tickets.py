@@ -7,7 +7,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 Effect: TypeAlias = Literal["append", "change", "read", "scan", "job", "survey", "overhaul"]
 """When a request takes effect. This decides which requests wait for it.
 
-`append`: joins the queue of the log when it starts. Further appends may start before it is answered.
+`append`: enters the queue of the log when it starts. Further appends may start before it is answered.
 `change`: takes effect at some time before its answer. Later requests wait for the answer.
 `read`: reads the session when it begins. Later writes wait only until then.
 `scan`: reads the session until it is answered. Later writes wait for the answer.

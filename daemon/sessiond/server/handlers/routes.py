@@ -5,7 +5,7 @@ this table that fits:
 
 | how it runs | for a handler that | it is cancelled |
 |---|---|---|
-| `AnsweredAtOnce` | answers from memory in less than a millisecond | never: it ends as it begins |
+| `AnsweredAtOnce` | answers from memory in less than a millisecond | never: it completes within the call |
 | `AfterWrite` | appends entries to one log, and is answered when they are durable | never once it has begun |
 | `AfterSummary` | does so after a summary was written, which takes long | until the entry is being written |
 | `Uninterrupted` | changes anything else, in one or several steps | never once it has begun |

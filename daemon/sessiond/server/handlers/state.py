@@ -1,7 +1,7 @@
 """Handlers of the working state: read it, update it, begin a task.
 
-An update joins the log before anything is awaited, so its place among other appends is that of its request. The result
-is the state at its own line, whatever follows.
+An update without tags is passed to `live.append` before the handler first awaits, so its place among other appends is
+that of its request. The result is the state at the line of the update; later lines do not affect it.
 """
 
 import asyncio
@@ -113,7 +113,7 @@ async def _tagged(
     client: Client, live: LiveSession, tags: Sequence[str], change: Update, entry_id: str | None,
     command: CommandRecord | None,
 ) -> Outcome:  # fmt: skip
-    """Record tags and the other changes in one batch, and not while `session/tag` changes tags."""
+    """Record tags and the other changes in one batch. Holds the lock that `session/tag` also uses."""
     alone = change == Update()
     tags_id = entry_id if alone or entry_id is None else f"{entry_id}-tags"
     drafts = [_custom(entries.TAGS_TYPE, {"tags": marks.normalized_tags(tags)}, tags_id)]

@@ -35,7 +35,7 @@ async def entry(_client: Client, live: LiveSession, params: t.ViewEntryParams) -
         )
         [body] = page.entries
     except EntryTooLarge:
-        pass  # the document marks what was cut
+        pass  # the document marks the truncated parts
     around = await surroundings(live, live.session_id, row)
     return t.ViewEntryResult(
         uri=entry_uri(live.session_id, params.entry_id), language_id=LANGUAGE,
@@ -44,7 +44,7 @@ async def entry(_client: Client, live: LiveSession, params: t.ViewEntryParams) -
 
 
 async def surroundings(live: ReadableSession, session_id: str, row: int) -> EntrySurroundings:
-    """Return what the document of a row says about the neighbors of its entry."""
+    """Return the session's title and the label, the parent and the children of an entry, for its document."""
     tree = live.tree
     path = await live.drive(steps.path(tree, tree.leaf))
     await live.drive(live.outline.children.extend(tree))

@@ -31,7 +31,7 @@ def append(client: Client, params: t.AppendParams) -> Pending:
     waiting = client.server.arriving.get(params.session_id)
     live = client.hub.cached(params.session_id)
     if waiting is not None:
-        # The session is being opened and other appends wait for it: they keep the order of their arrival.
+        # The session is being opened and other appends wait for it: all are made in the order of their arrival.
         waiting.append((client, params, pending))
     elif live is not None:
         _append(client, live, params, pending)
@@ -42,7 +42,7 @@ def append(client: Client, params: t.AppendParams) -> Pending:
 
 
 async def _append_to_closed(client: Client, session_id: str) -> None:
-    """Open a session, then append everything that has arrived for it, at once and in order."""
+    """Open a session, then make the appends that wait for it, in the order of their arrival."""
     arriving = client.server.arriving
     try:
         live = await client.hub.session(session_id)

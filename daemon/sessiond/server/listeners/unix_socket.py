@@ -171,7 +171,7 @@ def _identity(path: str) -> tuple[int, int]:
 
 
 def _refuse_if_taken(path: str) -> None:
-    """Raise `CannotListen` if the path is taken by anything but a stale socket of this user.
+    """Raise `CannotListen` if anything other than a stale socket of this user is at the path.
 
     Another daemon cannot listen there, because this process holds the lock. A socket that a daemon left behind is
     replaced. The system lists sockets by the name they were bound to. A daemon binds to a temporary name, so the list

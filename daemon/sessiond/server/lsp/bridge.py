@@ -124,7 +124,7 @@ class LspBridge:
             self.feed(body)
 
     def close(self) -> None:
-        """The client is gone: release everything that belongs to it."""
+        """Release the resources of the client, because it has disconnected."""
         self._leave()
         self._live.close()
         for future in list(self._protocol._request_futures.values()):  # noqa: SLF001 - pygls has no public method for this

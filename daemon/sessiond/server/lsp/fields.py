@@ -14,7 +14,7 @@ TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]')
 """The JSON tokens that have a position: strings and punctuation."""
 _HALF: Final = re.compile(rb'"([A-Za-z]+)"\s*:\s*"([^"\\]*)$')
 MAX_TOKENS: Final = 20_000
-"""Limit of tokens that are read in a line. An entry's own fields come first, but for a few after the message."""
+"""Limit of tokens that are read in a line. An entry's own fields come first, except for a few after the message."""
 _LONGEST_ID: Final = 500
 
 _text = msgspec.json.Decoder(str).decode

@@ -59,7 +59,7 @@ class Live:
                 self._soon(uri)
 
     def close(self) -> None:
-        """The editor is gone."""
+        """Stop the updates, because the editor has disconnected."""
         if self._timer is not None:
             self._timer.cancel()
         if self._update is not None:

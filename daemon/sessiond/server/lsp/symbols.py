@@ -17,7 +17,7 @@ from sessiond.session.views.tree_view import Filter, Node, TreePage
 MAX_SYMBOLS: Final = 5_000
 """Limit of symbols. A larger outline is not useful, and costs every editor seconds."""
 DEEPEST: Final = 50
-"""Limit of nested forks. Deeper ones are placed beside it, because deep nesting overflows the stack of editors."""
+"""Limit of nested forks. Deeper forks become siblings, because deep nesting overflows the stack of editors."""
 _FILTERS: Final[tuple[Filter, ...]] = ("default", "noTools", "userOnly")
 """The first filter is used whose rows do not exceed `MAX_SYMBOLS`."""
 _TOGETHER: Final = 500  # symbols built in one step
@@ -61,7 +61,7 @@ async def _encoded_outline(editor: Editor, document: Document) -> Encoded:
 
 
 async def _page(document: Document) -> TreePage:
-    """Return the rows of the first filter that passes at most `MAX_SYMBOLS`, else the first ones of the last."""
+    """Return the rows of the first filter that passes at most `MAX_SYMBOLS`, else the first rows of the last filter."""
     session, chosen = document.session, _FILTERS[-1]
 
     def page(filter: Filter, limit: int) -> Steps[TreePage]:

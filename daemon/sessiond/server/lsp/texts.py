@@ -78,7 +78,7 @@ class OpenText:
             if change.range is None:
                 self.data = encoded(change.text)
             elif processed_bytes > MAX_OPEN_TEXT_BYTES:
-                self.data = None  # as a text that is too large, until it is saved or sent as a whole
+                self.data = None  # treated as too large until it is saved or sent as a whole
             elif self.data is not None:
                 start, end = (self._offset(at, encoding) for at in (change.range.start, change.range.end))
                 self.data = self.data[:start] + encoded(change.text) + self.data[max(start, end) :]

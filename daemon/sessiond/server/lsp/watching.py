@@ -17,7 +17,7 @@ def register(editor: Editor, live: Live) -> None:
         if editor.can("workspace.did_change_watched_files.dynamic_registration"):
             options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher("**/*.jsonl")])
             watch = types.Registration("sessiond-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
-            with contextlib.suppress(JsonRpcException):  # the editor may refuse what it declared
+            with contextlib.suppress(JsonRpcException):  # the editor may refuse the registration
                 await editor.server.client_register_capability_async(types.RegistrationParams([watch]))
 
     async def changed(params: types.DidChangeWatchedFilesParams) -> None:

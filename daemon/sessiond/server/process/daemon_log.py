@@ -43,7 +43,7 @@ class DaemonLogFile(RotatingFileHandler):
         return open(descriptor, "a", encoding=self.encoding, errors=self.errors)
 
     def reopen(self) -> None:
-        """Continue in a new file of the same name, after the present one was moved away."""
+        """Continue in a new file of the same name, after the current one was renamed."""
         self.acquire()
         try:
             self.close()

@@ -1,6 +1,7 @@
 """`endpoint.json`: the address and identity of the running daemon, for all that share the state folder.
 
-It is no proof: a killed daemon leaves it behind. The lock determines which daemon runs, the socket which one answers.
+The file does not prove that a daemon runs: a killed daemon does not remove it. The lock determines which daemon runs,
+and the socket determines which one answers.
 """
 
 import os

@@ -1,8 +1,8 @@
 """The lock that allows one daemon per state folder: flock, held for its lifetime, never unlinked.
 
 flock is used instead of lockf, because a POSIX lock is lost when any descriptor of the file is closed. A process id is
-no proof: it may belong to another process by now, or to another machine. The kernel releases the lock when the process
-ends.
+not sufficient: it may belong to another process by now, or to another machine. The kernel releases the lock when the
+process ends.
 """
 
 import errno
@@ -59,7 +59,7 @@ class DaemonLock:
 
     @property
     def still_ours(self) -> bool:
-        """Whether the path still names the locked file. If not, a second daemon could start beside this one."""
+        """Whether the path still names the locked file. If not, a second daemon could start while this one runs."""
         try:
             there = Path(self._path).lstat()
         except OSError:
