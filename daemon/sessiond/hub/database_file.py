@@ -1,4 +1,4 @@
-"""A SQLite database file for use on one thread: opened on first use, set aside when damaged."""
+"""A SQLite database file for use on one thread: opened on first use, renamed when damaged."""
 
 import logging
 import os

@@ -201,7 +201,7 @@ class Hub:
     def info(self, live: LiveSession) -> t.SessionInfo:
         """Return the `SessionInfo` of an open session.
 
-        If the file cannot be read any more, only what the tree holds is returned.
+        If the file cannot be read any more, the result has only the facts in the tree.
         """
         key = live.facts_key()
         if live.cached_info is None or live.cached_info[0] != key:
@@ -266,7 +266,7 @@ class Hub:
     async def look_through(
         self, places: Locations, chosen: config.Config, params: t.DoctorParams, tell: Tell
     ) -> t.DoctorResult:
-        """Diagnose everything in these folders, and repair it if the request says so; see `hub.doctor`."""
+        """Diagnose everything in these folders, and repair it if the request has `fix`; see `hub.doctor`."""
         from sessiond.hub.doctor.fixing import look_through  # rarely used: imported late for a fast start
 
         return await look_through(self, places, chosen, params, tell)

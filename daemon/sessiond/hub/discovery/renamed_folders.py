@@ -1,6 +1,6 @@
 """Finds folders of sessions that no longer exist and may be the former name of a folder.
 
-Names are compared, not contents, so a match is only a suggestion. No session is moved: the result says which rule
+Names are compared, not contents, so a match is only a suggestion. No session is moved: the result names the rule that
 matched, and the client decides whether to move the sessions (decision 0025).
 """
 
@@ -61,4 +61,4 @@ def _is_there(folder: str) -> bool:
     try:
         return Path(folder).exists()
     except (OSError, ValueError):
-        return True  # it cannot be determined that the folder is gone
+        return True  # it cannot be determined whether the folder still exists

@@ -128,7 +128,7 @@ class ResumeService:
     async def _moved_here(
         self, crumbs: Sequence[Breadcrumb], sessions: Sequence[t.SessionInfo]
     ) -> Continued | None:
-        """Return the session that this terminal used in a folder that is gone, if it was moved to this folder."""
+        """Return the session that this terminal used in a folder that no longer exists, if it was moved here."""
         for crumb in crumbs:
             if resume_rules.follows(crumb.cwd, crumb.session_id, sessions):
                 live = await self._follow(crumb)

@@ -50,5 +50,5 @@ def choose(
 
 
 def follows(cwd: str, session_id: str | None, sessions: Sequence[t.SessionInfo]) -> bool:
-    """Return whether a breadcrumb for a folder that is gone names one of these sessions, which was moved since."""
+    """Return whether a breadcrumb for a folder that no longer exists names one of these sessions, which was moved."""
     return any(it.session_id == session_id for it in sessions) and not Path(cwd).exists()

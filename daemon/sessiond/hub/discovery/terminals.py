@@ -85,8 +85,8 @@ class Terminals:
 
         Args:
             terminal: The terminal.
-            process: The process of the terminal; see `process_of`. Of it and the one in an earlier hold, the older
-                one counts.
+            process: The process of the terminal; see `process_of`. If an earlier hold has another process, the older
+                process is used.
             cwd: The folder. A hold of the terminal in this folder is replaced.
             session_id: The session.
         """

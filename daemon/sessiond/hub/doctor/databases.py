@@ -26,7 +26,7 @@ def look_at_databases(scope: Scope) -> Iterator[None]:
 
 
 def damage_of(path: str) -> str | None:
-    """Return the first problem that SQLite finds in a database; None if it is sound, missing, empty or locked."""
+    """Return the first problem that SQLite finds in a database; None if it is intact, missing, empty or locked."""
     try:
         if not Path(path).is_file() or not Path(path).stat().st_size:
             return None

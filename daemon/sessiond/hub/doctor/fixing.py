@@ -1,7 +1,7 @@
 """Runs the doctor in a hub, and fixes the findings that are safe to fix.
 
-Each fix first checks that the problem still exists; if it does not, the finding says so. A fix deletes nothing: what
-it removes goes to the trash or is renamed. Problems that need a decision of the user are not fixed.
+Each fix first checks that the problem still exists; if it does not, the finding reports that. A fix deletes nothing:
+what it removes goes to the trash or is renamed. Problems that need a decision of the user are not fixed.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class _NotFixed(Exception):
 async def look_through(
     hub: RepairableHub, places: Locations, chosen: Config, params: t.DoctorParams, tell: Tell
 ) -> t.DoctorResult:
-    """Examine the files on disk and the open sessions of a hub, and fix what was found if the request says so.
+    """Examine the files on disk and the open sessions of a hub, and fix the findings if the request has `fix`.
 
     Args:
         hub: The hub.
@@ -108,7 +108,7 @@ def _write_blocks(hub: RepairableHub) -> list[t.Finding]:
 
 
 class _Fixing:
-    """One round of fixes. Its timestamp is part of the names under which files are put aside."""
+    """One round of fixes. Its timestamp is part of the names to which files are renamed."""
 
     def __init__(self, hub: RepairableHub, scope: Scope) -> None:
         self._hub = hub

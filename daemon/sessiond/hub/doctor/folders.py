@@ -170,7 +170,7 @@ def _look_at_data(scope: Scope) -> Iterator[None]:
 
 
 def _is_top(scope: Scope, path: str) -> bool:
-    """Return whether a path is one of sessiond's own folders, which may lie in each other.
+    """Return whether a path is one of sessiond's own folders, which may contain each other.
 
     For example, the folder of the socket lies in the state folder if there is no runtime folder.
     """

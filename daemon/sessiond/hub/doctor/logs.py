@@ -169,7 +169,7 @@ def _settled(descriptor: int) -> tuple[Tree, set[str]]:
         now = os.fstat(descriptor)
         if (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns):
             return tree, named
-    tree.drop_tail()  # the file was written all the time
+    tree.drop_tail()  # the file changed during every attempt
     return tree, named
 
 

@@ -13,7 +13,7 @@ from sessiond.protocol import types as t
 from sessiond.protocol.findings import KINDS, finding
 
 MAX_FINDINGS_PER_KIND: Final = 10_000
-"""Limit of findings of one kind and severity that are kept, and can be fixed. More are only counted."""
+"""Limit of findings of one kind and severity that are stored, and can be fixed. Further ones are only counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ _SMALL: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """The facts of a log at one moment. `listed` is None if it holds no session."""
+    """The facts of a log at one moment. `listed` is None if the log has no session."""
 
     stored: Stored
     head: bytes

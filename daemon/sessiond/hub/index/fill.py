@@ -116,7 +116,7 @@ class Filler:
                 self._index_batch(ref, file_row, tree)
                 yield
         except (LogNotFound, StorageFailed):
-            pass  # the next check of the files finds out why
+            pass  # the next check of the files determines the reason
         if file_row is not None:
             self._database.connection.execute("UPDATE files SET searched = 1 WHERE id = ?", (file_row.id,))
 

@@ -20,7 +20,7 @@ _BYTES: Final = 256 * 1024
 class CommittedEntries:
     """Committed entries of an open session with their seqs, from row `first` on.
 
-    `rows` and `consumed` are the row and the byte behind them, and `tail` the last bytes before that. `title` and
+    `rows` and `consumed` are the row and the byte after them, and `tail` the last bytes before that. `title` and
     `created_at` come from the header.
     """
 

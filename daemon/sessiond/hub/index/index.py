@@ -209,11 +209,11 @@ class Index:
         return await result
 
     def _holds(self) -> bool:
-        """Whether no open session has moved or changed otherwise since the last query began."""
+        """Whether no open session has moved or changed since the last query began."""
         return self._tracker.holds() and not (self._worker is not None and self._worker.lost)
 
     def _note_position(self) -> None:
-        """Make the changes so far known. Until then an open session that moved meanwhile may seem to be gone."""
+        """Publish the position of the worker. Before this call, a moved session may appear to be removed."""
         if self._worker is not None and self._worker.position > self.position:
             self.position = self._worker.position
             grown, self._grown = self._grown, asyncio.Event()

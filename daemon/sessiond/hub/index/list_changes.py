@@ -1,6 +1,6 @@
-"""The order in which sessions changed, so that a client that shows a list receives only what it has not seen.
+"""The order in which sessions changed, so that a client receives only changes that it has not received yet.
 
-Every change of a session's list row gets the next position. Only the last change of a session is kept, so the memory
+Every change of a session's list row gets the next position. Only the last change of a session is stored, so the memory
 depends on the number of sessions and not on how often they change. Used on the index thread.
 """
 
@@ -30,7 +30,7 @@ class SessionChange(NamedTuple):
     tags: int = 0
     matter: int = 0
     gone: ListRow | None = None
-    """The last row of a session whose file is gone."""
+    """The last row of a session whose file no longer exists."""
 
 
 class ListChanges:
@@ -44,13 +44,13 @@ class ListChanges:
         self._changed: dict[str, SessionChange] = {}
 
     def forget(self) -> None:
-        """Forget everything: the index is built again. No earlier position can be continued from."""
+        """Discard all changes, because the index is rebuilt. No earlier position can be continued from."""
         self.position += 1
         self.oldest = self.position
         self._changed.clear()
 
     def replaced(self, before: ListRow | None, after: ListRow | None) -> None:
-        """Record that a row was replaced by another. None stands for no row."""
+        """Record that a row was replaced by another. None means no row."""
         if before == after:
             return
         if before is not None and after is not None and before.session_id == after.session_id:
@@ -79,7 +79,7 @@ class ListChanges:
         last = self._changed.pop(session_id, SessionChange(0))._replace(position=now)
         if (
             after is None and last.gone is not None
-        ):  # a second file of this session is gone: assume any former row
+        ):  # a second file of this session was removed: assume any former row
             last = SessionChange(now, now, now, now, now, before)
         elif after is None:
             last = last._replace(gone=before)

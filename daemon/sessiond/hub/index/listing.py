@@ -64,7 +64,7 @@ def page(connection: sqlite3.Connection, changes: ListChanges, params: t.ListPar
     rows = _some(connection, conditions, params.sort, edge, params.limit + 1, descending is forth)
     more = len(rows) > params.limit
     rows = rows[: params.limit] if forth else rows[: params.limit][::-1]
-    # With a cursor, there is always a page in the direction that it came from.
+    # With a cursor, the page from which the cursor was returned always exists.
     before, after = (cursor is not None, more) if forth else (more, True)
     return t.ListResult(
         sessions=[row.session for row in rows],
@@ -141,12 +141,12 @@ class _Conditions(NamedTuple):
 
     @property
     def sql(self) -> str:
-        """The conditions as one."""
+        """All conditions, joined with AND."""
         return " AND ".join(it.sql for it in self.all)
 
     @property
     def columns(self) -> str:
-        """The conditions as columns of a result, which tell which of them a row meets."""
+        """The conditions as result columns, which show the conditions that a row meets."""
         return ", ".join(it.sql for it in self.all)
 
     @property
@@ -179,7 +179,7 @@ class ListDelta(NamedTuple):
     """The changes of a filtered list after one position and up to another, `position`.
 
     `rows` are all current rows of the sessions that changed and match. `removed` are the sessions that changed, do not
-    match, and may have matched before. `is_last` says whether no further changes are known. `is_whole` says whether a
+    match, and may have matched before. `is_last` is True if no further changes are known. `is_whole` is True if a
     client that has received this knows the list: no session that changed before `position` has changed again.
     """
 
@@ -191,7 +191,7 @@ class ListDelta(NamedTuple):
 
 
 class ListRange(NamedTuple):
-    """The changes that a client asks for: at most those of `most` sessions after `after`, up to `up_to`.
+    """The changes that a client requests: at most those of `most` sessions after `after`, up to `up_to`.
 
     `whole_at` is the last position at which the client knew the list. It may be earlier than `after`: a session whose
     tags changed before `after`, and that changed again later, is reported only as a change after `after`.
@@ -240,7 +240,7 @@ def _split(
             rows.append(cast("t.ListedSession", Raw(info)))
             matching.add(session_id)
         elif all(getattr(changed[session_id], column) > whole_at for column in failed):
-            left[session_id] = None  # a column that has not changed since would have failed before, too
+            left[session_id] = None  # a column without a later change did not match before, either
     return rows, [session_id for session_id in left if session_id not in matching]
 
 
@@ -267,7 +267,7 @@ def _some(
         f"SELECT {column}, ref, info FROM files WHERE {sql} ORDER BY {column} {order}, ref {order} LIMIT ?",
         [*values, count],
     )
-    # The stored JSON is sent as it is, to avoid decoding and encoding a thousand rows.
+    # The stored JSON is sent unchanged, to avoid decoding and encoding a thousand rows.
     return [_Row(_Place(key, ref), cast("t.ListedSession", Raw(info))) for key, ref, info in found]
 
 

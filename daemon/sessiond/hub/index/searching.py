@@ -26,7 +26,7 @@ from sessiond.session.content.search_text import milliseconds
 WINDOW: Final = 400
 """The number of matching entries that are ranked together."""
 _HALF_LIFE_MS: Final = 30 * 86_400_000.0
-"""An entry of now has twice the score of an old one. Half of that bonus is gone after this time in milliseconds."""
+"""A new entry has twice the score of an old one. The bonus halves in this time, in milliseconds."""
 _SATURATION: Final = 1.2
 _USUAL_LENGTH: Final = 800
 _COUNTED: Final = 4
@@ -56,7 +56,7 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """A page, without what only the tree of an open session knows. `refs` holds the ref of each hit."""
+    """A page, without the facts that only the tree of an open session has. `refs` holds the ref of each hit."""
 
     hits: Sequence[t.Hit]
     refs: Sequence[str]

@@ -59,7 +59,7 @@ class OpenTracker:
     """The ref of each of these sessions, as reported to the index."""
 
     def overrides(self) -> "dict[str, LiveSession]":
-        """Return the sessions that override their files, by the refs that the index knows."""
+        """Return the sessions that override their files, by the refs that the index has."""
         return {ref: live for live, ref in self._refs.items()}
 
     async def changes(self) -> OpenChanges:

@@ -152,7 +152,7 @@ class Watches:
         return True
 
     def remove_all(self, watcher: Watcher) -> None:
-        """End all watches of a client that is gone."""
+        """End all watches of a client that has disconnected."""
         for watch_id in list(self._all.get(watcher, ())):
             self.remove(watcher, watch_id)
 
@@ -207,7 +207,7 @@ class Watches:
             await asyncio.sleep(max(LOOK_SECONDS, _REST * (time.monotonic() - began)))
 
     async def _follow(self, watch: _Watch) -> None:
-        """Send a client what it does not know, until the watch ends."""
+        """Send a client the changes that it has not received, until the watch ends."""
         try:
             while True:
                 await watch.watcher.drained()
@@ -228,7 +228,7 @@ class Watches:
             return
 
     async def _delta(self, watch: _Watch) -> "ListDelta | None":
-        """Return the next changes for a watch. Equal questions that are asked at the same time are asked once."""
+        """Return the next changes for a watch. Equal concurrent queries are sent to the index once."""
         key = msgspec.json.encode(watch.filter), watch.position, watch.whole_at
         task = self._asked.get(key)
         if task is None:

@@ -21,7 +21,7 @@ from sessiond.session.tree.lines import sound
 _LONGEST: Final = 100_000
 """Limit of a stored prompt, in characters. A longer one is truncated."""
 _COMMANDS: Final = 1_000
-"""Limit of commands whose outcome is recorded. The journal of commands asks for the last ones after a crash."""
+"""Limit of commands whose outcome is recorded. After a crash, the journal of commands queries the last ones."""
 _MOST_DIGITS: Final = 18
 _TABLES: Final = """
 BEGIN;

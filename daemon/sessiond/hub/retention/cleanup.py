@@ -94,7 +94,7 @@ class Cleaning:
     def _known(
         self, sessions: Mapping[str, t.ListedSession], stored: Sequence[Stored]
     ) -> Iterator[retention.RetentionCandidate]:
-        """Yield the candidates for the policy. Their age is that of the file: an imported session starts young."""
+        """Yield the candidates for the policy. Their age is that of the file, also for an imported session."""
         for it in stored:
             if not it.draft and self._files.keeps(it.ref) and it.ref in sessions:
                 yield retention.RetentionCandidate(it.ref, it.modified_ns / 1e9, sessions[it.ref].tags)

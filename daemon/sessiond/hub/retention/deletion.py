@@ -77,7 +77,7 @@ class Retention:
         commands.settle_with(m.TRASH_PURGE, self._settle_purge)
 
     async def deleted_before(self, gone: SessionTrashed) -> t.DeleteResult | None:
-        """Return the result for the deletion of a session that is already in the trash; None if it has left it."""
+        """Return the result of an earlier deletion of a session; None if the session is no longer in the trash."""
         if gone.trash_id is None:
             found = await self._trash.last_deleted(gone.session_id)
         else:
@@ -143,7 +143,7 @@ class Retention:
                 live.subscribers.remove_all()
                 live.holders.clear()
             finally:
-                live.subscribers.lag_all()  # if the trash failed: subscribers are still there and must resubscribe
+                live.subscribers.lag_all()  # if the move failed, subscribers remain and must resubscribe
                 await live.close()
         self._has_moved(was)
         return deleted(live.session_id, None if live.ephemeral else was, place)
@@ -332,7 +332,7 @@ class Retention:
         if live.tree.header is not None and live.tree.header.cwd != entry.intent.get("cwd"):
             await self._move(
                 live, str(entry.intent.get("cwd")), _BY_ITSELF
-            )  # the crash came between the move of the file and the change of its header
+            )  # the crash occurred between the move of the file and the change of its header
         return self._result(live)
 
     async def _settle_restore(self, entry: "Entry") -> t.SessionResult | None:
@@ -345,14 +345,14 @@ class Retention:
             return None
 
     async def _settle_purge(self, entry: "Entry") -> t.PurgeResult | None:
-        """Report the sessions that have left the trash as purged. The others stay."""
+        """Report the sessions that are no longer in the trash as purged. The others are not purged."""
         left = {it.log.trash_id for it in await self._trash.list()}
         requested = msgspec.convert(entry.intent.get("sessions"), list[t.TrashedSession])
         purged = [it for it in requested if it.trash_id not in left]
         return _purged(purged, len(left), dry_run=False) if purged else None
 
     def _has_moved(self, ref: str) -> None:
-        """Update the index and the lineage: a log has come or gone at `ref`."""
+        """Update the index and the lineage: a log was added or removed at `ref`."""
         self._sessions.index.changed({ref})
         self._sessions.lineage.forget()
 

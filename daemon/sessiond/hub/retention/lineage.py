@@ -15,7 +15,7 @@ from sessiond.store.errors import StorageFailed
 log = logging.getLogger(__name__)
 
 FRESH_SECONDS: Final = 1.0
-"""Seconds for which a list of the sessions is used before other programs' changes are looked for."""
+"""Seconds after which the list of the sessions is read again, to find the changes of other programs."""
 
 
 class Lineage:
@@ -49,7 +49,7 @@ class Lineage:
         return self._id_of(parent), self._forks[session_id]
 
     async def _look(self) -> None:
-        self._looked_at = time.monotonic()  # set first, so that `forget` during the look is not lost
+        self._looked_at = time.monotonic()  # set first, so that a `forget` while the list is read is not lost
         try:
             sessions = await self._sessions()
         except (StorageFailed, Draining) as refusal:

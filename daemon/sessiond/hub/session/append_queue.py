@@ -1,8 +1,8 @@
 """Appending to an open session: batches are placed, and queued at the log.
 
 Invariant: no code awaits between choosing a parent and joining the log's queue. Appends that must wait (for loading,
-another program's lines, a torn line, a migration or a promotion) wait under one lock, first come, first served, and
-choose the parent afterwards. `pending_batches` commits the batches.
+another program's lines, a torn line, a migration or a promotion) wait under one lock, in order of arrival, and choose
+the parent afterwards. `pending_batches` commits the batches.
 """
 
 import asyncio
@@ -196,7 +196,7 @@ class AppendQueue:
         self._waiting_bytes -= self._waiting.popleft().size
 
     async def _prepare(self, waiting: QueuedAppend) -> None:
-        """Do what must be done before this append can be queued."""
+        """Prepare the session and the drafts, so that this append can be queued."""
         if not self._pending.accepts_batches():
             await self._maintenance.prepare_for_writes()
         if not waiting.is_scanned:
@@ -213,7 +213,7 @@ class AppendQueue:
     async def _promotes_when_prepared(self, waiting: QueuedAppend) -> bool:
         """Prepare a large batch in slices. Returns whether the batch promotes the draft session.
 
-        Appends wait behind it meanwhile, so rows change only by a failed write or by another program. In that case,
+        Later appends wait meanwhile, so rows change only by a failed write or by another program. In that case,
         the batch is prepared again.
         """
         reader = self._reader

@@ -46,7 +46,7 @@ class Batch:
 
 @dataclass(slots=True)
 class QueuedAppend:
-    """A waiting append: its drafts, and how far it is prepared."""
+    """A waiting append: its drafts, and the state of its preparation."""
 
     raw: Sequence[bytes]
     placement: Placement
@@ -75,7 +75,7 @@ class PreparedAt:
 
 
 def scan(waiting: QueuedAppend, blobs: SessionBlobs) -> Steps[None]:
-    """Copy the drafts of a large batch out of their frame, and find out whether they concern blobs."""
+    """Copy the drafts of a large batch out of their frame, and determine whether they concern blobs."""
     drafts: list[bytes] = []
     has_blobs = False
     scanned = 0

@@ -7,11 +7,11 @@ from sessiond.session.tree.tree import Tree
 
 
 class Divergence:
-    """Records the rows of a session as loaded, and reports once that they may differ from what others see.
+    """Records the rows of a session as loaded, and reports once that other readers may see different rows.
 
     Args:
         reader: The log of the session.
-        report: Called once, before other readers of the file may see a different session; None if nobody asks.
+        report: Called once, before other readers of the file may see a different session; None if no report is needed.
     """
 
     def __init__(self, reader: LogReader, report: Callable[[], None] | None) -> None:

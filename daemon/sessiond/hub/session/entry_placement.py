@@ -185,7 +185,7 @@ def _as_one(rows: list[NewRow]) -> Steps[list[NewRow]]:
 
 
 def ended(lines: Sequence[bytes]) -> list[bytes]:
-    """Return lines as a log of their own: if the last line was cut out of a batch, its mark is removed."""
+    """Return lines as a log of their own: the mark of a batch that continues is removed from the last line."""
     *before, last = lines
     last = last.rstrip(b"\n")
     return [*before, (last[: -len(MORE_FOLLOWS)] + b"}" if last.endswith(MORE_FOLLOWS) else last) + b"\n"]

@@ -13,7 +13,7 @@ _ABSENT: Final = b""
 
 
 def contains(entry: bytes, fields: Mapping[str, Raw], *, beside: Container[str]) -> bool:
-    """Whether an entry has all these fields with equal values, and no others except those in `beside`."""
+    """Whether an entry has all these fields with equal values, and no other fields except those in `beside`."""
     stored = _split(entry)
     if any(name not in fields and name not in beside for name in stored):
         return False

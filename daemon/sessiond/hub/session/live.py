@@ -220,7 +220,7 @@ class LiveSession:
         return self._reader.contexts.at(leaf_row)
 
     def drop_unused(self) -> None:
-        """Drop what is cached and was not requested for a while."""
+        """Drop the cached context if it was not requested recently."""
         self._reader.contexts.drop_unused()
 
     def drive(self, work: Generator[None, None, _T]) -> Coroutine[Any, Any, _T]:
@@ -254,7 +254,7 @@ class LiveSession:
         """Append a batch.
 
         If the session must be prepared first (a torn line, another program's lines), or the batch is large or has
-        blobs, the append waits. Later appends wait behind it.
+        blobs, the append waits. Later appends wait for it.
 
         Args:
             raw: The drafts, as JSON.
@@ -279,7 +279,7 @@ class LiveSession:
         self._maintenance.closing_error = error
 
     async def retry(self) -> None:
-        """Check whether a write-blocked session can be written again, from time to time."""
+        """Check whether a write-blocked session can be written again; see `LogMaintenance.retry`."""
         if not self.pending:
             await self._maintenance.retry()
         self._write_block.update()

@@ -1,7 +1,7 @@
 """Maintenance of an open log: prepares it for writes, and ingests the lines of other programs.
 
 Torn lines are quarantined, old versions are migrated, lines of other programs are read, and the log moves with its
-working directory; all under one lock, first come, first served. `append_queue` takes the same lock.
+working directory; all under one lock, in order of arrival. `append_queue` takes the same lock.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class LogMaintenance:
     Args:
         reader: The log.
         pending: The batches that are queued at the log. Maintenance waits for them.
-        write_block: Knows why the log is read-only.
+        write_block: Determines why the log is read-only.
         ingested: Called after lines of other programs were read, with the facts of the session before them.
 
     Attributes:
@@ -84,7 +84,7 @@ class LogMaintenance:
         reader = self._reader
         if await self._quarantine_tail() is None and reader.tree.tail_is_entry:
             await self._log.complete_tail()
-            # Besides the newline, there may be lines that another program wrote just before it.
+            # In addition to the newline, there may be lines that another program wrote just before it.
             before = changes.facts(reader.tree)
             reader.read_new_lines()
             self._ingested(before)

@@ -145,7 +145,7 @@ class LogReader:
     def row_at(self, leaf_id: str | UnsetType | None) -> int:
         """Return the row that a request names by an id: the leaf if it is unset, `NONE` if it is None.
 
-        `NONE` stands for the place before the first entry. Raises `EntryNotFound`.
+        `NONE` means the place before the first entry. Raises `EntryNotFound`.
         """
         if isinstance(leaf_id, UnsetType):
             return self.tree.leaf

@@ -21,7 +21,7 @@ from sessiond.session.tree.tree import KIND, Tree
 from sessiond.session.views.tree_view import Outline
 
 PART_BYTES: Final = 512 * 1024
-"""The size limit of a part in bytes, whatever its row limit: the first part arrives fast, and no message is huge."""
+"""The size limit of a part in bytes, for any row limit: the first part arrives quickly, and messages are small."""
 MAX_BYTES: Final = 8 * 1024 * 1024
 """The limit of one row in bytes. Larger images and texts are not shown."""
 
@@ -34,7 +34,7 @@ _LABEL: Final = KIND["label"]
 async def part(live: LiveSession, position: t.After | None, limit: int) -> t.ViewPageResult:
     """Return the rows after a position, as many as fit into a part.
 
-    Each row is described as of now or later. A line that changes a described row has a seq above `lastSeq`.
+    Each row is described as of this call or later. A line that changes a described row has a seq above `lastSeq`.
 
     Args:
         live: The session.

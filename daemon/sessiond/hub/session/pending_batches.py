@@ -1,6 +1,6 @@
 """The batches of a session that are queued at its log: committed in log order, and announced.
 
-A batch becomes visible as a whole. If a write fails, the batch and all batches behind it are rolled back. If another
+A batch becomes visible as a whole. If a write fails, the batch and all later batches are rolled back. If another
 program wrote between them, their lines are read from the log again.
 """
 
@@ -160,7 +160,7 @@ class PendingBatches:
         return Outcome(prepared, seqs, tree.leaf_id, self._reader.log.log_id, tree.seq)
 
     def _fail_all(self) -> None:
-        """Roll back all queued batches: the log has removed a failed batch and the batches behind it."""
+        """Roll back all queued batches: the log has removed a failed batch and all later ones."""
         failed = self._take_all()
         self.rollbacks += 1
         self._reader.tree.roll_back()

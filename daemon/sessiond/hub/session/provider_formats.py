@@ -21,7 +21,7 @@ class ProviderContext:
     """A context in a provider's format.
 
     Attributes:
-        written: The messages, the system prompt, and where each came from.
+        written: The messages, the system prompt, and the origin of each.
         prompt_id: The entry of the system prompt that was added to the context, if any.
         entry_ids: The entry that each message came from; "" without one.
     """

@@ -41,7 +41,7 @@ class Publisher(Generic[Session]):
         title_changed: Callable[[], None],
     ) -> None:
         self.is_promotion_pending = False
-        """Whether the draft session is promoted, which the next announcement says."""
+        """Whether the draft session was promoted and the next announcement must report it."""
         self._session = session
         self._reader = reader
         self._subscribers = subscribers

@@ -27,7 +27,7 @@ from sessiond.session.tree.tree import NONE
 
 
 class Branches:
-    """Runs the `session/branch` requests that ask for a summary."""
+    """Runs the `session/branch` requests that need a summary."""
 
     def __init__(self, configured: config.CompactionConfig, summarizers: Summarizers, jobs: Jobs) -> None:
         self.configured = configured
@@ -46,7 +46,7 @@ class Branches:
             params: The request.
             command: The command that the request is, if it brought a `commandId`.
             origin: The origin of the new entry.
-            requester_id: The id of the client that made the request. It is asked for the summary first.
+            requester_id: The id of the client that made the request. It receives the summary request first.
             waiter: Receives progress and the outcome.
 
         Returns:

@@ -17,7 +17,7 @@ from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 from sessiond.session.tree.tree import KIND, NONE, Tree
 
 SAFE_MOMENT_SECONDS: Final = 30 * 60.0
-"""How long a finished summary waits for the results of tool calls, in seconds."""
+"""The time that a finished summary waits for the results of tool calls, in seconds."""
 ATTEMPTS: Final = 100
 """Limit of appends that fail because the leaf has moved since it was read."""
 

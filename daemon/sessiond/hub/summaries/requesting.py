@@ -1,7 +1,7 @@
 """Requests summaries: selects the summarizers, in order, and checks their results.
 
 The order is: the client that made the request, clients that have the session open, other clients, the configured
-command. If a summarizer disconnects, fails, times out or returns an empty summary, the next one is asked.
+command. If a summarizer disconnects, fails, times out or returns an empty summary, the next one receives the request.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class Directory(Protocol):
     """Lists the clients that can write summaries."""
 
     def summarizers(self, live: "LiveSession", requester_id: str | None) -> Iterator[Summarizer]:
-        """Return the clients that declared `summarize`, in the order in which they are asked.
+        """Return the clients that declared `summarize`, in the order in which they receive the request.
 
         Args:
             live: The session.
@@ -71,7 +71,7 @@ class Summarizers:
     def first(
         self, live: "LiveSession", requester_id: str | None = None
     ) -> Literal["client", "command"] | None:
-        """Return the kind of the summarizer that would be asked first; None if there is none."""
+        """Return the kind of the summarizer that would receive the request first; None if there is none."""
         return next((summarizer.kind for summarizer in self._all(live, requester_id)), None)
 
     async def write(

@@ -1,4 +1,4 @@
-"""The interface of summarizers, and what they are asked to summarize."""
+"""The interface of summarizers, and their assignments."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

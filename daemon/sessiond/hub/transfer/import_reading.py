@@ -1,7 +1,7 @@
 """Reads a session file of another program and converts it to a new session, ready to be stored.
 
 A large file is read in a child process, because decoding holds the interpreter lock: for seconds, if the file is one
-JSON document. `importing` determines what an existing session gains.
+JSON document. `importing` determines which entries are added to an existing session.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""Imports session files of other programs: creates new sessions, and appends what a grown file adds.
+"""Imports session files of other programs: creates new sessions, and appends the new entries of files that have grown.
 
 Files are read one after the other, outside the event loop (`import_reading`). A new session is created atomically as
-one file. What an existing session gains is appended through its queue. If the session was continued here, its leaf
+one file. New entries of an existing session are appended through its queue. If the session was continued here, its leaf
 does not move.
 """
 
@@ -90,7 +90,7 @@ class Imports:
         self._files = files
 
     async def run(self, params: t.ImportParams, reporting: Reporting) -> t.ImportResult:
-        """Import files that the request names, or that lie below the folders that it names: at most `limit`.
+        """Import files that the request names, or that are below the folders that it names: at most `limit`.
 
         Raises:
             IncompatibleParams: The request names nothing, or a path that is not absolute.
@@ -131,7 +131,7 @@ class Imports:
         return await self._take_in(found, target, path, run)
 
     async def _take_in(self, imported: Imported, target: Target, path: str, run: _Run) -> t.ImportedSession:
-        """Create a session from what was read, or append what the session of an earlier import lacks."""
+        """Create a session from what was read, or append the entries that the session of an earlier import lacks."""
         names = landing.candidates(imported, path)
         for session_id in names:
             there = await self._there(session_id, run)
