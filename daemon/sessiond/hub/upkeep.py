@@ -87,7 +87,7 @@ class Upkeep:
             await self.close_unless_in_use(live)
 
     async def follow_files(self) -> None:
-        """Ingest what other programs write as soon as the watch reports it. Runs until cancelled.
+        """Ingest the lines that other programs write as soon as the watch reports them. Runs until cancelled.
 
         `sweep` finds the changes that the watch does not report.
         """
@@ -113,7 +113,7 @@ class Upkeep:
             watch.close()
 
     async def _take_in(self, live: LiveSession) -> bool:
-        """Ingest what other programs wrote to an open session. Returns False if the session cannot be maintained."""
+        """Ingest the lines of other programs in an open session. Returns False if the session cannot be maintained."""
         try:
             if live.log.foreign_bytes():
                 await live.ingest()

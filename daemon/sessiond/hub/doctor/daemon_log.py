@@ -54,4 +54,4 @@ def _age(local_time: str) -> float:
     try:
         return time.time() - datetime.strptime(local_time, "%Y-%m-%d %H:%M:%S").timestamp()  # noqa: DTZ007
     except (ValueError, OverflowError):
-        return math.inf  # not a time: a traceback may quote what a client sent
+        return math.inf  # not a time: a traceback may quote the data of a client

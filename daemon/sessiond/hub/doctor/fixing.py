@@ -1,7 +1,7 @@
 """Runs the doctor in a hub, and fixes the findings that are safe to fix.
 
 Each fix first checks that the problem still exists; if it does not, the finding reports that. A fix deletes nothing:
-what it removes goes to the trash or is renamed. Problems that need a decision of the user are not fixed.
+removed data is renamed or moved to the trash. Problems that need a decision of the user are not fixed.
 """
 
 import asyncio

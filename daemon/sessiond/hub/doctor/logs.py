@@ -28,7 +28,7 @@ _PROBLEMS: Final = 100
 
 @dataclass(slots=True)
 class Logs:
-    """What was read from all session files.
+    """The facts that were read from all session files.
 
     Attributes:
         named: The hashes of the blobs that each file references.

@@ -245,7 +245,7 @@ class Index:
         return await self._query(lambda it: it.step())
 
     async def _feed(self, made: int, until: float | None) -> None:
-        """Pass in what was committed to open sessions since the last call."""
+        """Pass in the entries that were committed to open sessions since the last call."""
         overriding = self._tracker.overrides()
         before = self._indexed_extents if made == self._indexed_build else {}
         self._indexed_build = made

@@ -44,7 +44,7 @@ class OpenChanges(NamedTuple):
 
 @dataclass
 class OpenTracker:
-    """What was reported to the index about open sessions.
+    """The reports to the index about open sessions.
 
     `open_sessions` returns those that may differ from their files, `describe` the protocol's description of one, and
     `lists` whether lists show a ref.

@@ -86,7 +86,7 @@ class Prompts:
         return self._file.use(lambda it: in_transaction(it, lambda: _add_for(it, prompt, command_id)))
 
     def added_by(self, command_id: str) -> Addition | None:
-        """Return what a command has added; None if it was not carried out."""
+        """Return the outcome of a command; None if it was not carried out."""
 
         def work(connection: sqlite3.Connection) -> Addition | None:
             found = connection.execute(

@@ -75,7 +75,7 @@ async def collect(
         store: The store.
         open_now: Returns the open sessions.
         grace: Blobs younger than this many seconds are not collected. None: no blob is.
-        dry_run: Only return what would be moved.
+        dry_run: Return the blobs that would be moved, and move none.
         tell: Receives progress.
         refuse_when_closing: Raises if the store is about to be closed. It is called between steps.
 

@@ -52,7 +52,7 @@ class Cleaning:
 
         Args:
             policy: The limits.
-            dry_run: Only return what would be moved.
+            dry_run: Return the sessions that would be moved, and move none.
             by: The client id, or `daemon`, for the note in the trash.
             tell: Receives each session that was moved.
 

@@ -73,7 +73,7 @@ class AppendQueue:
         return self._waiting_bytes + self._pending.unwritten_bytes
 
     def unwritten(self) -> Iterator[bytes]:
-        """Yield what is not in the log yet: waiting drafts and pending lines."""
+        """Yield the data that is not in the log yet: waiting drafts and pending lines."""
         for waiting in self._waiting:
             yield from map(bytes, waiting.raw)
         yield from self._pending.lines()
@@ -231,7 +231,7 @@ class AppendQueue:
         return self._promotes(prepared)
 
     def _placement_state(self) -> object:
-        """Return what a prepared batch depends on: the rows of the tree, including pending ones, and the leaf."""
+        """Return the state on which a prepared batch depends: the rows of the tree with pending ones, and the leaf."""
         tree = self._reader.tree
         return id(tree), len(tree), tree.pending_leaf_id, self._pending.rollbacks
 

@@ -1,4 +1,4 @@
-"""Derives what new lines changed about a session: the leaf, and the fields that lists show."""
+"""Derives the changes that new lines make to a session: the leaf, and the fields that lists show."""
 
 from typing import Final, NamedTuple
 
@@ -32,7 +32,7 @@ def leaf_moved(before: SessionBefore, tree: Tree) -> bool:
 
 
 def aspects(before: SessionBefore, tree: Tree) -> list[Aspect]:
-    """Return what has changed since `before`, as `session/changed` names it."""
+    """Return the aspects that have changed since `before`, as `session/changed` names them."""
     changed: list[Aspect] = []
     if tree.title != before.title:
         changed.append("title")

@@ -58,7 +58,7 @@ def at_the_leaf(command: CommandRecord | None) -> Placement:
 class Prepared(msgspec.Struct, frozen=True, gc=False):
     """A batch that is ready to be queued: new rows, all ids in the order of the request, the leaf before and after.
 
-    `repeated` is what the lines of an earlier request with the same command record. There are no new rows then.
+    `repeated` is the record of an earlier request with the same command, from its lines. There are no new rows then.
     """
 
     rows: list[NewRow]

@@ -240,7 +240,7 @@ class LiveSession:
         return self._appends.unwritten_bytes
 
     def unwritten(self) -> Iterator[bytes]:
-        """Yield what is not in the log yet: waiting drafts and pending lines."""
+        """Yield the data that is not in the log yet: waiting drafts and pending lines."""
         return self._appends.unwritten()
 
     def append(

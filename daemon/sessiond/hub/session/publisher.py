@@ -1,4 +1,4 @@
-"""Announces what was committed to a session: to its subscribers, and to the observers of the hub."""
+"""Announces the committed lines of a session to its subscribers and to the observers of the hub."""
 
 import itertools
 import logging

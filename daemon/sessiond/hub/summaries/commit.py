@@ -46,7 +46,7 @@ class CompactionCommits:
             prepared_row: The row that the compaction was prepared for.
             draft: The compaction.
             origin: The origin of the entry.
-            result: Makes the result from what was committed.
+            result: Makes the result from the outcome of the append.
 
         Raises:
             LeafConflict: The leaf does not descend from `prepared_row`.

@@ -19,14 +19,14 @@ from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.session.tree.entries import JoinedCommand
 
 Result: TypeAlias = Callable[[Outcome], t.Wire]
-"""Makes the result from what was committed."""
+"""Makes the result from the outcome of the append."""
 
 Leave: TypeAlias = Callable[[], bool]
 """Stops waiting. Returns False if it is too late, because the job is writing or has ended."""
 
 
 Work: TypeAlias = Callable[["Job"], Coroutine[Any, Any, None]]
-"""What a job does."""
+"""The work of a job."""
 
 
 class Waiter(Protocol):
@@ -48,7 +48,7 @@ class Job:
         self.commands: list[CommandRecord] = []
         """The commands that the appended line records."""
         self.answer: dict[str, Any] = {}
-        """What the line stores to answer a repeated request."""
+        """The data that the line stores to answer a repeated request."""
         self._waiters: list[Waiter] = []
         self._writing = False
         self._stopping = False
@@ -93,7 +93,7 @@ class Job:
             draft: The entry.
             placement: Where it is placed. The commands of the job are added.
             origin: The origin of the entry.
-            result: Makes the result from what was committed.
+            result: Makes the result from the outcome of the append.
 
         Returns:
             None after the outcome was passed to the waiters. A `LeafConflict` or `WouldBreakTree` is returned

@@ -23,7 +23,7 @@ _DAEMON: Final = t.Origin(kind="daemon")
 
 Answer: TypeAlias = Callable[[dict[str, Any], str, int, Recorded], t.Wire]
 """Makes the result for a repeated request. The arguments are the stored line with its blobs restored, the id of its
-log, its seq, and what it records of its command."""
+log, its seq, and its record of the command."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ class Summarizers:
         """Request a summary from one summarizer after the other, until one succeeds.
 
         Args:
-            assignment: What to summarize.
+            assignment: The request for a summary.
             live: The session.
             requester_id: The id of the client that made the request, if any.
             report_progress: Receives progress.

@@ -22,7 +22,7 @@ class SummaryFailed(TemplatedError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Assignment:
-    """What to summarize. The fields are those of `SummarizeParams` without the token."""
+    """A request for a summary. The fields are those of `SummarizeParams` without the token."""
 
     session_id: str
     purpose: Literal["compaction", "branch"]

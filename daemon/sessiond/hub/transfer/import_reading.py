@@ -52,7 +52,7 @@ class NewSession:
         blobs: The blobs that were taken out of its entries, by hash.
         is_answered: Whether it has an assistant message.
         info: Its description on the wire, without a path.
-        imported: What was read, without the entries.
+        imported: The session that was read, without its entries.
         added: The number of imported entries.
     """
 
@@ -90,10 +90,10 @@ async def read(
 
 
 def new_session(imported: Imported, session_id: str, target: Target, find: Find) -> NewSession:
-    """Convert what was read to a new session with the given id.
+    """Convert an imported session to a new session with the given id.
 
     Args:
-        imported: What was read.
+        imported: The session that was read.
         session_id: The id of the new session.
         target: The properties of the new session.
         find: Finds the blobs that the lines name.

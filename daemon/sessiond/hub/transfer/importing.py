@@ -131,7 +131,7 @@ class Imports:
         return await self._take_in(found, target, path, run)
 
     async def _take_in(self, imported: Imported, target: Target, path: str, run: _Run) -> t.ImportedSession:
-        """Create a session from what was read, or append the entries that the session of an earlier import lacks."""
+        """Create a session from a file, or append the entries that the session of an earlier import lacks."""
         names = landing.candidates(imported, path)
         for session_id in names:
             there = await self._there(session_id, run)
