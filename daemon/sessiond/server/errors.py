@@ -28,7 +28,7 @@ class InvalidParams(TemplatedError):
 
     Args:
         method: The method of the request.
-        problem: What is wrong, without a period.
+        problem: The problem as a sentence without a period.
         place: The JSON path of the value, which begins with `$`.
         did_you_mean: Known names that are similar to an unknown one.
         hint: A whole sentence, or empty.
@@ -127,7 +127,7 @@ Row = tuple[type[Exception], ErrorKind[Any], Callable[[Any], Wire | None]]
 
 
 def _row(exception: type[E], kind: ErrorKind[D], details: Callable[[E], D]) -> Row:
-    """Return a row of the table. mypy compares what `details` returns with the type of the kind's details."""
+    """Return a row of the table. mypy compares the return type of `details` with the type of the kind's details."""
     return exception, kind, details
 
 

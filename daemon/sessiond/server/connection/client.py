@@ -93,7 +93,7 @@ class Client(Handler[Connection]):
         self._for_bridge: list[bytes] | None = None  # messages that wait for the bridge
 
     def origin(self, command_id: str | None = None) -> t.Origin:
-        """Return the origin of what a request of this client changes.
+        """Return the origin of the changes that a request of this client makes.
 
         Args:
             command_id: The `commandId` of the request.

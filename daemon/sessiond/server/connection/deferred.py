@@ -1,4 +1,4 @@
-"""What a handler returns when it cannot answer yet: a pending answer, or a session to open first."""
+"""The results of handlers that cannot answer yet: a pending answer, or a session to open first."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final

@@ -31,7 +31,7 @@ def is_large(result: t.Wire) -> bool:
 
 
 def encode_in_steps(result: t.Wire) -> Steps[list[bytes]]:
-    """Return the JSON of a result in parts. Joined, they equal what msgspec returns. Raises what msgspec raises."""
+    """Return the JSON of a result in parts. Joined, they equal the JSON of msgspec. Raises msgspec's exceptions."""
     long = {name: value for name in result.__struct_fields__ if _is_long(value := getattr(result, name))}
     marks = {name: uuid4().hex for name in long}
     frame = _encoded(msgspec.structs.replace(result, **marks))

@@ -39,7 +39,7 @@ _decode_options = msgspec.json.Decoder(_Options).decode
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """What a client declares in `initialize`.
+    """The declarations of a client in `initialize`.
 
     Attributes:
         name: The name of the client program.
@@ -80,7 +80,7 @@ def common_version(options: t.ClientOptions) -> int:
 
 
 def capabilities(*, has_command: bool) -> t.ServerCapabilities:
-    """Return what the server can do.
+    """Return the capabilities of the server.
 
     Args:
         has_command: Whether a command that writes summaries is configured.

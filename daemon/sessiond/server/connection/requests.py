@@ -70,7 +70,7 @@ class Requests:
     def answer_later(
         self, request_id: RequestId, size: int, work: Work, execution: AnyExecution, ticket: AnyTicket | None
     ) -> None:
-        """Answer a request with what `work` returns or raises, and end its ticket. `size`: Bytes of its body."""
+        """Answer a request with the outcome of `work`, and end its ticket. `size`: Bytes of its body."""
         self._read_throttle.began(size)
         answering = self._answered(request_id, size, work, execution, ticket)
         if execution.is_finished:

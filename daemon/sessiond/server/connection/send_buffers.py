@@ -27,7 +27,7 @@ class BufferedClient(Protocol):
     least_queued: int
     """The minimum number of queued bytes since the client last read any."""
     stalled_since: float | None
-    """The loop time since which the client has read nothing of what is queued. None: nothing is queued."""
+    """The loop time since which the client has read none of the queued bytes. None: nothing is queued."""
 
     def lag(self) -> None:
         """Cancel the client's subscriptions, and send `session/lagged` for each."""

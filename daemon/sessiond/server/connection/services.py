@@ -90,7 +90,7 @@ class Tasks(Protocol):
 
 
 class Services(Identity, Notifier, Tasks, Protocol, Generic[C]):
-    """What the server provides to its clients, of the type `C`."""
+    """The interface of the server for its clients, which have the type `C`."""
 
     hub: Hub
     chosen: Config

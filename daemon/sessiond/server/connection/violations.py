@@ -1,6 +1,6 @@
 """Converts the error messages of msgspec into sentences about a parameter.
 
-Nothing is decoded here. The types supply only what a message leaves out, such as the possible values.
+Nothing is decoded here. The types supply only the facts that a message omits, such as the possible values.
 """
 
 import re
@@ -26,7 +26,7 @@ _missing = re.compile(r"Object missing required field `(.+)`").fullmatch
 
 
 def problem_of(message: str, kind: inspect.Type | None = None) -> tuple[str, str]:
-    """Return a sentence about what msgspec's `message` reports, and the JSON path of the value.
+    """Return a sentence about the error in msgspec's `message`, and the JSON path of the value.
 
     Args:
         message: The message of a `msgspec.DecodeError`.

@@ -1,4 +1,4 @@
-"""The handler of `server/doctor`: checks all files of the daemon and repairs what is safe to repair."""
+"""The handler of `server/doctor`: checks all files of the daemon and fixes the problems that are safe to fix."""
 
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client

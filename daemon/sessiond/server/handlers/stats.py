@@ -47,7 +47,7 @@ async def stats(client: Client, live: LiveSession, params: t.StatsParams) -> t.S
 def compare(
     _client: Client, live: LiveSession, params: t.CompareParams
 ) -> Coroutine[Any, Any, t.CompareResult]:
-    """Return the common ancestor of two entries and what each branch adds, with `comparing.compare`.
+    """Return the common ancestor of two entries and the entries of each branch after it, with `comparing.compare`.
 
     Raises `EntryNotFound`.
     """

@@ -1,7 +1,7 @@
 """The Unix socket listener: creates and removes its path, and accepts clients.
 
 asyncio's server is not used: it replaces the path of a socket that is in use, and floods the log when file descriptors
-run out. This module does not read what clients send.
+run out. This module does not read from clients.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class UnixListener:
         self._loop.add_reader(self._listening, self._accept)
 
     def path_state(self) -> Literal["ours", "missing", "foreign"]:
-        """Return what is at the path now."""
+        """Return whether the path has the socket of this listener, nothing, or another file."""
         try:
             found = Path(self.path).lstat()
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Updates an editor after changes: pushes diagnostics, and asks it to refresh what it has requested.
+"""Updates an editor after changes: pushes diagnostics, and requests that it refresh its views.
 
 Updates are delayed and combined, because a text changes ten times a second while its user types.
 """

@@ -53,10 +53,10 @@ class DaemonLogFile(RotatingFileHandler):
 
 
 class OneLine(logging.Formatter):
-    """Formats a record as one line without control characters, whatever text a client supplies.
+    """Formats a record as one line without control characters, for any text that a client supplies.
 
-    The stack trace of an error follows on further lines. Each of its lines is truncated, because the last one may
-    quote what a client sent.
+    The stack trace of an error follows on further lines. Each of its lines is truncated, because the last one may quote
+    the data of a client.
     """
 
     def format(self, record: logging.LogRecord) -> str:
