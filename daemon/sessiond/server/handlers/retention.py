@@ -38,7 +38,10 @@ async def delete(client: Client, params: t.DeleteParams) -> t.DeleteResult:
 
 
 async def restore(client: Client, params: t.RestoreParams) -> t.SessionResult:
-    """Restore a session from the trash with `hub.retention.restore` and notify all clients."""
+    """Restore a session from the trash with `hub.retention.restore`.
+
+    All clients are notified, unless the command is a repeat.
+    """
     back = await client.hub.retention.restore(params)
     if not back.duplicate:
         client.server.tell_all_soon(

@@ -23,7 +23,10 @@ _MOST_MISSING: Final = 100
 
 
 async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
-    """Create a session with `hub.making.create`, subscribe the client to it, and notify all clients."""
+    """Create a session with `hub.making.create` and subscribe the client to it.
+
+    All clients are notified, unless the command is a repeat.
+    """
     live, duplicate = await client.hub.making.create(params)
     await _hold(client, live, params.terminal or client.terminal, cwd=params.cwd)
     if not duplicate:
@@ -56,7 +59,7 @@ async def close(client: Client, live: LiveSession, _params: t.CloseParams) -> t.
 async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResult:
     """Return the session that `hub.making.resume` chooses or creates, and subscribe the client to it.
 
-    The terminal is not bound to a session that another client holds.
+    The terminal is not bound to a session that another terminal holds. All clients are notified of a new session.
     """
     terminal = params.terminal or client.terminal
     continued = await client.hub.making.resume(params, terminal)

@@ -19,7 +19,7 @@ _MESSAGES: Final[Mapping[SnapshotReason, str]] = {
 
 
 def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t.SubscribeResult:
-    """Subscribe the client with `live.subscribers.add`: from `after` on if it can be replayed, else from now on."""
+    """Subscribe the client with `live.subscribers.add`, and replay the lines after `after` if that is possible."""
     last = live.tree.seq
     after = None if params.after is None else params.after.seq
     reason: SnapshotReason | None = None
