@@ -52,12 +52,16 @@ local function remember(method, params, result)
   end
 end
 
----Ask the daemon, which is found or started first. A request that writes is sent once more when the connection
----ends before the reply, and takes effect once. What a daemon that is about to end refuses goes to the next one. Any other then fails: `err.data.kind` is `disconnected`.
+---Send a request to the daemon, which is found or started first.
+---
+---A request that writes is sent once more if the connection ends before the response, and takes effect once. Any other
+---request then fails: `err.data.kind` is `disconnected`. A request that a daemon refuses because it is about to end is
+---sent to the next daemon, which is started for it, unless the request is `automatic`.
 ---@param method string
 ---@param params? table
 ---@param callback? fun(err: sessiond.RpcError?, result: any)
-function M.request(method, params, callback)
+---@param automatic? boolean whether the plugin sends it by itself, and again after each reconnection
+function M.request(method, params, callback, automatic)
   local named, is_repeatable = repeating.named(method, params)
   local function answered(err, result)
     if not err then
@@ -73,7 +77,8 @@ function M.request(method, params, callback)
       return
     end
     local function first(refused, result)
-      local is_worth_repeating = repeating.is_draining(refused) or (is_repeatable and repeating.is_loss(refused))
+      local is_for_the_next = repeating.is_draining(refused) and not automatic
+      local is_worth_repeating = is_for_the_next or (is_repeatable and repeating.is_loss(refused))
       if is_worth_repeating and vim.v.exiting == vim.NIL then
         repeating.again(method, object(named), answered)
       else
@@ -123,6 +128,13 @@ local function tell(id, what, ...)
   end
 end
 
+---Whether an automatic request failed only because the daemon ended or is about to end.
+---@param err sessiond.RpcError
+---@return boolean
+local function comes_again(err)
+  return not err.data or err.data.kind == 'disconnected' or repeating.is_draining(err)
+end
+
 ---@param id string
 local function subscribe(id)
   local session = followed[id]
@@ -137,7 +149,7 @@ local function subscribe(id)
         return
       end
       if err then
-        if err.data and err.data.kind ~= 'disconnected' then
+        if not comes_again(err) then
           tell(id, 'gone', err.message)
         end
         return
@@ -150,7 +162,8 @@ local function subscribe(id)
         tell(id, 'anew')
       end
       tell(id, 'back', result.session)
-    end
+    end,
+    true
   )
 end
 
@@ -216,10 +229,10 @@ end
 function M.connection_made()
   for id, how in pairs(keeps_open) do
     M.request('session/open', how, function(err)
-      if err and err.data and err.data.kind ~= 'disconnected' then
+      if err and not comes_again(err) then
         keeps_open[id] = nil
       end
-    end)
+    end, true)
   end
   for id in pairs(followed) do
     subscribe(id)
