@@ -33,6 +33,13 @@ def _module(name: str) -> Any:
     return sys.modules[f"sessiond.{name}"]
 
 
+def _replace(owner: Any, name: str, value: object) -> None:
+    """Replace what a module or a class has under a name. A name that is not there any more is an error."""
+    if not hasattr(owner, name):
+        raise LookupError(f"{owner} has no {name}: the mutation is out of date")
+    setattr(owner, name, value)
+
+
 def _everywhere(name: str, value: object) -> None:
     """Replace a function of the file store wherever it was imported."""
     for module_name, module in list(sys.modules.items()):
@@ -62,12 +69,12 @@ def a_sync_that_fails() -> None:
 @_fault
 def syncs_that_come_late() -> None:
     """What was only written is left to the end of the daemon, or to whoever asks."""
-    _module("store.files.commit")._SYNC_WRITTEN_AFTER = 3600.0
+    _replace(_module("store.files.commit"), "_SYNC_WRITTEN_AFTER", 3600.0)
 
 
 def _with_write(write: Callable[[int, Any], int]) -> None:
     module = _module("store.files.store")
-    module.Syscalls = functools.partial(module.Syscalls, write=write)
+    _replace(module, "Syscalls", functools.partial(module.Syscalls, write=write))
 
 
 _MARK = b'"u-full'
@@ -135,7 +142,7 @@ def answers_before_the_write() -> None:
         loop.call_soon(done.set_result, False)
         return done
 
-    commits.append = at_once
+    _replace(commits, "append", at_once)
 
 
 @_fault
@@ -143,13 +150,13 @@ def answers_before_the_sync() -> None:
     """The answer waits for the write only, whatever was asked for."""
     commits = _module("store.files.commit").Commits
     append = commits.append
-    commits.append = lambda self, data, durability: append(self, data, "written")
+    _replace(commits, "append", lambda self, data, durability: append(self, data, "written"))
 
 
 @_fault
 def no_fdatasync() -> None:
     """A sync of a log does nothing."""
-    _module("store.files.logfile").LogFile.sync = lambda self: None
+    _replace(_module("store.files.logfile").LogFile, "sync", lambda self: None)
 
 
 @_fault
@@ -164,7 +171,7 @@ def a_sync_that_is_tried_again() -> None:
         else:
             self._sync_is_due = True
 
-    commits._sync_done = tolerant
+    _replace(commits, "_sync_done", tolerant)
 
 
 @_fault
@@ -196,13 +203,13 @@ def a_migration_in_place() -> None:
             os.write(self._fd, part)
             os.fsync(self._fd)
 
-    log_file._replace = in_place
+    _replace(log_file, "_replace", in_place)
 
 
 @_fault
 def a_migration_without_the_original() -> None:
     """An old log is replaced and not kept."""
-    _module("store.files.logfile").LogFile._link_beside = lambda self, suffix: None
+    _replace(_module("store.files.logfile").LogFile, "_link_beside", lambda self, suffix: None)
 
 
 @_fault
@@ -215,7 +222,7 @@ def a_blob_behind_its_line() -> None:
         loop = asyncio.get_running_loop()
         loop.call_later(30, lambda: loop.create_task(store(self, new, drafts)))
 
-    blobs.store = later
+    _replace(blobs, "store", later)
 
 
 @_fault
@@ -225,19 +232,19 @@ def no_repair_of_the_tail() -> None:
     async def nothing(self: Any, start: int, seq: int) -> str:
         return ""
 
-    _module("store.files.log").FileLog.quarantine_tail = nothing
+    _replace(_module("store.files.log").FileLog, "quarantine_tail", nothing)
 
 
 @_fault
 def a_repair_that_throws_away() -> None:
     """Half a line is cut off and not kept."""
-    _module("store.files.logfile").LogFile._keep_beside = lambda self, suffix, start: self.path
+    _replace(_module("store.files.logfile").LogFile, "_keep_beside", lambda self, suffix, start: self.path)
 
 
 @_fault
 def half_a_batch_counts() -> None:
     """What a crash left of a batch is taken for entries."""
-    _module("hub.session.log_reader").first_cut_off = lambda tree, read: None
+    _replace(_module("hub.session.log_reader"), "first_of_incomplete_batch", lambda tree, read: None)
 
 
 @_fault
@@ -251,7 +258,7 @@ def a_trash_that_deletes() -> None:
         if target.parent.name == "trash":
             target.unlink()
 
-    log_file.move = gone
+    _replace(log_file, "move", gone)
 
 
 @_fault
@@ -261,7 +268,7 @@ def an_end_without_a_flush() -> None:
     async def close(self: Any) -> None:
         self.ending = True
 
-    _module("server.server").Server.close = close
+    _replace(_module("server.server").Server, "close", close)
 
 
 @_fault
@@ -281,7 +288,7 @@ def half_a_write_stays() -> None:
         self.set_size(self.size)
         return placed
 
-    log_file.put = put
+    _replace(log_file, "put", put)
 
 
 @_fault
@@ -293,13 +300,13 @@ def a_short_write_counts_as_whole() -> None:
         self._calls.write(self._fd, data)
         return [piece(start, data)]
 
-    _module("store.files.logfile").LogFile._append = write
+    _replace(_module("store.files.logfile").LogFile, "_append", write)
 
 
 @_fault
 def no_look_before_our_line() -> None:
     """A write counts as a line of its own, whatever is in front of it."""
-    _module("store.files.logfile").LogFile._starts_line = lambda self, piece, start: True
+    _replace(_module("store.files.logfile").LogFile, "_starts_line", lambda self, piece, start: True)
 
 
 @_fault
@@ -316,7 +323,7 @@ def a_failure_told_to_one_only() -> None:
                 else:
                     batch.future.set_exception(error)
 
-    commits._fail_doomed = first_only
+    _replace(commits, "_fail_doomed", first_only)
     queue = _module("hub.session.pending_batches").PendingBatches
 
     def fail_one(self: Any) -> None:
@@ -324,7 +331,7 @@ def a_failure_told_to_one_only() -> None:
         batch.done(batch.future.exception())
         self._commit_finished()
 
-    queue._fail_all = fail_one
+    _replace(queue, "_fail_all", fail_one)
 
 
 # --- a worse product: what clients are told ------------------------------------------------------------------
@@ -345,41 +352,41 @@ def news_before_the_sync() -> None:
                 [row.line[:-1] for row in rows], range(first, first + len(rows)), origin
             )
 
-    queue.submit = early
+    _replace(queue, "submit", early)
 
 
 @_fault
 def no_look_at_known_ids() -> None:
     """An entry that is sent again is stored again."""
-    _module("hub.session.entry_placement")._is_retry = lambda tree, draft, read: False
+    _replace(_module("hub.session.entry_placement"), "_is_retry", lambda tree, draft, read: False)
 
 
 @_fault
 def a_known_id_is_enough() -> None:
     """An entry with a known id is taken for a retry, whatever it says."""
     placement = _module("hub.session.entry_placement")
-    placement._is_retry = lambda tree, draft, read: tree.any_row(draft.id or "") is not None
+    _replace(placement, "_is_retry", lambda tree, draft, read: tree.any_row(draft.id or "") is not None)
 
 
 @_fault
 def no_look_at_known_commands() -> None:
     """A request that is repeated is not looked for among the lines."""
-    _module("session.tree.command_ids").find = lambda tree, command, read: None
+    _replace(_module("session.tree.command_ids"), "find", lambda tree, command, read: None)
 
 
 @_fault
 def a_journal_that_is_not_read() -> None:
     """After a restart nobody looks what the daemon before was asked and has done."""
     journal = _module("hub.idempotency.journal").Journal
-    journal.all = lambda self, now: []
-    journal.get = lambda self, command_id: None
+    _replace(journal, "all", lambda self, now: [])
+    _replace(journal, "get", lambda self, command_id: None)
 
 
 @_fault
 def no_look_at_the_expected_leaf() -> None:
     """What a client expects of the leaf is not looked at."""
     module = _module("hub.session.entry_placement")
-    module._place = lambda tree, placement, leaf: (leaf, False)
+    _replace(module, "_place", lambda tree, placement, leaf: (leaf, False))
 
 
 @_fault
@@ -392,7 +399,7 @@ def a_gap_for_followers() -> None:
         if seqs[-1] % 5:
             appended(self, entries, seqs, origin)
 
-    subscribers.appended = forgetful
+    _replace(subscribers, "appended", forgetful)
 
 
 @_fault
@@ -408,10 +415,10 @@ def one_connection_for_all() -> None:
         for other in all_of_them:
             vars(other)["_sending"].transport = transport
 
-    connection.connection_made = shared
+    _replace(connection, "connection_made", shared)
 
 
 @_fault
 def no_look_at_the_lock() -> None:
     """A daemon starts whether or not another holds the lock."""
-    _module("server.process.lock")._lock = lambda path, descriptor: None
+    _replace(_module("server.process.lock"), "_lock", lambda path, descriptor: None)
