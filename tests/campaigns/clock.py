@@ -108,7 +108,7 @@ def _work(daemon: BlockingDaemon, number: int, jump: int) -> list[str]:
     daemon.call("session/search", {"query": "hello"})
     daemon.call("session/context", {"sessionId": _SESSION})
     went = daemon.call("session/continue", {"cwd": "/work/a"})
-    hold(went["session"]["sessionId"] == _SESSION, f"a terminal goes on with {went['because']}")
+    hold(went["session"]["sessionId"] == _SESSION, f"a terminal goes on with {went['message']}")
     daemon.call("history/add", {"prompt": f"prompt {number}"})
     draft = daemon.call("session/create", {"cwd": "/work/b"})["session"]["sessionId"]
     daemon.call("session/delete", {"sessionId": draft})

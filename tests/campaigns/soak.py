@@ -65,10 +65,8 @@ async def _soak(ground: Ground, home: Home, seen: _Seen, seconds: float) -> int:
     grown = end["rssBytes"] - start["rssBytes"]
     allowed = 64 * _MIB + (seen.entries - first_entries) * _PER_ENTRY
     hold(grown < allowed, f"memory grew by {grown // _MIB} MB in {rounds} rounds")
-    for what in ("descriptors", "tasks"):
-        hold(
-            end[what] <= start[what] + 4, f"there were {start[what]} {what} at first, and {end[what]} at last"
-        )
+    for what in ("descriptorCount", "taskCount"):
+        hold(end[what] <= start[what] + 4, f"{what} was {start[what]} at first, and {end[what]} at last")
     return rounds
 
 
