@@ -8,15 +8,15 @@ local text = require('sessiond.text')
 
 ---@param err sessiond.RpcError
 local function tell_error(err)
-  log.tell(text.one_line(err.message), vim.log.levels.ERROR)
+  log.notify(text.one_line(err.message), vim.log.levels.ERROR)
 end
 M.tell_error = tell_error
 
 ---Say something on the command line, cut to its width: what is longer would have to be confirmed.
----@param said string
-local function say(said)
-  log.info(said)
-  vim.api.nvim_echo({ { text.fit(text.one_line(said), math.max(vim.v.echospace, 20)) } }, true, {})
+---@param message string
+local function say(message)
+  log.info(message)
+  vim.api.nvim_echo({ { text.fit(text.one_line(message), math.max(vim.v.echospace, 20)) } }, true, {})
 end
 M.say = say
 
@@ -49,7 +49,7 @@ function M.whole_id(word, callback)
     elseif #ids == 1 then
       callback(ids[1])
     else
-      log.tell(
+      log.notify(
         text.one_line(("Session id '%s' is ambiguous: %s."):format(word, table.concat(ids, ', '))),
         vim.log.levels.ERROR
       )
@@ -199,7 +199,7 @@ function M.copy_id(_, entry)
   say(('Copied %s.'):format(entry))
 end
 
----The text of an entry: what was said, without what the document has around it.
+---The stored text of an entry, without the headings of its document.
 ---@param id string
 ---@param entry string
 function M.copy_text(id, entry)

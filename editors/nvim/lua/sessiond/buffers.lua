@@ -116,7 +116,7 @@ end
 
 ---@param message table
 ---@return string[]
-local function said(message)
+local function message_lines(message)
   local content = message.content or message.summary
   if type(content) == 'string' then
     return text.lines(content)
@@ -165,7 +165,7 @@ local function read_context(buffer, id, entry)
           { ('## %s · %s'):format(text.one_line(message.role), text.one_line(row.entryId)), '' }
         )
         local fence = '```'
-        local body = said(message)
+        local body = message_lines(message)
         for _, line in ipairs(body) do
           while line:find(fence, 1, true) do
             fence = fence .. '`'

@@ -5,11 +5,11 @@ local M = {}
 local connect = require('sessiond.connect')
 local repeating = require('sessiond.repeating')
 
----@class sessiond.Follower what hears of a session
+---@class sessiond.Follower callbacks for the changes of a session
 ---@field appended? fun(note: sessiond.AppendedNote)
 ---@field moved? fun(note: sessiond.LeafMovedNote)
 ---@field changed? fun(session: sessiond.SessionInfo)
----@field anew? fun() what is shown has to be read again
+---@field reload? fun() the session must be read again
 ---@field gone? fun(why: string) the session is no more: deleted, or lost with the daemon
 ---@field away? fun() the connection was lost
 ---@field back? fun(session: sessiond.SessionInfo) following (again)
@@ -117,9 +117,9 @@ function M.call(method, params, timeout)
 end
 
 ---@param id string
----@param what 'appended'|'moved'|'changed'|'anew'|'gone'|'away'|'back'
+---@param what 'appended'|'moved'|'changed'|'reload'|'gone'|'away'|'back'
 ---@param ... any
-local function tell(id, what, ...)
+local function notify_followers(id, what, ...)
   local session = followed[id]
   for _, follower in ipairs(session and vim.tbl_keys(session.followers) or {}) do
     if follower[what] then
@@ -150,7 +150,7 @@ local function subscribe(id)
       end
       if err then
         if not comes_again(err) then
-          tell(id, 'gone', err.message)
+          notify_followers(id, 'gone', err.message)
         end
         return
       end
@@ -159,9 +159,9 @@ local function subscribe(id)
         session.seq = result.toSeq
       elseif result.mode == 'snapshot' then
         session.seq = result.toSeq
-        tell(id, 'anew')
+        notify_followers(id, 'reload')
       end
-      tell(id, 'back', result.session)
+      notify_followers(id, 'back', result.session)
     end,
     true
   )
@@ -222,7 +222,7 @@ end
 
 function M.connection_lost()
   for id in pairs(followed) do
-    tell(id, 'away')
+    notify_followers(id, 'away')
   end
 end
 
@@ -249,18 +249,18 @@ local NOTES = {
       end
       -- What opening told already may be told again when following began meanwhile.
       session.logId, session.seq = note.logId, note.toSeq
-      tell(note.sessionId, 'appended', note)
+      notify_followers(note.sessionId, 'appended', note)
     end
   end,
   ['session/leafMoved'] = function(note)
-    tell(note.sessionId, 'moved', note)
+    notify_followers(note.sessionId, 'moved', note)
   end,
   ['session/changed'] = function(note)
-    tell(note.session.sessionId, 'changed', note.session)
+    notify_followers(note.session.sessionId, 'changed', note.session)
   end,
   ['session/deleted'] = function(note)
     keeps_open[note.sessionId] = nil
-    tell(note.sessionId, 'gone', 'The session is in the trash.')
+    notify_followers(note.sessionId, 'gone', 'The session is in the trash.')
   end,
   ['session/restored'] = function(note)
     subscribe(note.session.sessionId)

@@ -14,7 +14,7 @@ local actions = require('sessiond.actions')
 
 ---@class sessiond.Subcommand
 ---@field takes string arguments, for the help
----@field says string
+---@field description string
 ---@field run fun(given: sessiond.Given)
 ---@field complete? fun(lead: string, before: string[]): string[]
 
@@ -160,7 +160,7 @@ end
 local function doctor()
   local command, problem = require('sessiond.connect').command()
   if not command then
-    require('sessiond.log').tell(problem --[[@as string]], vim.log.levels.ERROR)
+    require('sessiond.log').notify(problem --[[@as string]], vim.log.levels.ERROR)
     return
   end
   local home = require('sessiond.places').home()
@@ -191,7 +191,7 @@ end
 M.SUBCOMMANDS = {
   tree = {
     takes = '[session] [filter]',
-    says = 'Show the tree of a session',
+    description = 'Show the tree of a session',
     run = function(given)
       local filters, id, filter = require('sessiond.config').FILTERS, nil, nil
       for _, word in ipairs(given.words) do
@@ -214,7 +214,7 @@ M.SUBCOMMANDS = {
   },
   sessions = {
     takes = '[words]',
-    says = 'Choose a session of this folder (!: of all)',
+    description = 'Choose a session of this folder (!: of all)',
     run = function(given)
       require('sessiond.sessions').pick(
         { all = given.bang, query = given.rest ~= '' and given.rest or nil },
@@ -226,7 +226,7 @@ M.SUBCOMMANDS = {
   },
   open = {
     takes = '{session or file}',
-    says = 'Open a session by its id, the first characters of it, or its file',
+    description = 'Open a session by its id, the first characters of it, or its file',
     run = function(given)
       local word = given.rest
       if word == '' then
@@ -238,7 +238,7 @@ M.SUBCOMMANDS = {
       local function open(params)
         actions.ask('session/open', params, function(result)
           if #result.problems > 0 then
-            require('sessiond.log').tell(
+            require('sessiond.log').notify(
               ('%d lines of this session cannot be taken as they are'):format(#result.problems),
               vim.log.levels.WARN
             )
@@ -258,22 +258,22 @@ M.SUBCOMMANDS = {
       return lead:find('/') and vim.fn.getcompletion(lead, 'file') or session_ids(lead)
     end,
   },
-  continue = { takes = '', says = 'Go on with the session of this terminal', run = actions.continue },
+  continue = { takes = '', description = 'Go on with the session of this terminal', run = actions.continue },
   new = {
     takes = '[title]',
-    says = 'Start a session in this folder',
+    description = 'Start a session in this folder',
     run = function(given)
       actions.new(given.rest ~= '' and given.rest or nil)
     end,
   },
   append = {
     takes = '[message]',
-    says = 'Append a message: as given, the lines of a range, or written in a buffer',
+    description = 'Append a message: as given, the lines of a range, or written in a buffer',
     run = append,
   },
   fork = {
     takes = '[entry] [title]',
-    says = 'Cut the path to an entry into a new session',
+    description = 'Cut the path to an entry into a new session',
     run = function(given)
       with_entry(given.words[1], function(id, entry)
         actions.fork(id, entry, given.words[2] and table.concat(given.words, ' ', 2) or nil)
@@ -283,7 +283,7 @@ M.SUBCOMMANDS = {
   },
   branch = {
     takes = '[entry]',
-    says = 'Move the leaf to an entry (!: with a summary of what is left behind)',
+    description = 'Move the leaf to an entry (!: with a summary of what is left behind)',
     run = function(given)
       with_entry(given.words[1], given.bang and actions.branch_summary or actions.branch)
     end,
@@ -291,7 +291,7 @@ M.SUBCOMMANDS = {
   },
   label = {
     takes = '[label]',
-    says = 'Label the entry under the cursor (!: take the label away)',
+    description = 'Label the entry under the cursor (!: take the label away)',
     run = function(given)
       with_entry(nil, function(id, entry)
         actions.label(id, entry, given.bang and '' or (given.rest ~= '' and given.rest or nil))
@@ -300,7 +300,7 @@ M.SUBCOMMANDS = {
   },
   search = {
     takes = '{words}',
-    says = 'Find what was said in all sessions, into the quickfix list (!: in this one)',
+    description = 'Find what was said in all sessions, into the quickfix list (!: in this one)',
     run = function(given)
       if given.rest == '' then
         vim.ui.input({ prompt = 'Search: ' }, function(words)
@@ -318,7 +318,7 @@ M.SUBCOMMANDS = {
   },
   context = {
     takes = '[entry]',
-    says = 'Show what a model would see',
+    description = 'Show what a model would see',
     run = function(given)
       require('sessiond.current').with(function(id)
         actions.context(id, given.words[1])
@@ -328,7 +328,7 @@ M.SUBCOMMANDS = {
   },
   export = {
     takes = '[format] [file]',
-    says = 'Write the session as a transcript or for another program (!: overwrite)',
+    description = 'Write the session as a transcript or for another program (!: overwrite)',
     run = export,
     complete = function(lead, before)
       return #before == 1 and beginning_with(lead, actions.FORMATS) or vim.fn.getcompletion(lead, 'file')
@@ -336,7 +336,7 @@ M.SUBCOMMANDS = {
   },
   rename = {
     takes = '[title]',
-    says = 'Give the session a title',
+    description = 'Give the session a title',
     run = function(given)
       require('sessiond.current').with(function(id)
         actions.rename(id, given.rest ~= '' and given.rest or nil)
@@ -345,7 +345,7 @@ M.SUBCOMMANDS = {
   },
   delete = {
     takes = '[session]',
-    says = 'Move a session to the trash (!: without asking)',
+    description = 'Move a session to the trash (!: without asking)',
     run = function(given)
       with_session(given.words[1], function(id)
         actions.delete(id, given.bang)
@@ -355,7 +355,7 @@ M.SUBCOMMANDS = {
   },
   restore = {
     takes = '{session}',
-    says = 'Put a session of the trash back',
+    description = 'Put a session of the trash back',
     run = function(given)
       if given.words[1] then
         actions.restore(given.words[1])
@@ -367,7 +367,7 @@ M.SUBCOMMANDS = {
   },
   log = {
     takes = '',
-    says = 'Show the log of the daemon (!: of the plugin)',
+    description = 'Show the log of the daemon (!: of the plugin)',
     run = function(given)
       local path = given.bang and require('sessiond.log').path() or require('sessiond.places').find().log
       vim.cmd('split ' .. vim.fn.fnameescape(path))
@@ -375,9 +375,9 @@ M.SUBCOMMANDS = {
       vim.cmd('normal! G')
     end,
   },
-  restart = { takes = '', says = 'Connect anew (!: and start the daemon anew)', run = restart },
-  info = { takes = '', says = 'Say how the daemon is, and where its log lies', run = info },
-  doctor = { takes = '', says = 'Run `sessiond doctor` and show what it says', run = doctor },
+  restart = { takes = '', description = 'Reconnect (!: and restart the daemon)', run = restart },
+  info = { takes = '', description = 'Show the state of the daemon and the path of its log', run = info },
+  doctor = { takes = '', description = 'Run `sessiond doctor` and show its output', run = doctor },
 }
 
 ---@return string[]
@@ -392,7 +392,7 @@ function M.run(given)
   local name = given.fargs[1] or 'tree'
   local subcommand = M.SUBCOMMANDS[name]
   if not subcommand then
-    require('sessiond.log').tell(
+    require('sessiond.log').notify(
       ('there is no :Sessiond %s. There are: %s'):format(name, table.concat(names(), ', ')),
       vim.log.levels.ERROR
     )

@@ -144,26 +144,26 @@ end
 
 ---@param options any
 ---@return table without what is wrong in it
-local function sound(options)
+local function valid_options(options)
   if type(options) ~= 'table' then
     return {}
   end
-  local kept = {}
+  local valid = {}
   for name, value in pairs(options) do
     if not problem_of(name, value) then
-      kept[name] = value
+      valid[name] = value
     end
   end
-  if kept.tree then
+  if valid.tree then
     local tree = {}
-    for name, value in pairs(kept.tree) do
+    for name, value in pairs(valid.tree) do
       if not problem_of('tree.' .. tostring(name), value) then
         tree[name] = value
       end
     end
-    kept.tree = tree
+    valid.tree = tree
   end
-  return kept
+  return valid
 end
 
 ---The configuration in force. An option that is wrong counts as not chosen; `:checkhealth sessiond` names it.
@@ -172,7 +172,7 @@ function M.get()
   local global = vim.g.sessiond
   if not merged or not vim.deep_equal(seen, global) then
     seen = global
-    merged = vim.tbl_deep_extend('force', M.DEFAULTS, sound(global), sound(given)) --[[@as sessiond.Config]]
+    merged = vim.tbl_deep_extend('force', M.DEFAULTS, valid_options(global), valid_options(given)) --[[@as sessiond.Config]]
   end
   return merged
 end
@@ -182,7 +182,7 @@ function M.set(options)
   given, merged = options or {}, nil
   local problems = M.problems()
   if #problems > 0 then
-    require('sessiond.log').tell('setup(): ' .. table.concat(problems, '; '), vim.log.levels.WARN)
+    require('sessiond.log').notify('setup(): ' .. table.concat(problems, '; '), vim.log.levels.WARN)
   end
 end
 

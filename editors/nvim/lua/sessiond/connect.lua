@@ -33,9 +33,9 @@ local state = { status = 'offline', outages = 0, looks = 0 }
 local waiting = {}
 local pause = FIRST_PAUSE
 local looking = false -- a timer for the next look runs
-local may_start = false -- somebody asked for something since the last failure
+local may_start = false -- a request was made since the last failure
 local outage_told = false
-local expected = false -- the loss that comes was asked for
+local expected = false -- the next loss of the connection was requested
 
 ---What became of the connection; read only.
 ---@return sessiond.Connection
@@ -45,7 +45,7 @@ end
 
 ---@param name string
 ---@param data? table
-local function tell(name, data)
+local function emit(name, data)
   vim.api.nvim_exec_autocmds('User', { pattern = name, data = data or {}, modeline = false })
 end
 
@@ -108,7 +108,7 @@ local function failed(problem)
   state.status, state.problem = 'offline', problem
   log.warn(problem)
   answer_all(no_connection(problem))
-  tell('SessiondStatus')
+  emit('SessiondStatus')
   if state.outages > 0 then
     look_again()
   end
@@ -130,11 +130,11 @@ local function lost(reason)
     return
   end
   require('sessiond.client').connection_lost()
-  tell('SessiondDetach', { reason = reason })
-  tell('SessiondStatus')
+  emit('SessiondDetach', { reason = reason })
+  emit('SessiondStatus')
   if not expected and not outage_told and require('sessiond.config').get().notify then
     outage_told = true
-    log.tell('the daemon is away; everything goes on when it is back', vim.log.levels.WARN)
+    log.notify('the daemon is away; everything goes on when it is back', vim.log.levels.WARN)
   end
   pause = FIRST_PAUSE
   look_again()
@@ -151,13 +151,13 @@ local function attached(connection, client, version)
   log.info(('attached to the daemon %s'):format(version or '?'))
   if outage_told then
     outage_told = false
-    log.tell('the daemon is back')
+    log.notify('the daemon is back')
   end
   require('sessiond.client').connection_made()
   require('sessiond.lsp').reattach(client.id)
   answer_all(nil, connection)
-  tell('SessiondAttach', { version = version, epoch = state.handshake and state.handshake.epoch })
-  tell('SessiondStatus')
+  emit('SessiondAttach', { version = version, epoch = state.handshake and state.handshake.epoch })
+  emit('SessiondStatus')
 end
 
 ---Greet over a connection that stands.
@@ -178,7 +178,7 @@ end
 
 ---@param paths string[]
 ---@param index integer
----@param none fun(err: string) nobody listens at any of them
+---@param none fun(err: string) no process listens at any of them
 local function knock(paths, index, none)
   local path = paths[index]
   local unsafe = places.unsafe(path)
@@ -195,7 +195,7 @@ local function knock(paths, index, none)
         dispatch.to.notification(method, params)
       end
     end,
-    asked = function(method, params)
+    request = function(method, params)
       return dispatch.to.server_request(method, params)
     end,
     closed = function(reason)
@@ -208,7 +208,7 @@ local function knock(paths, index, none)
     if connection then
       greet(connection, dispatch)
     elseif err:find('EAGAIN') then
-      -- Somebody listens, but is busy: never a reason to start another.
+      -- A busy daemon listens: do not start another one.
       vim.defer_fn(function()
         knock(paths, index, none)
       end, 50)
@@ -257,8 +257,8 @@ function M.attempt()
     return
   end
   state.status = 'connecting'
-  tell('SessiondStatus')
-  local function nobody(err)
+  emit('SessiondStatus')
+  local function not_listening(err)
     if may_start and #waiting > 0 then
       may_start = false
       start(function(again)
@@ -268,7 +268,7 @@ function M.attempt()
       failed('sessiond is not running (' .. err .. ')')
     end
   end
-  knock(places.sockets(), 1, nobody)
+  knock(places.sockets(), 1, not_listening)
 end
 
 ---Have a connection.
@@ -288,7 +288,7 @@ function M.expect_loss()
   expected = true
 end
 
----End the connection and make it anew.
+---End the connection and connect again.
 ---@param callback fun(err: sessiond.RpcError?)
 function M.reconnect(callback)
   local before = state.rpc

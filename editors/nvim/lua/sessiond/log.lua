@@ -56,10 +56,10 @@ function M.warn(text)
   write(vim.log.levels.WARN, text)
 end
 
----Tell the person at the keyboard, and the log.
+---Notify the user, and write the text to the log.
 ---@param text string
 ---@param level? integer of `vim.log.levels`; INFO
-function M.tell(text, level)
+function M.notify(text, level)
   level = level or vim.log.levels.INFO
   write(level, text)
   vim.notify('sessiond: ' .. text, level, { title = 'sessiond' })

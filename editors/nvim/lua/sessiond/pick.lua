@@ -37,15 +37,15 @@ end
 ---@param question sessiond.Question
 ---@param chosen fun(value: any) not called when nothing was chosen
 function M.one(question, chosen)
-  local wanted = require('sessiond.config').get().picker
-  local picker = PICKERS[wanted]
+  local configured = require('sessiond.config').get().picker
+  local picker = PICKERS[configured]
   if picker then
     if pcall(require, picker[1]) then
       require(picker[2]).pick(question, chosen)
       return
     end
-    require('sessiond.log').tell(
-      ('picker = "%s", but that is not installed; vim.ui.select asks instead'):format(wanted),
+    require('sessiond.log').notify(
+      ('picker = "%s", but that is not installed; vim.ui.select asks instead'):format(configured),
       vim.log.levels.WARN
     )
   end

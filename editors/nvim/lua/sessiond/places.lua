@@ -141,18 +141,18 @@ function M.endpoint()
   end
   local text = file:read(65536) or ''
   file:close()
-  local ok, told = pcall(vim.json.decode, text, { luanil = { object = true, array = true } })
-  return ok and type(told) == 'table' and told or {}
+  local ok, content = pcall(vim.json.decode, text, { luanil = { object = true, array = true } })
+  return ok and type(content) == 'table' and content or {}
 end
 
 ---The sockets to knock at, the likeliest first.
 ---@return string[]
 function M.sockets()
-  local computed, told = M.find().socket, M.endpoint().socket
-  if type(told) ~= 'string' or told == computed then
+  local computed, published = M.find().socket, M.endpoint().socket
+  if type(published) ~= 'string' or published == computed then
     return { computed }
   end
-  return { told, computed }
+  return { published, computed }
 end
 
 ---Why a socket must not be used, or nil. Somebody else's would be given all that a person says.

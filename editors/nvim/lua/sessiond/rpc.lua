@@ -1,8 +1,8 @@
----JSON-RPC 2.0 over a unix socket, framed as LSP frames it. It has never heard of sessions.
+---JSON-RPC 2.0 over a unix socket, framed as LSP frames it. Independent of sessions.
 ---
 ---One object serves two callers: our own requests, and `vim.lsp`, which is given `client()` as its transport.
 ---Every callback is called exactly once, on the main loop, in the order of the wire; when the connection ends,
----those that still wait are told so.
+---the requests in flight fail with that reason.
 local M = {}
 
 local uv = vim.uv
@@ -14,7 +14,7 @@ local uv = vim.uv
 
 ---@class sessiond.RpcHandlers
 ---@field notified fun(method: string, params: table)
----@field asked fun(method: string, params: table): any, sessiond.RpcError? what the daemon asks of us
+---@field request fun(method: string, params: table): any, sessiond.RpcError? handles a request of the daemon
 ---@field closed fun(reason: string)
 
 ---@class sessiond.Rpc
@@ -25,7 +25,7 @@ local uv = vim.uv
 ---@field private last_id integer
 ---@field private pieces string[]
 ---@field private gathered integer bytes in `pieces`
----@field private wanted integer? bytes of the body that is being read
+---@field private body_length integer? bytes of the body that is being read
 ---@field private inbox string[] bodies that wait for the main loop
 ---@field private reading boolean the main loop was told of them
 ---@field closing boolean
@@ -109,14 +109,14 @@ function Rpc:take(chunk)
   self.pieces[#self.pieces + 1] = chunk
   self.gathered = self.gathered + #chunk
   while true do
-    if self.wanted and self.gathered < self.wanted then
+    if self.body_length and self.gathered < self.body_length then
       return
     end
     local bytes = #self.pieces == 1 and self.pieces[1] or table.concat(self.pieces)
     local body
-    if self.wanted then
-      body, bytes = bytes:sub(1, self.wanted), bytes:sub(self.wanted + 1)
-      self.wanted = nil
+    if self.body_length then
+      body, bytes = bytes:sub(1, self.body_length), bytes:sub(self.body_length + 1)
+      self.body_length = nil
     else
       local _, stop = bytes:find('\r\n\r\n', 1, true)
       if stop then
@@ -125,13 +125,13 @@ function Rpc:take(chunk)
           self:ended('the daemon sent something that is no message')
           return
         end
-        self.wanted, bytes = tonumber(length), bytes:sub(stop + 1)
+        self.body_length, bytes = tonumber(length), bytes:sub(stop + 1)
       end
     end
     self.pieces, self.gathered = { bytes }, #bytes
     if body then
       self:deliver(body)
-    elseif not self.wanted then
+    elseif not self.body_length then
       return
     end
   end
@@ -161,7 +161,7 @@ function Rpc:handle(body)
   local ok, message = M.decode(body)
   if not ok or type(message) ~= 'table' then
     require('sessiond.log').warn('a message of the daemon cannot be read: ' .. tostring(message))
-    -- Whoever waits for it must not wait for ever.
+    -- The request must not wait forever.
     local id = tonumber(body:sub(1, 200):match('"id":%s*(%d+)'))
     if id then
       self:answered(
@@ -194,7 +194,7 @@ end
 ---@param message table a request of the daemon
 function Rpc:answer(message)
   coroutine.wrap(function()
-    local ok, result, err = pcall(self.handlers.asked, message.method, message.params or {})
+    local ok, result, err = pcall(self.handlers.request, message.method, message.params or {})
     if not ok then
       result, err = nil, { code = -32603, message = tostring(result) }
     end
@@ -243,7 +243,7 @@ function Rpc:notify(method, params)
   return self:send({ jsonrpc = '2.0', method = method, params = params })
 end
 
----End the connection; whoever waits is told `reason`.
+---End the connection. The requests in flight fail with `reason`.
 ---@param reason string
 function Rpc:close(reason)
   self:ended(reason)

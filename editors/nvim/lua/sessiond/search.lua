@@ -10,7 +10,7 @@ function M.hits(query, more, callback)
   local params = vim.tbl_extend('force', { query = query, limit = 200 }, more)
   require('sessiond.actions').ask('session/search', params, function(result)
     if result.unsearchedCount > 0 then
-      require('sessiond.log').tell(
+      require('sessiond.log').notify(
         ('%d sessions are not read to their end yet; search again for all hits'):format(result.unsearchedCount),
         vim.log.levels.WARN
       )

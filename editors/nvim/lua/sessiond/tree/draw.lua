@@ -77,13 +77,13 @@ function M.line(row, is_tip)
   local sign = is_tip and signs.leaf or row.onPath and signs.on or signs.off
   local role = M.role(row)
   local label = row.label and text.one_line(row.label) or ''
-  local said = text.one_line(row.preview)
+  local preview = text.one_line(row.preview)
   local parts = {
     { gutter, 'SessiondGutter' },
     { sign .. ' ', is_tip and 'SessiondLeaf' or row.onPath and 'SessiondPath' or 'SessiondOffPath' },
     { text.pad(text.fit(role, 14), ROLE_CELLS) .. '  ', GROUPS[role] or 'SessiondOther' },
     { label ~= '' and ('[' .. label .. '] ') or '', 'SessiondLabel' },
-    { said, not row.onPath and 'SessiondOffPath' or nil },
+    { preview, not row.onPath and 'SessiondOffPath' or nil },
   }
   local line, spans = {}, {}
   local start = 0

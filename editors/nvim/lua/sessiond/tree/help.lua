@@ -24,7 +24,7 @@ function M.lines()
     for _, pair in ipairs(group) do
       local action = keys.ACTIONS[pair[2]]
       if action then
-        lines[#lines + 1] = ('%-6s %s'):format(pair[1], action.says)
+        lines[#lines + 1] = ('%-6s %s'):format(pair[1], action.description)
       end
     end
   end

@@ -55,60 +55,60 @@ local function act(name)
 end
 
 ---@class sessiond.Action
----@field says string what it does, for the help
+---@field description string what it does, for the help
 ---@field run fun(view: sessiond.Tree)
 
 ---@type table<string, sessiond.Action>
 M.ACTIONS = {
-  open = { says = 'Open the entry in the window beside', run = open('edit') },
-  open_split = { says = 'Open it in a split', run = open('split') },
-  open_vsplit = { says = 'Open it in a vertical split', run = open('vsplit') },
-  open_tab = { says = 'Open it in a tab page', run = open('tabedit') },
-  preview = { says = 'Show it beside, and stay here', run = open('preview') },
+  open = { description = 'Open the entry in the window beside', run = open('edit') },
+  open_split = { description = 'Open it in a split', run = open('split') },
+  open_vsplit = { description = 'Open it in a vertical split', run = open('vsplit') },
+  open_tab = { description = 'Open it in a tab page', run = open('tabedit') },
+  preview = { description = 'Show it beside, and stay here', run = open('preview') },
   peek = {
-    says = 'Show it in a floating window',
+    description = 'Show it in a floating window',
     run = function(view)
       at_entry(view, require('sessiond.buffers').peek)
     end,
   },
   next_user = {
-    says = 'Next message of the user',
+    description = 'Next message of the user',
     run = function(view)
       jump(view, 1, is_user)
     end,
   },
   previous_user = {
-    says = 'Previous message of the user',
+    description = 'Previous message of the user',
     run = function(view)
       jump(view, -1, is_user)
     end,
   },
   next_branch = {
-    says = 'Next branch',
+    description = 'Next branch',
     run = function(view)
       jump(view, 1, is_branch)
     end,
   },
   previous_branch = {
-    says = 'Previous branch',
+    description = 'Previous branch',
     run = function(view)
       jump(view, -1, is_branch)
     end,
   },
   next_label = {
-    says = 'Next label',
+    description = 'Next label',
     run = function(view)
       jump(view, 1, has_label)
     end,
   },
   previous_label = {
-    says = 'Previous label',
+    description = 'Previous label',
     run = function(view)
       jump(view, -1, has_label)
     end,
   },
   parent = {
-    says = 'Go to the parent',
+    description = 'Go to the parent',
     run = function(view)
       local row = view:row()
       local place = row and row.parentId and view.rows.places[row.parentId]
@@ -119,7 +119,7 @@ M.ACTIONS = {
     end,
   },
   leaf = {
-    says = 'Go to the leaf',
+    description = 'Go to the leaf',
     run = function(view)
       local _, place = view.rows:tip()
       if place then
@@ -129,34 +129,34 @@ M.ACTIONS = {
     end,
   },
   fold_toggle = {
-    says = 'Open or close the branch',
+    description = 'Open or close the branch',
     run = function()
       pcall(vim.cmd.normal, { 'za', bang = true })
     end,
   },
   fold_open = {
-    says = 'Open the branch',
+    description = 'Open the branch',
     run = function()
       pcall(vim.cmd.normal, { 'zo', bang = true })
     end,
   },
   fold_close = {
-    says = 'Close the branch',
+    description = 'Close the branch',
     run = function()
       pcall(vim.cmd.normal, { 'zc', bang = true })
     end,
   },
-  append = { says = 'Write a message after this entry', run = act('append') },
-  branch = { says = 'Move the leaf here: what comes next makes a branch', run = act('branch') },
-  branch_summary = { says = 'The same, with a summary of what is left behind', run = act('branch_summary') },
-  fork = { says = 'Cut the path to here into a new session', run = act('fork') },
-  label = { says = 'Label the entry, or take its label away', run = act('label') },
-  context = { says = 'Show what a model would see here', run = act('context') },
-  copy_id = { says = 'Copy the id', run = act('copy_id') },
-  copy_text = { says = 'Copy the text', run = act('copy_text') },
-  diff = { says = 'Compare with the leaf', run = act('diff') },
+  append = { description = 'Write a message after this entry', run = act('append') },
+  branch = { description = 'Move the leaf here: what comes next makes a branch', run = act('branch') },
+  branch_summary = { description = 'The same, with a summary of what is left behind', run = act('branch_summary') },
+  fork = { description = 'Cut the path to here into a new session', run = act('fork') },
+  label = { description = 'Label the entry, or take its label away', run = act('label') },
+  context = { description = 'Show what a model would see here', run = act('context') },
+  copy_id = { description = 'Copy the id', run = act('copy_id') },
+  copy_text = { description = 'Copy the text', run = act('copy_text') },
+  diff = { description = 'Compare with the leaf', run = act('diff') },
   filter = {
-    says = 'Next filter: ' .. 'default, noTools, userOnly, labeledOnly, all',
+    description = 'Next filter: ' .. 'default, noTools, userOnly, labeledOnly, all',
     run = function(view)
       local filters = require('sessiond.config').FILTERS
       for index, name in ipairs(filters) do
@@ -168,7 +168,7 @@ M.ACTIONS = {
     end,
   },
   search = {
-    says = 'Show only entries with these words (none: all)',
+    description = 'Show only entries with these words (none: all)',
     run = function(view)
       vim.ui.input({ prompt = 'Words: ', default = view.query }, function(words)
         if words then
@@ -178,14 +178,14 @@ M.ACTIONS = {
     end,
   },
   time = {
-    says = 'Show how long ago entries were',
+    description = 'Show how long ago entries were',
     run = function(view)
       view.shows_time = not view.shows_time
       vim.cmd.redraw({ bang = true })
     end,
   },
   follow = {
-    says = 'Follow the leaf, or stay',
+    description = 'Follow the leaf, or stay',
     run = function(view)
       view.follows = not view.follows
       vim.api.nvim_echo(
@@ -196,19 +196,19 @@ M.ACTIONS = {
     end,
   },
   refresh = {
-    says = 'Read everything anew',
+    description = 'Reload the tree',
     run = function(view)
       view:ask_again()
     end,
   },
   back = {
-    says = 'Back to the window before',
+    description = 'Back to the window before',
     run = function()
       vim.cmd.wincmd('p')
     end,
   },
   close = {
-    says = 'Close the tree',
+    description = 'Close the tree',
     run = function()
       if #vim.api.nvim_list_wins() > 1 then
         vim.api.nvim_win_close(0, false)
@@ -218,7 +218,7 @@ M.ACTIONS = {
     end,
   },
   help = {
-    says = 'Show or hide this help',
+    description = 'Show or hide this help',
     run = function(view)
       require('sessiond.tree.help').toggle(view)
     end,
@@ -304,7 +304,7 @@ function M.map(view)
   for name, action in pairs(M.ACTIONS) do
     vim.keymap.set('n', ('<Plug>(sessiond-tree-%s)'):format(name:gsub('_', '-')), function()
       action.run(view)
-    end, { buffer = view.buffer, desc = action.says })
+    end, { buffer = view.buffer, desc = action.description })
   end
   for _, group in ipairs(M.in_force()) do
     for _, pair in ipairs(group) do
@@ -312,7 +312,7 @@ function M.map(view)
       if action then
         vim.keymap.set('n', pair[1], function()
           action.run(view)
-        end, { buffer = view.buffer, nowait = true, desc = action.says })
+        end, { buffer = view.buffer, nowait = true, desc = action.description })
       end
     end
   end

@@ -37,10 +37,10 @@ local function mark(buffer, line, view)
   end
   local draw = require('sessiond.tree.draw')
   local is_tip = row == view.tip
-  local drawn, spans = draw.line(row, is_tip)
+  local text, spans = draw.line(row, is_tip)
   for _, span in ipairs(spans) do
     api.nvim_buf_set_extmark(buffer, M.namespace, line, span[1], {
-      end_col = math.min(span[2], #drawn),
+      end_col = math.min(span[2], #text),
       hl_group = span[3],
       ephemeral = true,
       priority = 100,

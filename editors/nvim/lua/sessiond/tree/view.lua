@@ -107,7 +107,7 @@ function M.attach(buffer, id)
         self:refresh()
       end
     end,
-    anew = function()
+    reload = function()
       self:refresh()
     end,
     appended = function(note)
@@ -253,13 +253,13 @@ end
 
 -- Reading -----------------------------------------------------------------------------------------------------
 
----Read everything anew, because somebody asked for it: a daemon that is away is started.
+---Reload the tree at the user's request. Starts the daemon if it does not run.
 function Tree:ask_again()
   self:refresh()
   require('sessiond.connect').ensure(function() end)
 end
 
----Read everything anew, at the latest when the daemon is back.
+---Reload the tree, at the latest after a reconnect.
 function Tree:refresh()
   self.all_stale = true
   self:soon()
@@ -533,7 +533,7 @@ function Tree:labeled(entry)
   end
 end
 
----Read what hangs on a row anew.
+---Reload the subtree of a row.
 ---@private
 ---@param id string
 function Tree:load_below(id)
