@@ -54,7 +54,7 @@ class Season:
         """Make the sessions that all clerks write to."""
         await self._begin()
         for session in _SHARED:
-            await self._wires[0].call("session/create", cwd="/work/shared", id=session)
+            await self._wires[0].call("session/create", cwd="/work/atlas", id=session)
             entries = [message("?" * 800, "u1"), reply("!" * 800, "a1")]
             await self._wires[0].call("session/append", sessionId=session, entries=entries)
         await self._end()
