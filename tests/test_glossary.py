@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,15 +22,13 @@ def replaced_words() -> list[str]:
     return [word for cell in cells for word in cell.split(", ") if word and word != "---"]
 
 
+@cache
 def sources() -> dict[str, str]:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     names = [name for name in listed.decode().split("\0") if name and not EXEMPT.search(name)]
     return {
         name: (ROOT / name).read_bytes().decode(errors="replace") for name in names if (ROOT / name).is_file()
     }
-
-
-SOURCES = sources()
 
 
 def test_the_glossary_replaces_words() -> None:
@@ -43,7 +42,7 @@ def test_a_word_that_the_glossary_replaces_occurs_nowhere(word: str) -> None:
     shape = re.compile(rf"(?<![a-zA-Z])(?:{word}|{capital})(?![a-z])|(?<=[a-z]){capital}(?![a-z])")
     assert [
         f"{name}:{number}: {line.strip()[:100]}"
-        for name, text in SOURCES.items()
+        for name, text in sources().items()
         if shape.search(text)
         for number, line in enumerate(text.splitlines(), 1)
         if shape.search(line)
