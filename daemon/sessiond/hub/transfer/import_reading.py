@@ -5,7 +5,7 @@ JSON document. `importing` determines which entries are added to an existing ses
 """
 
 import asyncio
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,7 +67,7 @@ class NewSession:
 
 
 async def read(
-    path: str, dialect: str | None, titles: Titles, taken: Container[str], target: Target
+    path: str, dialect: str | None, titles: Titles, taken: Iterable[str], target: Target
 ) -> NewSession | Imported:
     """Read a file. If it is large and not yet imported, convert it to a new session, too.
 
@@ -85,7 +85,7 @@ async def read(
     """
     if await asyncio.to_thread(_size, path) >= LARGE_FILE:
         with suppress(ChildNotStarted):  # the file is then read in a thread, which slows down other requests
-            return await run_in_child_process(_read_and_make, path, dialect, titles, taken, target)
+            return await run_in_child_process(_read_and_make, path, dialect, titles, frozenset(taken), target)
     return await asyncio.to_thread(foreign_files.read, path, dialect, titles)
 
 

@@ -122,7 +122,7 @@ class Imports:
         if path in run.ours and not await asyncio.to_thread(self._is_foreign, path):
             raise NotImported("it is a session of sessiond already")
         target = Target(run.params.cwd, self._sessions.takes_images)
-        found = await import_reading.read(path, run.params.format, run.titles, frozenset(run.refs), target)
+        found = await import_reading.read(path, run.params.format, run.titles, run.refs, target)
         if isinstance(found, NewSession):
             if self._sessions.cached(found.session_id) is None:
                 return await self._create(found, path, run)
