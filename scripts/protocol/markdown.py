@@ -6,6 +6,7 @@ from typing import Any
 
 from scripts.protocol.notes import JsonSchema, is_enumeration, is_open, notes
 
+from sessiond.error_text import TemplatedError
 from sessiond.protocol.findings import KINDS
 from sessiond.session.formats.reasons import REASONS
 from sessiond.session.tree.problems import PROBLEMS
@@ -25,11 +26,13 @@ _EXPLAINED_BY_HAND = frozenset(("Entry", "Draft"))
 _PART = re.compile(r"(<!-- generated: (?P<name>\S+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
 
 
-class UnknownPart(Exception):
-    """protocol.md asks for a generated part that there is not: {name}."""
+class UnknownPart(TemplatedError):
+    """Raised when protocol.md names a generated part that is not among `parts`."""
+
+    sentence = "protocol.md asks for a generated part that does not exist: {name}."
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"protocol.md asks for a generated part that there is not: {name}.")
+        super().__init__(name=name)
 
 
 def render(document: str, schema: JsonSchema) -> str:
