@@ -21,7 +21,7 @@ class ProcessMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         params = t.StatusParams()
         return await self.call(m.STATUS, params)
@@ -36,7 +36,7 @@ class ProcessMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         params = t.ClientsParams()
         return await self.call(m.CLIENTS, params)

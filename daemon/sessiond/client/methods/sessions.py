@@ -56,7 +56,7 @@ class SessionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `alreadyExists`, `idReused`, `storageFull`,
                 `storageFailed`, `draining`, or one that every request may have.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         params = t.CreateParams(
             cwd=cwd or str(Path.cwd()),
@@ -162,7 +162,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `idReused`, `draining`,
                 or one that every request may have.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         params = t.ContinueParams(
             cwd=cwd or str(Path.cwd()),
@@ -216,7 +216,7 @@ class SessionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, or one that every request may
                 have.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         params = t.ListParams(
             cwd=cwd,
@@ -308,7 +308,7 @@ class SessionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `cursorExpired`, `storageFailed`, or one that every request may have.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         params = t.SearchParams(
             query=query,
@@ -342,7 +342,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, or one that every
                 request may have.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         params = t.InfoParams(
             session_id=session_id,
@@ -369,7 +369,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
                 that every request may have.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         params = t.StatsParams(
             session_id=session_id,
@@ -402,7 +402,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
                 that every request may have.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         params = t.CompareParams(
             session_id=session_id,
@@ -449,7 +449,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
                 `storageFull`, `draining`, `idReused`, `entryNotFound`, or one that every request may have.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         params = t.ForkParams(
             session_id=session_id,
@@ -489,7 +489,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
                 `storageFull`, `draining`, `idReused`, `alreadyExists`, or one that every request may have.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         params = t.MoveParams(
             session_id=session_id,
@@ -523,7 +523,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
                 `storageFull`, `draining`, `idReused`, or one that every request may have.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         params = t.RenameParams(
             session_id=session_id,
@@ -559,7 +559,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
                 `storageFull`, `draining`, `idReused`, or one that every request may have.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         params = t.TagParams(
             session_id=session_id,
@@ -587,7 +587,7 @@ class SessionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `storageFull`, `storageFailed`, or one that every request may have.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         params = t.FlushParams(
             session_id=session_id,
