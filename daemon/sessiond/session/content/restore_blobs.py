@@ -40,16 +40,7 @@ def restore(entry: bytes, find: Find) -> bytes:
         find: Returns the bytes of a blob.
 
     """
-    if not may_refer_to_blobs(entry):
-        return entry
-    try:
-        return _restored(entry, find)
-    except (msgspec.DecodeError, RecursionError):
-        pass
-    try:
-        return _restored(lines.well_formed(entry), find)
-    except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):
-        return entry
+    return _restored(entry, find, _whole)
 
 
 def restore_images(entry: bytes, find: Find) -> bytes:
@@ -62,16 +53,7 @@ def restore_images(entry: bytes, find: Find) -> bytes:
         find: Returns the bytes of a blob.
 
     """
-    if not may_refer_to_blobs(entry):
-        return entry
-    try:
-        return _with_images(entry, find)
-    except (msgspec.DecodeError, RecursionError):
-        pass
-    try:
-        return _with_images(lines.well_formed(entry), find)
-    except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):
-        return entry
+    return _restored(entry, find, _with_images)
 
 
 def needed_blobs(entry: bytes) -> list[str]:
@@ -122,7 +104,21 @@ def restore_message(message: bytes, truncations: dict[str, str], find: Find) -> 
     return message if changed is None else bytes(changed)
 
 
-def _restored(entry: bytes, find: Find) -> bytes:
+def _restored(entry: bytes, find: Find, restore: Callable[[bytes, Find], bytes]) -> bytes:
+    """Return what `restore` makes of an entry, or of its well-formed text; the entry if both cannot be decoded."""
+    if not may_refer_to_blobs(entry):
+        return entry
+    try:
+        return restore(entry, find)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:
+        return restore(lines.well_formed(entry), find)
+    except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):
+        return entry
+
+
+def _whole(entry: bytes, find: Find) -> bytes:
     fields = _fields(entry)
     try:
         truncations = _truncations(fields.get(blobs.FIELD, b"{}"))
