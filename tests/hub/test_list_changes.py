@@ -2,6 +2,7 @@
 
 import random
 import sqlite3
+from collections.abc import Iterator
 
 import msgspec
 import pytest
@@ -83,6 +84,13 @@ class ListClient:
         self.whole_at = 0
 
 
+@pytest.fixture
+def files() -> Iterator[Files]:
+    made = Files()
+    yield made
+    made.connection.close()
+
+
 def some_row(chance: random.Random, number: int) -> ListRow:
     session_id = f"s{chance.randrange(6)}"
     tags = chance.sample(["x", "y", "z"], chance.randrange(4))
@@ -94,9 +102,8 @@ def some_row(chance: random.Random, number: int) -> ListRow:
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_a_client_ends_with_the_rows_that_there_are(seed: int) -> None:
+def test_a_client_ends_with_the_rows_that_there_are(files: Files, seed: int) -> None:
     chance = random.Random(seed)
-    files = Files()
     for number in range(5):
         files.put(number, some_row(chance, number))
     clients = [ListClient(files, asked) for asked in FILTERS]
@@ -124,8 +131,7 @@ def test_a_client_ends_with_the_rows_that_there_are(seed: int) -> None:
         assert client.rows == files.listed(client.asked)
 
 
-def test_a_session_that_never_matched_is_not_removed() -> None:
-    files = Files()
+def test_a_session_that_never_matched_is_not_removed(files: Files) -> None:
     there = ListRow("there", 0, "/b", "[]", "odd", b'{"id": "there"}')
     client = ListClient(files, t.ListFilter(cwd="/a"))
     files.put(1, there._replace(draft=1))
@@ -137,8 +143,7 @@ def test_a_session_that_never_matched_is_not_removed() -> None:
     assert client.removed == []
 
 
-def test_a_row_that_is_written_again_without_a_difference_is_no_change() -> None:
-    files = Files()
+def test_a_row_that_is_written_again_without_a_difference_is_no_change(files: Files) -> None:
     row = ListRow("s", 0, "/a", "[]", "odd", b'{"id": "s"}')
     files.put(1, row)
     before = files.changes.position
@@ -146,8 +151,7 @@ def test_a_row_that_is_written_again_without_a_difference_is_no_change() -> None
     assert files.changes.position == before
 
 
-def test_of_many_changes_the_last_are_remembered_and_earlier_positions_are_refused() -> None:
-    files = Files()
+def test_of_many_changes_the_last_are_remembered_and_earlier_positions_are_refused(files: Files) -> None:
     for number in range(MAX_CHANGED + 3):
         files.changes.replaced(None, ListRow(f"s{number}", 0, "/a", "[]", "odd", b"{}"))
     assert files.changes.oldest == 3
