@@ -306,6 +306,12 @@ class Overloaded(HubError):
         super().__init__(reason=reason)
 
 
+def refuse_unless_absolute(path: str, name: str) -> None:
+    """Raise `IncompatibleParams` unless `path` is absolute and contains no NUL; `name` says which path it is."""
+    if not path.startswith("/") or "\0" in path:
+        raise IncompatibleParams(f"{name} is not an absolute path: {path!r:.80}")
+
+
 def split_place(reason: str) -> tuple[str, str]:
     """Split a msgspec error message into the reason and the path after `$`. The path is "" for the whole value."""
     said, _, place = reason.partition(" - at `$")

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from sessiond.hub import clock
 from sessiond.hub.creation import new_session_id
-from sessiond.hub.errors import IncompatibleParams
+from sessiond.hub.errors import IncompatibleParams, refuse_unless_absolute
 from sessiond.hub.retention.lineage import Lineage
 from sessiond.hub.session import entry_placement
 from sessiond.hub.session.blob_resolution import resolve_images
@@ -70,7 +70,7 @@ class NewSessions:
             raise IncompatibleParams(
                 "a session's id has 8 to 128 characters of A-Z a-z 0-9 _ -, the first a letter or digit"
             )
-        refuse_unless_absolute(params.cwd, "cwd is not an absolute path")
+        refuse_unless_absolute(params.cwd, "cwd")
         parent = await self._parent(params)
         now = clock.timestamp()
         header = entries.Header(
@@ -92,7 +92,7 @@ class NewSessions:
         if params.parent_path is not None:
             if params.parent_session_id is not None:
                 raise IncompatibleParams("parentSessionId and parentPath exclude each other")
-            refuse_unless_absolute(params.parent_path, "parentPath is not an absolute path")
+            refuse_unless_absolute(params.parent_path, "parentPath")
             return params.parent_path
         if params.parent_session_id is None:
             return None
@@ -131,7 +131,7 @@ class NewSessions:
             tags=tree.header.tags if tree.header is not None else None,
             sessiond_command=None if command is None else command.of_header(),
         )  # fmt: skip
-        refuse_unless_absolute(header.cwd, "cwd is not an absolute path; say where the fork belongs")
+        refuse_unless_absolute(header.cwd, "the cwd of the fork")
         first = with_title_space(msgspec.json.encode(header))
 
         def new_id() -> str:
@@ -174,9 +174,3 @@ class NewSessions:
         live = await self._open.create(session_id, make, ephemeral=source.ephemeral)
         self._lineage.forget()
         return live
-
-
-def refuse_unless_absolute(path: str, reason: str) -> None:
-    """Raise `IncompatibleParams` with this reason unless `path` is absolute and contains no NUL."""
-    if not path.startswith("/") or "\0" in path:
-        raise IncompatibleParams(reason)

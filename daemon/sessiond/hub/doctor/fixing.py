@@ -19,7 +19,7 @@ from sessiond.hub.doctor.databases import INDEX_FILES, damage_of
 from sessiond.hub.doctor.examination import examine, result_of
 from sessiond.hub.doctor.rights import close_to_others
 from sessiond.hub.doctor.scope import LocatedFinding, Scope
-from sessiond.hub.errors import HubError, IncompatibleParams
+from sessiond.hub.errors import HubError, IncompatibleParams, refuse_unless_absolute
 from sessiond.hub.execution.threads import step_through
 from sessiond.hub.idempotency.commands import Commands
 from sessiond.hub.repairs import LogRepairs
@@ -75,8 +75,7 @@ async def look_through(
         Draining: The daemon shuts down.
     """
     for path in params.paths:
-        if not path.startswith("/") or "\0" in path:
-            raise IncompatibleParams("a path is not an absolute path")
+        refuse_unless_absolute(path, "one of paths")
         if not os.path.lexists(path):
             raise IncompatibleParams(f"{path} does not exist")
     scope = Scope(places, chosen, only=[os.path.realpath(it) for it in params.paths])

@@ -21,7 +21,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import UNSET
 
-from sessiond.hub.errors import IncompatibleParams, TooLarge
+from sessiond.hub.errors import IncompatibleParams, TooLarge, refuse_unless_absolute
 from sessiond.hub.execution.child_process import ChildNotStarted, run_in_child_process
 from sessiond.hub.redaction.provider_keys import ProviderKeys
 from sessiond.hub.session import entry_placement
@@ -138,8 +138,7 @@ def _about(live: LiveSession, moment: Moment) -> Whole:
 def _target(params: t.ExportParams, files: Store) -> Path | None:
     if params.path is None:
         return None
-    if not params.path.startswith("/") or "\0" in params.path:
-        raise IncompatibleParams("path is not an absolute path")
+    refuse_unless_absolute(params.path, "path")
     target = Path(os.path.realpath(params.path))
     if files.holds(str(target)):
         raise IncompatibleParams("path is in a folder of sessiond; choose another folder")

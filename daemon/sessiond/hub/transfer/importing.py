@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from sessiond.hub.errors import HubError, IncompatibleParams
+from sessiond.hub.errors import HubError, IncompatibleParams, refuse_unless_absolute
 from sessiond.hub.execution.child_process import ChildFailed
 from sessiond.hub.index.facts import bytes_of
 from sessiond.hub.session import drafts
@@ -254,9 +254,10 @@ def _named(params: t.ImportParams) -> list[str]:
     paths = [*([] if params.path is None else [params.path]), *(params.paths or [])]
     if not paths:
         raise IncompatibleParams("path or paths must name what to import")
-    for path in [*paths, *([] if params.cwd is None else [params.cwd])]:
-        if not path.startswith("/") or "\0" in path:
-            raise IncompatibleParams(f"{path!r:.80} is not an absolute path")
+    for path in paths:
+        refuse_unless_absolute(path, "a path to import")
+    if params.cwd is not None:
+        refuse_unless_absolute(params.cwd, "cwd")
     return paths
 
 

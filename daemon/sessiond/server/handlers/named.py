@@ -1,8 +1,7 @@
 """Finds the session that a request names, and builds the result that describes it."""
 
 from sessiond.hub import session_info
-from sessiond.hub.errors import IncompatibleParams
-from sessiond.hub.new_sessions import refuse_unless_absolute
+from sessiond.hub.errors import IncompatibleParams, refuse_unless_absolute
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client
@@ -19,7 +18,7 @@ async def named(client: Client, session_id: str | None, path: str | None) -> Liv
         return await client.hub.session(session_id)
     if path is None or session_id is not None:
         raise IncompatibleParams("exactly one of `sessionId` and `path` is required")
-    refuse_unless_absolute(path, "path is not an absolute path")
+    refuse_unless_absolute(path, "path")
     return await client.hub.at_path(path)
 
 

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sessiond.hub.errors import CursorExpired
-from sessiond.hub.new_sessions import refuse_unless_absolute
+from sessiond.hub.errors import CursorExpired, refuse_unless_absolute
 from sessiond.hub.retention.deletion import CLOSED_UNANSWERED
 from sessiond.hub.session.blob_resolution import missing_of
 from sessiond.hub.session.live import LiveSession
@@ -109,7 +108,7 @@ async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
 
 async def move(client: Client, params: t.MoveParams) -> t.SessionResult:
     """Change the working directory with `hub.retention.move`. Raises `IncompatibleParams` for a relative `cwd`."""
-    refuse_unless_absolute(params.cwd, "cwd is not an absolute path")
+    refuse_unless_absolute(params.cwd, "cwd")
     return await client.hub.retention.move(params, client.origin(params.command_id))
 
 
