@@ -5,12 +5,13 @@ request opens the session that the first request created.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from sessiond.hub import clock
 from sessiond.hub.discovery.resume import Continued, ResumeService
 from sessiond.hub.errors import CommandReused, Damaged, ForeignDialect, SessionNotFound, SessionTrashed
 from sessiond.hub.idempotency.commands import Commands, Intent
+from sessiond.hub.session.blob_resolution import missing_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree import command_ids
@@ -19,6 +20,13 @@ from sessiond.store.errors import LogExists
 
 if TYPE_CHECKING:
     from sessiond.hub.idempotency.journal import Entry
+
+
+class ForkedSession(NamedTuple):
+    """A session that a fork created, and the hashes of the blobs that its entries name and no store has."""
+
+    live: LiveSession
+    missing_blobs: list[str]
 
 
 class CreationHost(Protocol):
@@ -32,7 +40,7 @@ class CreationHost(Protocol):
 
     def fork(
         self, source: LiveSession, params: t.ForkParams, command: CommandRecord | None = None
-    ) -> Callable[[], Awaitable[LiveSession]]:
+    ) -> Callable[[], Awaitable[ForkedSession]]:
         """Return a function that creates a session from the current path of another session."""
 
 
@@ -89,14 +97,22 @@ class Making:
 
     async def fork(
         self, params: t.ForkParams, find: Callable[[], Awaitable[LiveSession]]
-    ) -> tuple[LiveSession, bool]:
-        """Create a session from a path of the session that `find` returns. Returns and raises as `create`."""
+    ) -> tuple[ForkedSession, bool]:
+        """Create a session from a path of the session that `find` returns. Raises as `create`.
+
+        Returns:
+            The session, and whether an earlier request with the same command created it.
+        """
         command = self._commands.of(m.FORK, params)
+        missing: list[str] | None = None
 
         async def make() -> LiveSession:
-            return await self._sessions.fork(await find(), params, command)()
+            nonlocal missing
+            live, missing = await self._sessions.fork(await find(), params, command)()
+            return live
 
-        return await self._once(command, None, make)
+        live, is_repeated = await self._once(command, None, make)
+        return ForkedSession(live, await missing_of(live) if missing is None else missing), is_repeated
 
     async def resume(self, params: t.ContinueParams, terminal: t.Terminal | None) -> Continued:
         """Return the session that continue-recent chooses. A repeated command returns its first choice."""

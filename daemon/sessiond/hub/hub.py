@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from sessiond import config
 from sessiond.hub import session_info
-from sessiond.hub.creation import Making
+from sessiond.hub.creation import ForkedSession, Making
 from sessiond.hub.discovery.resume import ResumeService
 from sessiond.hub.discovery.terminals import Terminals
 from sessiond.hub.disk_space import DiskSpaceMonitor
@@ -171,7 +171,7 @@ class Hub:
 
     def fork(
         self, source: LiveSession, params: t.ForkParams, command: CommandRecord | None = None
-    ) -> Callable[[], Awaitable[LiveSession]]:
+    ) -> Callable[[], Awaitable[ForkedSession]]:
         """Prepare a fork of another session; see `NewSessions.fork`."""
         return self._new.fork(source, params, command)
 

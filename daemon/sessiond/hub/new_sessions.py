@@ -8,11 +8,11 @@ import msgspec
 from msgspec import UNSET
 
 from sessiond.hub import clock
-from sessiond.hub.creation import new_session_id
+from sessiond.hub.creation import ForkedSession, new_session_id
 from sessiond.hub.errors import IncompatibleParams, refuse_unless_absolute
 from sessiond.hub.retention.lineage import Lineage
 from sessiond.hub.session import entry_placement
-from sessiond.hub.session.blob_resolution import resolve_images
+from sessiond.hub.session.blob_resolution import missing_of, name_blobs, resolve_images
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.protocol import types as t
@@ -100,7 +100,7 @@ class NewSessions:
 
     def fork(
         self, source: LiveSession, params: t.ForkParams, command: CommandRecord | None = None
-    ) -> Callable[[], Awaitable[LiveSession]]:
+    ) -> Callable[[], Awaitable[ForkedSession]]:
         """Prepare a session that is a copy of a path of `source`, or of its whole tree.
 
         Args:
@@ -150,15 +150,17 @@ class NewSessions:
 
     async def _forked(
         self, source: LiveSession, row: int | None, header: entries.Header, cut: steps.Steps[list[bytes]]
-    ) -> LiveSession:
+    ) -> ForkedSession:
         """Store the lines copied from `source`: of the path to `row`, or of the whole tree if `row` is None."""
         tree, session_id = source.tree, header.id
         forked = await source.drive(cut)
-        if not (self._open.takes_images or source.ephemeral):
-            forked = await resolve_images(forked, source.blobs)
-        lines = await asyncio.to_thread(lambda: b"".join(entry_placement.ended(forked)))
         store = self._memory if source.ephemeral else self._files
-        await source.blobs.carry(forked, store.blobs)
+        has_blobs = await source.drive(name_blobs(forked))
+        if has_blobs:
+            if not (self._open.takes_images or source.ephemeral):
+                forked = await resolve_images(forked, source.blobs)
+            await source.blobs.carry(forked, store.blobs)
+        lines = await asyncio.to_thread(lambda: b"".join(entry_placement.ended(forked)))
         await source.drive(steps.clear_lists(forked))
         if row is None:
             has_assistant, state_rows = tree.has_assistant(), sorted(tree.state_rows)
@@ -173,4 +175,4 @@ class NewSessions:
         )  # fmt: skip
         live = await self._open.create(session_id, make, ephemeral=source.ephemeral)
         self._lineage.forget()
-        return live
+        return ForkedSession(live, await missing_of(live) if has_blobs else [])

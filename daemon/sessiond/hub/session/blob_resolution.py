@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Raw
 
 from sessiond.hub.errors import ContextTooLarge, EntryTooLarge
-from sessiond.hub.execution.slices import run_in_slices
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
 from sessiond.session.content import restore_blobs
@@ -62,13 +61,11 @@ async def resolve_context(
 
 async def resolve_images(lines: Sequence[bytes], blobs: SessionBlobs) -> list[bytes]:
     """Return lines with their images resolved, as far as the blobs exist. Truncated texts stay truncated."""
-    if not await run_in_slices(_name_blobs(lines)):
-        return list(lines)
     return await asyncio.to_thread(lambda: [_resolve_images(line, blobs.find) for line in lines])
 
 
-def _name_blobs(lines: Sequence[bytes]) -> Steps[bool]:
-    """Whether any of the lines may name a blob."""
+def name_blobs(lines: Sequence[bytes]) -> Steps[bool]:
+    """Return whether any of the lines may name a blob, in steps."""
     for start in range(0, len(lines), ROWS_A_STEP):
         if any(map(restore_blobs.may_refer_to_blobs, lines[start : start + ROWS_A_STEP])):
             return True

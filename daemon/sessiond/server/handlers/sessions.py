@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
+from sessiond.hub.creation import ForkedSession
 from sessiond.hub.errors import CursorExpired, refuse_unless_absolute
 from sessiond.hub.retention.deletion import CLOSED_UNANSWERED
-from sessiond.hub.session.blob_resolution import missing_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client
@@ -136,15 +136,14 @@ def fork(client: Client, params: t.ForkParams) -> Unopened | Coroutine[Any, Any,
     return _forked(client, params, client.hub.making.fork(params, find))
 
 
-async def _new(make: Callable[[], Awaitable[LiveSession]]) -> tuple[LiveSession, bool]:
+async def _new(make: Callable[[], Awaitable[ForkedSession]]) -> tuple[ForkedSession, bool]:
     return await make(), False
 
 
 async def _forked(
-    client: Client, params: t.ForkParams, made: Awaitable[tuple[LiveSession, bool]]
+    client: Client, params: t.ForkParams, made: Awaitable[tuple[ForkedSession, bool]]
 ) -> t.SessionResult:
-    live, duplicate = await made
-    missing = await missing_of(live)
+    (live, missing), duplicate = await made
     await _hold(client, live, client.terminal)
     if not duplicate:
         client.server.tell_created_soon(live, client.origin(params.command_id))

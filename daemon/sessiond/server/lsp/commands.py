@@ -102,7 +102,7 @@ class _Commands:
             session_id=source.session_id, leaf_id=about.entry_id or UNSET, cwd=cwd, title=about.title
         )
         # As `session/fork`, without a subscription: such an editor does not know sessiond's notifications.
-        live = await editor.hub.fork(source, params)()
+        live, _ = await editor.hub.fork(source, params)()
         live.awaits_holder = False
         editor.client.server.tell_created_soon(live, editor.client.origin())
         self._show(live.log.path, "The new session is")
