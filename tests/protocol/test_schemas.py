@@ -1,6 +1,6 @@
 """The machine-readable descriptions of the protocol are what their standards say, and accept what clients send."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import jsonschema
 import msgspec
@@ -13,6 +13,7 @@ from sessiond.protocol.enum_schema import UnnamedEnumeration, definitions_of_enu
 from sessiond.protocol.methods import CLIENT_METHODS, METHODS, NOTIFICATIONS, PROGRESS
 from sessiond.protocol.schema import definitions, schema, whole_schema
 from sessiond.protocol.types import Wire
+from sessiond.session.tree.problems import Severity
 
 TABLES = schema()
 WHOLE = whole_schema()
@@ -28,17 +29,14 @@ def message(method: str, **params: Any) -> dict[str, Any]:
 def in_the_tables() -> list[Example]:
     """The messages of protocol.md but those of LSP and those that show a mistake."""
     wrong = {it.message["id"] for it in examples() if "error" in it.message}
+    of_lsp = {it.message.get("id") for it in examples() if it.message.get("method") in LSP} - {None}
     found = []
     for it in examples():
-        method = it.message.get("method")
+        is_of_lsp = it.message.get("method") in LSP or it.message.get("id") in of_lsp
         is_request = it.from_client and it.message.get("id") in wrong
-        if method not in LSP and not is_request and not _answers_lsp(it):
+        if not is_of_lsp and not is_request:
             found.append(it)
     return found
-
-
-def _answers_lsp(it: Example) -> bool:
-    return "capabilities" in (it.message.get("result") or {})
 
 
 # --- JSON Schema --------------------------------------------------------------------------------------------------
@@ -129,6 +127,10 @@ def test_every_enumeration_and_each_of_its_values_is_described() -> None:
     for name, it in definitions_of_enumerations().items():
         assert it["description"], name
         assert all(it["enumDescriptions"]), (name, it["enumDescriptions"])
+
+
+def test_the_severities_of_problems_are_those_that_problems_have() -> None:
+    assert definitions_of_enumerations()["ProblemSeverity"]["enum"] == list(get_args(Severity))
 
 
 def test_no_two_enumerations_have_the_same_values() -> None:

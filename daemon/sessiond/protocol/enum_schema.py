@@ -11,7 +11,7 @@ from sessiond.protocol.advice import ADVICE
 from sessiond.protocol.comments import alias_documentation
 from sessiond.protocol.findings import KINDS
 from sessiond.session.formats.reasons import REASONS
-from sessiond.session.tree.problems import PROBLEMS, Severity
+from sessiond.session.tree.problems import PROBLEMS
 
 JsonSchema = dict[str, Any]
 
@@ -27,13 +27,7 @@ _FROM_TABLES: Final[dict[str, tuple[str, Mapping[str, str]]]] = {
     ),
     "ProblemSeverity": (
         "The severity of a problem in a session file.",
-        dict(
-            zip(
-                get_args(Severity),
-                ("A part of the file is lost or unusable.", "Nothing is lost."),
-                strict=True,
-            )
-        ),
+        {"error": "A part of the file is lost or unusable.", "warning": "Nothing is lost."},
     ),
     "FindingKind": (
         "The stable name of a finding of the doctor.",
@@ -62,7 +56,7 @@ def definitions_of_enumerations() -> JsonSchema:
     aliases = {name: it for name, it in vars(enums).items() if _is_literal(it)}
     return {
         **{
-            name: _definition(documents.get(name, ("", {})), list(get_args(it)))
+            name: _definition(documents.get(name, (name, {})), list(get_args(it)))
             for name, it in aliases.items()
         },
         **{name: _definition(table, list(table[1])) for name, table in _FROM_TABLES.items()},
