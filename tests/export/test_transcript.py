@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
 from sessiond.export.transcript import Pictures, to_markdown
-from sessiond.session.dialects.exported import ConversionLosses, Whole
+from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from support.logs import time_of
 
 hostile = st.lists(
@@ -22,15 +22,17 @@ hostile = st.lists(
 ).map("".join)  # fmt: skip
 
 
-def session(*entries: dict[str, object], **fields: str) -> Whole:
+def session(*entries: dict[str, object], **fields: str) -> ExportedSession:
     chain = [
         {"id": f"e{n}", "parentId": f"e{n - 1}" if n else None, "timestamp": time_of(n), **it}
         for n, it in enumerate(entries)
     ]
-    return Whole("session-1", time_of(0), "/w", fields.get("title"), (), None, chain, f"e{len(chain) - 1}")
+    return ExportedSession(
+        "session-1", time_of(0), "/w", fields.get("title"), (), None, chain, f"e{len(chain) - 1}"
+    )
 
 
-def written(whole: Whole) -> str:
+def written(whole: ExportedSession) -> str:
     return to_markdown(whole, ConversionLosses()).decode()
 
 

@@ -10,7 +10,7 @@ import pytest
 from sessiond.hub.execution.child_process import ChildFailed, ChildNotStarted, run_in_child_process
 from sessiond.hub.redaction.provider_keys import ProviderKeys
 from sessiond.hub.transfer.export_conversion import Conversion, blocks_of, convert
-from sessiond.session.dialects.exported import Whole
+from sessiond.session.dialects.exported import ExportedSession
 from support.daemons import running, user
 from support.shared import started
 from support.waiting import until
@@ -81,7 +81,7 @@ def test_lines_in_blocks_are_converted_as_they_were(tmp_path: Path) -> None:
     assert len(blocks) > 1
     assert b"\n".join(blocks).split(b"\n") == lines
     assert blocks_of([]) == []
-    about = Whole("s", "2026-01-01T00:00:00.000Z", "/w", None, (), None, [], f"{3_999:08x}")
+    about = ExportedSession("s", "2026-01-01T00:00:00.000Z", "/w", None, (), None, [], f"{3_999:08x}")
     done = convert(Conversion(about, blocks, False, "jsonl", False, None, {}, ProviderKeys(None)))
     assert done.entries == 4_000
     assert done.data.split(b"\n")[1:4_001] == lines

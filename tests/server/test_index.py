@@ -355,14 +355,14 @@ async def test_a_file_that_goes_while_it_is_looked_at_is_not_listed_as_it_was_be
         assert (await peer.call("session/list", withTotal=True))["totalCount"] == 2
         with path.open("ab") as file:
             file.write(logs.log(logs.user("more")))
-        look = FileCensus.look
+        look = FileCensus.poll
 
         def look_before_it_goes(self: FileCensus, hints: Iterable[str] = ()) -> Changes:
             changes = look(self, hints)
             path.unlink(missing_ok=True)
             return changes
 
-        monkeypatch.setattr(FileCensus, "look", look_before_it_goes)
+        monkeypatch.setattr(FileCensus, "poll", look_before_it_goes)
         (left,) = (await peer.call("session/list"))["sessions"]
         assert left["sessionId"] == "session-0001"
         assert (await peer.call("session/list", withTotal=True))["totalCount"] == 1

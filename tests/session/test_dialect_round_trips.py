@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sessiond.session.dialects.exported import ConversionLosses, Whole
+from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.to_nova import to_nova
 from sessiond.session.dialects.writing import WRITERS
 from support.dialects import entries, imported, is_beside
@@ -73,7 +73,7 @@ def by_id(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         | of("custom_message", customType="c", content=st.lists(text_blocks), display=st.booleans())
     )
 )
-def test_operator_holds_everything_but_what_it_names(whole: Whole) -> None:
+def test_operator_holds_everything_but_what_it_names(whole: ExportedSession) -> None:
     losses = ConversionLosses()
     found, leaf = came_back(WRITERS["operator"](whole, losses))
     assert not losses.lost
@@ -83,7 +83,7 @@ def test_operator_holds_everything_but_what_it_names(whole: Whole) -> None:
 
 @settings(max_examples=60)
 @given(wholes(of("message", message=GO_MESSAGES) | COMMON))
-def test_go_holds_everything_but_what_it_names(whole: Whole) -> None:
+def test_go_holds_everything_but_what_it_names(whole: ExportedSession) -> None:
     losses = ConversionLosses()
     found, leaf = came_back(WRITERS["go"](whole, losses))
     assert set(losses.lost) <= {"assistant.stopReason"}
@@ -101,7 +101,7 @@ def without_stop(entry: dict[str, Any]) -> dict[str, Any]:
 
 @settings(max_examples=60)
 @given(wholes(of("message", message=ALL_MESSAGES) | COMMON))
-def test_the_home_format_holds_everything(whole: Whole) -> None:
+def test_the_home_format_holds_everything(whole: ExportedSession) -> None:
     losses = ConversionLosses()
     data = WRITERS["jsonl"](whole, losses)
     lines = [json.loads(line) for line in data.split(b"\n") if line]
@@ -120,7 +120,7 @@ def test_what_a_format_cannot_hold_is_named(format: str) -> None:
         "provider": "acme", "model": "one", "usage": {"input": 1},
     }  # fmt: skip
     entry = {"type": "message", "id": "e0", "parentId": None, "timestamp": time_of(0), "message": message}
-    whole = Whole("session-1", time_of(0), "/w", None, (), None, [entry], "e0")
+    whole = ExportedSession("session-1", time_of(0), "/w", None, (), None, [entry], "e0")
     losses = ConversionLosses()
     WRITERS[format](whole, losses)
     assert losses.lost["redactedThinking block"] == 1
@@ -136,7 +136,7 @@ def test_title_and_tags_of_the_header_come_back(format: str) -> None:
         "timestamp": time_of(0),
         "message": {"role": "user", "content": [{"type": "text", "text": "x"}]},
     }
-    whole = Whole("session-1", time_of(0), "/w", "The title", ("one",), None, [entry], "e0")
+    whole = ExportedSession("session-1", time_of(0), "/w", "The title", ("one",), None, [entry], "e0")
     session = imported(WRITERS[format](whole, ConversionLosses()))
     said = [it for it in entries(session) if is_beside(it) or it["type"] == "session_info"]
     assert any(it.get("name") == "The title" for it in said)
@@ -145,7 +145,9 @@ def test_title_and_tags_of_the_header_come_back(format: str) -> None:
 
 
 def test_a_state_of_nova_is_written_without_what_is_null() -> None:
-    whole = Whole("session-1", time_of(0), "/w", None, (), None, [{"type": "message", "id": "e0"}], "e0")
+    whole = ExportedSession(
+        "session-1", time_of(0), "/w", None, (), None, [{"type": "message", "id": "e0"}], "e0"
+    )
     losses = ConversionLosses()
     data = to_nova(whole, {"session_id": "session-1", "current_plan": None, "turn_count": 2}, losses)
     assert json.loads(data) == {"session_id": "session-1", "turn_count": 2}

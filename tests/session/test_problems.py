@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from sessiond.session.tree.flaws import log_problems
+from sessiond.session.tree.log_inspection import log_problems
 from sessiond.session.tree.problem_list import MAX_PROBLEMS
 from sessiond.session.tree.problems import PROBLEMS, ProblemKind
 from support.logs import Line, Loaded, assistant, header, loaded, log, user

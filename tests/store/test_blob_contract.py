@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sessiond.store.base import Store
-from sessiond.store.blobs import BlobAbsent, KeptBlob, PutBlob
+from sessiond.store.blobs import BlobAbsent, PutBlob, StoredBlob
 from sessiond.store.memory import MemoryStore
 from support.stores import file_store, new_log
 
@@ -86,7 +86,7 @@ async def test_a_blob_that_is_put_or_touched_again_counts_as_new(store: Store, a
     else:
         assert await store.blobs.touch([HASH, ABSENT]) == {HASH}
     (after,) = await store.blobs.list()
-    assert before == KeptBlob(HASH, len(DATA), before.modified_ns)
+    assert before == StoredBlob(HASH, len(DATA), before.modified_ns)
     assert after.modified_ns > before.modified_ns
 
 

@@ -14,9 +14,9 @@ from sessiond.store.files.census import FileCensus, Root
 SETTLED = time.time() - 100
 
 
-def never(_looked_at: float) -> bool:
-    """A census that looks at all files the first time only."""
-    return _looked_at < 0
+def never(_polled_at: float) -> bool:
+    """A census that checks all files the first time only."""
+    return _polled_at < 0
 
 
 def put(path: Path, data: bytes = b"x") -> Path:
@@ -37,21 +37,21 @@ def test_the_first_census_finds_all_and_the_next_nothing(tmp_path: Path) -> None
     put(tmp_path / "--a--/notes.txt")
     (tmp_path / "--a--/link.jsonl").symlink_to(tmp_path / "two.jsonl")
     census = FileCensus([Root(str(tmp_path))])
-    assert {Path(it.ref).name for it in census.look().found} == {"1_one.jsonl", "two.jsonl"}
-    assert census.look() == ([], [])
+    assert {Path(it.ref).name for it in census.poll().found} == {"1_one.jsonl", "two.jsonl"}
+    assert census.poll() == ([], [])
 
 
 def test_a_file_that_changed_is_found_at_once_in_a_folder_that_did_not(tmp_path: Path) -> None:
     path = put(tmp_path / "--a--/one.jsonl")
     os.utime(path.parent, (SETTLED, SETTLED))
     census = FileCensus([Root(str(tmp_path))], due=never)
-    census.look()
+    census.poll()
     with path.open("ab") as file:
         file.write(b"more")
-    assert [(it.ref, it.size) for it in census.look().found] == [(str(path), 5)]
+    assert [(it.ref, it.size) for it in census.poll().found] == [(str(path), 5)]
 
 
-def test_of_many_files_one_that_is_hinted_at_is_looked_at(tmp_path: Path) -> None:
+def test_of_many_files_one_that_is_hinted_at_is_polled_at(tmp_path: Path) -> None:
     paths = [put(tmp_path / f"--a--/{number}.jsonl") for number in range(400)]
     for path in paths:
         os.utime(path, (SETTLED, SETTLED))
@@ -59,11 +59,11 @@ def test_of_many_files_one_that_is_hinted_at_is_looked_at(tmp_path: Path) -> Non
     os.utime(old, (SETTLED - 1_000, SETTLED - 1_000))
     os.utime(old.parent, (SETTLED, SETTLED))
     census = FileCensus([Root(str(tmp_path))], due=never)
-    census.look()
+    census.poll()
     with old.open("ab") as file:
         file.write(b"more")
-    assert census.look().found == []
-    assert [it.ref for it in census.look([str(old), "/elsewhere.jsonl"]).found] == [str(old)]
+    assert census.poll().found == []
+    assert [it.ref for it in census.poll([str(old), "/elsewhere.jsonl"]).found] == [str(old)]
 
 
 def test_a_folder_of_ours_that_cannot_be_read_is_an_error_and_one_of_others_a_gap(
@@ -72,9 +72,9 @@ def test_a_folder_of_ours_that_cannot_be_read_is_an_error_and_one_of_others_a_ga
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     with pytest.raises(StorageFailed):
-        FileCensus([Root(str(loop))]).look()
+        FileCensus([Root(str(loop))]).poll()
     census = FileCensus([Root(str(loop), own=False), Root(str(put(tmp_path / "ok/one.jsonl").parent))])
-    assert len(census.look().found) == 1
+    assert len(census.poll().found) == 1
     assert str(loop) in caplog.text
 
 
@@ -101,7 +101,7 @@ def test_after_any_changes_a_census_knows_what_there_is(
                 path.unlink()
             case "r" if path.exists():
                 put(root / "new", b"other").replace(path)
-        changes = census.look()
+        changes = census.poll()
         for ref in changes.gone:
             del known[ref]
         known |= {it.ref: it.size for it in changes.found}
@@ -122,6 +122,6 @@ def test_a_folder_that_could_not_be_read_once_is_read_at_the_next_look(
 
     monkeypatch.setattr(os, "scandir", refuse)
     with pytest.raises(StorageFailed):
-        census.look()
+        census.poll()
     monkeypatch.setattr(os, "scandir", scandir)
-    assert [it.ref for it in census.look().found] == [str(path)]
+    assert [it.ref for it in census.poll().found] == [str(path)]

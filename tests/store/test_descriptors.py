@@ -77,7 +77,7 @@ async def test_more_logs_than_descriptors_are_written_and_read(tmp_path: Path) -
         assert open_logs(tmp_path) == set()
 
 
-async def test_a_log_that_nobody_changed_is_looked_at_without_a_descriptor(tmp_path: Path) -> None:
+async def test_a_log_that_nobody_changed_is_polled_at_without_a_descriptor(tmp_path: Path) -> None:
     async with few_descriptors(tmp_path) as store:
         many = await logs(store, 10)
         before = open_logs(tmp_path)

@@ -4,7 +4,7 @@ import json  # noqa: TID251 - files of other programs are written as they write 
 from pathlib import Path
 from typing import Any
 
-from sessiond.session.dialects import known, landing
+from sessiond.session.dialects import imported_log, known
 from sessiond.session.dialects.import_builder import IMPORT_TYPE, ORIGIN_TYPE, Imported
 from sessiond.session.dialects.source import Source
 from support import golden
@@ -76,7 +76,7 @@ def path(session: Imported) -> list[str]:
 
 def as_log(session: Imported) -> Loaded:
     """The log of a session as it would be stored."""
-    return Loaded(landing.new_log(session, "session-1", "/work").log)
+    return Loaded(imported_log.new_log(session, "session-1", "/work").log)
 
 
 def samples() -> dict[str, Path]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sessiond.session.dialects.exported import Whole
+from sessiond.session.dialects.exported import ExportedSession
 
 HOSTILE = (
     "<script>document.title='owned'</script>",
@@ -58,8 +58,8 @@ class Story:
             },
         )
 
-    def whole(self, title: str | None = "Flaky checkout") -> Whole:
-        return Whole(
+    def whole(self, title: str | None = "Flaky checkout") -> ExportedSession:
+        return ExportedSession(
             session_id="11111111-1111-4111-8111-111111111111", timestamp="2026-11-01T00:00:00.000Z", cwd="/shop",
             title=title, tags=("ci",), parent_session=None, entries=self.entries, leaf=self.leaf,
         )  # fmt: skip

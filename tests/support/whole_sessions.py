@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sessiond.session.dialects.exported import Whole
+from sessiond.session.dialects.exported import ExportedSession
 from support.logs import time_of
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -38,7 +38,7 @@ def messages(
 
 
 @st.composite
-def wholes(draw: st.DrawFn, payloads: st.SearchStrategy[dict[str, Any]]) -> Whole:
+def wholes(draw: st.DrawFn, payloads: st.SearchStrategy[dict[str, Any]]) -> ExportedSession:
     """A session whose entries hang anywhere above, and whose leaf is anywhere."""
     entries: list[dict[str, Any]] = []
     for number in range(draw(st.integers(1, 7))):
@@ -49,7 +49,7 @@ def wholes(draw: st.DrawFn, payloads: st.SearchStrategy[dict[str, Any]]) -> Whol
                 payload = {**payload, name: draw(st.sampled_from([f"e{n}" for n in range(number)] or ["e0"]))}
         base = {"id": f"e{number}", "parentId": above, "timestamp": time_of(number)}
         entries.append({"type": payload["type"], **base, **payload})
-    return Whole(
+    return ExportedSession(
         session_id="session-1", timestamp=time_of(0), cwd=draw(st.sampled_from(["", "/w"])), title=None, tags=(),
         parent_session=draw(st.none() | st.just("parent-1")), entries=entries,
         leaf=draw(st.sampled_from([it["id"] for it in entries])),

@@ -15,10 +15,10 @@ _SPEAKERS = ("user", "assistant")  # lists count the messages of the same roles
 def head_of(tree: Tree, tally: Tally) -> t.PageSession:
     """Return the session of a tree. `tally` must cover the whole tree."""
     header = tree.header or entries.Header(id="", timestamp="")
-    parent = parent_of(lines.sound(header.parent_session))
+    parent = parent_of(lines.valid_text(header.parent_session))
     return t.PageSession(
-        session_id=header.id, title=tree.title and preview.one_line(lines.sound(tree.title), _TITLE),
-        cwd=lines.sound(header.cwd), created_at=header.timestamp, tags=list(map(lines.sound, tree.tags)),
+        session_id=header.id, title=tree.title and preview.one_line(lines.valid_text(tree.title), _TITLE),
+        cwd=lines.valid_text(header.cwd), created_at=header.timestamp, tags=list(map(lines.valid_text, tree.tags)),
         parent_session_id=parent.session_id, parent_path=parent.path, leaf_id=tree.leaf_id,
         figures=t.PageFigures(
             message_count=sum(tally.messages.get(role, 0) for role in _SPEAKERS),

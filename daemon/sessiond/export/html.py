@@ -19,7 +19,7 @@ from sessiond.export.head import head_of
 from sessiond.export.markup import code_styles
 from sessiond.export.rows import all_rows
 from sessiond.protocol import types as t
-from sessiond.session.dialects.exported import ConversionLosses, Whole
+from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.to_jsonl import to_jsonl
 from sessiond.session.state.statistics import Tally, tally_tree
 from sessiond.session.tree.steps import run
@@ -32,7 +32,7 @@ _BREAKING: Final = {ord(it): f"\\u{ord(it):04x}" for it in "<>&\u2028\u2029"}
 _NOTHING_ELSE: Final = "base-uri 'none'; form-action 'none'"
 
 
-def to_html(whole: Whole, losses: ConversionLosses) -> bytes:
+def to_html(whole: ExportedSession, losses: ConversionLosses) -> bytes:
     """Return the page, which is complete: every entry has a row."""
     log = to_jsonl(whole, losses)
     tree, tally = Tree(), Tally()

@@ -17,7 +17,7 @@ from typing import Any, Final
 from sessiond.export import prose
 from sessiond.session.content import fields, preview
 from sessiond.session.content.markdown import fence, inline
-from sessiond.session.dialects.exported import ConversionLosses, Whole
+from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 
 _HIDDEN: Final = frozenset(("label", "leaf", "custom", "session_info", "title_change"))
 _SETTINGS: Final = ("model_change", "thinking_level_change", "mode_change", "service_tier_change")
@@ -53,14 +53,14 @@ class Pictures:
         return f"{self.folder}/{name}"
 
 
-def to_markdown(whole: Whole, losses: ConversionLosses, pictures: Pictures | None = None) -> bytes:
+def to_markdown(whole: ExportedSession, losses: ConversionLosses, pictures: Pictures | None = None) -> bytes:
     """Return the transcript. Images that it links to are added to `pictures`."""
     text = "\n\n".join(_Transcript(whole, losses, pictures or Pictures()).parts()) + "\n"
     return text.encode("utf-8", "replace")
 
 
 class _Transcript:
-    def __init__(self, whole: Whole, losses: ConversionLosses, pictures: Pictures) -> None:
+    def __init__(self, whole: ExportedSession, losses: ConversionLosses, pictures: Pictures) -> None:
         self._whole = whole
         self._losses = losses
         self._pictures = pictures
@@ -176,7 +176,7 @@ class _Transcript:
         return f"*A picture ({inline(kind or 'of unknown type')}), which is not included.*"
 
 
-def _facts(whole: Whole) -> str:
+def _facts(whole: ExportedSession) -> str:
     facts = {
         "Session": whole.session_id, "Folder": whole.cwd, "Began": whole.timestamp,
         "Tags": ", ".join(whole.tags), "From": whole.parent_session or "",
@@ -236,7 +236,7 @@ def _language(key: str, arguments: dict[str, Any]) -> str:
     return ending if _LANGUAGE.fullmatch(ending) else "text"
 
 
-def _branches(whole: Whole, path: list[dict[str, Any]]) -> dict[str, list[str]]:
+def _branches(whole: ExportedSession, path: list[dict[str, Any]]) -> dict[str, list[str]]:
     """Return a line for each branch that leaves the path, by the id of the entry where it leaves."""
     on_path = {fields.as_text(it.get("id")) for it in path}
     children: dict[str, list[dict[str, Any]]] = {}

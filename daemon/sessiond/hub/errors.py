@@ -7,7 +7,7 @@ import shlex
 
 from sessiond.error_text import TemplatedError
 from sessiond.session.dialects.recognition import ForeignProgram
-from sessiond.session.tree.lines import sound
+from sessiond.session.tree.lines import valid_text
 from sessiond.session.tree.problems import LineProblem
 
 
@@ -251,7 +251,7 @@ class ForeignDialect(HubError):
     advice = "{remedy} The file is unchanged."
 
     def __init__(self, path: str, program: ForeignProgram) -> None:
-        path = sound(path)
+        path = valid_text(path)
         self.path = path
         self.dialect = program.dialect
         self.import_command = f"sessiond import {shlex.quote(path)}" if program.importable else None

@@ -61,7 +61,9 @@ def listed(
     tree: Tree, read: Callable[[Sequence[int]], list[bytes]], *, path: str, draft: bool, size: int
 ) -> t.ListedSession:
     """Return the list row of a session that is not open."""
-    return standing_of(session_info(tree, read, path=lines.sound(path), draft=draft, size=size), tree, read)
+    return standing_of(
+        session_info(tree, read, path=lines.valid_text(path), draft=draft, size=size), tree, read
+    )
 
 
 def standing_of(

@@ -65,4 +65,4 @@ class Trash:
 
 def path_in_trash(ref: str) -> str | None:
     """Return the path of a ref in the trash as text; None for an ephemeral session, which has no file."""
-    return lines.sound(ref) if ref.startswith("/") else None
+    return lines.valid_text(ref) if ref.startswith("/") else None

@@ -29,7 +29,7 @@ class Watch(Protocol):
 class Census(Protocol):
     """The set of existing logs, polled for changes. Used by one thread at a time."""
 
-    def look(self, hints: Iterable[str] = ()) -> Changes:
+    def poll(self, hints: Iterable[str] = ()) -> Changes:
         """Return the changes since the last call; at the first call, all logs.
 
         Args:

@@ -12,7 +12,7 @@ from sessiond.error_text import TemplatedError
 class BlobAbsent(TemplatedError):
     """Raised for a hash of which the store has no blob."""
 
-    sentence = "There is no blob {hash!r:.80} here."
+    sentence = "The store has no blob {hash!r:.80}."
 
     def __init__(self, hash: str) -> None:
         super().__init__(hash=hash)
@@ -22,7 +22,7 @@ class BlobAbsent(TemplatedError):
 class BlobDamaged(TemplatedError):
     """Raised when the digest of a blob's file is not its hash."""
 
-    sentence = "What lies at {path} are not the bytes that blob {hash} had. The file is left as it is."
+    sentence = "The content of {path} does not match the hash {hash} of the blob. The file is unchanged."
 
     def __init__(self, hash: str, path: str) -> None:
         super().__init__(hash=hash, path=path)
@@ -38,7 +38,7 @@ class PutBlob(NamedTuple):
     created: bool
 
 
-class KeptBlob(NamedTuple):
+class StoredBlob(NamedTuple):
     """One blob in a listing. `modified_ns` is the time it was last put or touched, in nanoseconds since 1970."""
 
     hash: str
@@ -74,7 +74,7 @@ class BlobStore(BlobSource, Protocol):
     async def touch(self, hashes: Collection[str]) -> set[str]:
         """Set the time of the last put of blobs to now, durable on return. Return the hashes that exist."""
 
-    async def list(self) -> Sequence[KeptBlob]:
+    async def list(self) -> Sequence[StoredBlob]:
         """Return every blob, in no particular order."""
 
     async def trash(

@@ -9,8 +9,8 @@ from sessiond.error_text import TemplatedError
 class StorageFailed(TemplatedError):
     """Raised when the system refuses to read or write; `errno` is None if the system reported none."""
 
-    sentence = "The disk refused: {reason}."
-    advice = "Nothing of this request was kept; it may be sent again."
+    sentence = "Storage error: {reason}."
+    advice = "The request stored nothing; it may be sent again."
 
     def __init__(self, reason: str, *, path: str | None = None, errno: int | None = None) -> None:
         super().__init__(reason=reason)
@@ -22,8 +22,8 @@ class StorageFailed(TemplatedError):
 class StorageFull(StorageFailed):
     """Raised when the disk or the quota of the user is full."""
 
-    sentence = "There is no room left: {reason}."
-    advice = "Nothing of this request was kept; free some space and send it again."
+    sentence = "No disk space is left: {reason}."
+    advice = "The request stored nothing; free some space and send it again."
 
 
 class TooManyOpenFiles(StorageFailed):
@@ -48,17 +48,17 @@ class TooManyOpenFiles(StorageFailed):
 class SyncFailed(StorageFailed):
     """Raised when a sync fails, so that the durability of the written bytes is unknown."""
 
-    sentence = "The disk did not take for good what was written: {reason}. Nothing of this request was kept."
+    sentence = "Cannot sync the session file: {reason}. The request stored nothing."
     advice = (
-        "What was acknowledged is kept in memory, and is written to a new file as soon as the disk takes one. "
-        "Look at the disk, and send the request again."
+        "Acknowledged entries are in memory, and are written to a new file as soon as the disk accepts one. "
+        "Check the disk, and send the request again."
     )
 
 
 class LogNotFound(TemplatedError):
     """Raised for an id or ref of which the store has no log."""
 
-    sentence = "No file holds a session named {ref}."
+    sentence = "No file contains a session with the id {ref}."
 
     def __init__(self, ref: str) -> None:
         super().__init__(ref=ref)
@@ -68,8 +68,8 @@ class LogNotFound(TemplatedError):
 class LogExists(TemplatedError):
     """Raised when a log is to be created with an id that is taken."""
 
-    sentence = "There already is a session named {ref}."
-    advice = "Choose another id, or open that one."
+    sentence = "A session with the id {ref} already exists."
+    advice = "Choose another id, or open that session."
 
     def __init__(self, ref: str) -> None:
         super().__init__(ref=ref)
@@ -79,11 +79,11 @@ class LogExists(TemplatedError):
 class LogCopied(LogExists):
     """Raised when a copy of the file of an open session is to be opened; `other` is None for one in memory."""
 
-    sentence = "{path} holds session {ref}, and so does {other}, which is open."
-    advice = "`sessiond import {path}` makes a session of its own of it."
+    sentence = "{path} contains session {ref}, which is already open ({other})."
+    advice = "`sessiond import {path}` copies it into a new session."
 
     def __init__(self, ref: str, path: str, other: str | None) -> None:
-        TemplatedError.__init__(self, ref=ref, path=path, other=other or "one in memory")
+        TemplatedError.__init__(self, ref=ref, path=path, other=other or "it is in memory")
         self.ref = ref
         self.other = other
 
@@ -91,8 +91,8 @@ class LogCopied(LogExists):
 class LogReplaced(TemplatedError):
     """Raised when the open file of a log was shortened, changed or replaced by another program."""
 
-    sentence = "The file at {path} was cut short or replaced by another program."
-    advice = "It is left as it is; open it again to read it."
+    sentence = "Another program truncated, changed or replaced the file {path}."
+    advice = "The file is unchanged by sessiond; open it again to read it."
 
     def __init__(self, path: str) -> None:
         super().__init__(path=path)
@@ -102,14 +102,14 @@ class LogReplaced(TemplatedError):
 class LogGone(LogReplaced):
     """Raised when the open file of a log is no longer at its path."""
 
-    sentence = "The file at {path} is gone: another program has moved or removed it."
-    advice = "Put it back and send the request again. `sessiond export` may still save what it held."
+    sentence = "The file {path} is missing: another program moved or removed it."
+    advice = "Move it back and send the request again. `sessiond export` may still save its content."
 
 
 class LogReadOnly(TemplatedError):
     """Raised for a write to a log that was opened for reading, or whose file may not be written."""
 
-    sentence = "Nothing can be added to this session: {reason}."
+    sentence = "The session accepts no entries: {reason}."
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason=reason)

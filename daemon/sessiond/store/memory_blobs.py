@@ -4,14 +4,14 @@ import hashlib
 import time
 from collections.abc import Collection, Sequence
 
-from sessiond.store.blobs import BlobAbsent, KeptBlob, PutBlob
+from sessiond.store.blobs import BlobAbsent, PutBlob, StoredBlob
 
 
 class MemoryBlobs:
-    """Stores blobs until they are trashed. A trashed blob is in `kept` under `trash/<folder>/<hash>`."""
+    """Stores blobs until they are trashed. A trashed blob is in `remains` under `trash/<folder>/<hash>`."""
 
-    def __init__(self, kept: dict[str, bytes]) -> None:
-        self._kept = kept
+    def __init__(self, remains: dict[str, bytes]) -> None:
+        self._remains = remains
         self._blobs: dict[str, bytes] = {}
         self._touched: dict[str, int] = {}
 
@@ -44,22 +44,22 @@ class MemoryBlobs:
         self._touched |= dict.fromkeys(there, time.time_ns())
         return there
 
-    async def list(self) -> Sequence[KeptBlob]:
+    async def list(self) -> Sequence[StoredBlob]:
         """Return every blob."""
-        return [KeptBlob(name, len(data), self._touched[name]) for name, data in self._blobs.items()]
+        return [StoredBlob(name, len(data), self._touched[name]) for name, data in self._blobs.items()]
 
     async def trash(
         self, hashes: Sequence[str], *, older_than_ns: int, folder: str, reason: str
     ) -> Sequence[str]:
-        """Move the blobs that are older than the time to `kept`, with the reason as `note.json`."""
+        """Move the blobs that are older than the time to `remains`, with the reason as `note.json`."""
         moved = [name for name in hashes if self._touched.get(name, older_than_ns) < older_than_ns]
         for name in moved:
-            self._kept[f"{self.trash_folder(folder)}/{name}"] = self._blobs.pop(name)
+            self._remains[f"{self.trash_folder(folder)}/{name}"] = self._blobs.pop(name)
             del self._touched[name]
         if moved:
-            self._kept.setdefault(f"{self.trash_folder(folder)}/note.json", reason.encode())
+            self._remains.setdefault(f"{self.trash_folder(folder)}/note.json", reason.encode())
         return moved
 
     def trash_folder(self, folder: str) -> str:
-        """Return the prefix of the trashed blobs of a folder in `kept`."""
+        """Return the prefix of the trashed blobs of a folder in `remains`."""
         return f"trash/{folder}"

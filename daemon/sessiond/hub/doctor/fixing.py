@@ -28,12 +28,12 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from sessiond.protocol.findings import finding
-from sessiond.session.tree.lines import sound as as_text
+from sessiond.session.tree.lines import valid_text as as_text
 from sessiond.store.blobs import PutBlob
 from sessiond.store.errors import LogExists, LogNotFound, LogReplaced, StorageFailed
 from sessiond.store.files import paths
 from sessiond.store.files.syscalls import Syscalls
-from sessiond.store.files.trash import put_aside
+from sessiond.store.files.trash import trash_other_file
 
 _GONE: Final = "the problem no longer exists"
 
@@ -147,7 +147,9 @@ class _Fixing:
         folder = self._scope.trash / f"leftovers-{self._stamp}"
         reason = "a daemon that was killed left it"
         return str(
-            await asyncio.to_thread(put_aside, Path(found.path), folder, reason=reason, calls=self._calls)
+            await asyncio.to_thread(
+                trash_other_file, Path(found.path), folder, reason=reason, calls=self._calls
+            )
         )
 
     async def restore_blob(self, found: LocatedFinding) -> str | None:

@@ -12,7 +12,7 @@ from typing import Final
 from sessiond.hub.doctor.scope import Scope
 from sessiond.session.content import blobs
 from sessiond.session.dialects.recognition import ForeignProgram, foreign_program_of
-from sessiond.session.tree.flaws import tree_of_log
+from sessiond.session.tree.log_inspection import tree_of_log
 from sessiond.session.tree.problems import LineProblem
 from sessiond.session.tree.tree import Tree
 from sessiond.store.files import paths

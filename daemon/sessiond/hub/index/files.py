@@ -131,7 +131,7 @@ class FileTable:
 
     def refresh(self) -> bool:
         """Read new and changed files, and store the facts of open sessions. Returns whether any file changed."""
-        changes = self._census.look({*self._reported_changes, *self._returned})
+        changes = self._census.poll({*self._reported_changes, *self._returned})
         self._reported_changes = set()
         self._stored.update((it.ref, it) for it in changes.found)
         found = {it.ref: it for it in changes.found}

@@ -110,5 +110,5 @@ class OpenTracker:
         session = self.describe(live)
         listed = session_info.standing_of(session, live.tree, live.read_rows)
         if listed.path is not None:
-            listed = msgspec.structs.replace(listed, path=lines.sound(listed.path))
+            listed = msgspec.structs.replace(listed, path=lines.valid_text(listed.path))
         return OpenFacts(listed, tuple((target, label.text) for target, label in live.tree.labels.items()))

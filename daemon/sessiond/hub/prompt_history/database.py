@@ -16,7 +16,7 @@ from sessiond.hub.database_file import DatabaseFile, in_transaction
 from sessiond.hub.prompt_history.additions import Addition, NewPrompt
 from sessiond.protocol import types as t
 from sessiond.session.content import search_words
-from sessiond.session.tree.lines import sound
+from sessiond.session.tree.lines import valid_text
 
 _LONGEST: Final = 100_000
 """Limit of a stored prompt, in characters. A longer one is truncated."""
@@ -217,7 +217,7 @@ def _add_all(connection: sqlite3.Connection, prompts: Sequence[NewPrompt]) -> in
     last: str | None = None if newest is None else newest[0]
     added: int | None = None
     for new in prompts:
-        prompt = "\n".join(line.rstrip() for line in sound(new.prompt).splitlines()).strip()[:_LONGEST]
+        prompt = "\n".join(line.rstrip() for line in valid_text(new.prompt).splitlines()).strip()[:_LONGEST]
         if prompt and prompt != last:
             said_at = int(datetime.fromisoformat(new.said_at).timestamp())
             added = connection.execute(

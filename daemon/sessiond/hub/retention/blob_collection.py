@@ -18,7 +18,7 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.session.content import blobs
 from sessiond.store.base import Store
-from sessiond.store.blobs import BlobAbsent, KeptBlob
+from sessiond.store.blobs import BlobAbsent, StoredBlob
 from sessiond.store.errors import LogNotFound
 from sessiond.store.files import paths
 
@@ -92,8 +92,8 @@ async def collect(
             await step_through(marks.mark(live.log.scan()))
     await _mark_all(store, open_now, marks, tell, refuse_when_closing)
     refuse_when_closing()
-    retained: list[KeptBlob] = []
-    unnamed: list[KeptBlob] = []
+    retained: list[StoredBlob] = []
+    unnamed: list[StoredBlob] = []
     for blob in await store.blobs.list():
         is_old = blob.modified_ns < older_than
         (unnamed if is_old and blob.hash not in marks.named else retained).append(blob)
@@ -152,12 +152,12 @@ async def _mark_all(
 
 async def _move(
     store: Store,
-    unnamed: Sequence[KeptBlob],
+    unnamed: Sequence[StoredBlob],
     older_than: int,
     folder: str,
     tell: Tell,
     refuse_when_closing: Callable[[], None],
-) -> list[KeptBlob]:
+) -> list[StoredBlob]:
     moved: set[str] = set()
     for start in range(0, len(unnamed), MOVED_AT_ONCE):
         refuse_when_closing()

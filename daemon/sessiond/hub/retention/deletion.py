@@ -113,7 +113,7 @@ class Retention:
         self._sessions.refuse_when_draining()
         refuse_reused(live, command)
         if not live.ephemeral and not by_path and not self._files.keeps(live.log.ref):
-            where = lines.sound(live.log.ref)
+            where = lines.valid_text(live.log.ref)
             raise IncompatibleParams(
                 f"the session is in a folder of another program; request it by its path, {where}"
             )
@@ -175,7 +175,7 @@ class Retention:
         async def intent() -> Intent:
             ref = await self._open.ref_of(params.session_id)
             name = (await self._open.session(params.session_id)).session_id
-            return {"sessionId": name, "from": lines.sound(ref), "cwd": params.cwd}
+            return {"sessionId": name, "from": lines.valid_text(ref), "cwd": params.cwd}
 
         return await self._commands.once(command, t.SessionResult, run, intent)
 
@@ -208,7 +208,7 @@ class Retention:
 
         async def intent() -> Intent:
             found = (await self._named(params.session_id, params.trash_id)).log
-            return {"trashId": found.trash_id, "path": lines.sound(found.origin)}
+            return {"trashId": found.trash_id, "path": lines.valid_text(found.origin)}
 
         return await self._commands.once(
             self._commands.of(m.TRASH_RESTORE, params), t.SessionResult, run, intent
@@ -327,7 +327,7 @@ class Retention:
             live = await self._open.session(str(entry.intent.get("sessionId")))
         except (SessionNotFound, SessionTrashed, Damaged, ForeignDialect, LogExists):
             return None
-        if lines.sound(live.log.ref) == entry.intent.get("from"):
+        if lines.valid_text(live.log.ref) == entry.intent.get("from"):
             return None
         if live.tree.header is not None and live.tree.header.cwd != entry.intent.get("cwd"):
             await self._move(
@@ -361,7 +361,7 @@ def deleted(session_id: str, ref: str | None, place: TrashPlace) -> t.DeleteResu
     """Return the result of moving a session to the trash; `ref` is its former ref, None for an ephemeral session."""
     return t.DeleteResult(
         session_id=session_id,
-        path=None if ref is None else lines.sound(ref),
+        path=None if ref is None else lines.valid_text(ref),
         trash_id=place.trash_id,
         trash_path=path_in_trash(place.ref),
     )
@@ -395,22 +395,22 @@ def listed(found: InTrash) -> t.TrashedSession:
     it = found.log
     return t.TrashedSession(
         trash_id=it.trash_id,
-        session_id=lines.sound(it.session_id),
+        session_id=lines.valid_text(it.session_id),
         trash_path=found.path,
-        path=lines.sound(it.origin) if it.origin is not None and it.origin.startswith("/") else None,
-        trashed_at=lines.sound(it.trashed_at),
-        note=lines.sound(it.reason) or None,
-        deleted_by=lines.sound(it.about.by),
+        path=lines.valid_text(it.origin) if it.origin is not None and it.origin.startswith("/") else None,
+        trashed_at=lines.valid_text(it.trashed_at),
+        note=lines.valid_text(it.reason) or None,
+        deleted_by=lines.valid_text(it.about.by),
         is_draft=it.draft,
         size_bytes=it.size,
-        cwd=lines.sound(it.about.cwd),
-        title=lines.sound(it.about.title),
-        leftover_paths=[lines.sound(name) for name in it.leftovers[: t.MOST_REPORTED]],
+        cwd=lines.valid_text(it.about.cwd),
+        title=lines.valid_text(it.about.title),
+        leftover_paths=[lines.valid_text(name) for name in it.leftovers[: t.MOST_REPORTED]],
     )
 
 
 def _key(found: InTrash) -> str:
-    key: str = lines.sound(f"{found.log.trashed_at} {found.log.ref}")
+    key: str = lines.valid_text(f"{found.log.trashed_at} {found.log.ref}")
     return key
 
 

@@ -110,7 +110,7 @@ class LogReader:
             start, lines = self.tree.span(first)[0], self.tree.committed - first
             self.tree = Tree()
             await read_into(self.tree, _until(self.log.scan(), start))
-            self.tree.set_aside(self.log.read(start, self.log.size), incomplete_batch_reason(lines))
+            self.tree.exclude_tail(self.log.read(start, self.log.size), incomplete_batch_reason(lines))
 
     def read_new_lines(self) -> None:
         """Read the lines that follow those of the tree, up to the end of the log."""

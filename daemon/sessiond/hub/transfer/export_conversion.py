@@ -12,7 +12,7 @@ from sessiond.export.transcript import Pictures, to_markdown
 from sessiond.hub.redaction.provider_keys import ProviderKeys
 from sessiond.hub.redaction.redactor import Redactor
 from sessiond.session.content import fields
-from sessiond.session.dialects.exported import ConversionLosses, Whole
+from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.to_nova import to_nova
 from sessiond.session.dialects.writing import WRITERS
 from sessiond.session.tree import lines
@@ -37,7 +37,7 @@ class Conversion:
         keys: Finds the keys of providers when `redact` is set.
     """
 
-    session: Whole
+    session: ExportedSession
     blocks: list[bytes]
     ends_at_last: bool
     format: str

@@ -31,7 +31,7 @@ from sessiond.hub.session.log_reader import Moment
 from sessiond.hub.transfer.export_conversion import Conversion, Converted, blocks_of, convert
 from sessiond.protocol import types as t
 from sessiond.session.content import fields, restore_blobs
-from sessiond.session.dialects.exported import Whole
+from sessiond.session.dialects.exported import ExportedSession
 from sessiond.session.tree import fork, lines
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps, clear_lists
 from sessiond.store.base import Store
@@ -125,10 +125,10 @@ async def _converted(work: Conversion) -> Converted:
     return await asyncio.to_thread(convert, work)
 
 
-def _about(live: LiveSession, moment: Moment) -> Whole:
+def _about(live: LiveSession, moment: Moment) -> ExportedSession:
     """Describe the exported session, without its entries."""
     header = live.tree.header
-    return Whole(
+    return ExportedSession(
         session_id=live.session_id, timestamp="" if header is None else header.timestamp,
         cwd="" if header is None else header.cwd, title=moment.title, tags=moment.tags,
         parent_session=None if header is None else header.parent_session, entries=[], leaf=None,
@@ -160,7 +160,7 @@ def _all_lines(live: LiveSession, moment: Moment, report: ReportProgress) -> Ste
 
 
 def _described(
-    about: Whole, found: Sequence[bytes], params: t.ExportParams, blobs: SessionBlobs, target: Path | None,
+    about: ExportedSession, found: Sequence[bytes], params: t.ExportParams, blobs: SessionBlobs, target: Path | None,
     state: t.WorkingState | None, keys: ProviderKeys,
 ) -> tuple[Conversion, list[str]]:  # fmt: skip
     """Return the input of the conversion, with blobs restored, and the hashes of missing blobs."""
@@ -194,20 +194,20 @@ def _written(
     elif len(data) > MAX_INLINE:
         raise TooLarge("the exported text (give a path to write it to a file)", len(data), MAX_INLINE)
     else:
-        text = lines.sound(data.decode("utf-8", "replace"))
+        text = lines.valid_text(data.decode("utf-8", "replace"))
     return t.ExportResult(
-        format=params.format, text=text, path=None if target is None else lines.sound(str(target)),
+        format=params.format, text=text, path=None if target is None else lines.valid_text(str(target)),
         size_bytes=len(data), entry_count=converted.entries, lost=_most_frequent(converted.lost),
         lost_count=sum(converted.lost.values()), carried=_most_frequent(converted.carried),
         carried_count=sum(converted.carried.values()),
         redacted=[
-            t.Redaction(kind=kind, entry_id=None if entry is None else lines.sound(entry), count=count)
+            t.Redaction(kind=kind, entry_id=None if entry is None else lines.valid_text(entry), count=count)
             for (entry, kind), count in islice(converted.redacted.items(), MAX_LISTED)
         ],
         redacted_counts=_by_kind(converted.redacted),
         redaction_incomplete=params.redact and converted.lacks_keys,
         missing_blobs=missing[:MAX_LISTED], missing_blob_count=len(missing),
-        picture_paths=[lines.sound(str(path)) for path in beside[:MAX_LISTED]], picture_count=len(beside),
+        picture_paths=[lines.valid_text(str(path)) for path in beside[:MAX_LISTED]], picture_count=len(beside),
     )  # fmt: skip
 
 
@@ -240,7 +240,7 @@ def _refuse_if_there(target: Path, *, overwrite: bool) -> None:
 def _most_frequent(counts: dict[str, int]) -> list[t.Loss]:
     """Return the most frequent losses by name."""
     listed = nlargest(MAX_LISTED, counts.items(), key=lambda it: it[1])
-    return [t.Loss(name=lines.sound(name), count=count) for name, count in sorted(listed)]
+    return [t.Loss(name=lines.valid_text(name), count=count) for name, count in sorted(listed)]
 
 
 def _by_kind(redacted: dict[tuple[str | None, str], int]) -> dict[str, int]:

@@ -18,7 +18,7 @@ from sessiond.hub.transfer import foreign_files
 from sessiond.hub.transfer.foreign_files import Titles
 from sessiond.protocol import types as t
 from sessiond.session.content.restore_blobs import Find, may_refer_to_blobs
-from sessiond.session.dialects import landing
+from sessiond.session.dialects import imported_log
 from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.tree.tree import Tree
 
@@ -101,7 +101,7 @@ def new_session(imported: Imported, session_id: str, target: Target, find: Find)
     The conversion can take long and runs in a thread or a child process.
     """
     cwd = target.cwd or imported.cwd
-    landed = landing.new_log(imported, session_id, cwd, images=target.images, find=find)
+    landed = imported_log.new_log(imported, session_id, cwd, images=target.images, find=find)
     return NewSession(
         session_id, cwd, b"".join(entry_placement.ended([landed.log])), landed.blobs, imported.is_answered,
         _info(landed.log), replace(imported, entries=[]), len(imported.entries),
@@ -112,7 +112,7 @@ def _read_and_make(
     path: str, dialect: str | None, titles: Titles, taken: Container[str], target: Target
 ) -> NewSession | Imported:
     imported = foreign_files.read(path, dialect, titles)
-    session_id = landing.candidates(imported, path)[0]
+    session_id = imported_log.candidates(imported, path)[0]
     if session_id in taken or any(may_refer_to_blobs(it.line) for it in imported.entries):
         return imported  # the store has the session, or the blobs
     return new_session(imported, session_id, target, _nothing)

@@ -29,7 +29,7 @@ from sessiond.hub.transfer.reporting import Reporting
 from sessiond.protocol import types as t
 from sessiond.session.content.blobs import PREFIX
 from sessiond.session.content.restore_blobs import Find, restore_images
-from sessiond.session.dialects import landing
+from sessiond.session.dialects import imported_log
 from sessiond.session.dialects.import_builder import Imported, ImportedEntry
 from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.tree import lines
@@ -107,15 +107,15 @@ class Imports:
         for number, it in enumerate(page.files, page.start):
             self._sessions.refuse_when_draining()
             percentage = 100 * number // page.file_count
-            message = f"{number + 1:,} of {page.file_count:,}: {lines.sound(it.path.rpartition('/')[2])}"
+            message = f"{number + 1:,} of {page.file_count:,}: {lines.valid_text(it.path.rpartition('/')[2])}"
             reporting.report(t.Progress(kind="report", message=message, percentage=percentage))
             try:
                 sessions.append(await self._take(it.path, run))
             except StorageFull:
                 raise  # no other file could be stored either
             except (*_OF_ONE_FILE, OSError) as refusal:
-                message = lines.sound(_reason(refusal))
-                skipped.append(t.SkippedFile(path=lines.sound(it.path), message=message))
+                message = lines.valid_text(_reason(refusal))
+                skipped.append(t.SkippedFile(path=lines.valid_text(it.path), message=message))
         return t.ImportResult(sessions=sessions, skipped=skipped, next_cursor=page.next_cursor)
 
     async def _take(self, path: str, run: _Run) -> t.ImportedSession:
@@ -132,7 +132,7 @@ class Imports:
 
     async def _take_in(self, imported: Imported, target: Target, path: str, run: _Run) -> t.ImportedSession:
         """Create a session from a file, or append the entries that the session of an earlier import lacks."""
-        names = landing.candidates(imported, path)
+        names = imported_log.candidates(imported, path)
         for session_id in names:
             there = await self._there(session_id, run)
             if there is None:
@@ -140,7 +140,7 @@ class Imports:
                 new = await asyncio.to_thread(new_session, imported, session_id, target, finding)
                 _report_missing(imported, finding)
                 return await self._create(new, path, run)
-            if await asyncio.to_thread(landing.is_import_of, there.tree, there.read, imported):
+            if await asyncio.to_thread(imported_log.is_import_of, there.tree, there.read, imported):
                 return await self._grow(imported, session_id, there.tree, path, run)
         raise NotImported(f"other sessions have its ids: {', '.join(names)}")
 
@@ -189,12 +189,12 @@ class Imports:
     ) -> t.ImportedSession:
         new: list[ImportedEntry] = []
         title, draft = rows.title, not (rows.has_assistant() or imported.is_answered)
-        if await asyncio.to_thread(landing.missing, imported, rows):
+        if await asyncio.to_thread(imported_log.missing, imported, rows):
             was_open = self._sessions.cached(session_id) is not None
             live = await self._sessions.session(session_id)
             live.appending_jobs += 1
             try:
-                new = landing.missing(imported, live.tree)
+                new = imported_log.missing(imported, live.tree)
                 blobs = self._blobs_of(path)
                 finding = BlobFinder(blobs)
                 whole_lines = await asyncio.to_thread(_with_images, new, finding)
@@ -265,11 +265,11 @@ def _account(imported: Imported, path: str) -> dict[str, Any]:
     """Return the import report of a file as fields of `ImportedSession`."""
     report = imported.report
     return {
-        "path": lines.sound(path), "format": imported.dialect, "converted_lines": _most_frequent(report.converted),
+        "path": lines.valid_text(path), "format": imported.dialect, "converted_lines": _most_frequent(report.converted),
         "preserved_lines": _most_frequent(report.preserved),
         "held_back_count": report.held_back_count, "problem_count": report.problem_count,
         "problems": [
-            t.ImportProblem(line=it.line, message=lines.sound(it.message))
+            t.ImportProblem(line=it.line, message=lines.valid_text(it.message))
             for it in report.problems[:MAX_PROBLEMS]
         ],
     }  # fmt: skip
@@ -278,7 +278,9 @@ def _account(imported: Imported, path: str) -> dict[str, Any]:
 def _most_frequent(counts: Counter[str]) -> dict[str, int]:
     """Return the counts of the most frequent kinds, in the order in which they were found."""
     listed = {kind for kind, _ in counts.most_common(MAX_KINDS)}
-    return {lines.sound(kind[:MAX_KIND_LENGTH]): count for kind, count in counts.items() if kind in listed}
+    return {
+        lines.valid_text(kind[:MAX_KIND_LENGTH]): count for kind, count in counts.items() if kind in listed
+    }
 
 
 def _with_images(entries: Sequence[ImportedEntry], find: Find) -> list[ImportedEntry]:
@@ -295,9 +297,9 @@ def _draft(it: ImportedEntry, dialect: str, there: Container[str | None]) -> byt
     try:
         draft = drafts.read_draft(0, it.line)
     except HubError as refusal:
-        return landing.as_preserved(it, dialect, str(refusal))
+        return imported_log.as_preserved(it, dialect, str(refusal))
     if draft.target is not None and draft.target not in there:
-        return landing.as_preserved(
+        return imported_log.as_preserved(
             it, dialect, f"it points to an entry that is not in the file: {draft.target}"
         )
     return it.line

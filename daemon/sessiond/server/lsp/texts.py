@@ -102,5 +102,5 @@ class OpenText:
 
 def encoded(text: str) -> bytes:
     """Return a text as UTF-8. Lone surrogates, which have no encoding, become U+FFFD."""
-    well_formed: str = lines.sound(text)
+    well_formed: str = lines.valid_text(text)
     return well_formed.encode()

@@ -232,7 +232,7 @@ class _Reader:
             else:
                 spoken.append(block)
         if isinstance(content, str) or spoken or not messages:
-            messages.append(self._speech(it, content if isinstance(content, str) else spoken, at))
+            messages.append(self._user_entry(it, content if isinstance(content, str) else spoken, at))
         foreign, made = self._foreign(it), parent
         for number, (type, payload) in enumerate(messages, 1):
             is_last = number == len(messages)
@@ -249,7 +249,7 @@ class _Reader:
             self._turns[it.uuid] = turn
         builder.count("tool result" if results else "meta" if it.value.get("isMeta") is True else "user")
 
-    def _speech(self, it: ChainLine, content: Any, at: str) -> tuple[str, dict[str, Any]]:
+    def _user_entry(self, it: ChainLine, content: Any, at: str) -> tuple[str, dict[str, Any]]:
         """Return the entry type and payload of a user line. Text inserted by the program becomes a custom message."""
         message = claude_messages.user(content, at=at)
         if it.value.get("isMeta") is not True:

@@ -11,7 +11,7 @@ TUNNEL_TYPE: Final = "sessiond.entry"
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class ExportedSession:
     """A session to export: v3 entries in log order, and the leaf."""
 
     session_id: str
@@ -62,7 +62,7 @@ def tunneled(entry: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]:
     return {"type": fields.type_of(entry), "payload": fields.payload_of(entry)}
 
 
-def header_entries(whole: Whole) -> list[dict[str, Any]]:
+def header_entries(whole: ExportedSession) -> list[dict[str, Any]]:
     """Return title and tags as entries if only the header has them, for formats without these header fields."""
     made: list[dict[str, Any]] = []
     said = {fields.type_of(it) for it in whole.entries}

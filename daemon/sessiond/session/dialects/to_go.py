@@ -10,7 +10,7 @@ from sessiond.session.content import fields
 from sessiond.session.dialects.exported import (
     TUNNEL_TYPE,
     ConversionLosses,
-    Whole,
+    ExportedSession,
     first_kept_id,
     header_entries,
     tunneled,
@@ -18,7 +18,7 @@ from sessiond.session.dialects.exported import (
 from sessiond.session.dialects.go import LEAF_TYPE
 
 
-def to_go(whole: Whole, losses: ConversionLosses) -> bytes:
+def to_go(whole: ExportedSession, losses: ConversionLosses) -> bytes:
     """Return the contents of the file. Data that the format cannot represent is counted in `losses`."""
     header: dict[str, Any] = {"type": "session", "id": whole.session_id, "version": 1}
     if whole.parent_session is not None:

@@ -1,11 +1,11 @@
 """Writes the home format, v3: the entries unchanged, under a header that any v3 reader accepts."""
 
 from sessiond.session.content import fields
-from sessiond.session.dialects.exported import ConversionLosses, Whole
+from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.tree import entries, lines
 
 
-def to_jsonl(whole: Whole, losses: ConversionLosses) -> bytes:
+def to_jsonl(whole: ExportedSession, losses: ConversionLosses) -> bytes:
     """Return the contents of the file. Nothing is lost."""
     header = {
         "type": "session", "version": entries.CURRENT_VERSION, "id": whole.session_id,

@@ -3,13 +3,13 @@
 from typing import Any, Final
 
 from sessiond.session.content import fields
-from sessiond.session.dialects.exported import ConversionLosses, Whole
+from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 
 _NAMES: Final = {"updated_at": "last_updated", "parent_session_id": "fork_parent_id"}
 """The names of NOVA for fields of the working state that have other names here."""
 
 
-def to_nova(whole: Whole, state: dict[str, Any], losses: ConversionLosses) -> bytes:
+def to_nova(whole: ExportedSession, state: dict[str, Any], losses: ConversionLosses) -> bytes:
     """Return the contents of the file: the state without null values. The conversation is counted in `losses`."""
     for entry in whole.entries:
         if entry.get("customType") not in ("sessiond.state", "sessiond.tags"):

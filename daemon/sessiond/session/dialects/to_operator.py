@@ -10,7 +10,7 @@ from sessiond.session.content import fields
 from sessiond.session.dialects.exported import (
     TUNNEL_TYPE,
     ConversionLosses,
-    Whole,
+    ExportedSession,
     first_kept_id,
     header_entries,
     tunneled,
@@ -31,7 +31,7 @@ _USAGE: Final = {
 COST: Final = {"cacheRead": "cache_read", "cacheWrite": "cache_write"}
 
 
-def to_operator(whole: Whole, losses: ConversionLosses) -> bytes:
+def to_operator(whole: ExportedSession, losses: ConversionLosses) -> bytes:
     """Return the contents of the file. Data that the format cannot represent is counted in `losses`."""
     header = {
         "type": "session", "version": 3, "id": whole.session_id, "timestamp": _seconds(whole.timestamp),

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Final
 
-from sessiond.session.dialects.exported import ConversionLosses, Whole
+from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.to_go import to_go
 from sessiond.session.dialects.to_jsonl import to_jsonl
 from sessiond.session.dialects.to_operator import to_operator
 
-WRITERS: Final[dict[str, Callable[[Whole, ConversionLosses], bytes]]] = {
+WRITERS: Final[dict[str, Callable[[ExportedSession, ConversionLosses], bytes]]] = {
     "jsonl": to_jsonl, "operator": to_operator, "go": to_go,
 }  # fmt: skip
 """The writer of each format. NOVA's also needs the working state (`to_nova`). Formats for people are in `export`."""

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from sessiond.session.tree import entries
-from sessiond.session.tree.lines import sound
+from sessiond.session.tree.lines import valid_text
 
 
 def header_of(first: dict[str, Any]) -> entries.Header:
@@ -17,7 +17,7 @@ def header_of(first: dict[str, Any]) -> entries.Header:
     """
     if first.get("type") != "session":
         raise ValueError("there is no session header: the first line has another type")
-    session_id = sound(first.get("id"))
+    session_id = valid_text(first.get("id"))
     if not isinstance(session_id, str) or not session_id:
         raise ValueError("the session header has no id")
     return entries.Header(
@@ -41,7 +41,7 @@ def _version(value: Any) -> int | None:
 
 
 def _text(first: dict[str, Any], name: str) -> str | None:
-    value = sound(first.get(name))
+    value = valid_text(first.get(name))
     return value if isinstance(value, str) else None
 
 
@@ -53,4 +53,4 @@ def _command(value: Any) -> entries.CommandMark | None:
 
 
 def _tags(value: Any) -> list[str] | None:
-    return [sound(tag) for tag in value if isinstance(tag, str)] if isinstance(value, list) else None
+    return [valid_text(tag) for tag in value if isinstance(tag, str)] if isinstance(value, list) else None

@@ -98,7 +98,7 @@ def _in_header(line: bytes, title: str) -> TitleChange | None:
         return None
     former = match.group()
     for length in range(len(title), -1, -1):
-        field = b',"title":' + msgspec.json.encode(lines.sound(title[:length])) if length else b""
+        field = b',"title":' + msgspec.json.encode(lines.valid_text(title[:length])) if length else b""
         if len(field) + 1 <= len(former):
             break
     else:

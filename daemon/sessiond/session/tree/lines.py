@@ -159,7 +159,7 @@ def well_formed(line: bytes) -> bytes:
         NotAnEntry: The line has no entry.
 
     """
-    text: str = sound(json.dumps(loads(line), ensure_ascii=False, separators=(",", ":")))
+    text: str = valid_text(json.dumps(loads(line), ensure_ascii=False, separators=(",", ":")))
     return text.encode()
 
 
@@ -171,7 +171,7 @@ def dumps(value: object) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-def sound(value: Any) -> Any:
+def valid_text(value: Any) -> Any:
     """Return text as `valid_unicode` returns it, and any other value unchanged."""
     return valid_unicode(value) if isinstance(value, str) else value
 
@@ -179,10 +179,10 @@ def sound(value: Any) -> Any:
 def _skim_of(value: dict[str, Any]) -> Skim:
     message = value.get("message")
     role = message.get("role") if isinstance(message, dict) else None
-    if any(sound(value.get(name)) != value.get(name) for name in ("id", "parentId")):
+    if any(valid_text(value.get(name)) != value.get(name) for name in ("id", "parentId")):
         raise NotAnEntry("notAnEntry", "an id contains a lone surrogate, so no client can refer to the entry")
     return Skim(
-        sound(value.get("type")), value.get("id"), value.get("parentId"),
+        valid_text(value.get("type")), value.get("id"), value.get("parentId"),
         MessageSkim(role if isinstance(role, str) else None),
     )  # fmt: skip
 

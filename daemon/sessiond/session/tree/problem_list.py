@@ -12,7 +12,8 @@ class ProblemList:
     """Collects the problems of one log.
 
     Attributes:
-        torn: The problem of the bytes after the last row, or None. It is removed when those bytes have been set aside.
+        torn: The problem of the bytes after the last row, or None. It is removed
+            when those bytes have been moved out of the log.
 
     """
 

@@ -296,9 +296,9 @@ class ReadRows(LogRows):
                 first = lines.loads(block[position:end].removeprefix(lines.BOM if at_start else b""))
                 if at_start and first.get("type") == "title":
                     self._check_utf8(block[position:end], position)
-                    title = lines.sound(first.get("title"))
+                    title = lines.valid_text(first.get("title"))
                     self.slot_title = title if isinstance(title, str) else ""
-                    updated_at = lines.sound(first.get("updatedAt"))
+                    updated_at = lines.valid_text(first.get("updatedAt"))
                     self.slot_updated_at = updated_at if isinstance(updated_at, str) else None
                     position = end
                     continue
@@ -382,7 +382,7 @@ class ReadRows(LogRows):
             else:
                 self.leaf = target
 
-    def set_aside(self, tail: bytes, reason: str) -> None:
+    def exclude_tail(self, tail: bytes, reason: str) -> None:
         """Exclude an incomplete batch, whose whole lines follow `end`, and report it."""
         self.tail = tail
         self._problems.torn = LineProblem("cutOffBatch", len(self) + self._lines_before + 1, self.end, reason)

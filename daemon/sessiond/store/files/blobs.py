@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, TypeVar
 
-from sessiond.store.blobs import BlobAbsent, BlobDamaged, KeptBlob, PutBlob
+from sessiond.store.blobs import BlobAbsent, BlobDamaged, PutBlob, StoredBlob
 from sessiond.store.files.folders import (
     make_folder,
     move_to_free_name,
@@ -108,7 +108,7 @@ class FileBlobs(BlobFolder):
         """Set the times of the blobs' files to now, and sync the folder. Return the hashes that exist."""
         return await self._in_pool(partial(self._touch, hashes)) if hashes else set()
 
-    async def list(self) -> Sequence[KeptBlob]:
+    async def list(self) -> Sequence[StoredBlob]:
         """Return the regular files of the folder whose names are hashes."""
         return await self._in_pool(self._list)
 
@@ -175,14 +175,14 @@ class FileBlobs(BlobFolder):
         except (BlobAbsent, BlobDamaged):
             return False
 
-    def _list(self) -> Sequence[KeptBlob]:
-        found: list[KeptBlob] = []
+    def _list(self) -> Sequence[StoredBlob]:
+        found: list[StoredBlob] = []
         with refusals_of(self.folder), suppress(FileNotFoundError), os.scandir(self.folder) as entries:
             for entry in entries:
                 if _HASH.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
                     with suppress(FileNotFoundError):  # it was moved after the listing
                         status = entry.stat(follow_symlinks=False)
-                        found.append(KeptBlob(entry.name, status.st_size, status.st_mtime_ns))
+                        found.append(StoredBlob(entry.name, status.st_size, status.st_mtime_ns))
         return found
 
     def _move(self, hashes: Sequence[str], older_than_ns: int, to: Path, reason: str) -> Sequence[str]:

@@ -48,12 +48,12 @@ class _Folder:
     folders: tuple[str, ...] = ()
 
 
-def _due(looked_at: float) -> bool:
-    return time.monotonic() - looked_at >= FULL_SECONDS
+def _due(polled_at: float) -> bool:
+    return time.monotonic() - polled_at >= FULL_SECONDS
 
 
 class FileCensus:
-    """A census of log files. `look` is called by one thread at a time."""
+    """A census of log files. `poll` is called by one thread at a time."""
 
     def __init__(self, roots: Sequence[Root], *, due: Callable[[float], bool] = _due) -> None:
         """Create a census.
@@ -69,10 +69,10 @@ class FileCensus:
         self._found: dict[str, Stored] = {}
         self._gone: set[str] = set()
         self._newest: list[str] = []
-        self._looked_at = -float("inf")
+        self._polled_at = -float("inf")
         self._complained: set[str] = set()
 
-    def look(self, hints: Iterable[str] = ()) -> Changes:
+    def poll(self, hints: Iterable[str] = ()) -> Changes:
         """Return the changes since the last call; at the first call, all logs.
 
         Args:
@@ -81,12 +81,12 @@ class FileCensus:
         Raises:
             StorageFailed: An own folder cannot be read.
         """
-        if self._due(self._looked_at):
-            self._looked_at = time.monotonic()
+        if self._due(self._polled_at):
+            self._polled_at = time.monotonic()
             for folder in self._folders.values():
                 folder.settled = False
         read = set(self._read_changed_folders())
-        self._look_at_files({*self._newest, *hints}, read)
+        self._check_files({*self._newest, *hints}, read)
         found, gone = list(self._found.values()), list(self._gone)
         self._found, self._gone = {}, set()
         if found or gone:
@@ -152,7 +152,7 @@ class FileCensus:
                 log.warning("the sessions in %s cannot be listed: %s", path, error)
             return []
 
-    def _look_at_files(self, refs: Iterable[str], read: set[str]) -> None:
+    def _check_files(self, refs: Iterable[str], read: set[str]) -> None:
         for ref in refs:
             known = self._stored.get(ref)
             folder = self._folders.get(os.path.dirname(ref))  # noqa: PTH120 - of thousands of names

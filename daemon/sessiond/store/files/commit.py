@@ -22,7 +22,7 @@ from sessiond.store.files.syscalls import refusal
 
 INLINE = 256 * 1024  # bytes that the event loop's thread may write itself: a tenth of a millisecond
 _SYNC_WRITTEN_AFTER = 0.5  # seconds; the limit promised for `written` is one second
-_HALF_LINE_LOOK = 0.01  # seconds between two checks of another program's unfinished line
+_HALF_LINE_CHECK = 0.01  # seconds between two checks of another program's unfinished line
 
 _T = TypeVar("_T")
 
@@ -32,7 +32,7 @@ class Commits:
 
     Batches move from `_queued` to `_written` (outcome not yet reported) and leave it in order. Each write has a
     generation. A sync covers the generations that were written before it started. `_unsynced` holds the bytes that no
-    sync has covered, in case a sync fails. `_told_size` is the end of the file as known to callers.
+    sync has covered, in case a sync fails. `_reported_size` is the end of the file as known to callers.
     """
 
     def __init__(self, file: LogFile, pool: Executor, *, unsynced: StorageFailed | None = None) -> None:
@@ -57,7 +57,7 @@ class Commits:
         self._sync_is_due = False
         self._timer: asyncio.TimerHandle | None = None
         self._accepted = 0
-        self._told_size = file.size
+        self._reported_size = file.size
         self._half_line = HalfLine()
         self._half_line_timer: asyncio.TimerHandle | None = None
 
@@ -128,7 +128,7 @@ class Commits:
             return
         if self._queued and self._may_write():
             self._write()
-        self._tell()
+        self._report()
         if self._work is not _Work.NOTHING:
             return
         if self._sync_failed and (self._queued or self._written or self._sync_is_due):
@@ -186,7 +186,7 @@ class Commits:
             offset += len(batch.data)
             batch.generation = self._generation
             batch.drifted = drifted
-            batch.told_size = self._file.size if drifted else offset
+            batch.reported_size = self._file.size if drifted else offset
             batch.data = b""
         self._written.extend(batches)
 
@@ -196,9 +196,9 @@ class Commits:
         if self._half_line.is_abandoned(size, self._loop.time()):
             self._file.waits_for_half_lines = False
         if self._half_line_timer is None:
-            self._half_line_timer = self._loop.call_later(_HALF_LINE_LOOK, self._look_at_half_line)
+            self._half_line_timer = self._loop.call_later(_HALF_LINE_CHECK, self._check_half_line)
 
-    def _look_at_half_line(self) -> None:
+    def _check_half_line(self) -> None:
         self._half_line_timer = None
         self._step()
 
@@ -209,22 +209,22 @@ class Commits:
             self._half_line_timer.cancel()
             self._half_line_timer = None
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Resolve the futures of batches that have reached their level, in order."""
         while self._written:
             batch = self._written[0]
             if batch.synced and batch.generation > self._synced_generation:
                 return
             self._written.popleft()
-            self._told_size = batch.told_size
+            self._reported_size = batch.reported_size
             self.write_error = None
             if not batch.future.done():
                 batch.future.set_result(batch.drifted)
         if self._doom is not None and self._doomed:
-            # `_pardon` runs immediately before the callbacks of the futures. An append before it could not know of the
-            # failure and may depend on the failed batch. An append after it knows of the failure.
+            # `_forget_failure` runs immediately before the callbacks of the futures. An append before it could not know
+            # of the failure and may depend on the failed batch. An append after it knows of the failure.
             self.write_error = self._doom
-            self._loop.call_soon(self._pardon)
+            self._loop.call_soon(self._forget_failure)
             self._fail_doomed(self._doom)
 
     def _condemn(self, batches: list[QueuedBatch], error: StorageFailed | LogReplaced) -> None:
@@ -232,7 +232,7 @@ class Commits:
         self._doomed = batches
         self._doom = error
 
-    def _pardon(self) -> None:
+    def _forget_failure(self) -> None:
         assert self._doom is not None
         self._doomed = self._queued.take()
         self._fail_doomed(self._doom)
@@ -255,7 +255,7 @@ class Commits:
         """Note that the file ends at another offset than callers expect: queued batches drift."""
         self._shifted = self._shifted or bool(self._queued)
         if not self._written:
-            self._told_size = self._file.size
+            self._reported_size = self._file.size
 
     def _visit(self, call: Callable[[], _T], future: asyncio.Future[_T]) -> None:
         size = self._file.size
@@ -324,7 +324,7 @@ class Commits:
                 ours = offset + len(data)
         if ours == self._file.size:
             self._file.cut(cut)
-        self._file.set_size(min(cut, self._told_size))
+        self._file.set_size(min(cut, self._reported_size))
         self._unsynced = deque(
             (generation, offset, data[: cut - offset])
             for generation, offset, data in self._unsynced

@@ -44,7 +44,7 @@ class CommitQueue:
 class QueuedBatch:
     """The lines of one append, until their outcome is reported."""
 
-    __slots__ = ("data", "drifted", "future", "generation", "offset", "synced", "told_size")
+    __slots__ = ("data", "drifted", "future", "generation", "offset", "reported_size", "synced")
 
     def __init__(self, data: bytes, durability: Durability, future: asyncio.Future[bool]) -> None:
         self.data = data
@@ -53,4 +53,4 @@ class QueuedBatch:
         self.drifted = False
         self.generation = 0
         self.offset = 0
-        self.told_size = 0
+        self.reported_size = 0

@@ -87,7 +87,7 @@ class Descriptors:
         for count in (_TRIED_FIRST, None):
             with self._lock:
                 candidates = list(islice(self._open, count))
-            if any((below is None or it.fd < below) and it.set_down() for it in candidates):
+            if any((below is None or it.fd < below) and it.release() for it in candidates):
                 return True
         return False
 
@@ -115,7 +115,7 @@ class Descriptor:
         all_open.opened(self)
 
     @property
-    def is_set_down(self) -> bool:
+    def is_released(self) -> bool:
         """Whether the descriptor is closed and the next use opens it again."""
         return self.fd < 0 and not self._ended
 
@@ -135,7 +135,7 @@ class Descriptor:
         with self._lock:
             self._users -= 1
 
-    def set_down(self) -> bool:
+    def release(self) -> bool:
         """Close the descriptor unless it is in use or must stay open. Return whether it was closed. Never blocks."""
         if not self._lock.acquire(blocking=False):
             return False

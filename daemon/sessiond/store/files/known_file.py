@@ -121,7 +121,7 @@ class KnownFile:
         Raises:
             LogReplaced: The file is no longer the one that was opened.
         """
-        if (unchanged := self._size_while_set_down()) is not None:
+        if (unchanged := self._size_while_released()) is not None:
             return unchanged
         with self._held:
             present = self._size_under_our_name()
@@ -156,7 +156,7 @@ class KnownFile:
 
     def close(self) -> None:
         """Close the descriptor. Later reads fail."""
-        if self.log_id is not None and not self._held.is_set_down:
+        if self.log_id is not None and not self._held.is_released:
             with suppress(OSError), self._held as fd:
                 touched = self.was_touched or os.fstat(fd).st_mtime_ns != self._modified_ns
                 self.log_id.close(fd, self.size, touched=touched)
@@ -175,13 +175,13 @@ class KnownFile:
         self.was_touched = self.was_touched or seen.modified_ns != self._modified_ns
         self._last_seen = seen
         if self.log_id is not None:
-            self.log_id.set_down(fd, touched=self.was_touched)
+            self.log_id.record_status(fd, touched=self.was_touched)
         return True
 
-    def _size_while_set_down(self) -> int | None:
+    def _size_while_released(self) -> int | None:
         """Return the size of a file without a descriptor that has not changed since it had one, or else None."""
         seen = self._last_seen
-        if seen is None or self._cut_short or not self._held.is_set_down or seen.size < self.size:
+        if seen is None or self._cut_short or not self._held.is_released or seen.size < self.size:
             return None
         try:
             return seen.size if seen.is_unchanged(self.path.stat(follow_symlinks=False)) else None
@@ -254,4 +254,4 @@ class KnownFile:
     def _refuse_growth(self, size: int) -> None:
         """Raise `StorageFailed` if the file has grown, so that no unread bytes are cut away."""
         if self.present() > size:
-            raise StorageFailed(f"{self.path}: something was added to it meanwhile", path=str(self.path))
+            raise StorageFailed(f"{self.path} has grown: another program writes to it", path=str(self.path))

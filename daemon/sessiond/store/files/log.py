@@ -167,7 +167,7 @@ class FileLog:
         if not self._commits.moves_file:
             known, present = self._file.size, self._file.size + self.foreign_bytes()
             if not known <= size <= present:
-                raise ValueError(f"the log holds {present} bytes, {known} of them known, not {size}")
+                raise ValueError(f"the log has {present} bytes, {known} of them known, not {size}")
         self._commits.accept(size)
 
     def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
@@ -222,7 +222,7 @@ class FileLog:
     async def move_with(self, move: Callable[[LogFile], _T]) -> _T:
         """Rename the file by `move` after everything appended is synced."""
         await self._commits.flush()
-        return await self._commits.alone(partial(_told, self._file.path, partial(move, self._file)))
+        return await self._commits.alone(partial(_with_refusals, self._file.path, partial(move, self._file)))
 
     async def close(self) -> None:
         """Wait for the queued batches, then stop the timers and close the file, even if the wait fails."""
@@ -243,7 +243,7 @@ class FileLog:
         await self._commits.fix()
         if self._commits.is_unsynced and self._commits.write_error is not None:
             raise self._commits.write_error  # that file must not be synced again
-        result = await self._commits.alone(partial(_told, self._file.path, call))
+        result = await self._commits.alone(partial(_with_refusals, self._file.path, call))
         self._commits.write_error = None
         return result
 
@@ -268,6 +268,6 @@ def _in_folder_of(path: Path, cwd: str) -> Path:
     return path.parent.parent / paths.encode_cwd(cwd) / path.name
 
 
-def _told(path: Path, call: Callable[[], _T]) -> _T:
+def _with_refusals(path: Path, call: Callable[[], _T]) -> _T:
     with refusals_of(path):
         return call()

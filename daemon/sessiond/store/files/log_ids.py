@@ -230,9 +230,9 @@ class LogId:
     def close(self, fd: int, size: int, *, touched: bool) -> None:
         """Record the state at close. `touched`: another program may have written, so the status proves nothing."""
         self.cover_all(fd, size)
-        self.set_down(fd, touched=touched)
+        self.record_status(fd, touched=touched)
 
-    def set_down(self, fd: int, *, touched: bool) -> None:
+    def record_status(self, fd: int, *, touched: bool) -> None:
         """Record the status of the file before its descriptor is closed, if the status proves that it is unchanged."""
         status = _status(fd)
         proves = not (touched or self._is_cut or self._is_behind)

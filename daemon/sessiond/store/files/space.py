@@ -12,22 +12,22 @@ def free_bytes(path: Path) -> int | None:
     """Return the bytes that this user may still write at `path`, or in its nearest folder; None if unknown."""
     for place in (path, *path.parents):
         try:
-            told = os.statvfs(place)
+            status = os.statvfs(place)
         except FileNotFoundError:
             continue
         except OSError:
             return None
-        return told.f_bavail * told.f_frsize
+        return status.f_bavail * status.f_frsize
     return None
 
 
 def free_files(path: Path) -> int | None:
     """Return how many files may still be created at `path`; None if there is no limit or it is unknown."""
     try:
-        told = os.statvfs(path)
+        status = os.statvfs(path)
     except OSError:
         return None
-    return told.f_favail if told.f_files else None
+    return status.f_favail if status.f_files else None
 
 
 def is_read_only(path: Path) -> bool:

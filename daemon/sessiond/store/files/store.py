@@ -37,8 +37,8 @@ from sessiond.store.files.trash import (
     move_back,
     move_to_trash,
     new_trash_id,
+    origin_of,
     unlink_for_good,
-    way_back,
 )
 from sessiond.store.files.watch import FolderWatch
 from sessiond.store.records import UNKNOWN, Breadcrumb, Hold, Stored, Trashed, TrashNote, TrashPlace
@@ -133,7 +133,7 @@ class FileStore:
 
     async def list(self) -> list[Stored]:
         """Return the log files in all roots. Each call reads all their folders."""
-        return await self._in_pool(lambda: self.census().look().found)
+        return await self._in_pool(lambda: self.census().poll().found)
 
     def census(self) -> FileCensus:
         """Return a new census of all roots. Its full checks are less frequent while `watch` reports changes."""
@@ -144,9 +144,9 @@ class FileStore:
         self._watch = FolderWatch([root.path for root in self._roots], changed)
         return self._watch
 
-    def _census_is_due(self, looked_at: float) -> bool:
-        watched = self._watch is not None and self._watch.has_watched_since(looked_at)
-        return time.monotonic() - looked_at >= (WATCHED_SECONDS if watched else FULL_SECONDS)
+    def _census_is_due(self, polled_at: float) -> bool:
+        watched = self._watch is not None and self._watch.has_watched_since(polled_at)
+        return time.monotonic() - polled_at >= (WATCHED_SECONDS if watched else FULL_SECONDS)
 
     def lists(self, ref: str) -> bool:
         """Return whether a path is directly in a root or in a folder of a root. Neither file nor name is checked."""
@@ -194,7 +194,7 @@ class FileStore:
     async def restore(self, ref: str) -> str:
         """Move a file in the trash back to its origin. The move is completed even if the caller is cancelled."""
         found = await self._in_pool(partial(in_trash, self._trash, ref))
-        target = way_back(found)
+        target = origin_of(found)
         name = paths.session_id_of(target.name) or target.name
         if name in self._being_created:
             raise LogExists(found.session_id)

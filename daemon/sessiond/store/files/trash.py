@@ -99,7 +99,7 @@ def make_trash_folder(folder: Path, *, origin: Path, reason: str, calls: Syscall
         os.close(new_file(folder / NOTE, [msgspec.json.encode(note)], calls))
 
 
-def put_aside(path: Path, folder: Path, *, reason: str, calls: Syscalls) -> Path:
+def trash_other_file(path: Path, folder: Path, *, reason: str, calls: Syscalls) -> Path:
     """Move a file that is not a log into a folder of the trash. Return its new path. Durable on return."""
     make_trash_folder(folder, origin=path.parent, reason=reason, calls=calls)
     target = folder / path.name
@@ -165,10 +165,10 @@ def unlink_for_good(found: Trashed, calls: Syscalls) -> None:
     note_of(path).unlink(missing_ok=True)
 
 
-def way_back(found: Trashed) -> Path:
+def origin_of(found: Trashed) -> Path:
     """Return the origin of a log in the trash. Raises `StorageFailed` if its note is missing."""
     if found.origin is None:
-        raise StorageFailed(f"no note says where {found.ref} was; move it by hand", path=found.ref)
+        raise StorageFailed(f"the note of {found.ref} with its origin is missing", path=found.ref)
     return Path(found.origin)
 
 

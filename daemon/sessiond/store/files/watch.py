@@ -52,7 +52,7 @@ class FolderWatch:
             try:
                 self._watch(there)
             except (OSError, RuntimeError) as error:
-                log.warning("folders cannot be watched, and are looked at now and then instead: %s", error)
+                log.warning("cannot watch the session folders, so they are polled: %s", error)
                 self._since = None
                 self._stop.wait(_RETRY_SECONDS)
 

@@ -108,9 +108,9 @@ def new_log(
         find: Returns the bytes of a blob by digest, or None.
     """
     header = entries.Header(
-        version=entries.CURRENT_VERSION, id=session_id, timestamp=imported.timestamp, cwd=lines.sound(cwd),
-        title=lines.sound(imported.title), parent_session=lines.sound(parent_session(imported)),
-        tags=[lines.sound(tag) for tag in imported.tags] or None,
+        version=entries.CURRENT_VERSION, id=session_id, timestamp=imported.timestamp, cwd=lines.valid_text(cwd),
+        title=lines.valid_text(imported.title), parent_session=lines.valid_text(parent_session(imported)),
+        tags=[lines.valid_text(tag) for tag in imported.tags] or None,
     )  # fmt: skip
     blobs: dict[str, bytes] = {}
     written = [with_title_space(msgspec.json.encode(header))]

@@ -35,7 +35,7 @@ def tree_of_log(size: int, read: Callable[[int, int], bytes]) -> Tree:
         return tree
     start, lines = tree.span(first)[0], tree.committed - first
     tree = _tree_of(_slices(start, read))
-    tree.set_aside(read(start, size), incomplete_batch_reason(lines))
+    tree.exclude_tail(read(start, size), incomplete_batch_reason(lines))
     return tree
 
 
