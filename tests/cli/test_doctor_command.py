@@ -17,7 +17,8 @@ from support.homes import wait_until
 from support.processes import runs
 
 MACHINE = {
-    "littleRoom", "volatileDisk", "networkDisk", "fewWatches", "fewDescriptors", "openElsewhere", "warningsLogged",
+    "lowDiskSpace", "volatileDisk", "networkDisk", "lowWatchLimit", "lowDescriptorLimit", "openElsewhere",
+    "warningsLogged",
     "noLingering", "wrongClock",
 }  # fmt: skip
 """What the machine that the tests run on may have by itself."""
@@ -62,7 +63,7 @@ def test_without_a_daemon_everything_is_looked_at_and_none_is_started(shell: She
     tear(path)
     ran = shell.run("doctor", "--json")
     assert ran.code == 1
-    assert kinds(ran) == {"notRunning", "tornTail"}
+    assert kinds(ran) == {"notRunning", "tornLine"}
     assert not Path(shell.where.endpoint).exists()
 
 
@@ -85,8 +86,8 @@ def test_findings_of_one_kind_are_printed_up_to_five_and_counted(shell: Shell) -
     for _ in range(2):  # with a daemon, and without
         ran = shell.run("doctor")
         assert ran.out.count("ls -ld") == 5
-        assert "and 3 more findings of kind strangeFile" in ran.out
-        [row] = [it for it in shell.run("doctor", "--json").json["counts"] if it["kind"] == "strangeFile"]
+        assert "and 3 more findings of kind unknownFile" in ran.out
+        [row] = [it for it in shell.run("doctor", "--json").json["counts"] if it["kind"] == "unknownFile"]
         assert row["count"] == 8
         shell("stop")
 
@@ -105,7 +106,7 @@ def test_a_configuration_that_no_daemon_takes_is_told(shell: Shell) -> None:
     config.write_text("[listen]\nidle = 3\n", encoding="utf-8")
     ran = shell.run("doctor", "--fix", "--json")
     assert ran.code == 1
-    assert "badConfig" in kinds(ran)
+    assert "invalidConfig" in kinds(ran)
 
 
 def test_a_configuration_that_others_may_write_is_told_and_starts_no_daemon(shell: Shell) -> None:

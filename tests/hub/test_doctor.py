@@ -28,7 +28,7 @@ from support.daemons import Running, assistant, refusal, running, user
 
 SESSION = "doctors-patient"
 MACHINE = {
-    "littleRoom", "volatileDisk", "networkDisk", "fewWatches", "fewDescriptors", "openElsewhere", "wrongClock",
+    "lowDiskSpace", "volatileDisk", "networkDisk", "lowWatchLimit", "lowDescriptorLimit", "openElsewhere", "wrongClock",
     "readOnlyDisk",
 }  # fmt: skip
 DATABASES = {"damagedIndex", "damagedHistory", "damagedCommands"}
@@ -106,8 +106,8 @@ async def test_a_sound_store_has_no_findings(home: Path) -> None:
 )
 async def test_a_torn_tail_is_put_aside_and_named(home: Path, tail: bytes) -> None:
     found, fixed = await found_after(home, add(tail))
-    assert kinds(found) == {"tornTail"}
-    [fix] = _of(fixed, "tornTail")
+    assert kinds(found) == {"tornLine"}
+    [fix] = _of(fixed, "tornLine")
     assert fix["fixed"] is True
     assert Path(fix["keptPath"]).read_bytes() == tail
 
@@ -121,7 +121,7 @@ async def test_a_damaged_line_is_told_by_its_place_and_stays(home: Path) -> None
     async with running(home) as daemon:
         peer = await daemon.attach()
         found = (await peer.call("server/doctor", fix=True))["findings"]
-    assert {"damagedLine", "lostParent"} <= kinds(found)
+    assert {"damagedLine", "missingParent"} <= kinds(found)
     [line] = _of(found, "damagedLine")
     assert (line["location"]["line"], line["location"]["byteOffset"]) == (
         before.count(b"\n") + 1,
@@ -145,8 +145,8 @@ async def test_rights_of_others_are_taken_away(home: Path) -> None:
         path.parent.chmod(0o755)
 
     found, fixed = await found_after(home, open_up)
-    assert kinds(found) == {"openToOthers"}
-    assert [it["fixed"] for it in fixed if it["kind"] == "openToOthers"] == [True, True]
+    assert kinds(found) == {"insecurePermissions"}
+    assert [it["fixed"] for it in fixed if it["kind"] == "insecurePermissions"] == [True, True]
 
 
 async def test_links_and_strangers_are_found_and_left_alone(home: Path) -> None:
@@ -157,7 +157,7 @@ async def test_links_and_strangers_are_found_and_left_alone(home: Path) -> None:
         os.link(path, path.parent.parent.parent / "a second name")
 
     found, fixed = await found_after(home, litter)
-    assert kinds(found) == {"symbolicLink", "strangeFile", "hardLink"}
+    assert kinds(found) == {"symbolicLink", "unknownFile", "hardLink"}
     assert not [it for it in fixed if it.get("fixed")]
 
 
@@ -167,8 +167,8 @@ async def test_what_was_kept_beside_a_session_says_what_it_holds(home: Path) -> 
         path.with_name("4_gone.jsonl.v1.bak").write_bytes(b"one\ntwo\n")
 
     found, _ = await found_after(home, keep)
-    assert kinds(found) == {"kept", "orphan"}
-    [orphan] = _of(found, "orphan")
+    assert kinds(found) == {"preservedFile", "orphanedFile"}
+    [orphan] = _of(found, "orphanedFile")
     assert "8 bytes" in orphan["message"]
     assert "2 whole lines" in orphan["message"]
 
@@ -181,8 +181,8 @@ async def test_an_old_temporary_file_goes_to_the_trash_and_a_young_one_stays(hom
             os.utime(made, (time.time() - age,) * 2)
 
     found, fixed = await found_after(home, leave)
-    assert [it["kind"] for it in found if it["kind"] == "leftover"] == ["leftover"]
-    [fix] = _of(fixed, "leftover")
+    assert [it["kind"] for it in found if it["kind"] == "staleTemporaryFile"] == ["staleTemporaryFile"]
+    [fix] = _of(fixed, "staleTemporaryFile")
     assert Path(fix["keptPath"]).read_bytes() == b"half"
 
 
@@ -242,7 +242,7 @@ async def test_two_files_of_one_session_are_told(home: Path) -> None:
     found, _ = await found_after(
         home, lambda path: path.with_name("5_a-copy.jsonl").write_bytes(path.read_bytes())
     )
-    assert kinds(found) == {"sameSession"}
+    assert kinds(found) == {"duplicateSessionId"}
 
 
 async def test_a_damaged_index_is_found_put_aside_and_lists_are_as_before(home: Path) -> None:
@@ -302,7 +302,7 @@ async def test_a_damaged_journal_of_commands_is_found_and_put_aside_for_a_new_on
         assert fix["fixed"] is True
         assert damaged in Path(fix["keptPath"]).read_bytes()
         again = (await peer.call("server/doctor", fix=True))["findings"]
-        assert [it["location"]["path"] for it in _of(again, "putAside")] == [fix["keptPath"]]
+        assert [it["location"]["path"] for it in _of(again, "quarantinedDatabase")] == [fix["keptPath"]]
         assert not _of(again, "damagedCommands")
         # The session itself says which command has made it; for others the new journal answers.
         assert await peer.call("session/create", **command) == first | {"duplicate": True}
@@ -354,7 +354,8 @@ def test_a_damaged_hold_of_a_terminal_is_found_and_one_that_was_put_aside(home: 
         (Path(it.path).name, it.finding.kind) for it in examined(home).found if it.path.startswith(str(holds))
     ]
     assert sorted(found) == [
-        ("one.json", "damagedHold"), ("three.json.damaged.2", "holdPutAside"), ("two.json.damaged", "holdPutAside"),
+        ("one.json", "damagedHold"),
+        ("three.json.damaged.2", "quarantinedHold"), ("two.json.damaged", "quarantinedHold"),
     ]  # fmt: skip
     assert {it.name for it in holds.iterdir()} == {"one.json", "two.json.damaged", "three.json.damaged.2"}
 
@@ -401,7 +402,7 @@ async def test_a_log_in_the_trash_without_a_note_is_told(home: Path) -> None:
         (trash / "6_no-note.jsonl").write_bytes(path.read_bytes())
 
     found, _ = await found_after(home, lose_the_note)
-    assert kinds(found) == {"noNote"}
+    assert kinds(found) == {"missingTrashNote"}
 
 
 async def test_many_findings_of_a_kind_are_counted_and_only_some_are_listed(home: Path) -> None:
@@ -412,16 +413,16 @@ async def test_many_findings_of_a_kind_are_counted_and_only_some_are_listed(home
         peer = await daemon.attach()
         for params, listed in (({}, 100), ({"findingsPerKind": 1_000}, 130), ({"findingsPerKind": 1}, 1)):
             told = await peer.call("server/doctor", **params)
-            assert len(_of(told["findings"], "strangeFile")) == listed
-            assert _of(told["counts"], "strangeFile") == [
-                {"kind": "strangeFile", "severity": "note", "count": 130, "fixedCount": 0}
+            assert len(_of(told["findings"], "unknownFile")) == listed
+            assert _of(told["counts"], "unknownFile") == [
+                {"kind": "unknownFile", "severity": "note", "count": 130, "fixedCount": 0}
             ]
 
 
 def test_findings_that_were_not_fixed_are_listed_first_and_unlisted_ones_count(home: Path) -> None:
     scope = Scope(places(), Config())
-    scope.unlisted["tornTail", "error"] = 5
-    found = finding("tornTail", "torn", "/log")
+    scope.unlisted["tornLine", "error"] = 5
+    found = finding("tornLine", "torn", "/log")
     findings = [msgspec.structs.replace(found, fixed=number != 7) for number in range(10)]
     told = result_of(scope, findings, 2)
     assert [it.fixed for it in told.findings] == [False, True]
@@ -431,10 +432,10 @@ def test_findings_that_were_not_fixed_are_listed_first_and_unlisted_ones_count(h
 
 def test_a_store_with_repaired_findings_and_notes_is_healthy(home: Path) -> None:
     scope = Scope(places(), Config())
-    fixed = msgspec.structs.replace(finding("tornTail", "torn", "/log"), fixed=True)
-    note = finding("strangeFile", "strange", "/file")
+    fixed = msgspec.structs.replace(finding("tornLine", "torn", "/log"), fixed=True)
+    note = finding("unknownFile", "strange", "/file")
     assert result_of(scope, [fixed, note], 100).healthy
-    scope.unlisted["tornTail", "error"] = 1
+    scope.unlisted["tornLine", "error"] = 1
     assert not result_of(scope, [fixed, note], 100).healthy
 
 
@@ -447,7 +448,7 @@ async def test_only_what_is_named_is_looked_at_and_fixed(home: Path, tmp_path: P
         told = await peer.call("server/doctor", paths=[str(elsewhere)], fix=True)
         assert told["examined"]["sessionCount"] == 1
         [fix] = told["findings"]
-        assert (fix["kind"], fix["fixed"]) == ("tornTail", True)
+        assert (fix["kind"], fix["fixed"]) == ("tornLine", True)
         assert told["healthy"] is True
         refused = await refusal(peer.call("server/doctor", paths=["relative.jsonl"]))
         assert refused.kind == "invalidParams"

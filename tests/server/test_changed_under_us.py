@@ -85,7 +85,7 @@ async def test_whoever_opens_a_changed_file_again_reads_what_is_there(tmp_path: 
         listed = await peer.call("session/list")
         assert [it["problemCount"] for it in listed["sessions"]] == [2], "the list says what the file is now"
         opened = await peer.call("session/open", sessionId="session-a")
-        assert {it["kind"] for it in opened["problems"]} == {"damagedLine", "lostParent"}
+        assert {it["kind"] for it in opened["problems"]} == {"damagedLine", "missingParent"}
         entries = await peer.call("session/entries", sessionId="session-a")
         assert [it["id"] for it in entries_of(entries)] == ["u1", "a1", "a2"]
         assert (await peer.append("session-a", user("on")))["lastSeq"] == 5

@@ -21,7 +21,7 @@ WHOLE = log(header(), user("q"), assistant("a"))
         (b"text\n" + log(user("q")), [("damagedHeader", 1)]),
         (b"\n" + log(user("q")), [("damagedHeader", 1)]),
         (b'{"type":"session"}\n' + log(user("q")), [("damagedHeader", 1)]),
-        (b'{"type":"sess', [("damagedHeader", 1), ("tornTail", 1)]),
+        (b'{"type":"sess', [("damagedHeader", 1), ("tornLine", 1)]),
         (WHOLE + b"{broken\n" + ANOTHER, [("damagedLine", 4)]),
         (WHOLE + b"\0\0\n" + ANOTHER, [("nulBytes", 4)]),
         (WHOLE + b"[1]\n", [("notAnEntry", 4)]),
@@ -33,8 +33,8 @@ WHOLE = log(header(), user("q"), assistant("a"))
         (b'{"type":"title","title":"\xe9"}\n' + WHOLE, [("invalidUtf8", 1)]),
         (WHOLE.replace(b"/home/dev", b"/home/\xe9\xe9"), [("invalidUtf8", 1)]),
         (b'{"type":"title","title":""}\n' + WHOLE.replace(b"/home/dev", b"/home/\xe9"), [("invalidUtf8", 2)]),
-        (WHOLE + b'{"type":"mess', [("tornTail", 4)]),
-        (WHOLE + b"\0" * 4096, [("tornTail", 4)]),
+        (WHOLE + b'{"type":"mess', [("tornLine", 4)]),
+        (WHOLE + b"\0" * 4096, [("tornLine", 4)]),
     ],
 )
 def test_damaged_bytes_have_a_kind_and_a_line(data: bytes, expected: list[tuple[str, int]]) -> None:
@@ -62,11 +62,11 @@ def test_text_beyond_ascii_that_is_utf8_is_no_problem() -> None:
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        ([user("q", parent=5)], [("badParent", 2)]),
-        ([user("q", parent="e1")], [("ownParent", 2)]),
-        ([user("q", parent="gone"), user("r")], [("lostParent", 2)]),
-        ([user("q"), b'{"type":"custom","id":"e1","parentId":null}\n'], [("sameId", 3)]),
-        ([user("q"), b'{"type":"leaf","id":"l","parentId":"e1","targetId":"gone"}\n'], [("lostLeaf", 3)]),
+        ([user("q", parent=5)], [("invalidParent", 2)]),
+        ([user("q", parent="e1")], [("selfParent", 2)]),
+        ([user("q", parent="gone"), user("r")], [("missingParent", 2)]),
+        ([user("q"), b'{"type":"custom","id":"e1","parentId":null}\n'], [("duplicateEntryId", 3)]),
+        ([user("q"), b'{"type":"leaf","id":"l","parentId":"e1","targetId":"gone"}\n'], [("missingLeaf", 3)]),
     ],
 )
 def test_entries_that_do_not_hang_together_have_a_kind_and_a_line(
@@ -84,9 +84,9 @@ def test_a_loop_of_parents_is_one_problem_at_its_last_line() -> None:
         user("3", parent="e2"),
         user("on", parent="e2"),
     )
-    assert [(it.kind, it.line) for it in around.tree.problems] == [("parentLoop", 4)]
+    assert [(it.kind, it.line) for it in around.tree.problems] == [("parentCycle", 4)]
     twice = loaded(header(), user("1"), b'{"type":"custom","id":"e1","parentId":"e1"}\n')
-    assert [(it.kind, it.line) for it in twice.tree.problems] == [("sameId", 3), ("parentLoop", 3)]
+    assert [(it.kind, it.line) for it in twice.tree.problems] == [("duplicateEntryId", 3), ("parentCycle", 3)]
 
 
 def test_parents_that_come_later_make_no_loop() -> None:
@@ -97,7 +97,7 @@ def test_parents_that_come_later_make_no_loop() -> None:
 def test_problems_come_in_the_order_of_the_log_and_the_last_says_that_there_are_more() -> None:
     lines: list[Line | bytes] = [user("q", parent="gone"), b"{broken\n", user("r", parent="lost")]
     assert [(it.kind, it.line) for it in loaded(header(), *lines).tree.problems] == [
-        ("lostParent", 2), ("damagedLine", 3), ("lostParent", 4),
+        ("missingParent", 2), ("damagedLine", 3), ("missingParent", 4),
     ]  # fmt: skip
     many = loaded(header(), user("q", parent="gone"), *[b"{broken\n"] * (MAX_PROBLEMS + 5)).tree.problems
     assert (len(many), many[-1].kind) == (MAX_PROBLEMS + 1, "moreProblems")
@@ -114,13 +114,13 @@ def found_in(data: bytes) -> list[tuple[str, int]]:
 def test_a_log_can_be_looked_through_without_opening_it() -> None:
     assert found_in(b"") == [("emptyLog", 1)]
     assert found_in(WHOLE) == []
-    assert found_in(WHOLE + b"{broken\n" + ANOTHER + b'{"torn') == [("damagedLine", 4), ("tornTail", 6)]
+    assert found_in(WHOLE + b"{broken\n" + ANOTHER + b'{"torn') == [("damagedLine", 4), ("tornLine", 6)]
 
 
 def test_a_batch_that_was_cut_off_is_found_as_a_whole() -> None:
     of_a_batch = b'{"type":"custom","id":"b1","parentId":"e2"\t}\n'
-    assert found_in(WHOLE + of_a_batch) == [("cutOffBatch", 4)]
-    assert found_in(WHOLE + of_a_batch + b'{"torn') == [("cutOffBatch", 4)]
+    assert found_in(WHOLE + of_a_batch) == [("incompleteBatch", 4)]
+    assert found_in(WHOLE + of_a_batch + b'{"torn') == [("incompleteBatch", 4)]
     assert found_in(WHOLE + of_a_batch + ANOTHER) == []
 
 

@@ -38,22 +38,22 @@ _OF_PROBLEMS: Final[Mapping[ProblemKind, str]] = {
     "nulBytes": _LINE,
     "notAnEntry": _LINE,
     "invalidUtf8": "The entry is read. To find the bytes: sed -n {line}p {path} | iconv -f UTF-8 -t UTF-8 >/dev/null.",
-    "tornTail": f"{_FIX} moves it to a file beside the session; the next append does so, too.",
-    "cutOffBatch": f"{_FIX} moves it to a file beside the session; the next append does so, too.",
-    "badParent": _TREE,
-    "ownParent": _TREE,
-    "lostParent": "To see the entries below it: sessiond tree {path} --filter all. An older copy may have the parent.",
-    "parentLoop": _TREE,
-    "sameId": "View both: sed -n {line}p {path}, and the earlier line with the same id.",
-    "lostLeaf": "Set the leaf: sessiond branch {path} ENTRY.",
+    "tornLine": f"{_FIX} moves it to a file beside the session; the next append does so, too.",
+    "incompleteBatch": f"{_FIX} moves it to a file beside the session; the next append does so, too.",
+    "invalidParent": _TREE,
+    "selfParent": _TREE,
+    "missingParent": "To see the entries below it: sessiond tree {path} --filter all. A backup may have it.",
+    "parentCycle": _TREE,
+    "duplicateEntryId": "View both: sed -n {line}p {path}, and the earlier line with the same id.",
+    "missingLeaf": "Set the leaf: sessiond branch {path} ENTRY.",
     "moreProblems": "It may not be a session file. View it: head -c 2000 {path}.",
 }
 """The advice for each problem of a session file. `session.tree.problems` has the descriptions."""
 
 _FIXED_PROBLEMS: Final[Mapping[ProblemKind, str]] = {
     "emptyLog": "moves it to the trash",
-    "tornTail": "moves it to a file beside the session",
-    "cutOffBatch": "moves it to a file beside the session",
+    "tornLine": "moves it to a file beside the session",
+    "incompleteBatch": "moves it to a file beside the session",
 }
 
 KINDS: Final[Mapping[str, Kind]] = {
@@ -68,7 +68,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "readOnlyFile": Kind(
         "note", "A session file can be read but not written.", "To write to it: chmod u+w {path}."
     ),
-    "openToOthers": Kind(
+    "insecurePermissions": Kind(
         "warning",
         "Other users can read or write a file or a folder of sessiond.",
         f"{_FIX} removes their permissions.",
@@ -94,7 +94,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         "A session file has a second name, under which another program can write to it.",
         "Find it: find ~ -samefile {path}.",
     ),
-    "strangeFile": Kind(
+    "unknownFile": Kind(
         "note",
         "A folder of sessiond has a file that is not one of sessiond.",
         "View it: ls -ld {path}.",
@@ -110,7 +110,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         "It is neither listed nor opened.",
         "Move it to another folder if it should not be reported: {path}.",
     ),
-    "sameSession": Kind(
+    "duplicateSessionId": Kind(
         "warning",
         "Several files have sessions with the same id. The id refers to one of them only.",
         "Compare them. To move a copy to the trash: sessiond delete {path}.",
@@ -121,17 +121,17 @@ KINDS: Final[Mapping[str, Kind]] = {
         f"{_FIX} moves it to the trash. The daemon does so, too, when it starts.",
         "moves it to the trash",
     ),
-    "orphan": Kind(
+    "orphanedFile": Kind(
         "warning",
         "A torn line or an original file is beside a session that no longer exists.",
         "View it: head -c 2000 {path}. If you do not need it, remove it.",
     ),
-    "kept": Kind(
+    "preservedFile": Kind(
         "note",
         "A torn line or an original file is beside a session.",
         "View it: head -c 2000 {path}. If you do not need it, remove it.",
     ),
-    "leftover": Kind(
+    "staleTemporaryFile": Kind(
         "warning",
         "A daemon that was killed left a temporary file.",
         f"{_FIX} moves it to the trash.",
@@ -147,7 +147,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         "An open session accepts no appends at present.",
         "Remove the cause. The session then accepts appends without a restart; sessiond doctor shows whether it does.",
     ),
-    "noNote": Kind(
+    "missingTrashNote": Kind(
         "warning",
         "A session in the trash has no note, so its former path is unknown.",
         "To restore it, move the file to a folder of sessions: mv {path} FOLDER.",
@@ -165,7 +165,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         f"If the trash has an intact copy, {_FIX} restores it. A blob/put of the same bytes does so, too.",
         "replaces it by an intact copy from the trash, and moves the damaged one to the trash",
     ),
-    "unnamedBlobs": Kind(
+    "unreferencedBlobs": Kind(
         "note", "No session references some blobs.", "Move them to the trash: sessiond blobs collect --yes."
     ),
     "damagedIndex": Kind(
@@ -191,18 +191,18 @@ KINDS: Final[Mapping[str, Kind]] = {
         "The file of a hold is damaged, so another terminal may continue the session of that terminal.",
         "The next sessiond continue in that terminal creates a new hold and renames the damaged file.",
     ),
-    "holdPutAside": Kind(
+    "quarantinedHold": Kind(
         "note",
         "The damaged file of a hold was renamed. Its terminal has a new one.",
         "It is not needed. To remove it: rm {path}",
     ),
-    "putAside": Kind(
+    "quarantinedDatabase": Kind(
         "note",
         "A damaged database was renamed.",
         "To recover its content: sqlite3 {path} .recover. If you do not need it, remove it.",
     ),
     # --- the machine -------------------------------------------------------------------------------------------
-    "littleRoom": Kind(
+    "lowDiskSpace": Kind(
         "warning",
         "The disk is nearly full. If it becomes full, appends are refused until space is free.",
         "To find large files: du -xh {path} | sort -h | tail. sessiond cleanup and sessiond purge may help.",
@@ -223,12 +223,12 @@ KINDS: Final[Mapping[str, Kind]] = {
         "A folder is on a filesystem that is mounted read-only, as after a disk error.",
         "See dmesg. If the disk has no errors, mount it for writing again.",
     ),
-    "fewWatches": Kind(
+    "lowWatchLimit": Kind(
         "warning",
         "The system limits watched files, so changes by other programs may be detected late (within a minute).",
         "sudo sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512",
     ),
-    "fewDescriptors": Kind(
+    "lowDescriptorLimit": Kind(
         "warning",
         "The daemon can open few files at a time, so clients have to wait if there are many.",
         "Raise the limit of the process that starts it: ulimit -n, or LimitNOFILE of the service.",
@@ -239,7 +239,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         " entries does not depend on it.",
         "Check the clock: date; timedatectl.",
     ),
-    "badConfig": Kind(
+    "invalidConfig": Kind(
         "error", "The configuration is not valid; no daemon starts with it.", "Correct {path}."
     ),
     "unsafeConfig": Kind(
@@ -269,7 +269,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     # --- the daemon and the way to it --------------------------------------------------------------------------
     "notRunning": Kind("note", "No daemon runs.", "Any command that needs one starts it."),
-    "hung": Kind(
+    "unresponsive": Kind(
         "error",
         "The daemon runs, but does not respond.",
         "Wait a moment and try again. Acknowledged entries are on disk; the next command starts another daemon.",
@@ -290,7 +290,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         "The lock file of a running daemon was removed or replaced, so a second daemon could start.",
         "Run sessiond stop; the next command starts a daemon with a lock.",
     ),
-    "startHeld": Kind(
+    "startLockHeld": Kind(
         "warning",
         "A process has been starting the daemon for some time; others wait for it.",
         "Wait 15 seconds and try again. If the process still holds it, end it: fuser -v {path}.",
@@ -321,12 +321,12 @@ KINDS: Final[Mapping[str, Kind]] = {
         "The usual path of the socket is too long, so the socket has another path.",
         "No action: sessiond status shows the path, and every client finds it.",
     ),
-    "otherVersion": Kind(
+    "versionMismatch": Kind(
         "warning",
         "The running daemon has another version than this command.",
         "sessiond stop; the next command starts one of this version.",
     ),
-    "runtimeFolder": Kind(
+    "unusableRuntimeFolder": Kind(
         "warning",
         "XDG_RUNTIME_DIR names a folder that cannot be used for the socket.",
         "It should be a folder of yours with mode 0700: see ls -ld {path}. The socket is in another folder.",
@@ -336,7 +336,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         "XDG_RUNTIME_DIR is not set, as in cron, su or a container.",
         "No action: the socket is in another folder.",
     ),
-    "badFolder": Kind(
+    "unusableFolder": Kind(
         "error", "A folder of sessiond cannot be used.", "See ls -ld {path}, or set SESSIOND_HOME."
     ),
     "noLingering": Kind(

@@ -4262,21 +4262,21 @@ export type ProblemKind =
   /** The line has bytes that are not UTF-8. They are read as U+FFFD, and are unchanged in the file. */
   | "invalidUtf8"
   /** The last line is incomplete, as after a crash. It is moved to a file beside the log before the next append. */
-  | "tornTail"
+  | "tornLine"
   /** The last append is incomplete and was not acknowledged. Its lines are moved to a file beside the log before the next append. */
-  | "cutOffBatch"
+  | "incompleteBatch"
   /** `parentId` is neither a string nor null. The entry becomes a root. */
-  | "badParent"
+  | "invalidParent"
   /** The entry names itself as its parent. It becomes a root. */
-  | "ownParent"
+  | "selfParent"
   /** The parent that the entry names is not in the file. It becomes a root. */
-  | "lostParent"
+  | "missingParent"
   /** The entry is among its own ancestors. A path ends where it would begin again. */
-  | "parentLoop"
+  | "parentCycle"
   /** An earlier entry has the same id. The later entry has precedence. */
-  | "sameId"
+  | "duplicateEntryId"
   /** The `leaf` line names an entry that is not before it. The leaf does not move. */
-  | "lostLeaf"
+  | "missingLeaf"
   /** There are more problems than are listed. */
   | "moreProblems";
 
@@ -4302,21 +4302,21 @@ export type FindingKind =
   /** The line has bytes that are not UTF-8. They are read as U+FFFD, and are unchanged in the file. */
   | "invalidUtf8"
   /** The last line is incomplete, as after a crash. It is moved to a file beside the log before the next append. */
-  | "tornTail"
+  | "tornLine"
   /** The last append is incomplete and was not acknowledged. Its lines are moved to a file beside the log before the next append. */
-  | "cutOffBatch"
+  | "incompleteBatch"
   /** `parentId` is neither a string nor null. The entry becomes a root. */
-  | "badParent"
+  | "invalidParent"
   /** The entry names itself as its parent. It becomes a root. */
-  | "ownParent"
+  | "selfParent"
   /** The parent that the entry names is not in the file. It becomes a root. */
-  | "lostParent"
+  | "missingParent"
   /** The entry is among its own ancestors. A path ends where it would begin again. */
-  | "parentLoop"
+  | "parentCycle"
   /** An earlier entry has the same id. The later entry has precedence. */
-  | "sameId"
+  | "duplicateEntryId"
   /** The `leaf` line names an entry that is not before it. The leaf does not move. */
-  | "lostLeaf"
+  | "missingLeaf"
   /** There are more problems than are listed. */
   | "moreProblems"
   /** A file cannot be read. */
@@ -4324,7 +4324,7 @@ export type FindingKind =
   /** A session file can be read but not written. */
   | "readOnlyFile"
   /** Other users can read or write a file or a folder of sessiond. */
-  | "openToOthers"
+  | "insecurePermissions"
   /** Other users may have read the token that opens the TCP listener. */
   | "exposedToken"
   /** A file or a folder belongs to another user. */
@@ -4334,33 +4334,33 @@ export type FindingKind =
   /** A session file has a second name, under which another program can write to it. */
   | "hardLink"
   /** A folder of sessiond has a file that is not one of sessiond. */
-  | "strangeFile"
+  | "unknownFile"
   /** A session file of another program is in a folder of sessions. It is neither listed nor opened. */
   | "foreignDialect"
   /** A session file of another program is in a folder of sessions, and its format has no importer. It is neither listed nor opened. */
   | "unsupportedDialect"
   /** Several files have sessions with the same id. The id refers to one of them only. */
-  | "sameSession"
+  | "duplicateSessionId"
   /** A draft session is older than the maximum age of drafts. */
   | "staleDraft"
   /** A torn line or an original file is beside a session that no longer exists. */
-  | "orphan"
+  | "orphanedFile"
   /** A torn line or an original file is beside a session. */
-  | "kept"
+  | "preservedFile"
   /** A daemon that was killed left a temporary file. */
-  | "leftover"
+  | "staleTemporaryFile"
   /** Another program has a session file open for writing. */
   | "openElsewhere"
   /** An open session accepts no appends at present. */
   | "writeBlocked"
   /** A session in the trash has no note, so its former path is unknown. */
-  | "noNote"
+  | "missingTrashNote"
   /** A session references a blob that does not exist. */
   | "missingBlob"
   /** The bytes of a blob do not match its hash. */
   | "damagedBlob"
   /** No session references some blobs. */
-  | "unnamedBlobs"
+  | "unreferencedBlobs"
   /** The index of sessions is damaged. No data is lost: the index is rebuilt from the sessions. */
   | "damagedIndex"
   /** The history of prompts is damaged. */
@@ -4370,11 +4370,11 @@ export type FindingKind =
   /** The file of a hold is damaged, so another terminal may continue the session of that terminal. */
   | "damagedHold"
   /** The damaged file of a hold was renamed. Its terminal has a new one. */
-  | "holdPutAside"
+  | "quarantinedHold"
   /** A damaged database was renamed. */
-  | "putAside"
+  | "quarantinedDatabase"
   /** The disk is nearly full. If it becomes full, appends are refused until space is free. */
-  | "littleRoom"
+  | "lowDiskSpace"
   /** A folder is on a network filesystem, where locks and the durability of acknowledged entries depend on the server. */
   | "networkDisk"
   /** A folder is in memory: its content is lost at a restart of the machine. */
@@ -4382,13 +4382,13 @@ export type FindingKind =
   /** A folder is on a filesystem that is mounted read-only, as after a disk error. */
   | "readOnlyDisk"
   /** The system limits watched files, so changes by other programs may be detected late (within a minute). */
-  | "fewWatches"
+  | "lowWatchLimit"
   /** The daemon can open few files at a time, so clients have to wait if there are many. */
-  | "fewDescriptors"
+  | "lowDescriptorLimit"
   /** The clock of the machine is wrong, or was when an entry was written, so times and ages are wrong. The order of entries does not depend on it. */
   | "wrongClock"
   /** The configuration is not valid; no daemon starts with it. */
-  | "badConfig"
+  | "invalidConfig"
   /** Another user can change the configuration, which may name a program to run; no daemon starts with it. */
   | "unsafeConfig"
   /** A file has the name of a configuration file, but the daemon reads another file. */
@@ -4402,7 +4402,7 @@ export type FindingKind =
   /** No daemon runs. */
   | "notRunning"
   /** The daemon runs, but does not respond. */
-  | "hung"
+  | "unresponsive"
   /** A daemon holds the lock, but no process listens at its socket. */
   | "unreachable"
   /** A process that is not the daemon of endpoint.json holds the daemon's lock. */
@@ -4410,7 +4410,7 @@ export type FindingKind =
   /** The lock file of a running daemon was removed or replaced, so a second daemon could start. */
   | "lockLost"
   /** A process has been starting the daemon for some time; others wait for it. */
-  | "startHeld"
+  | "startLockHeld"
   /** A daemon that was killed left its socket. */
   | "staleSocket"
   /** endpoint.json names a daemon that no longer runs. */
@@ -4422,13 +4422,13 @@ export type FindingKind =
   /** The usual path of the socket is too long, so the socket has another path. */
   | "longSocketPath"
   /** The running daemon has another version than this command. */
-  | "otherVersion"
+  | "versionMismatch"
   /** XDG_RUNTIME_DIR names a folder that cannot be used for the socket. */
-  | "runtimeFolder"
+  | "unusableRuntimeFolder"
   /** XDG_RUNTIME_DIR is not set, as in cron, su or a container. */
   | "noRuntimeFolder"
   /** A folder of sessiond cannot be used. */
-  | "badFolder"
+  | "unusableFolder"
   /** systemd may end your processes, including the daemon, when you log out. Acknowledged entries are kept. */
   | "noLingering";
 

@@ -26,17 +26,17 @@ DAMAGED = {
     "invalidUtf8": logs.log(
         logs.header(), ROOT, b'{"type":"custom","id":"c","parentId":"r","data":"\xff"}\n'
     ),
-    "tornTail": logs.log(logs.header(), ROOT) + b'{"type":"mess',
-    "cutOffBatch": logs.log(logs.header(), ROOT)
+    "tornLine": logs.log(logs.header(), ROOT) + b'{"type":"mess',
+    "incompleteBatch": logs.log(logs.header(), ROOT)
     + b'{"type":"message","id":"b","parentId":"r","message":{"role":"user","content":"x"}\t}\n',
-    "badParent": logs.log(logs.header(), ROOT, b'{"type":"message","id":"b","parentId":7}\n'),
-    "ownParent": logs.log(logs.header(), logs.user("x", id="s", parent="s")),
-    "lostParent": logs.log(logs.header(), logs.user("x", id="s", parent="nobody")),
-    "parentLoop": logs.log(
+    "invalidParent": logs.log(logs.header(), ROOT, b'{"type":"message","id":"b","parentId":7}\n'),
+    "selfParent": logs.log(logs.header(), logs.user("x", id="s", parent="s")),
+    "missingParent": logs.log(logs.header(), logs.user("x", id="s", parent="nobody")),
+    "parentCycle": logs.log(
         logs.header(), logs.user("x", id="a", parent="b"), logs.user("y", id="b", parent="a")
     ),
-    "sameId": logs.log(logs.header(), ROOT, logs.user("y", id="r", parent=None)),
-    "lostLeaf": logs.log(logs.header(), ROOT, logs.leaf("nobody", parent="r")),
+    "duplicateEntryId": logs.log(logs.header(), ROOT, logs.user("y", id="r", parent=None)),
+    "missingLeaf": logs.log(logs.header(), ROOT, logs.leaf("nobody", parent="r")),
     "moreProblems": logs.log(logs.header(), ROOT, *[b"{}\n"] * 1_001),
 }
 
@@ -70,7 +70,7 @@ async def test_every_problem_of_a_file_is_told(served: Running, tmp_path: Path, 
 
 async def test_a_second_entry_leads_to_the_first_of_its_id(served: Running, tmp_path: Path) -> None:
     path = tmp_path / "same.jsonl"
-    path.write_bytes(DAMAGED["sameId"])
+    path.write_bytes(DAMAGED["duplicateEntryId"])
     async with editor(served.home, ASKS) as client:
         [found] = await asked(client, path)
     [related] = found.related_information or []
@@ -109,7 +109,7 @@ async def test_an_editor_that_does_not_ask_is_told_as_it_types(served: Running, 
         published = Published(client)
         text = forked.read_text(encoding="utf-8")
         show(client, forked, text + "{half")
-        assert await published.next() == ["tornTail"]
+        assert await published.next() == ["tornLine"]
         edit(client, forked, "", said(9, 0, 5))
         assert await published.next() == []
         edit(client, forked, "nonsense\n", said(3, 0, 0))
@@ -117,7 +117,7 @@ async def test_an_editor_that_does_not_ask_is_told_as_it_types(served: Running, 
         edit(client, forked, text)
         assert await published.next() == []
         edit(client, forked, '"nobody"', range_of(forked, 1, "null"))
-        assert await published.next() == ["lostParent"]
+        assert await published.next() == ["missingParent"]
         client.text_document_did_close(types.DidCloseTextDocumentParams(document(forked)))
         assert await published.next() == []
 
@@ -148,7 +148,7 @@ async def test_what_others_do_to_an_open_file_is_told(served: Running, tmp_path:
         assert await published.next() == ["damagedLine"]
 
 
-@pytest.mark.parametrize("kind", ["damagedHeader", "damagedLine", "tornTail", "lostParent"])
+@pytest.mark.parametrize("kind", ["damagedHeader", "damagedLine", "tornLine", "missingParent"])
 async def test_the_quick_fix_leaves_the_file_as_it_is(served: Running, tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"{kind}.jsonl"
     path.write_bytes(DAMAGED[kind])

@@ -95,7 +95,9 @@ def _from_daemon(around: EnvironmentReport, params: dict[str, Any]) -> dict[str,
             return result
     except (CannotConnect, UnsafeFolder, DaemonHung, Disconnected) as error:
         if not paths or fix:
-            around.add("notRunning" if around.daemon == "none" else "hung", str(error), severity="error")
+            around.add(
+                "notRunning" if around.daemon == "none" else "unresponsive", str(error), severity="error"
+            )
         return None
     except RpcError as error:
         if error.kind != "methodNotFound":  # an older daemon, which has its own finding already

@@ -101,7 +101,7 @@ def _look_at_environment(around: EnvironmentReport, environ: Mapping[str, str]) 
         around.add("noRuntimeFolder", f"XDG_RUNTIME_DIR is not set; the socket is {around.where.socket}")
     elif (reason := _unfit(runtime)) is not None:
         what = f"XDG_RUNTIME_DIR is {runtime}, but {reason}; the socket is {around.where.socket}"
-        around.add("runtimeFolder", what, runtime)
+        around.add("unusableRuntimeFolder", what, runtime)
 
 
 def _unfit(folder: str) -> str | None:
@@ -124,7 +124,7 @@ def _look_at_folders(around: EnvironmentReport) -> None:
     for folder in dict.fromkeys((around.where.state, around.where.data, around.where.runtime)):
         reason = _unusable(folder)
         if reason is not None:
-            around.add("badFolder", f"the folder cannot be used: {reason}", folder)
+            around.add("unusableFolder", f"the folder cannot be used: {reason}", folder)
             around.may_start = False
 
 
@@ -156,7 +156,7 @@ def _look_at_config(around: EnvironmentReport, environ: Mapping[str, str]) -> No
     try:
         around.chosen = config.read(path)
     except config.InvalidConfig as error:
-        kind = "unsafeConfig" if isinstance(error, config.UnsafeConfig) else "badConfig"
+        kind = "unsafeConfig" if isinstance(error, config.UnsafeConfig) else "invalidConfig"
         around.add(kind, str(error), path)
         around.may_start = False
     for other in _other_config_files(around.where, environ):
@@ -180,7 +180,7 @@ def _look_at_locks(around: EnvironmentReport) -> None:
     starting = _holder_of(around.where.start_lock, held)
     if starting is not None and start_time(starting) is not None:
         what = f"process {starting}, which is starting the daemon, holds this lock"
-        around.add("startHeld", what, around.where.start_lock)
+        around.add("startLockHeld", what, around.where.start_lock)
 
 
 def _holders() -> dict[tuple[int, int], int]:
@@ -260,15 +260,15 @@ def _look_at_daemon(around: EnvironmentReport) -> None:
             advice = f"Try again in a moment. If it still hangs: kill {error.pid}. Acknowledged entries are on disk."
         else:
             advice = None
-        around.add("hung", str(error), around.where.socket, advice=advice)
+        around.add("unresponsive", str(error), around.where.socket, advice=advice)
     except (CannotConnect, Disconnected, BadReply, RpcError) as error:
         around.daemon = "silent"
-        around.add("hung", str(error), around.where.socket)
+        around.add("unresponsive", str(error), around.where.socket)
     else:
         around.daemon = "answers"
         if status["version"] != sessiond.__version__:
             what = f"the daemon is sessiond {status['version']}, this command is {sessiond.__version__}"
-            around.add("otherVersion", what)
+            around.add("versionMismatch", what)
 
 
 def _look_at_silence(around: EnvironmentReport) -> None:

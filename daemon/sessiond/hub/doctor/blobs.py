@@ -88,7 +88,7 @@ def _note_unnamed(scope: Scope, logs: Logs, sizes: dict[str, int]) -> None:
     if old:
         size = sum(sizes[name] for name in old)
         message = f"no session outside the trash references {len(old):,} blobs ({size:,} bytes)"
-        scope.add("unnamedBlobs", message, str(scope.blobs_folder))
+        scope.add("unreferencedBlobs", message, str(scope.blobs_folder))
 
 
 def _names_in(folder: Path) -> list[str]:

@@ -189,12 +189,12 @@ def _unless_gone(kept: str | None, reason: str = _GONE) -> str:
 
 
 _FIXES: Final[Mapping[str, Callable[[_Fixing, LocatedFinding], Awaitable[str | None]]]] = {
-    "tornTail": _Fixing.put_tail_aside,
-    "cutOffBatch": _Fixing.put_tail_aside,
+    "tornLine": _Fixing.put_tail_aside,
+    "incompleteBatch": _Fixing.put_tail_aside,
     "emptyLog": _Fixing.trash_empty,
     "staleDraft": _Fixing.trash_draft,
-    "openToOthers": _Fixing.close_to_others,
-    "leftover": _Fixing.put_leftover_aside,
+    "insecurePermissions": _Fixing.close_to_others,
+    "staleTemporaryFile": _Fixing.put_leftover_aside,
     "missingBlob": _Fixing.restore_blob,
     "damagedBlob": _Fixing.restore_blob,
     "damagedIndex": _Fixing.put_index_aside,

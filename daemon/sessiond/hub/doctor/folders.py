@@ -38,7 +38,7 @@ def look_at_folders(scope: Scope) -> Iterator[None]:
         try:
             require_text(top)
         except UnsafeFolder as unsafe:
-            scope.add("badFolder", unsafe.reason, top)
+            scope.add("unusableFolder", unsafe.reason, top)
     for top in (scope.places.data, scope.places.state, scope.places.runtime):
         _look_at_top(scope, top)
         yield
@@ -55,7 +55,7 @@ def look_at_folders(scope: Scope) -> Iterator[None]:
             yield
     for entry in _inside(scope, scope.blobs_folder):
         if not _is_leftover(scope, entry) and not _BLOB.fullmatch(entry.name):
-            scope.add("strangeFile", "it is not a blob", entry.path)
+            scope.add("unknownFile", "it is not a blob", entry.path)
     yield
     for entry in _inside(scope, scope.trash):
         _look_at_trashed(scope, entry)
@@ -88,7 +88,7 @@ def _inside(scope: Scope, folder: Path) -> Iterator[_Entry]:
     except FileNotFoundError:
         return
     except NotADirectoryError:
-        scope.add("badFolder", "it is not a folder", str(folder))
+        scope.add("unusableFolder", "it is not a folder", str(folder))
         return
     except OSError as error:
         scope.add("unreadable", f"it cannot be listed: {error.strerror}", str(folder))
@@ -105,13 +105,13 @@ def _look_at_top(scope: Scope, folder: str) -> None:
         status = os.lstat(folder)
     except FileNotFoundError:
         if (reason := obstacle(folder)) is not None:
-            scope.add("badFolder", f"it cannot be created: {reason}", folder)
+            scope.add("unusableFolder", f"it cannot be created: {reason}", folder)
         return
     except OSError as error:
-        scope.add("badFolder", f"it cannot be examined: {obstacle(folder) or error.strerror}", folder)
+        scope.add("unusableFolder", f"it cannot be examined: {obstacle(folder) or error.strerror}", folder)
         return
     if look_at_rights(scope, folder, status) and not stat.S_ISDIR(status.st_mode):
-        scope.add("badFolder", "it is not a folder", folder)
+        scope.add("unusableFolder", "it is not a folder", folder)
 
 
 def _look_at_config(scope: Scope) -> None:
@@ -133,17 +133,17 @@ def _look_at_state(scope: Scope) -> Iterator[None]:
                 if not _is_leftover(scope, hold):
                     _look_at_hold(scope, hold)
         elif _INDEX_ASIDE.fullmatch(entry.name):
-            scope.add("putAside", "it is a damaged index", entry.path)
+            scope.add("quarantinedDatabase", "it is a damaged index", entry.path)
         elif _COMMANDS_ASIDE.fullmatch(entry.name):
-            scope.add("putAside", "it is a damaged journal of commands", entry.path)
+            scope.add("quarantinedDatabase", "it is a damaged journal of commands", entry.path)
         elif not _OF_STATE.fullmatch(entry.name) and not _is_top(scope, entry.path):
-            scope.add("strangeFile", "it is not a file of sessiond", entry.path)
+            scope.add("unknownFile", "it is not a file of sessiond", entry.path)
         yield
 
 
 def _look_at_hold(scope: Scope, entry: _Entry) -> None:
     if _HOLD_ASIDE.fullmatch(entry.name):
-        scope.add("holdPutAside", "it is a damaged hold of a terminal", entry.path)
+        scope.add("quarantinedHold", "it is a damaged hold of a terminal", entry.path)
         return
     try:
         read_hold(Path(entry.path))
@@ -158,14 +158,14 @@ def _look_at_data(scope: Scope) -> Iterator[None]:
     folders = {str(it) for it in known}
     for entry in _inside(scope, scope.data):
         if _HISTORY_ASIDE.fullmatch(entry.name):
-            scope.add("putAside", "it is a damaged history of prompts", entry.path)
+            scope.add("quarantinedDatabase", "it is a damaged history of prompts", entry.path)
         elif (
             entry.path not in folders
             and not _OF_DATA.fullmatch(entry.name)
             and not _OF_STATE.fullmatch(entry.name)
             and not _is_top(scope, entry.path)
         ):
-            scope.add("strangeFile", "it is not a file of sessiond", entry.path)
+            scope.add("unknownFile", "it is not a file of sessiond", entry.path)
         yield
 
 
@@ -192,10 +192,10 @@ def _look_at_log_or_beside(scope: Scope, entry: _Entry) -> None:
     if log is not None and entry.is_file:
         _report_beside(scope, entry, Path(entry.path).with_name(log))
     elif paths.session_id_of(entry.name) is None:
-        scope.add("strangeFile", "it is not a session file", entry.path)
+        scope.add("unknownFile", "it is not a session file", entry.path)
     elif not entry.is_file:
         scope.add(
-            "strangeFile",
+            "unknownFile",
             "it has the name of a session file, but is not a file",
             entry.path,
             severity="warning",
@@ -208,9 +208,9 @@ def _report_beside(scope: Scope, entry: _Entry, log: Path) -> None:
     what = "a torn tail" if ".torn-" in entry.name else "an original from before a rewrite"
     holds = f"{entry.status.st_size:,} bytes, {_lines_in(entry.path)} whole lines"
     if os.path.lexists(log):
-        scope.add("kept", f"it is {what} of the session beside it: {holds}", entry.path)
+        scope.add("preservedFile", f"it is {what} of the session beside it: {holds}", entry.path)
     else:
-        scope.add("orphan", f"it is {what} of a session that does not exist: {holds}", entry.path)
+        scope.add("orphanedFile", f"it is {what} of a session that does not exist: {holds}", entry.path)
 
 
 def _lines_in(path: str) -> str:
@@ -226,7 +226,7 @@ def _lines_in(path: str) -> str:
 
 def _look_at_trashed(scope: Scope, entry: _Entry) -> None:
     if entry.is_file and is_log_in_trash(entry.name) and not os.path.lexists(note_of(Path(entry.path))):
-        scope.add("noNote", "its former path is not recorded", entry.path)
+        scope.add("missingTrashNote", "its former path is not recorded", entry.path)
     else:
         _is_leftover(scope, entry)
 
@@ -236,5 +236,5 @@ def _is_leftover(scope: Scope, entry: _Entry) -> bool:
     if not entry.is_file or not TEMPORARY.fullmatch(entry.name):
         return False
     if time.time() - entry.status.st_mtime > _YOUNG_SECONDS:
-        scope.add("leftover", f"a daemon left it ({entry.status.st_size:,} bytes)", entry.path)
+        scope.add("staleTemporaryFile", f"a daemon left it ({entry.status.st_size:,} bytes)", entry.path)
     return True

@@ -63,7 +63,7 @@ def look_at_logs(scope: Scope, found: Logs) -> Iterator[None]:
     for session_id, where in found.by_id.items():
         for path in where[1:]:
             scope.add(
-                "sameSession",
+                "duplicateSessionId",
                 f"it has session {session_id}, as {where[0]} does",
                 path,
                 session_id=session_id,
@@ -127,7 +127,7 @@ def _look_at(scope: Scope, log: _Log, found: Logs) -> None:
         return
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            scope.add("strangeFile", "it is not a file", log.path, severity="warning")
+            scope.add("unknownFile", "it is not a file", log.path, severity="warning")
             return
         program = foreign_program_of(lambda size: os.pread(descriptor, size, 0))
         if program is not None:

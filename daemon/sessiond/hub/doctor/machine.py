@@ -39,7 +39,7 @@ def look_at_machine(scope: Scope) -> Iterator[None]:
     _look_at_watches(scope)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # the daemon raises its soft limit itself
     if 0 <= most < _DESCRIPTORS:
-        scope.add("fewDescriptors", f"at most {most:,} files may be open", "/proc/self/limits")
+        scope.add("lowDescriptorLimit", f"at most {most:,} files may be open", "/proc/self/limits")
     if time.time() < _BUILT:
         scope.add("wrongClock", f"the clock shows {time.strftime('%Y-%m-%d %H:%M')}", "/etc/localtime")
     yield
@@ -52,9 +52,9 @@ def _look_at_room(scope: Scope, folder: str) -> None:
     room, files = free_bytes(where), free_files(where)
     if room is not None and room < LOW_BYTES:
         severity: t.FindingSeverity = "error" if room < VERY_LITTLE_BYTES else "warning"
-        scope.add("littleRoom", f"{room / 1e6:,.0f} MB are free", folder, severity=severity)
+        scope.add("lowDiskSpace", f"{room / 1e6:,.0f} MB are free", folder, severity=severity)
     elif files is not None and files < LOW_FILE_LIMIT:
-        scope.add("littleRoom", f"{files:,} more files fit", folder)
+        scope.add("lowDiskSpace", f"{files:,} more files fit", folder)
 
 
 def _look_at_disk(scope: Scope, folder: str, mounts: dict[str, str]) -> None:
@@ -93,7 +93,7 @@ def _look_at_watches(scope: Scope) -> None:
         if (limit := _limit(name)) is not None and limit < least
     ]
     if few:
-        scope.add("fewWatches", f"fs.inotify: {', '.join(few)}", "/proc/sys/fs/inotify")
+        scope.add("lowWatchLimit", f"fs.inotify: {', '.join(few)}", "/proc/sys/fs/inotify")
 
 
 def _limit(name: str) -> int | None:

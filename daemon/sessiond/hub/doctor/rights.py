@@ -25,7 +25,7 @@ def look_at_rights(scope: Scope, path: str, status: os.stat_result) -> bool:
         scope.add("exposedToken", f"its mode is {stat.filemode(status.st_mode)}", path)
     elif status.st_mode & OTHERS_MAY_ANYTHING:
         rights = stat.filemode(status.st_mode)
-        scope.add("openToOthers", f"its mode is {rights}", path)
+        scope.add("insecurePermissions", f"its mode is {rights}", path)
     return True
 
 

@@ -58,7 +58,7 @@ def _of_foreign_file(uri: str, program: ForeignProgram) -> types.Diagnostic:
 def _diagnostics(document: Document) -> Steps[list[types.Diagnostic]]:
     problems = document.tree.problems
     rows = {it.line: it.line - 1 - document.tree.line(0) for it in problems}
-    twins = yield from _twins(document, [rows[it.line] for it in problems if it.kind == "sameId"])
+    twins = yield from _twins(document, [rows[it.line] for it in problems if it.kind == "duplicateEntryId"])
     found: list[types.Diagnostic] = []
     for count, problem in enumerate(problems):
         if count % 50 == 0:
@@ -82,7 +82,9 @@ def _diagnostic(
         types.DiagnosticRelatedInformation(
             types.Location(document.uri, id_range(document, twin)), "An earlier entry with this id."
         )
-        for twin in (twins.get(tree.id(row) or "", []) if whole and problem.kind == "sameId" else [])
+        for twin in (
+            twins.get(tree.id(row) or "", []) if whole and problem.kind == "duplicateEntryId" else []
+        )
         if twin < row
     ]
     return types.Diagnostic(

@@ -11,14 +11,14 @@ ProblemKind: TypeAlias = Literal[
     "nulBytes",
     "notAnEntry",
     "invalidUtf8",
-    "tornTail",
-    "cutOffBatch",
-    "badParent",
-    "ownParent",
-    "lostParent",
-    "parentLoop",
-    "sameId",
-    "lostLeaf",
+    "tornLine",
+    "incompleteBatch",
+    "invalidParent",
+    "selfParent",
+    "missingParent",
+    "parentCycle",
+    "duplicateEntryId",
+    "missingLeaf",
     "moreProblems",
 ]
 
@@ -41,21 +41,21 @@ PROBLEMS: Final[dict[ProblemKind, tuple[Severity, str]]] = {
         "warning",
         "The line has bytes that are not UTF-8. They are read as U+FFFD, and are unchanged in the file.",
     ),
-    "tornTail": (
+    "tornLine": (
         "error",
         "The last line is incomplete, as after a crash. It is moved to a file beside the log before the next append.",
     ),
-    "cutOffBatch": (
+    "incompleteBatch": (
         "error",
         "The last append is incomplete and was not acknowledged. Its lines are moved to a file beside the log "
         "before the next append.",
     ),
-    "badParent": ("error", "`parentId` is neither a string nor null. The entry becomes a root."),
-    "ownParent": ("error", "The entry names itself as its parent. It becomes a root."),
-    "lostParent": ("warning", "The parent that the entry names is not in the file. It becomes a root."),
-    "parentLoop": ("error", "The entry is among its own ancestors. A path ends where it would begin again."),
-    "sameId": ("warning", "An earlier entry has the same id. The later entry has precedence."),
-    "lostLeaf": (
+    "invalidParent": ("error", "`parentId` is neither a string nor null. The entry becomes a root."),
+    "selfParent": ("error", "The entry names itself as its parent. It becomes a root."),
+    "missingParent": ("warning", "The parent that the entry names is not in the file. It becomes a root."),
+    "parentCycle": ("error", "The entry is among its own ancestors. A path ends where it would begin again."),
+    "duplicateEntryId": ("warning", "An earlier entry has the same id. The later entry has precedence."),
+    "missingLeaf": (
         "error",
         "The `leaf` line names an entry that is not before it. The leaf does not move.",
     ),

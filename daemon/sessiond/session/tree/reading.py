@@ -135,10 +135,10 @@ class ReadRows(LogRows):
             self._reported.add(parent_id)
             for row in self._missing_parents[parent_id]:
                 reason = f"entry {self._names[row]} has a parent that is not in the file: {parent_id}"
-                self._problem("lostParent", row, reason)
+                self._problem("missingParent", row, reason)
         # Only a parent that follows its child, or a repeated id, can close a loop.
         for last in self._ends_of_loops(self._suspects):
-            self._problem("parentLoop", last, f"entry {self._names[last]} is one of its own ancestors")
+            self._problem("parentCycle", last, f"entry {self._names[last]} is one of its own ancestors")
         self._suspects.clear()
         self.committed = len(self)
 
@@ -152,7 +152,7 @@ class ReadRows(LogRows):
                 self._begin(self.end, None, ("damagedHeader", reason))
             line = len(self) + self._lines_before + 1
             self._problems.torn = LineProblem(
-                "tornTail", line, self.end, f"the last line is torn: {error.reason}"
+                "tornLine", line, self.end, f"the last line is torn: {error.reason}"
             )
         else:
             self._read_block(tail)
@@ -265,12 +265,12 @@ class ReadRows(LogRows):
             return
         if not isinstance(parent_id, str):
             self._problem(
-                "badParent", row, "parentId is neither a string nor null; the entry is treated as a root"
+                "invalidParent", row, "parentId is neither a string nor null; the entry is treated as a root"
             )
         elif (parent := self._ids.get(parent_id)) is not None:
             self._parents[row] = parent
         elif parent_id == entry_id:
-            self._problem("ownParent", row, f"entry {entry_id} is its own parent; it is treated as a root")
+            self._problem("selfParent", row, f"entry {entry_id} is its own parent; it is treated as a root")
         else:
             self._missing_parents.setdefault(parent_id, []).append(row)
 
@@ -278,7 +278,9 @@ class ReadRows(LogRows):
         self._superseded.add(superseded)
         self._irregular = True
         self._suspects.append(row)
-        self._problem("sameId", row, f"a second entry has the id {entry_id}; the later entry is used")
+        self._problem(
+            "duplicateEntryId", row, f"a second entry has the id {entry_id}; the later entry is used"
+        )
 
     def _link_children(self, row: int, entry_id: str) -> None:
         for child in self._missing_parents.pop(entry_id):
@@ -378,14 +380,16 @@ class ReadRows(LogRows):
             target = NONE if leaf_entry.target_id is None else self._ids.get(leaf_entry.target_id)
             if target is None:
                 reason = f"the leaf line refers to an entry that does not precede it: {leaf_entry.target_id}"
-                self._problem("lostLeaf", row, reason)
+                self._problem("missingLeaf", row, reason)
             else:
                 self.leaf = target
 
     def exclude_tail(self, tail: bytes, reason: str) -> None:
         """Exclude an incomplete batch, whose whole lines follow `end`, and report it."""
         self.tail = tail
-        self._problems.torn = LineProblem("cutOffBatch", len(self) + self._lines_before + 1, self.end, reason)
+        self._problems.torn = LineProblem(
+            "incompleteBatch", len(self) + self._lines_before + 1, self.end, reason
+        )
 
     def drop_tail(self) -> None:
         """Record that the torn last line has been moved out of the log."""

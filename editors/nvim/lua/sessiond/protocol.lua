@@ -2345,14 +2345,14 @@
 ---| "nulBytes" # The line has NUL bytes, as after a power cut. It is skipped, and is unchanged in the file.
 ---| "notAnEntry" # The line is JSON, but not an entry: it is not an object, or has no type or no valid id.
 ---| "invalidUtf8" # The line has bytes that are not UTF-8. They are read as U+FFFD, and are unchanged in the file.
----| "tornTail" # The last line is incomplete, as after a crash. It is moved to a file beside the log before the next append.
----| "cutOffBatch" # The last append is incomplete and was not acknowledged. Its lines are moved to a file beside the log before the next append.
----| "badParent" # `parentId` is neither a string nor null. The entry becomes a root.
----| "ownParent" # The entry names itself as its parent. It becomes a root.
----| "lostParent" # The parent that the entry names is not in the file. It becomes a root.
----| "parentLoop" # The entry is among its own ancestors. A path ends where it would begin again.
----| "sameId" # An earlier entry has the same id. The later entry has precedence.
----| "lostLeaf" # The `leaf` line names an entry that is not before it. The leaf does not move.
+---| "tornLine" # The last line is incomplete, as after a crash. It is moved to a file beside the log before the next append.
+---| "incompleteBatch" # The last append is incomplete and was not acknowledged. Its lines are moved to a file beside the log before the next append.
+---| "invalidParent" # `parentId` is neither a string nor null. The entry becomes a root.
+---| "selfParent" # The entry names itself as its parent. It becomes a root.
+---| "missingParent" # The parent that the entry names is not in the file. It becomes a root.
+---| "parentCycle" # The entry is among its own ancestors. A path ends where it would begin again.
+---| "duplicateEntryId" # An earlier entry has the same id. The later entry has precedence.
+---| "missingLeaf" # The `leaf` line names an entry that is not before it. The leaf does not move.
 ---| "moreProblems" # There are more problems than are listed.
 
 ---The severity of a problem in a session file.
@@ -2368,70 +2368,70 @@
 ---| "nulBytes" # The line has NUL bytes, as after a power cut. It is skipped, and is unchanged in the file.
 ---| "notAnEntry" # The line is JSON, but not an entry: it is not an object, or has no type or no valid id.
 ---| "invalidUtf8" # The line has bytes that are not UTF-8. They are read as U+FFFD, and are unchanged in the file.
----| "tornTail" # The last line is incomplete, as after a crash. It is moved to a file beside the log before the next append.
----| "cutOffBatch" # The last append is incomplete and was not acknowledged. Its lines are moved to a file beside the log before the next append.
----| "badParent" # `parentId` is neither a string nor null. The entry becomes a root.
----| "ownParent" # The entry names itself as its parent. It becomes a root.
----| "lostParent" # The parent that the entry names is not in the file. It becomes a root.
----| "parentLoop" # The entry is among its own ancestors. A path ends where it would begin again.
----| "sameId" # An earlier entry has the same id. The later entry has precedence.
----| "lostLeaf" # The `leaf` line names an entry that is not before it. The leaf does not move.
+---| "tornLine" # The last line is incomplete, as after a crash. It is moved to a file beside the log before the next append.
+---| "incompleteBatch" # The last append is incomplete and was not acknowledged. Its lines are moved to a file beside the log before the next append.
+---| "invalidParent" # `parentId` is neither a string nor null. The entry becomes a root.
+---| "selfParent" # The entry names itself as its parent. It becomes a root.
+---| "missingParent" # The parent that the entry names is not in the file. It becomes a root.
+---| "parentCycle" # The entry is among its own ancestors. A path ends where it would begin again.
+---| "duplicateEntryId" # An earlier entry has the same id. The later entry has precedence.
+---| "missingLeaf" # The `leaf` line names an entry that is not before it. The leaf does not move.
 ---| "moreProblems" # There are more problems than are listed.
 ---| "unreadable" # A file cannot be read.
 ---| "readOnlyFile" # A session file can be read but not written.
----| "openToOthers" # Other users can read or write a file or a folder of sessiond.
+---| "insecurePermissions" # Other users can read or write a file or a folder of sessiond.
 ---| "exposedToken" # Other users may have read the token that opens the TCP listener.
 ---| "foreignOwner" # A file or a folder belongs to another user.
 ---| "symbolicLink" # A symbolic link is in a folder of sessiond. It is not followed.
 ---| "hardLink" # A session file has a second name, under which another program can write to it.
----| "strangeFile" # A folder of sessiond has a file that is not one of sessiond.
+---| "unknownFile" # A folder of sessiond has a file that is not one of sessiond.
 ---| "foreignDialect" # A session file of another program is in a folder of sessions. It is neither listed nor opened.
 ---| "unsupportedDialect" # A session file of another program is in a folder of sessions, and its format has no importer. It is neither listed nor opened.
----| "sameSession" # Several files have sessions with the same id. The id refers to one of them only.
+---| "duplicateSessionId" # Several files have sessions with the same id. The id refers to one of them only.
 ---| "staleDraft" # A draft session is older than the maximum age of drafts.
----| "orphan" # A torn line or an original file is beside a session that no longer exists.
----| "kept" # A torn line or an original file is beside a session.
----| "leftover" # A daemon that was killed left a temporary file.
+---| "orphanedFile" # A torn line or an original file is beside a session that no longer exists.
+---| "preservedFile" # A torn line or an original file is beside a session.
+---| "staleTemporaryFile" # A daemon that was killed left a temporary file.
 ---| "openElsewhere" # Another program has a session file open for writing.
 ---| "writeBlocked" # An open session accepts no appends at present.
----| "noNote" # A session in the trash has no note, so its former path is unknown.
+---| "missingTrashNote" # A session in the trash has no note, so its former path is unknown.
 ---| "missingBlob" # A session references a blob that does not exist.
 ---| "damagedBlob" # The bytes of a blob do not match its hash.
----| "unnamedBlobs" # No session references some blobs.
+---| "unreferencedBlobs" # No session references some blobs.
 ---| "damagedIndex" # The index of sessions is damaged. No data is lost: the index is rebuilt from the sessions.
 ---| "damagedHistory" # The history of prompts is damaged.
 ---| "damagedCommands" # The journal of commands is damaged: a repeated request may take effect again, unless a session records it.
 ---| "damagedHold" # The file of a hold is damaged, so another terminal may continue the session of that terminal.
----| "holdPutAside" # The damaged file of a hold was renamed. Its terminal has a new one.
----| "putAside" # A damaged database was renamed.
----| "littleRoom" # The disk is nearly full. If it becomes full, appends are refused until space is free.
+---| "quarantinedHold" # The damaged file of a hold was renamed. Its terminal has a new one.
+---| "quarantinedDatabase" # A damaged database was renamed.
+---| "lowDiskSpace" # The disk is nearly full. If it becomes full, appends are refused until space is free.
 ---| "networkDisk" # A folder is on a network filesystem, where locks and the durability of acknowledged entries depend on the server.
 ---| "volatileDisk" # A folder is in memory: its content is lost at a restart of the machine.
 ---| "readOnlyDisk" # A folder is on a filesystem that is mounted read-only, as after a disk error.
----| "fewWatches" # The system limits watched files, so changes by other programs may be detected late (within a minute).
----| "fewDescriptors" # The daemon can open few files at a time, so clients have to wait if there are many.
+---| "lowWatchLimit" # The system limits watched files, so changes by other programs may be detected late (within a minute).
+---| "lowDescriptorLimit" # The daemon can open few files at a time, so clients have to wait if there are many.
 ---| "wrongClock" # The clock of the machine is wrong, or was when an entry was written, so times and ages are wrong. The order of entries does not depend on it.
----| "badConfig" # The configuration is not valid; no daemon starts with it.
+---| "invalidConfig" # The configuration is not valid; no daemon starts with it.
 ---| "unsafeConfig" # Another user can change the configuration, which may name a program to run; no daemon starts with it.
 ---| "misplacedConfig" # A file has the name of a configuration file, but the daemon reads another file.
 ---| "missingRoot" # A folder under [roots] cannot be listed.
 ---| "errorsLogged" # The daemon has written errors to its log in the last day.
 ---| "warningsLogged" # The daemon has written warnings to its log in the last day.
 ---| "notRunning" # No daemon runs.
----| "hung" # The daemon runs, but does not respond.
+---| "unresponsive" # The daemon runs, but does not respond.
 ---| "unreachable" # A daemon holds the lock, but no process listens at its socket.
 ---| "lockHeldElsewhere" # A process that is not the daemon of endpoint.json holds the daemon's lock.
 ---| "lockLost" # The lock file of a running daemon was removed or replaced, so a second daemon could start.
----| "startHeld" # A process has been starting the daemon for some time; others wait for it.
+---| "startLockHeld" # A process has been starting the daemon for some time; others wait for it.
 ---| "staleSocket" # A daemon that was killed left its socket.
 ---| "staleEndpoint" # endpoint.json names a daemon that no longer runs.
 ---| "damagedEndpoint" # endpoint.json cannot be read; a running daemon writes it again within a minute.
 ---| "foreignSocket" # The file at the path of the daemon's socket is not a socket of yours. Nothing is sent to it.
 ---| "longSocketPath" # The usual path of the socket is too long, so the socket has another path.
----| "otherVersion" # The running daemon has another version than this command.
----| "runtimeFolder" # XDG_RUNTIME_DIR names a folder that cannot be used for the socket.
+---| "versionMismatch" # The running daemon has another version than this command.
+---| "unusableRuntimeFolder" # XDG_RUNTIME_DIR names a folder that cannot be used for the socket.
 ---| "noRuntimeFolder" # XDG_RUNTIME_DIR is not set, as in cron, su or a container.
----| "badFolder" # A folder of sessiond cannot be used.
+---| "unusableFolder" # A folder of sessiond cannot be used.
 ---| "noLingering" # systemd may end your processes, including the daemon, when you log out. Acknowledged entries are kept.
 
 ---Why an entry of the path is in the context or not.
