@@ -327,7 +327,7 @@ async def test_a_command_under_way_while_the_journal_is_put_aside_is_answered_to
             asked = asyncio.create_task(peer.call("history/add", prompt="Hello.", commandId="once"))
             await begun.wait()
             assert daemon.hub is not None
-            await daemon.hub.commands.put_journal_aside()
+            await daemon.hub.commands.quarantine_journal()
             go_on.set()
             first = await asked
         assert await peer.call("history/add", prompt="Hello.", commandId="once") == first | {

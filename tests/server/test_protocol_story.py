@@ -130,7 +130,7 @@ async def story(tmp_path: Path) -> AsyncIterator[Story]:
     (folder / "claude.jsonl").write_bytes(CLAUDE)
     os.utime(folder / "claude.jsonl", (1_700_000_000, 1_700_000_000))
     async with running(tmp_path / "home", "socket") as daemon:
-        await daemon.inside.hub.room.look()  # what is free is known from the first look on
+        await daemon.inside.hub.disk_space.check()  # what is free is known from the first look on
         yield Story(await daemon.attach(), await daemon.attach("jsonLines"), folder)
 
 

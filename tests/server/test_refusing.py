@@ -184,8 +184,8 @@ async def test_little_room_is_warned_of_once_and_told_in_the_status(
         assert daemon.hub is not None
         peer = await daemon.attach()
         for _ in range(3):
-            monkeypatch.setattr(daemon.hub.room, "_looked_at", -1e9)
-            await daemon.hub.room.look()
+            monkeypatch.setattr(daemon.hub.disk_space, "_checked_at", -1e9)
+            await daemon.hub.disk_space.check()
         told = await peer.call("server/status")
         assert told["lowSpace"]
         assert told["freeBytes"] > 0

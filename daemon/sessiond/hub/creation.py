@@ -67,13 +67,13 @@ def new_session_id(command: CommandRecord | None) -> str:
     return clock.session_id() if command is None else command_ids.session_id_of(command.id)
 
 
-class Making:
+class IdempotentCreation:
     """Creates sessions, at most one for each command."""
 
-    def __init__(self, sessions: CreationHost, known: Commands, continuing: ResumeService) -> None:
+    def __init__(self, sessions: CreationHost, known: Commands, resume_service: ResumeService) -> None:
         self._sessions = sessions
         self._commands = known
-        self._continuing = continuing
+        self._resume_service = resume_service
         known.settle_with(m.CREATE, self._settle)
         known.settle_with(m.FORK, self._settle)
         known.settle_with(m.CONTINUE, self._settle_continue)
@@ -122,7 +122,7 @@ class Making:
         async def run() -> ResumeAnswer:
             nonlocal continued
             try:
-                continued = await self._continuing.resume(params, terminal, command)
+                continued = await self._resume_service.resume(params, terminal, command)
             except LogExists:
                 continued = Continued(await self._own(command, new_session_id(command)), **_CREATED)
             return ResumeAnswer(

@@ -13,7 +13,7 @@ from sessiond.store.errors import StorageFailed
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-_BESIDE: Final = ("", "-wal", "-shm")
+_SUFFIXES: Final = ("", "-wal", "-shm")
 
 
 class DatabaseFile:
@@ -55,7 +55,7 @@ class DatabaseFile:
             raise StorageFailed(f"{self._path}: {error}", path=self._path) from error
         except sqlite3.DatabaseError as error:
             log.warning("%s is damaged: %s", self._name, error)
-            self.put_aside()
+            self.quarantine()
         try:
             return work(self._open())
         except sqlite3.Error as error:
@@ -84,15 +84,15 @@ class DatabaseFile:
         self._connection = connection
         return connection
 
-    def put_aside(self) -> str:
+    def quarantine(self) -> str:
         """Rename the damaged file, so that the next use creates a new one. Returns the new path."""
         self.close()
         free = next(f"{self._path}.damaged-{number}" for number in count(1)
                     if not os.path.lexists(f"{self._path}.damaged-{number}"))  # fmt: skip
-        for suffix in _BESIDE:
+        for suffix in _SUFFIXES:
             with suppress(FileNotFoundError):
                 os.rename(self._path + suffix, free + suffix)  # noqa: PTH104 - a name with a suffix
-        log.warning("%s was put aside as %s, and a new one is begun", self._name, free)
+        log.warning("%s was renamed to %s, and a new one is created", self._name, free)
         return free
 
 

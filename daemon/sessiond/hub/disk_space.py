@@ -8,7 +8,7 @@ from sessiond.store.base import Store
 
 LOW_BYTES: Final = 256 * 1024 * 1024
 """Free space is low below this limit (decision 0005), and sufficient again above 1.25 times the limit."""
-_LOOK_SECONDS: Final = 10.0
+_CHECK_SECONDS: Final = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -21,13 +21,13 @@ class DiskSpaceMonitor:
         """None before the first check, and if the store cannot report it."""
         self.is_low = False
         self._files = files
-        self._looked_at = -_LOOK_SECONDS
+        self._checked_at = -_CHECK_SECONDS
 
-    async def look(self) -> None:
-        """Check the free space, unless the last check is less than `_LOOK_SECONDS` seconds ago."""
-        if time.monotonic() - self._looked_at < _LOOK_SECONDS:
+    async def check(self) -> None:
+        """Check the free space, unless the last check is less than `_CHECK_SECONDS` seconds ago."""
+        if time.monotonic() - self._checked_at < _CHECK_SECONDS:
             return
-        self._looked_at = time.monotonic()
+        self._checked_at = time.monotonic()
         free = self.free_bytes = await self._files.free_bytes()
         if free is None or free > LOW_BYTES * 5 // 4:
             self.is_low = False

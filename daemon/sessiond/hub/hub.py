@@ -5,18 +5,19 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from sessiond import config
 from sessiond.hub import session_info
-from sessiond.hub.creation import ForkedSession, Making
+from sessiond.hub.creation import ForkedSession, IdempotentCreation
 from sessiond.hub.discovery.resume import ResumeService
 from sessiond.hub.discovery.terminals import Terminals
 from sessiond.hub.disk_space import DiskSpaceMonitor
 from sessiond.hub.errors import Draining, SessionTrashed
+from sessiond.hub.execution.progress import ReportPercentage
 from sessiond.hub.idempotency.commands import Commands
 from sessiond.hub.index.index import Index
 from sessiond.hub.new_sessions import NewSessions
 from sessiond.hub.prompt_history.history import PromptHistory
 from sessiond.hub.repairs import LogRepairs
-from sessiond.hub.retention.blob_collection import Tell, collect
-from sessiond.hub.retention.cleanup import Cleaning
+from sessiond.hub.retention.blob_collection import collect
+from sessiond.hub.retention.cleanup import Cleanup
 from sessiond.hub.retention.deletion import CLOSED_UNANSWERED, Retention, deleted
 from sessiond.hub.retention.lineage import Lineage
 from sessiond.hub.session.blobs import SessionBlobs
@@ -79,11 +80,11 @@ class Hub:
         trash = Trash(files, memory)
         self._open = OpenSessions(files, memory, self.index, trash)
         self._open.takes_images = chosen.blobs.images
-        self.room = DiskSpaceMonitor(files)
+        self.disk_space = DiskSpaceMonitor(files)
         self.retention = Retention(self, self._open, trash, files, memory, self.commands)
-        self.continuing = ResumeService(self, files, self.index, self.terminals)
-        self.making = Making(self, self.commands, self.continuing)
-        self.cleaning = Cleaning(files, self.index, self._open, self.retention, self.terminals)
+        self.resume_service = ResumeService(self, files, self.index, self.terminals)
+        self.creation = IdempotentCreation(self, self.commands, self.resume_service)
+        self.cleanup = Cleanup(files, self.index, self._open, self.retention, self.terminals)
         self.blobs = SessionBlobs(None, stores=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(chosen.summarizer)
         self.exchange = Exchange(self, files, secret_rules_folder)
@@ -93,7 +94,7 @@ class Hub:
         self._auto = AutoCompaction(chosen.compaction, self.compactions, self.summarizers)
         self._open.growth_observer = self._observers = GrowthObservers(self._auto)
         self._new = NewSessions(files, memory, self._open, self.lineage, self.refuse_when_draining)
-        self.upkeep = Upkeep(files, self._open, self.index, self._observers, self.room, self.terminals)
+        self.upkeep = Upkeep(files, self._open, self.index, self._observers, self.disk_space, self.terminals)
         self.repairs = LogRepairs(files, self._open)
 
     def observe_with(self, observer: SessionObserver[LiveSession]) -> None:
@@ -226,11 +227,13 @@ class Hub:
         """Store bytes as a blob. The blob is durable when this returns."""
         return await self._files.blobs.put(data)
 
-    async def collect_blobs(self, *, grace: float | None, dry_run: bool, tell: Tell) -> t.BlobCollectResult:
+    async def collect_blobs(
+        self, *, grace: float | None, dry_run: bool, report: ReportPercentage
+    ) -> t.BlobCollectResult:
         """Move unreferenced blobs on disk to the trash; see `retention.blob_collection`."""
         return await collect(
             self._files, self.open_sessions, grace=grace, dry_run=dry_run,
-            tell=tell, refuse_when_closing=self.refuse_when_draining,
+            report=report, refuse_when_closing=self.refuse_when_draining,
         )  # fmt: skip
 
     # --- closing ---------------------------------------------------------------------------------------
@@ -263,13 +266,13 @@ class Hub:
         """Close a session unless it is in use: see `LiveSession.is_in_use`."""
         await self.upkeep.close_unless_in_use(live)
 
-    async def look_through(
-        self, places: Locations, chosen: config.Config, params: t.DoctorParams, tell: Tell
+    async def run_doctor(
+        self, places: Locations, chosen: config.Config, params: t.DoctorParams, report: ReportPercentage
     ) -> t.DoctorResult:
         """Diagnose everything in these folders, and repair it if the request has `fix`; see `hub.doctor`."""
-        from sessiond.hub.doctor.fixing import look_through  # rarely used: imported late for a fast start
+        from sessiond.hub.doctor.fixing import examine_and_fix  # rarely used: imported late for a fast start
 
-        return await look_through(self, places, chosen, params, tell)
+        return await examine_and_fix(self, places, chosen, params, report)
 
     async def flush(self) -> int:
         """Wait until every open session is synced. Returns the number of sessions that had something to sync."""

@@ -35,7 +35,7 @@ class Upkeep:
         open_sessions: The sessions to maintain.
         index: Is notified of files that other programs wrote and that are not open.
         observers: Are notified of the same files.
-        room: Checks the free disk space at each sweep.
+        disk_space: Checks the free disk space at each sweep.
         terminals: Drops the data of terminals that have ended, at each sweep.
     """
 
@@ -45,14 +45,14 @@ class Upkeep:
         open_sessions: OpenSessions,
         index: Index,
         observers: GrowthObservers[LiveSession],
-        room: DiskSpaceMonitor,
+        disk_space: DiskSpaceMonitor,
         terminals: Terminals,
     ) -> None:
         self._files = files
         self._open = open_sessions
         self._index = index
         self._observers = observers
-        self._room = room
+        self._disk_space = disk_space
         self._terminals = terminals
 
     async def sweep(self) -> None:
@@ -61,14 +61,14 @@ class Upkeep:
         Ingests the lines of other programs, retries sessions that accept no writes, and closes sessions that are not
         in use.
         """
-        await self._room.look()
+        await self._disk_space.check()
         await self._terminals.sweep()
         for number, live in enumerate(self._open.all(), 1):
             if number % SWEPT_TOGETHER == 0:
                 await asyncio.sleep(0)
             if live.write_block is not None or live.log.write_error is not None:
                 await live.retry()
-            if self._open.has(live) and await self._take_in(live):
+            if self._open.has(live) and await self._ingest(live):
                 live.drop_unused()
                 if time.monotonic() - live.used_at > IDLE_SECONDS and not live.is_in_use:
                     await self.close_session(live)
@@ -92,27 +92,27 @@ class Upkeep:
         `sweep` finds the changes that the watch does not report.
         """
         await asyncio.sleep(START_SECONDS)
-        loop, told = asyncio.get_running_loop(), asyncio.Queue[set[str]]()
+        loop, changed = asyncio.get_running_loop(), asyncio.Queue[set[str]]()
 
-        def tell(refs: set[str]) -> None:
+        def report(refs: set[str]) -> None:
             with contextlib.suppress(RuntimeError):  # the event loop closed before the watch did
-                loop.call_soon_threadsafe(told.put_nowait, refs)
+                loop.call_soon_threadsafe(changed.put_nowait, refs)
 
-        watch = self._files.watch(tell)
+        watch = self._files.watch(report)
         try:
             while True:
-                refs = await told.get()
+                refs = await changed.get()
                 for live in self._open.all():
                     if live.log.ref in refs:
                         refs.discard(live.log.ref)
-                        await self._take_in(live)
+                        await self._ingest(live)
                 if refs:
                     self._index.changed(refs)
                     self._observers.written(refs)
         finally:
             watch.close()
 
-    async def _take_in(self, live: LiveSession) -> bool:
+    async def _ingest(self, live: LiveSession) -> bool:
         """Ingest the lines of other programs in an open session. Returns False if the session cannot be maintained."""
         try:
             if live.log.foreign_bytes():
@@ -122,7 +122,7 @@ class Upkeep:
                 await self.close_session(live)
             return False
         except StorageFailed as error:
-            log.warning("session %s cannot be looked after: %s", live.session_id, error)
+            log.warning("session %s cannot be maintained: %s", live.session_id, error)
             return False
         return True
 

@@ -172,7 +172,7 @@ class Server:
             live.holders.discard(client.client_id)
             live.subscribers.remove(client.client_id)
 
-    def tell_all(self, notification: m.Notification[Any], note: t.Wire) -> None:
+    def notify_all(self, notification: m.Notification[Any], note: t.Wire) -> None:
         """Notify every client that uses sessions. Plain LSP clients do not know these notifications."""
         self.watches.poke()
         body = encode_notification(notification.name, note)
@@ -180,17 +180,17 @@ class Server:
             if client.knows_sessions and client.receives(notification.name):
                 client.send(body)
 
-    def tell_all_soon(self, notification: m.Notification[Any], note: t.Wire) -> None:
+    def notify_all_soon(self, notification: m.Notification[Any], note: t.Wire) -> None:
         """Notify all clients after the response to the request that is being handled."""
-        asyncio.get_running_loop().call_soon(self.tell_all, notification, note)
+        asyncio.get_running_loop().call_soon(self.notify_all, notification, note)
 
-    def tell_created_soon(self, live: LiveSession, origin: t.Origin) -> None:
-        """Notify all clients of a new session, as `tell_all_soon` does."""
-        self.tell_all_soon(m.CREATED, t.CreatedNote(session=self.hub.info(live), origin=origin))
+    def notify_created_soon(self, live: LiveSession, origin: t.Origin) -> None:
+        """Notify all clients of a new session, as `notify_all_soon` does."""
+        self.notify_all_soon(m.CREATED, t.CreatedNote(session=self.hub.info(live), origin=origin))
 
-    def tell_deleted_soon(self, gone: t.DeleteResult, note: str | None, origin: t.Origin) -> None:
-        """Notify all clients that a session was moved to the trash, as `tell_all_soon` does."""
-        self.tell_all_soon(
+    def notify_deleted_soon(self, gone: t.DeleteResult, note: str | None, origin: t.Origin) -> None:
+        """Notify all clients that a session was moved to the trash, as `notify_all_soon` does."""
+        self.notify_all_soon(
             m.DELETED,
             t.DeletedNote(
                 session_id=gone.session_id,
@@ -204,7 +204,7 @@ class Server:
     def changed(self, live: LiveSession, aspects: Sequence[Aspect], origin: t.Origin) -> None:
         """Notify all clients that fields of a session have changed."""
         note = t.ChangedNote(session=self.hub.info(live), changed=list(aspects), origin=origin)
-        self.tell_all(m.CHANGED, note)
+        self.notify_all(m.CHANGED, note)
 
     def summarizers(self, live: LiveSession, requester_id: str | None) -> Iterator[Summarizer]:
         """See `summary_requests.summarizers`."""
@@ -276,7 +276,7 @@ class Server:
         """
         self.hub.draining = True
         self._has_told_end = True
-        self.tell_all_soon(m.SERVER_DRAINING, _end_in(within, note))
+        self.notify_all_soon(m.SERVER_DRAINING, _end_in(within, note))
         self.spawn(self._drain(within))
 
     async def _drain(self, within: float) -> None:
@@ -297,7 +297,7 @@ class Server:
         """Write everything to disk and disconnect the clients. Raises if the disk fails, after disconnecting them."""
         self.hub.draining = True
         if not self._has_told_end:
-            self.tell_all(m.SERVER_DRAINING, _end_in(LAST_ANSWERS_SECONDS, None))
+            self.notify_all(m.SERVER_DRAINING, _end_in(LAST_ANSWERS_SECONDS, None))
         try:
             await self.hub.give_up_jobs()
             await self._answer_the_last(LAST_ANSWERS_SECONDS)
@@ -355,11 +355,11 @@ class Server:
         if policy.is_unlimited:
             return
 
-        def tell(gone: t.DeleteResult, note: str) -> None:
+        def on_deleted(gone: t.DeleteResult, note: str) -> None:
             log.info("session %s went to the trash: %s", gone.session_id, note)
-            self.tell_deleted_soon(gone, note, t.Origin(kind="daemon"))
+            self.notify_deleted_soon(gone, note, t.Origin(kind="daemon"))
 
-        await self.hub.cleaning.run(policy, dry_run=False, by="daemon", tell=tell)
+        await self.hub.cleanup.run(policy, dry_run=False, by="daemon", on_deleted=on_deleted)
 
 
 def _end_in(seconds: float, note: str | None) -> t.DrainingNote:

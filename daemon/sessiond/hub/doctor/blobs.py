@@ -17,7 +17,7 @@ _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _SLICE: Final = 1 << 20
 
 
-def look_at_blobs(scope: Scope, logs: Logs) -> Iterator[None]:
+def check_blobs(scope: Scope, logs: Logs) -> Iterator[None]:
     """Read all blobs, then check that the blobs that sessions of the data folder reference exist.
 
     If the scope is limited to some paths, only the second check is made.
@@ -25,7 +25,7 @@ def look_at_blobs(scope: Scope, logs: Logs) -> Iterator[None]:
     sizes: dict[str, int] = {}
     names = [] if scope.only else _names_in(scope.blobs_folder)
     for count, name in enumerate(names):
-        scope.doing = "Reading blobs", 75 + 20 * count // len(names)
+        scope.progress = "Reading blobs", 75 + 20 * count // len(names)
         path = str(scope.blobs_folder / name)
         for digest, size in _digest(path):
             if digest is None:
@@ -56,7 +56,7 @@ def look_at_blobs(scope: Scope, logs: Logs) -> Iterator[None]:
                 scope.add("missingBlob", message, path, blob=name, fixable=fixable)
         yield
     if not scope.only:
-        _note_unnamed(scope, logs, sizes)
+        _report_unreferenced(scope, logs, sizes)
 
 
 def intact_copy(trash: Path, name: str) -> Path | None:
@@ -73,7 +73,7 @@ def digest_of(path: Path) -> str | None:
     return next((digest for digest, _ in _digest(str(path)) if digest is not None), None)
 
 
-def _note_unnamed(scope: Scope, logs: Logs, sizes: dict[str, int]) -> None:
+def _report_unreferenced(scope: Scope, logs: Logs, sizes: dict[str, int]) -> None:
     """Report the number of blobs that no session file references and that are older than the grace period.
 
     Blobs that only the trash or a torn line references are counted, too.

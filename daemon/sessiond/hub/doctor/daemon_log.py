@@ -17,7 +17,7 @@ _DAY: Final = 86_400.0
 _LINE: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d+ (ERROR|CRITICAL|WARNING) \S+: (.*)")
 
 
-def look_at_daemon_log(scope: Scope) -> Iterator[None]:
+def check_daemon_log(scope: Scope) -> Iterator[None]:
     """Count the errors and warnings at the end of `sessiond.log`."""
     path = scope.places.log
     errors: list[str] = []

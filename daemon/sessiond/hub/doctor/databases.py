@@ -12,7 +12,7 @@ _PATIENCE: Final = 2.0  # seconds to wait for a locked database
 INDEX_FILES: Final = ("", "-wal", "-shm", "-journal", "-seal")
 
 
-def look_at_databases(scope: Scope) -> Iterator[None]:
+def check_databases(scope: Scope) -> Iterator[None]:
     """Check all databases with SQLite's `quick_check`, without changing them."""
     for kind, path in (
         ("damagedIndex", scope.places.index),

@@ -5,27 +5,27 @@ It only reads, needs no hub, and blocks. In the daemon it runs in a thread, in a
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from sessiond.hub.doctor.blobs import look_at_blobs
-from sessiond.hub.doctor.daemon_log import look_at_daemon_log
-from sessiond.hub.doctor.databases import look_at_databases
-from sessiond.hub.doctor.folders import look_at_folders
-from sessiond.hub.doctor.logs import Logs, look_at_logs
-from sessiond.hub.doctor.machine import look_at_machine
+from sessiond.hub.doctor.blobs import check_blobs
+from sessiond.hub.doctor.daemon_log import check_daemon_log
+from sessiond.hub.doctor.databases import check_databases
+from sessiond.hub.doctor.folders import check_folders
+from sessiond.hub.doctor.logs import Logs, check_logs
+from sessiond.hub.doctor.machine import check_machine
 from sessiond.hub.doctor.scope import Scope
-from sessiond.hub.doctor.writers import look_at_writers
+from sessiond.hub.doctor.writers import check_writers
 from sessiond.protocol import types as t
 
 
 def examine(scope: Scope) -> Iterator[None]:
     """Run all checks in steps. Afterwards the findings are in `scope.found`."""
     if not scope.only:
-        for look in (look_at_folders, look_at_machine, look_at_daemon_log, look_at_databases):
-            yield from look(scope)
+        for check in (check_folders, check_machine, check_daemon_log, check_databases):
+            yield from check(scope)
     logs = Logs()
-    yield from look_at_logs(scope, logs)
-    yield from look_at_blobs(scope, logs)
-    scope.doing = "Looking for other programs", 95
-    yield from look_at_writers(scope, set(logs.named))
+    yield from check_logs(scope, logs)
+    yield from check_blobs(scope, logs)
+    scope.progress = "Checking for other programs", 95
+    yield from check_writers(scope, set(logs.named))
 
 
 def result_of(scope: Scope, findings: Sequence[t.Finding], per_kind: int) -> t.DoctorResult:

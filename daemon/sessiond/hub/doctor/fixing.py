@@ -20,10 +20,10 @@ from sessiond.hub.doctor.examination import examine, result_of
 from sessiond.hub.doctor.rights import close_to_others
 from sessiond.hub.doctor.scope import LocatedFinding, Scope
 from sessiond.hub.errors import HubError, IncompatibleParams, refuse_unless_absolute
+from sessiond.hub.execution.progress import ReportPercentage
 from sessiond.hub.execution.threads import step_through
 from sessiond.hub.idempotency.commands import Commands
 from sessiond.hub.repairs import LogRepairs
-from sessiond.hub.retention.blob_collection import Tell
 from sessiond.hub.session.live import LiveSession
 from sessiond.paths import Locations
 from sessiond.protocol import types as t
@@ -58,8 +58,8 @@ class _NotFixed(Exception):
     """Raised when a finding was not fixed; the message is the reason."""
 
 
-async def look_through(
-    hub: RepairableHub, places: Locations, chosen: Config, params: t.DoctorParams, tell: Tell
+async def examine_and_fix(
+    hub: RepairableHub, places: Locations, chosen: Config, params: t.DoctorParams, report: ReportPercentage
 ) -> t.DoctorResult:
     """Examine the files on disk and the open sessions of a hub, and fix the findings if the request has `fix`.
 
@@ -68,7 +68,7 @@ async def look_through(
         places: The folders and files of sessiond.
         chosen: The configuration.
         params: The request.
-        tell: Receives progress.
+        report: Receives progress.
 
     Raises:
         IncompatibleParams: A path is not absolute or does not exist.
@@ -79,13 +79,13 @@ async def look_through(
         if not os.path.lexists(path):
             raise IncompatibleParams(f"{path} does not exist")
     scope = Scope(places, chosen, only=[os.path.realpath(it) for it in params.paths])
-    await step_through(examine(scope), lambda: tell(*scope.doing))
+    await step_through(examine(scope), lambda: report(*scope.progress))
     findings = [it.finding for it in scope.found]
     if params.fix:
         fixing = _Fixing(hub, scope)
         for number, found in enumerate(scope.found):
             hub.refuse_when_draining()
-            tell("Fixing", 95 + 5 * number // len(scope.found))
+            report("Fixing", 95 + 5 * number // len(scope.found))
             if found.finding.fixable:
                 # A fix that has started is finished, even if the request is canceled.
                 findings[number] = await asyncio.shield(fixing.fixed(found))
@@ -128,7 +128,7 @@ class _Fixing:
             found.finding, fixed=True, kept_path=None if kept is None else as_text(kept)
         )
 
-    async def put_tail_aside(self, found: LocatedFinding) -> str | None:
+    async def quarantine_tail(self, found: LocatedFinding) -> str | None:
         return _unless_gone(await self._hub.repairs.fix_tail(found.path))
 
     async def trash_draft(self, found: LocatedFinding) -> str | None:
@@ -143,7 +143,7 @@ class _Fixing:
         await asyncio.to_thread(close_to_others, found.path)
         return None
 
-    async def put_leftover_aside(self, found: LocatedFinding) -> str | None:
+    async def trash_temporary_file(self, found: LocatedFinding) -> str | None:
         folder = self._scope.trash / f"leftovers-{self._stamp}"
         reason = "a daemon that was killed left it"
         return str(
@@ -167,7 +167,7 @@ class _Fixing:
     def _is_intact(self, name: str) -> bool:
         return digest_of(self._scope.blobs_folder / name) == name
 
-    async def put_index_aside(self, found: LocatedFinding) -> str | None:
+    async def quarantine_index(self, found: LocatedFinding) -> str | None:
         path = found.path
         if await asyncio.to_thread(damage_of, path) is None:
             raise _NotFixed(_GONE)
@@ -176,10 +176,10 @@ class _Fixing:
                 os.rename(path + suffix, f"{path}{suffix}.damaged-{self._stamp}")  # noqa: PTH104 - a text
         return f"{path}.damaged-{self._stamp}"
 
-    async def put_commands_aside(self, found: LocatedFinding) -> str | None:
+    async def quarantine_journal(self, found: LocatedFinding) -> str | None:
         if await asyncio.to_thread(damage_of, found.path) is None:
             raise _NotFixed(_GONE)
-        return await self._hub.commands.put_journal_aside()
+        return await self._hub.commands.quarantine_journal()
 
 
 def _unless_gone(kept: str | None, reason: str = _GONE) -> str:
@@ -189,14 +189,14 @@ def _unless_gone(kept: str | None, reason: str = _GONE) -> str:
 
 
 _FIXES: Final[Mapping[str, Callable[[_Fixing, LocatedFinding], Awaitable[str | None]]]] = {
-    "tornLine": _Fixing.put_tail_aside,
-    "incompleteBatch": _Fixing.put_tail_aside,
+    "tornLine": _Fixing.quarantine_tail,
+    "incompleteBatch": _Fixing.quarantine_tail,
     "emptyLog": _Fixing.trash_empty,
     "staleDraft": _Fixing.trash_draft,
     "insecurePermissions": _Fixing.close_to_others,
-    "staleTemporaryFile": _Fixing.put_leftover_aside,
+    "staleTemporaryFile": _Fixing.trash_temporary_file,
     "missingBlob": _Fixing.restore_blob,
     "damagedBlob": _Fixing.restore_blob,
-    "damagedIndex": _Fixing.put_index_aside,
-    "damagedCommands": _Fixing.put_commands_aside,
+    "damagedIndex": _Fixing.quarantine_index,
+    "damagedCommands": _Fixing.quarantine_journal,
 }

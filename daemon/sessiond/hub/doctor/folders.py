@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from sessiond.hub.doctor.rights import look_at_rights
+from sessiond.hub.doctor.rights import check_rights
 from sessiond.hub.doctor.scope import Scope
 from sessiond.paths import OTHERS_MAY_WRITE, UnsafeFolder, obstacle, require_text
 from sessiond.store.files import paths
@@ -26,13 +26,13 @@ _OF_STATE: Final = re.compile(
     r"(daemon|start)\.lock|endpoint\.json(\.new)?|tcp-token|server-id|log-ids|secret-rules|index\.db(-wal|-shm|-journal|-seal)?|commands\.db(-wal|-shm|-journal)?|sessiond\.log(\.[0-9]+)?"
 )
 _OF_DATA: Final = re.compile(r"history\.db(-wal|-shm|-journal)?")
-_HISTORY_ASIDE: Final = re.compile(r"history\.db\.damaged-[0-9]+")
-_COMMANDS_ASIDE: Final = re.compile(r"commands\.db\.damaged-.+")
-_HOLD_ASIDE: Final = re.compile(r".+\.json\.damaged(\.[0-9]+)?")
-_INDEX_ASIDE: Final = re.compile(r"index\.db(-wal|-shm|-journal|-seal)?\.damaged-.+")
+_QUARANTINED_HISTORY: Final = re.compile(r"history\.db\.damaged-[0-9]+")
+_QUARANTINED_COMMANDS: Final = re.compile(r"commands\.db\.damaged-.+")
+_QUARANTINED_HOLD: Final = re.compile(r".+\.json\.damaged(\.[0-9]+)?")
+_QUARANTINED_INDEX: Final = re.compile(r"index\.db(-wal|-shm|-journal|-seal)?\.damaged-.+")
 
 
-def look_at_folders(scope: Scope) -> Iterator[None]:
+def check_folders(scope: Scope) -> Iterator[None]:
     """Check everything but the content of files: names, types, owners and permissions."""
     for top in (scope.places.state, scope.places.runtime):
         try:
@@ -40,25 +40,25 @@ def look_at_folders(scope: Scope) -> Iterator[None]:
         except UnsafeFolder as unsafe:
             scope.add("unusableFolder", unsafe.reason, top)
     for top in (scope.places.data, scope.places.state, scope.places.runtime):
-        _look_at_top(scope, top)
+        _check_root(scope, top)
         yield
-    _look_at_config(scope)
-    yield from _look_at_state(scope)
-    yield from _look_at_data(scope)
+    _check_config(scope)
+    yield from _check_state(scope)
+    yield from _check_data(scope)
     for root in (scope.sessions_folder, scope.drafts):
         for folder in _inside(scope, root):
             if not stat.S_ISDIR(folder.status.st_mode):
-                _look_beside_folders(scope, folder)
+                _check_file_between_folders(scope, folder)
                 continue
             for entry in _inside(scope, Path(folder.path)):
-                _look_at_log_or_beside(scope, entry)
+                _check_log_or_companion(scope, entry)
             yield
     for entry in _inside(scope, scope.blobs_folder):
         if not _is_leftover(scope, entry) and not _BLOB.fullmatch(entry.name):
             scope.add("unknownFile", "it is not a blob", entry.path)
     yield
     for entry in _inside(scope, scope.trash):
-        _look_at_trashed(scope, entry)
+        _check_trashed(scope, entry)
     yield
 
 
@@ -96,11 +96,11 @@ def _inside(scope: Scope, folder: Path) -> Iterator[_Entry]:
     for entry in entries:
         with suppress(FileNotFoundError):
             found = _Entry(entry.path, entry.name, entry.stat(follow_symlinks=False))
-            if look_at_rights(scope, found.path, found.status):
+            if check_rights(scope, found.path, found.status):
                 yield found
 
 
-def _look_at_top(scope: Scope, folder: str) -> None:
+def _check_root(scope: Scope, folder: str) -> None:
     try:
         status = os.lstat(folder)
     except FileNotFoundError:
@@ -110,20 +110,20 @@ def _look_at_top(scope: Scope, folder: str) -> None:
     except OSError as error:
         scope.add("unusableFolder", f"it cannot be examined: {obstacle(folder) or error.strerror}", folder)
         return
-    if look_at_rights(scope, folder, status) and not stat.S_ISDIR(status.st_mode):
+    if check_rights(scope, folder, status) and not stat.S_ISDIR(status.st_mode):
         scope.add("unusableFolder", "it is not a folder", folder)
 
 
-def _look_at_config(scope: Scope) -> None:
+def _check_config(scope: Scope) -> None:
     """Check that no other user can write the configuration file, which may name a program that the daemon runs."""
     path = scope.places.config_file
     with suppress(OSError):
         status = os.stat(path)  # noqa: PTH116
         if status.st_uid not in (os.geteuid(), 0) or status.st_mode & OTHERS_MAY_WRITE:
-            look_at_rights(scope, path, status)
+            check_rights(scope, path, status)
 
 
-def _look_at_state(scope: Scope) -> Iterator[None]:
+def _check_state(scope: Scope) -> Iterator[None]:
     for entry in _inside(scope, Path(scope.places.state)):
         if entry.name == "terminal-sessions":
             for crumb in _inside(scope, Path(entry.path)):
@@ -131,18 +131,18 @@ def _look_at_state(scope: Scope) -> Iterator[None]:
         elif entry.name == "terminal-holds":
             for hold in _inside(scope, Path(entry.path)):
                 if not _is_leftover(scope, hold):
-                    _look_at_hold(scope, hold)
-        elif _INDEX_ASIDE.fullmatch(entry.name):
+                    _check_hold(scope, hold)
+        elif _QUARANTINED_INDEX.fullmatch(entry.name):
             scope.add("quarantinedDatabase", "it is a damaged index", entry.path)
-        elif _COMMANDS_ASIDE.fullmatch(entry.name):
+        elif _QUARANTINED_COMMANDS.fullmatch(entry.name):
             scope.add("quarantinedDatabase", "it is a damaged journal of commands", entry.path)
         elif not _OF_STATE.fullmatch(entry.name) and not _is_top(scope, entry.path):
             scope.add("unknownFile", "it is not a file of sessiond", entry.path)
         yield
 
 
-def _look_at_hold(scope: Scope, entry: _Entry) -> None:
-    if _HOLD_ASIDE.fullmatch(entry.name):
+def _check_hold(scope: Scope, entry: _Entry) -> None:
+    if _QUARANTINED_HOLD.fullmatch(entry.name):
         scope.add("quarantinedHold", "it is a damaged hold of a terminal", entry.path)
         return
     try:
@@ -153,11 +153,11 @@ def _look_at_hold(scope: Scope, entry: _Entry) -> None:
         scope.add("damagedHold", f"it is not a hold of a terminal: {error}", entry.path)
 
 
-def _look_at_data(scope: Scope) -> Iterator[None]:
+def _check_data(scope: Scope) -> Iterator[None]:
     known = (scope.sessions_folder, scope.drafts, scope.trash, scope.blobs_folder, scope.data / paths.EXPORTS)
     folders = {str(it) for it in known}
     for entry in _inside(scope, scope.data):
-        if _HISTORY_ASIDE.fullmatch(entry.name):
+        if _QUARANTINED_HISTORY.fullmatch(entry.name):
             scope.add("quarantinedDatabase", "it is a damaged history of prompts", entry.path)
         elif (
             entry.path not in folders
@@ -180,17 +180,17 @@ def _is_top(scope: Scope, path: str) -> bool:
     } | {os.path.realpath(os.path.join(where.state, it)) for it in ("terminal-sessions", "terminal-holds")}
 
 
-def _look_beside_folders(scope: Scope, entry: _Entry) -> None:
+def _check_file_between_folders(scope: Scope, entry: _Entry) -> None:
     if not _is_leftover(scope, entry):
-        _look_at_log_or_beside(scope, entry)
+        _check_log_or_companion(scope, entry)
 
 
-def _look_at_log_or_beside(scope: Scope, entry: _Entry) -> None:
+def _check_log_or_companion(scope: Scope, entry: _Entry) -> None:
     if _is_leftover(scope, entry):
         return
     log = is_beside(entry.name)
     if log is not None and entry.is_file:
-        _report_beside(scope, entry, Path(entry.path).with_name(log))
+        _report_companion(scope, entry, Path(entry.path).with_name(log))
     elif paths.session_id_of(entry.name) is None:
         scope.add("unknownFile", "it is not a session file", entry.path)
     elif not entry.is_file:
@@ -204,7 +204,7 @@ def _look_at_log_or_beside(scope: Scope, entry: _Entry) -> None:
         scope.add("hardLink", f"it has {entry.status.st_nlink} names", entry.path)
 
 
-def _report_beside(scope: Scope, entry: _Entry, log: Path) -> None:
+def _report_companion(scope: Scope, entry: _Entry, log: Path) -> None:
     what = "a torn tail" if ".torn-" in entry.name else "an original from before a rewrite"
     holds = f"{entry.status.st_size:,} bytes, {_lines_in(entry.path)} whole lines"
     if os.path.lexists(log):
@@ -224,7 +224,7 @@ def _lines_in(path: str) -> str:
     return f"{lines:,}"
 
 
-def _look_at_trashed(scope: Scope, entry: _Entry) -> None:
+def _check_trashed(scope: Scope, entry: _Entry) -> None:
     if entry.is_file and is_log_in_trash(entry.name) and not os.path.lexists(note_of(Path(entry.path))):
         scope.add("missingTrashNote", "its former path is not recorded", entry.path)
     else:

@@ -22,7 +22,7 @@ _OVERLAP: Final = blobs.REFERENCE_BYTES
 _TRIES: Final = 20
 _SETTLE_SECONDS: Final = 0.05
 """An incomplete line may be a write in progress. It is reported if the file stays unchanged for this many seconds."""
-_PROBLEMS: Final = 100
+_MAX_PROBLEMS: Final = 100
 """Limit of problems that are listed for a file. The rest is counted."""
 
 
@@ -49,13 +49,13 @@ class _Log:
     draft: bool
 
 
-def look_at_logs(scope: Scope, found: Logs) -> Iterator[None]:
+def check_logs(scope: Scope, found: Logs) -> Iterator[None]:
     """Read every session file of the scope, and add its blobs and its id to `found`."""
     logs = list(_all_logs(scope))
     total, done = sum(log.size for log in logs) or 1, 0
     for log in logs:
-        scope.doing = "Reading sessions", 5 + 70 * done // total
-        _look_at(scope, log, found)
+        scope.progress = "Reading sessions", 5 + 70 * done // total
+        _check_log(scope, log, found)
         yield
         done += log.size
         scope.sessions += 1
@@ -117,7 +117,7 @@ def _logs_at(scope: Scope, path: str, *, own: bool, draft: bool) -> Iterator[_Lo
                     yield _Log(entry.path, entry.stat(follow_symlinks=False).st_size, own, draft)
 
 
-def _look_at(scope: Scope, log: _Log, found: Logs) -> None:
+def _check_log(scope: Scope, log: _Log, found: Logs) -> None:
     try:
         descriptor = os.open(log.path, _FLAGS)
     except FileNotFoundError:
@@ -131,7 +131,7 @@ def _look_at(scope: Scope, log: _Log, found: Logs) -> None:
             return
         program = foreign_program_of(lambda size: os.pread(descriptor, size, 0))
         if program is not None:
-            _note_foreign(scope, log, program)
+            _report_foreign(scope, log, program)
             return
         tree, named = _settled(descriptor)
     except OSError as error:
@@ -142,8 +142,8 @@ def _look_at(scope: Scope, log: _Log, found: Logs) -> None:
         return
     finally:
         os.close(descriptor)
-    _note(scope, log, tree)
-    _note_age(scope, log, tree)
+    _report_problems(scope, log, tree)
+    _report_age(scope, log, tree)
     if log.own and not os.access(log.path, os.W_OK):
         scope.add("readOnlyFile", "it may not be written", log.path)
     found.named[log.path] = named
@@ -153,7 +153,7 @@ def _look_at(scope: Scope, log: _Log, found: Logs) -> None:
         found.by_id.setdefault(tree.header.id, []).append(log.path)
 
 
-def _note_foreign(scope: Scope, log: _Log, program: ForeignProgram) -> None:
+def _report_foreign(scope: Scope, log: _Log, program: ForeignProgram) -> None:
     kind = "foreignDialect" if program.importable else "unsupportedDialect"
     scope.add(kind, f"it is a session file of another program ({program.name})", log.path)
 
@@ -187,17 +187,17 @@ def _read(descriptor: int, size: int) -> tuple[Tree, set[str]]:
     return tree_of_log(size, read), named
 
 
-def _note(scope: Scope, log: _Log, tree: Tree) -> None:
+def _report_problems(scope: Scope, log: _Log, tree: Tree) -> None:
     session_id = None if tree.header is None else tree.header.id
     problems = tree.problems
-    for problem in problems[:_PROBLEMS]:
-        _note_problem(scope, log, problem, session_id)
-    if len(problems) > _PROBLEMS:
-        more = f"{len(problems) - _PROBLEMS:,} more problems in this file"
+    for problem in problems[:_MAX_PROBLEMS]:
+        _report_problem(scope, log, problem, session_id)
+    if len(problems) > _MAX_PROBLEMS:
+        more = f"{len(problems) - _MAX_PROBLEMS:,} more problems in this file"
         scope.add("moreProblems", more, log.path, session_id=session_id)
 
 
-def _note_problem(scope: Scope, log: _Log, problem: LineProblem, session_id: str | None) -> None:
+def _report_problem(scope: Scope, log: _Log, problem: LineProblem, session_id: str | None) -> None:
     scope.add(
         problem.kind,
         problem.reason,
@@ -210,7 +210,7 @@ def _note_problem(scope: Scope, log: _Log, problem: LineProblem, session_id: str
     )
 
 
-def _note_age(scope: Scope, log: _Log, tree: Tree) -> None:
+def _report_age(scope: Scope, log: _Log, tree: Tree) -> None:
     """Report a draft session that has exceeded the age limit, and a modification time in the future."""
     try:
         modified = os.stat(log.path, follow_symlinks=False).st_mtime  # noqa: PTH116

@@ -13,7 +13,7 @@ from sessiond.hub.doctor.scope import Scope
 from sessiond.protocol import types as t
 from sessiond.store.files.space import free_bytes, free_files, is_read_only
 
-VERY_LITTLE_BYTES: Final = 64 * 1024 * 1024
+CRITICAL_BYTES: Final = 64 * 1024 * 1024
 """Less free disk space than this is an error."""
 LOW_FILE_LIMIT: Final = 1_000
 """Fewer free inodes than this are a warning."""
@@ -21,43 +21,43 @@ _NETWORK: Final = re.compile(
     r"nfs4?|cifs|smb[0-9]?|smbfs|afs|ceph|glusterfs|9p|lustre|fuse\.(sshfs|s3fs|rclone|gcsfuse)"
 )
 _VOLATILE: Final = ("tmpfs", "ramfs")
-_WATCHES: Final = 8_192
-_INSTANCES: Final = 64
-_DESCRIPTORS: Final = 1_024
+_MIN_WATCHES: Final = 8_192
+_MIN_INSTANCES: Final = 64
+_MIN_DESCRIPTORS: Final = 1_024
 _BUILT: Final = 1_767_225_600
 """2026-01-01 in seconds since 1970. An earlier time is reported as wrong."""
 
 
-def look_at_machine(scope: Scope) -> Iterator[None]:
+def check_machine(scope: Scope) -> Iterator[None]:
     """Check the filesystems of the folders, the limits of the kernel, and the clock."""
     mounts = _mounts()
     for folder in dict.fromkeys((scope.places.data, scope.places.state)):
         if os.path.isdir(folder):  # noqa: PTH112 - a text
-            _look_at_room(scope, folder)
-            _look_at_disk(scope, folder, mounts)
+            _check_free_space(scope, folder)
+            _check_filesystem(scope, folder, mounts)
         yield
-    _look_at_watches(scope)
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # the daemon raises its soft limit itself
-    if 0 <= most < _DESCRIPTORS:
-        scope.add("lowDescriptorLimit", f"at most {most:,} files may be open", "/proc/self/limits")
+    _check_watch_limits(scope)
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # the daemon raises its soft limit itself
+    if 0 <= limit < _MIN_DESCRIPTORS:
+        scope.add("lowDescriptorLimit", f"at most {limit:,} files may be open", "/proc/self/limits")
     if time.time() < _BUILT:
         scope.add("wrongClock", f"the clock shows {time.strftime('%Y-%m-%d %H:%M')}", "/etc/localtime")
     yield
 
 
-def _look_at_room(scope: Scope, folder: str) -> None:
+def _check_free_space(scope: Scope, folder: str) -> None:
     where = Path(folder)
     if is_read_only(where):
         scope.add("readOnlyDisk", "it is on a disk that is mounted read-only", folder)
-    room, files = free_bytes(where), free_files(where)
-    if room is not None and room < LOW_BYTES:
-        severity: t.FindingSeverity = "error" if room < VERY_LITTLE_BYTES else "warning"
-        scope.add("lowDiskSpace", f"{room / 1e6:,.0f} MB are free", folder, severity=severity)
+    free, files = free_bytes(where), free_files(where)
+    if free is not None and free < LOW_BYTES:
+        severity: t.FindingSeverity = "error" if free < CRITICAL_BYTES else "warning"
+        scope.add("lowDiskSpace", f"{free / 1e6:,.0f} MB are free", folder, severity=severity)
     elif files is not None and files < LOW_FILE_LIMIT:
-        scope.add("lowDiskSpace", f"{files:,} more files fit", folder)
+        scope.add("lowDiskSpace", f"{files:,} more files can be created", folder)
 
 
-def _look_at_disk(scope: Scope, folder: str, mounts: dict[str, str]) -> None:
+def _check_filesystem(scope: Scope, folder: str, mounts: dict[str, str]) -> None:
     path = os.path.realpath(folder)
     while path not in mounts and path != "/":
         path = os.path.dirname(path)  # noqa: PTH120
@@ -86,10 +86,10 @@ def _mounts() -> dict[str, str]:
     return found
 
 
-def _look_at_watches(scope: Scope) -> None:
+def _check_watch_limits(scope: Scope) -> None:
     few = [
         f"{name} is {limit:,}"
-        for name, least in (("max_user_watches", _WATCHES), ("max_user_instances", _INSTANCES))
+        for name, least in (("max_user_watches", _MIN_WATCHES), ("max_user_instances", _MIN_INSTANCES))
         if (limit := _limit(name)) is not None and limit < least
     ]
     if few:

@@ -8,7 +8,7 @@ from sessiond.hub.doctor.scope import Scope
 from sessiond.paths import OTHERS_MAY_ANYTHING
 
 
-def look_at_rights(scope: Scope, path: str, status: os.stat_result) -> bool:
+def check_rights(scope: Scope, path: str, status: os.stat_result) -> bool:
     """Report a wrong owner or wrong permissions of a file or folder.
 
     Returns:

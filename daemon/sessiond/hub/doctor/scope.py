@@ -32,7 +32,7 @@ class Scope:
         places: The folders and files of sessiond.
         chosen: The configuration.
         only: The real paths of the files and folders to examine. Empty: everything is examined.
-        doing: The progress: a message and a percentage.
+        progress: The progress: a message and a percentage.
         found: The findings.
         unlisted: The number of findings that are not in `found`, by kind and severity.
         sessions: The number of session files that were read, with `session_bytes` in total.
@@ -42,7 +42,7 @@ class Scope:
     places: Locations
     chosen: Config
     only: Sequence[str] = ()
-    doing: tuple[str, int] = ("Looking at folders", 0)
+    progress: tuple[str, int] = ("Checking folders", 0)
     found: list[LocatedFinding] = field(default_factory=list)
     sessions: int = 0
     session_bytes: int = 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from sessiond.hub.doctor.scope import Scope
 
 
-def look_at_writers(scope: Scope, files: set[str]) -> Iterator[None]:
+def check_writers(scope: Scope, files: set[str]) -> Iterator[None]:
     """Report each process of this user, other than a daemon, that has one of these files open for writing."""
     for process in sorted(Path("/proc").glob("[0-9]*")):
         for path in sorted(_written_by(process) & files):

@@ -148,9 +148,9 @@ class Commands:
             except StorageFailed as error:
                 log.warning("the journal of commands cannot be read: %s", error)
 
-    async def put_journal_aside(self) -> str:
+    async def quarantine_journal(self) -> str:
         """Rename a damaged journal and start a new one. Returns the new path of the damaged one."""
-        return await self._do(lambda it: it.put_aside())
+        return await self._do(lambda it: it.quarantine())
 
     async def close(self) -> None:
         """Close the journal."""

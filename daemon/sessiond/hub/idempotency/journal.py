@@ -124,9 +124,9 @@ class Journal:
         """Delete the record of a command that was not carried out."""
         self._file.use(lambda it: it.execute("DELETE FROM commands WHERE id = ?", [command_id]))
 
-    def put_aside(self) -> str:
+    def quarantine(self) -> str:
         """Rename a damaged journal and return its new path. The next use creates a new one."""
-        return self._file.put_aside()
+        return self._file.quarantine()
 
     def close(self) -> None:
         """Close the journal's database file."""

@@ -10,9 +10,10 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from sessiond.hub import clock
+from sessiond.hub.execution.progress import ReportPercentage
 from sessiond.hub.execution.threads import step_through
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
@@ -21,9 +22,6 @@ from sessiond.store.base import Store
 from sessiond.store.blobs import BlobAbsent, StoredBlob
 from sessiond.store.errors import LogNotFound
 from sessiond.store.files import paths
-
-Tell: TypeAlias = Callable[[str, int], None]
-"""Reports progress: a message and a percentage."""
 
 MOVED_AT_ONCE: Final = 100
 """Blobs that are moved to the trash in one step."""
@@ -66,7 +64,7 @@ async def collect(
     *,
     grace: float | None,
     dry_run: bool,
-    tell: Tell,
+    report: ReportPercentage,
     refuse_when_closing: Callable[[], None],
 ) -> t.BlobCollectResult:
     """Move the unreferenced blobs of a store to the trash.
@@ -76,7 +74,7 @@ async def collect(
         open_now: Returns the open sessions.
         grace: Blobs younger than this many seconds are not collected. None: no blob is.
         dry_run: Return the blobs that would be moved, and move none.
-        tell: Receives progress.
+        report: Receives progress.
         refuse_when_closing: Raises if the store is about to be closed. It is called between steps.
 
     Raises:
@@ -90,7 +88,7 @@ async def collect(
     for live in open_now():
         if live.ephemeral:
             await step_through(marks.mark(live.log.scan()))
-    await _mark_all(store, open_now, marks, tell, refuse_when_closing)
+    await _mark_all(store, open_now, marks, report, refuse_when_closing)
     refuse_when_closing()
     retained: list[StoredBlob] = []
     unnamed: list[StoredBlob] = []
@@ -99,7 +97,7 @@ async def collect(
         (unnamed if is_old and blob.hash not in marks.named else retained).append(blob)
     folder = f"blobs-{paths.timestamp_in_names(clock.timestamp())}"
     removed = (
-        unnamed if dry_run else await _move(store, unnamed, older_than, folder, tell, refuse_when_closing)
+        unnamed if dry_run else await _move(store, unnamed, older_than, folder, report, refuse_when_closing)
     )
     retained += set(unnamed) - set(removed)
     missing = await asyncio.to_thread(_missing, store, marks)
@@ -124,7 +122,7 @@ async def _mark_all(
     store: Store,
     open_now: Callable[[], Sequence[LiveSession]],
     marks: _Marks,
-    tell: Tell,
+    report: ReportPercentage,
     refuse_when_closing: Callable[[], None],
 ) -> None:
     """Mark the blobs that logs, their remains and open sessions reference. Repeats if a log moved during a pass."""
@@ -140,7 +138,7 @@ async def _mark_all(
         unseen = [ref for ref in logs if ref not in marks.seen]
         for count, ref in enumerate(unseen):
             refuse_when_closing()
-            tell("Finding the blobs in use", 90 * count // len(unseen))
+            report("Finding the blobs in use", 90 * count // len(unseen))
             marks.seen.add(ref)
             try:
                 await step_through(marks.mark(store.scan(ref), ref if logs[ref] else None))
@@ -155,13 +153,13 @@ async def _move(
     unnamed: Sequence[StoredBlob],
     older_than: int,
     folder: str,
-    tell: Tell,
+    report: ReportPercentage,
     refuse_when_closing: Callable[[], None],
 ) -> list[StoredBlob]:
     moved: set[str] = set()
     for start in range(0, len(unnamed), MOVED_AT_ONCE):
         refuse_when_closing()
-        tell("Moving to the trash", 90 + 10 * start // len(unnamed))
+        report("Moving to the trash", 90 + 10 * start // len(unnamed))
         some = [blob.hash for blob in unnamed[start : start + MOVED_AT_ONCE]]
         moved.update(
             await store.blobs.trash(

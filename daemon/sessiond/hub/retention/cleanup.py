@@ -24,7 +24,7 @@ from sessiond.store.errors import LogExists, LogReplaced
 from sessiond.store.records import Stored
 
 SkipReason: TypeAlias = Literal["open", "labeled", "readOnly"]
-Tell: TypeAlias = Callable[[t.DeleteResult, str], None]
+OnDeleted: TypeAlias = Callable[[t.DeleteResult, str], None]
 """Receives each session that was moved to the trash, and the note of the daemon."""
 
 _NOTES = {
@@ -35,7 +35,7 @@ _NOT_FOR_US = (SessionNotFound, SessionTrashed, LogExists, LogReplaced)
 """Errors of a session that changed during the cleanup: it is skipped."""
 
 
-class Cleaning:
+class Cleanup:
     """Applies retention policies to the sessions of `files`; `deletion` moves them to the trash."""
 
     def __init__(
@@ -47,14 +47,14 @@ class Cleaning:
         self._open = opened
         self._deletion = deletion
 
-    async def run(self, policy: Policy, *, dry_run: bool, by: str, tell: Tell) -> t.CleanupResult:
+    async def run(self, policy: Policy, *, dry_run: bool, by: str, on_deleted: OnDeleted) -> t.CleanupResult:
         """Move the sessions that are due to the trash.
 
         Args:
             policy: The limits.
             dry_run: Return the sessions that would be moved, and move none.
             by: The client id, or `daemon`, for the note in the trash.
-            tell: Receives each session that was moved.
+            on_deleted: Receives each session that was moved.
 
         Raises:
             StorageFailed: A file could not be read or moved.
@@ -74,7 +74,7 @@ class Cleaning:
                     why = self._why_skipped(live, live)
                     if why is None:
                         gone = await self._deletion.delete(live, by_path=False, note=_NOTES[limit], by=by)
-                        tell(gone, _NOTES[limit])
+                        on_deleted(gone, _NOTES[limit])
             except _NOT_FOR_US:
                 continue
             if why is None:

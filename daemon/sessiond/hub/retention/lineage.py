@@ -25,12 +25,12 @@ class Lineage:
         self._sessions = sessions
         self._ids: dict[str, str] = {}  # path -> session
         self._forks: Counter[str] = Counter()
-        self._looked_at = -FRESH_SECONDS
-        self._looking = asyncio.Lock()
+        self._read_at = -FRESH_SECONDS
+        self._reading = asyncio.Lock()
 
     def forget(self) -> None:
         """Discard the list of sessions, because a session was added or removed. The next query reads it again."""
-        self._looked_at = -FRESH_SECONDS
+        self._read_at = -FRESH_SECONDS
 
     async def of(self, session_id: str, parent: str | None) -> tuple[str | None, int]:
         """Return the parent of a session and the number of its forks.
@@ -43,13 +43,13 @@ class Lineage:
             The id of the parent, None if it has none or it cannot be determined; and the number of sessions that
             name `session_id` as their parent. If the sessions cannot be listed, the last known number.
         """
-        async with self._looking:
-            if time.monotonic() - self._looked_at >= FRESH_SECONDS:
-                await self._look()
+        async with self._reading:
+            if time.monotonic() - self._read_at >= FRESH_SECONDS:
+                await self._read()
         return self._id_of(parent), self._forks[session_id]
 
-    async def _look(self) -> None:
-        self._looked_at = time.monotonic()  # set first, so that a `forget` while the list is read is not lost
+    async def _read(self) -> None:
+        self._read_at = time.monotonic()  # set first, so that a `forget` while the list is read is not lost
         try:
             sessions = await self._sessions()
         except (StorageFailed, Draining) as refusal:

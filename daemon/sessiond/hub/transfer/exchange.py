@@ -4,9 +4,9 @@ The code is forty modules and 3 MB, which most daemons never need. It is loaded 
 """
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sessiond.hub.execution.progress import ReportPercentage
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.log_reader import Moment
 from sessiond.hub.transfer.reporting import Reporting
@@ -34,7 +34,7 @@ class Exchange:
 
     async def export(
         self, live: LiveSession, moment: Moment, params: t.ExportParams, state: t.WorkingState | None,
-        report: Callable[[str, int], None],
+        report: ReportPercentage,
     ) -> t.ExportResult:  # fmt: skip
         """See `exporting.Exports.run`."""
         _, exports = await self._loaded()

@@ -10,7 +10,7 @@ import logging
 import os
 import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from heapq import nlargest
 from itertools import islice
@@ -23,6 +23,7 @@ from msgspec import UNSET
 
 from sessiond.hub.errors import IncompatibleParams, TooLarge, refuse_unless_absolute
 from sessiond.hub.execution.child_process import ChildNotStarted, run_in_child_process
+from sessiond.hub.execution.progress import ReportPercentage
 from sessiond.hub.redaction.provider_keys import ProviderKeys
 from sessiond.hub.session import entry_placement
 from sessiond.hub.session.blobs import SessionBlobs
@@ -55,9 +56,6 @@ _NOVA_NAMES: Final = {
 }  # fmt: skip
 """NOVA's names of the fields of a working state that differ in more than the spelling."""
 
-ReportProgress = Callable[[str, int], None]
-"""Reports progress: a message and a percentage."""
-
 
 class Exports:
     """Exports the sessions of one store."""
@@ -72,7 +70,7 @@ class Exports:
         moment: Moment,
         params: t.ExportParams,
         state: t.WorkingState | None,
-        report: ReportProgress,
+        report: ReportPercentage,
     ) -> t.ExportResult:
         """Export a session.
 
@@ -145,7 +143,7 @@ def _target(params: t.ExportParams, files: Store) -> Path | None:
     return target
 
 
-def _all_lines(live: LiveSession, moment: Moment, report: ReportProgress) -> Steps[list[bytes]]:
+def _all_lines(live: LiveSession, moment: Moment, report: ReportPercentage) -> Steps[list[bytes]]:
     tree = live.tree
     rows: list[int] = []
     for start in range(1, moment.committed, ROWS_A_STEP):

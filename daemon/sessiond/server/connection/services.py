@@ -57,17 +57,17 @@ class Identity(Protocol):
 class Notifier(Protocol):
     """Notifies all clients that use sessions."""
 
-    def tell_all(self, notification: m.Notification[Any], note: t.Wire) -> None:
+    def notify_all(self, notification: m.Notification[Any], note: t.Wire) -> None:
         """Notify these clients now."""
 
-    def tell_all_soon(self, notification: m.Notification[Any], note: t.Wire) -> None:
+    def notify_all_soon(self, notification: m.Notification[Any], note: t.Wire) -> None:
         """Notify these clients after the response to the request that is being handled."""
 
-    def tell_created_soon(self, live: LiveSession, origin: t.Origin) -> None:
-        """Notify these clients of a new session, as `tell_all_soon` does."""
+    def notify_created_soon(self, live: LiveSession, origin: t.Origin) -> None:
+        """Notify these clients of a new session, as `notify_all_soon` does."""
 
-    def tell_deleted_soon(self, gone: t.DeleteResult, note: str | None, origin: t.Origin) -> None:
-        """Notify these clients that a session was moved to the trash, as `tell_all_soon` does."""
+    def notify_deleted_soon(self, gone: t.DeleteResult, note: str | None, origin: t.Origin) -> None:
+        """Notify these clients that a session was moved to the trash, as `notify_all_soon` does."""
 
 
 class Tasks(Protocol):

@@ -43,8 +43,8 @@ async def collect(client: Client, params: t.BlobCollectParams) -> t.BlobCollectR
     grace = client.server.chosen.blobs.grace if params.grace_ms is None else params.grace_ms / 1_000
 
     async def run() -> t.BlobCollectResult:
-        with progress_in_percent(client, params.work_done_token, "Collecting blobs") as tell:
-            return await client.hub.collect_blobs(grace=grace, dry_run=params.dry_run, tell=tell)
+        with progress_in_percent(client, params.work_done_token, "Collecting blobs") as report:
+            return await client.hub.collect_blobs(grace=grace, dry_run=params.dry_run, report=report)
 
     command = None if params.dry_run else client.hub.commands.of(m.BLOB_COLLECT, params)
     return await client.hub.commands.once(command, t.BlobCollectResult, run)

@@ -42,7 +42,7 @@ def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
         queued_bytes=server.send_buffers.total,
         lsp_loaded=server.lsp_loaded, draining=client.hub.draining, tcp=server.tcp,
         blocked_sessions=blocked[:_MAX_BLOCKED], blocked_session_count=len(blocked),
-        free_bytes=client.hub.room.free_bytes, low_space=client.hub.room.is_low,
+        free_bytes=client.hub.disk_space.free_bytes, low_space=client.hub.disk_space.is_low,
     )  # fmt: skip
 
 

@@ -6,9 +6,9 @@ from sessiond.server.connection.progress import progress_in_percent
 
 
 async def doctor(client: Client, params: t.DoctorParams) -> t.DoctorResult:
-    """Run diagnostics with `hub.look_through`, with progress. Raises `Draining` for `fix` if the daemon is stopping."""
+    """Run diagnostics with `hub.run_doctor`, with progress. Raises `Draining` for `fix` if the daemon is stopping."""
     if params.fix:
         client.hub.refuse_when_draining()
     server = client.server
     with progress_in_percent(client, params.work_done_token, "Running diagnostics") as report:
-        return await client.hub.look_through(server.where, server.chosen, params, report)
+        return await client.hub.run_doctor(server.where, server.chosen, params, report)

@@ -20,7 +20,7 @@ async def import_(client: Client, params: t.ImportParams) -> t.ImportResult:
 
     def created(session: t.SessionInfo) -> None:
         client.hub.lineage.forget()
-        client.server.tell_all(m.CREATED, t.CreatedNote(session=session, origin=origin))
+        client.server.notify_all(m.CREATED, t.CreatedNote(session=session, origin=origin))
 
     with progress(client, params.work_done_token, "Importing sessions") as report:
         return await client.hub.exchange.import_(params, Reporting(report, created, origin))

@@ -31,7 +31,7 @@ async def delete(client: Client, params: t.DeleteParams) -> t.DeleteResult:
             if known is None:
                 raise
             return known
-        client.server.tell_deleted_soon(gone, params.note or None, client.origin(params.command_id))
+        client.server.notify_deleted_soon(gone, params.note or None, client.origin(params.command_id))
         return gone
 
     return await client.hub.commands.once(command, t.DeleteResult, run)
@@ -44,14 +44,14 @@ async def restore(client: Client, params: t.RestoreParams) -> t.SessionResult:
     """
     back = await client.hub.retention.restore(params)
     if not back.duplicate:
-        client.server.tell_all_soon(
+        client.server.notify_all_soon(
             m.RESTORED, t.RestoredNote(session=back.session, origin=client.origin(params.command_id))
         )
     return back
 
 
 async def cleanup(client: Client, params: t.CleanupParams) -> t.CleanupResult:
-    """Move the sessions beyond the limits to the trash with `hub.cleaning.run`.
+    """Move the sessions beyond the limits to the trash with `hub.cleanup.run`.
 
     A repeated command returns the first result.
     Raises `IncompatibleParams` if the request has neither `maxAgeMs` nor `maxSessions`.
@@ -61,11 +61,13 @@ async def cleanup(client: Client, params: t.CleanupParams) -> t.CleanupResult:
     if policy.is_unlimited:
         raise IncompatibleParams("at least one of `maxAgeMs` and `maxSessions` is required")
 
-    def tell(gone: t.DeleteResult, note: str) -> None:
-        client.server.tell_deleted_soon(gone, note, client.origin(params.command_id))
+    def on_deleted(gone: t.DeleteResult, note: str) -> None:
+        client.server.notify_deleted_soon(gone, note, client.origin(params.command_id))
 
     async def run() -> t.CleanupResult:
-        return await client.hub.cleaning.run(policy, dry_run=params.dry_run, by=client.client_id, tell=tell)
+        return await client.hub.cleanup.run(
+            policy, dry_run=params.dry_run, by=client.client_id, on_deleted=on_deleted
+        )
 
     command = None if params.dry_run else client.hub.commands.of(m.CLEANUP, params)
     return await client.hub.commands.once(command, t.CleanupResult, run)

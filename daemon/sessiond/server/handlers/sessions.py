@@ -22,14 +22,14 @@ _MOST_MISSING: Final = 100
 
 
 async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
-    """Create a session with `hub.making.create` and subscribe the client to it.
+    """Create a session with `hub.creation.create` and subscribe the client to it.
 
     All clients are notified, unless the command is a repeat.
     """
-    live, duplicate = await client.hub.making.create(params)
+    live, duplicate = await client.hub.creation.create(params)
     await _hold(client, live, params.terminal or client.terminal, cwd=params.cwd)
     if not duplicate:
-        client.server.tell_created_soon(live, client.origin(params.command_id))
+        client.server.notify_created_soon(live, client.origin(params.command_id))
     return session_result(client, live, duplicate=duplicate)
 
 
@@ -47,7 +47,7 @@ async def close(client: Client, live: LiveSession, _params: t.CloseParams) -> t.
     """Release the session with `hub.release`. If that moves a draft session to the trash, notify all clients."""
     gone = await client.hub.release(live, client.client_id)
     if gone is not None:
-        client.server.tell_deleted_soon(gone, CLOSED_UNANSWERED, client.origin())
+        client.server.notify_deleted_soon(gone, CLOSED_UNANSWERED, client.origin())
     return t.CloseResult(
         client_count=len(live.holders),
         trash_id=None if gone is None else gone.trash_id,
@@ -56,16 +56,16 @@ async def close(client: Client, live: LiveSession, _params: t.CloseParams) -> t.
 
 
 async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResult:
-    """Return the session that `hub.making.resume` chooses or creates, and subscribe the client to it.
+    """Return the session that `hub.creation.resume` chooses or creates, and subscribe the client to it.
 
     The terminal is not bound to a session that another terminal holds. All clients are notified of a new session.
     """
     terminal = params.terminal or client.terminal
-    continued = await client.hub.making.resume(params, terminal)
+    continued = await client.hub.creation.resume(params, terminal)
     binds = params.binds and not continued.is_held_by_another
     await _hold(client, continued.live, terminal if binds else None, cwd=params.cwd)
     if continued.created and not continued.duplicate:
-        client.server.tell_created_soon(continued.live, client.origin(params.command_id))
+        client.server.notify_created_soon(continued.live, client.origin(params.command_id))
     found = session_result(client, continued.live)
     return t.ContinueResult(
         session=found.session,
@@ -126,14 +126,14 @@ def effect_of_fork(params: t.ForkParams) -> Effect:
 
 
 def fork(client: Client, params: t.ForkParams) -> Unopened | Coroutine[Any, Any, t.SessionResult]:
-    """Fork a session with `hub.fork`, or with `hub.making.fork` if the request has a command id.
+    """Fork a session with `hub.fork`, or with `hub.creation.fork` if the request has a command id.
 
     The client is subscribed to the new session. All clients are notified, unless the command is a repeat.
     """
     find = partial(named, client, params.session_id, params.path)
     if params.command_id is None:
         return Unopened(find, lambda source: _forked(client, params, _new(client.hub.fork(source, params))))
-    return _forked(client, params, client.hub.making.fork(params, find))
+    return _forked(client, params, client.hub.creation.fork(params, find))
 
 
 async def _new(make: Callable[[], Awaitable[ForkedSession]]) -> tuple[ForkedSession, bool]:
@@ -146,7 +146,7 @@ async def _forked(
     (live, missing), duplicate = await made
     await _hold(client, live, client.terminal)
     if not duplicate:
-        client.server.tell_created_soon(live, client.origin(params.command_id))
+        client.server.notify_created_soon(live, client.origin(params.command_id))
     return msgspec.structs.replace(
         session_result(client, live, duplicate=duplicate),
         missing_blobs=missing[:_MOST_MISSING],
@@ -167,6 +167,6 @@ async def _hold(
     live.awaits_holder = False
     if terminal is not None:
         where = cwd or terminal.cwd or (live.tree.header.cwd if live.tree.header is not None else "")
-        await client.hub.continuing.remember(terminal, where, live)
+        await client.hub.resume_service.remember(terminal, where, live)
     if client.client_id not in live.subscribers and not client.connection.closing:
         live.subscribers.add(client, next_row=live.tree.committed)

@@ -104,7 +104,7 @@ class _Commands:
         # As `session/fork`, without a subscription: such an editor does not know sessiond's notifications.
         live, _ = await editor.hub.fork(source, params)()
         live.awaits_holder = False
-        editor.client.server.tell_created_soon(live, editor.client.origin())
+        editor.client.server.notify_created_soon(live, editor.client.origin())
         self._show(live.log.path, "The new session is")
         return msgspec.to_builtins(editor.hub.info(live))
 
