@@ -1,0 +1,79 @@
+"""The measurements by name, and running them one after the other."""
+
+import importlib
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from scripts.benchmarks.machine import this_machine
+from scripts.benchmarks.report import Row
+from scripts.benchmarks.results import ROOT, Measured, Results, commit_of
+
+MEASUREMENTS = {
+    "request": "request_cost",
+    "append": "appending",
+    "fanout": "fanout",
+    "open": "opening",
+    "context": "contexts",
+    "list": "listing",
+    "search": "searching",
+    "opened": "opened",
+    "start": "starting",
+    "browse": "browsing",
+    "responsiveness": "responsiveness",
+    "redact": "redaction",
+}
+"""The module of each. A module is imported when it is run, as not every commit has what each of them imports."""
+
+
+class Measurement(Protocol):
+    """Takes an empty folder of its own; `quick` means fewer rounds and no million entries."""
+
+    def __call__(self, folder: Path, *, quick: bool) -> list[Row]: ...
+
+
+def run(names: Sequence[str], *, quick: bool) -> tuple[Results, list[str]]:
+    """Run measurements.
+
+    Args:
+        names: Names in `MEASUREMENTS`.
+        quick: Fewer rounds, no million entries.
+
+    Returns:
+        The results, and the names of the measurements that raised. Their tracebacks are on standard error.
+    """
+    machine = this_machine(Path(tempfile.gettempdir()))
+    measured: list[Measured] = []
+    failed: list[str] = []
+    for name in names:
+        print(f"{name} …", end="", flush=True, file=sys.stderr)
+        try:
+            measured.append(_run_one(name, quick=quick))
+        except Exception:  # noqa: BLE001 - the results of the others are kept
+            print(file=sys.stderr)
+            traceback.print_exc()
+            failed.append(name)
+        else:
+            print(f" {measured[-1].seconds:.0f} s", file=sys.stderr)
+    results = Results(
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        commit=commit_of(ROOT),
+        quick=quick,
+        machine=machine,
+        measurements=tuple(measured),
+    )
+    return results, failed
+
+
+def _run_one(name: str, *, quick: bool) -> Measured:
+    start = time.perf_counter()
+    measure: Measurement = importlib.import_module(f"scripts.benchmarks.{MEASUREMENTS[name]}").measure
+    # Files go where TMPDIR says: a disk, if fdatasync is to mean something.
+    with tempfile.TemporaryDirectory(prefix="sessiond-bench-") as folder:
+        rows = measure(Path(folder), quick=quick)
+    return Measured(name=name, seconds=round(time.perf_counter() - start, 1), rows=tuple(rows))
