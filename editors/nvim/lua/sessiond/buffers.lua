@@ -201,8 +201,12 @@ end
 function M.read(buffer, name)
   vim.bo[buffer].modeline = false
   vim.bo[buffer].swapfile = false
+  local list = name:match('^sessiond://sessions/(.+)$')
   local id, rest = name:match('^sessiond://session/([^/]+)/(.+)$')
-  if not id then
+  if list then
+    require('sessiond.sessions.buffer').attach(buffer, list)
+    return
+  elseif not id then
     show(buffer, {
       'This names nothing. sessiond://session/ID/tree is a tree, sessiond://session/ID/entry/ID.md an entry.',
     }, 'text')

@@ -27,6 +27,14 @@ local followed = {}
 ---@type table<string, {sessionId: string?, path: string?}>
 local keeps_open = {}
 
+---@class sessiond.ConnectionListener
+---@field connection_made fun(self: sessiond.ConnectionListener)
+---@field connection_lost fun(self: sessiond.ConnectionListener)
+---@field notified fun(self: sessiond.ConnectionListener, method: string, note: table) for every notification
+
+---@type table<sessiond.ConnectionListener, true>
+local listeners = {}
+
 ---Methods after which the session is open for us.
 local OPENING = {
   ['session/create'] = true,
@@ -208,9 +216,31 @@ function M.unfollow(id, follower)
   end
 end
 
+---Call a listener when the connection is made or lost, and for every notification. While there is one, the plugin
+---reconnects after an outage.
+---@param listener sessiond.ConnectionListener
+function M.add_listener(listener)
+  listeners[listener] = true
+end
+
+---@param listener sessiond.ConnectionListener
+function M.remove_listener(listener)
+  listeners[listener] = nil
+end
+
+---@param event 'connection_made'|'connection_lost'|'notified'
+---@param ... any
+local function call_listeners(event, ...)
+  for _, listener in ipairs(vim.tbl_keys(listeners)) do
+    if listeners[listener] then
+      listener[event](listener, ...)
+    end
+  end
+end
+
 ---@return boolean whether anything here waits for the daemon's return
 function M.is_wanted()
-  return next(followed) ~= nil or next(keeps_open) ~= nil
+  return next(followed) ~= nil or next(keeps_open) ~= nil or next(listeners) ~= nil
 end
 
 ---The seq of the last line of a followed session that is known here.
@@ -224,6 +254,7 @@ function M.connection_lost()
   for id in pairs(followed) do
     notify_followers(id, 'away')
   end
+  call_listeners('connection_lost')
 end
 
 function M.connection_made()
@@ -237,6 +268,7 @@ function M.connection_made()
   for id in pairs(followed) do
     subscribe(id)
   end
+  call_listeners('connection_made')
 end
 
 ---@type table<string, fun(note: table)>
@@ -286,16 +318,24 @@ M.EVENTS = {
   ['session/contextFilled'] = 'SessiondContextFilled',
 }
 
+---Call a function; an error in it is logged, so that other receivers of the notification are called, too.
+---@param method string
+---@param call function
+---@param ... any
+local function call_guarded(method, call, ...)
+  local ok, err = pcall(call, ...)
+  if not ok then
+    require('sessiond.log').warn(method .. ': ' .. tostring(err))
+  end
+end
+
 ---@param method string
 ---@param note table
 function M.notified(method, note)
-  local take = NOTES[method]
-  if take then
-    local ok, err = pcall(take, note)
-    if not ok then
-      require('sessiond.log').warn(method .. ': ' .. tostring(err))
-    end
+  if NOTES[method] then
+    call_guarded(method, NOTES[method], note)
   end
+  call_guarded(method, call_listeners, 'notified', method, note)
   if M.EVENTS[method] then
     vim.api.nvim_exec_autocmds('User', { pattern = M.EVENTS[method], data = note, modeline = false })
   end

@@ -224,6 +224,16 @@ M.SUBCOMMANDS = {
       )
     end,
   },
+  list = {
+    takes = '[words]',
+    description = 'Show the sessions of this folder in a buffer that stays current (!: of all)',
+    run = function(given)
+      require('sessiond.sessions.buffer').open(
+        { all = given.bang, query = given.rest ~= '' and given.rest or nil },
+        given.mods
+      )
+    end,
+  },
   open = {
     takes = '{session or file}',
     description = 'Open a session by its id, the first characters of it, or its file',

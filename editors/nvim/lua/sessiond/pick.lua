@@ -1,5 +1,5 @@
----Choosing one of many: by `vim.ui.select`, or by a picker that is installed and chosen. The picker's own API is
----known only to its file in `sessiond/adapters`.
+---Choosing one of several: with `vim.ui.select`, or with the configured picker plugin. Only its file in
+---`sessiond/adapters` uses the functions of that plugin.
 local M = {}
 
 ---@class sessiond.Choice
@@ -10,47 +10,63 @@ local M = {}
 ---@class sessiond.Question
 ---@field prompt string
 ---@field choices sessiond.Choice[]
+---@field observe? fun(update: fun(choices: sessiond.Choice[])) `update` receives all choices when they change
+---@field close? fun() end the updates; a picker that observes calls it when it closes
 
----@type table<string, {[1]: string, [2]: string}> picker -> module that must be there, adapter
+---@class sessiond.PickerAdapter
+---@field is_live? boolean whether the picker observes the question and closes it
+---@field pick fun(question: sessiond.Question, chosen: fun(value: any), options?: table)
+
+---@type table<string, {[1]: string, [2]: string}> picker -> the module that it requires, its adapter
 local PICKERS = {
   telescope = { 'telescope.pickers', 'sessiond.adapters.telescope' },
   snacks = { 'snacks.picker', 'sessiond.adapters.snacks' },
   ['fzf-lua'] = { 'fzf-lua', 'sessiond.adapters.fzf_lua' },
 }
 
----@param question sessiond.Question
----@param chosen fun(value: any)
-local function select(question, chosen)
-  vim.ui.select(question.choices, {
-    prompt = question.prompt,
-    kind = 'sessiond',
-    format_item = function(choice)
-      return choice.text
-    end,
-  }, function(choice)
-    if choice then
-      chosen(choice.value)
-    end
-  end)
-end
+---@type sessiond.PickerAdapter
+local select = {
+  pick = function(question, chosen)
+    vim.ui.select(question.choices, {
+      prompt = question.prompt,
+      kind = 'sessiond',
+      format_item = function(choice)
+        return choice.text
+      end,
+    }, function(choice)
+      if choice then
+        chosen(choice.value)
+      end
+    end)
+  end,
+}
 
----@param question sessiond.Question
----@param chosen fun(value: any) not called when nothing was chosen
-function M.one(question, chosen)
+---@return sessiond.PickerAdapter
+local function configured_adapter()
   local configured = require('sessiond.config').get().picker
   local picker = PICKERS[configured]
-  if picker then
-    if pcall(require, picker[1]) then
-      require(picker[2]).pick(question, chosen)
-      return
-    end
-    require('sessiond.log').notify(
-      ('picker = "%s", but that is not installed; vim.ui.select asks instead'):format(configured),
-      vim.log.levels.WARN
-    )
+  if not picker then
+    return select -- "auto": picker plugins offer to replace vim.ui.select
   end
-  -- "auto": whatever a person has given vim.ui.select, which every picker offers to take over.
-  select(question, chosen)
+  if pcall(require, picker[1]) then
+    return require(picker[2])
+  end
+  require('sessiond.log').notify(
+    ('picker = "%s", but it is not installed; using vim.ui.select'):format(configured),
+    vim.log.levels.WARN
+  )
+  return select
+end
+
+---Let the user choose.
+---@param question sessiond.Question
+---@param chosen fun(value: any) not called if the user cancels
+function M.one(question, chosen)
+  local adapter = configured_adapter()
+  if question.close and not adapter.is_live then
+    question.close()
+  end
+  adapter.pick(question, chosen)
 end
 
 return M

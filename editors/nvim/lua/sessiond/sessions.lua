@@ -1,4 +1,4 @@
----The list of sessions, to choose one from.
+---The sessions of a folder, or of all folders: to choose one from, and to preview in a picker.
 local M = {}
 
 local client = require('sessiond.client')
@@ -6,17 +6,28 @@ local text = require('sessiond.text')
 
 ---@class sessiond.SessionsQuestion
 ---@field prompt? string
----@field all? boolean of every folder, not only the present one
----@field query? string
+---@field all? boolean sessions of all folders, not only of the current one
+---@field query? string only sessions that match these words
+
+---@param question sessiond.SessionsQuestion
+---@return sessiond.ListFilter
+function M.filter(question)
+  return {
+    cwd = not question.all and vim.uv.cwd() or nil,
+    query = question.query,
+    includeDrafts = true,
+  }
+end
 
 ---@param session sessiond.ListedSession
----@return string
-function M.line(session)
-  local name = session.title or session.firstPrompt or '(nothing was said yet)'
+---@param with_folder? boolean whether the line also names the folder
+---@return string line the age, the number of messages, the title and the tags
+function M.line(session, with_folder)
+  local title = session.title or session.firstPrompt or 'untitled'
   local parts = {
     text.pad(text.ago(session.updatedAt), 4),
     text.pad(tostring(session.messageCount), 5),
-    text.fit(text.one_line(name), 70),
+    text.fit(text.one_line(title), 70),
   }
   for _, tag in ipairs(session.tags) do
     parts[#parts + 1] = '#' .. text.one_line(tag)
@@ -24,56 +35,78 @@ function M.line(session)
   if session.lifecycle == 'error' or session.lifecycle == 'interrupted' or session.lifecycle == 'aborted' then
     parts[#parts + 1] = '(' .. session.lifecycle .. ')'
   end
+  if with_folder then
+    parts[#parts + 1] = ' ' .. text.one_line(vim.fn.fnamemodify(session.cwd, ':~'))
+  end
   return table.concat(parts, ' ')
 end
 
----The newest sessions as choices; their values are ids.
 ---@param question sessiond.SessionsQuestion
----@param callback fun(choices: sessiond.Choice[])
-function M.choices(question, callback)
-  local params = {
-    cwd = not question.all and vim.uv.cwd() or nil,
-    query = question.query,
-    limit = 1000,
-    includeDrafts = true,
-  }
-  client.request('session/list', params, function(err, result)
-    if err then
-      require('sessiond.actions').tell_error(err)
-      return
-    end
-    local choices = {}
-    for _, session in ipairs(result.sessions) do
-      local line = M.line(session)
-      if question.all then
-        line = ('%s  %s'):format(line, text.one_line(vim.fn.fnamemodify(session.cwd, ':~')))
-      end
-      choices[#choices + 1] =
-        { text = line, value = session.sessionId, preview = { session = session.sessionId } }
-    end
-    callback(choices)
-  end)
+---@param sessions sessiond.ListedSession[]
+---@return sessiond.Choice[] choices whose values are ids
+local function choices_of(question, sessions)
+  return vim.tbl_map(function(session)
+    return {
+      text = M.line(session, question.all),
+      value = session.sessionId,
+      preview = { session = session.sessionId, entry = nil },
+    }
+  end, sessions)
 end
 
----Have a person choose a session.
+---Read the sessions as a question for a picker. The question stays current until it is closed.
+---@param question sessiond.SessionsQuestion
+---@param callback fun(question: sessiond.Question) not called if the list cannot be read
+function M.question(question, callback)
+  local update ---@type fun(choices: sessiond.Choice[])?
+  local asked ---@type sessiond.Question?
+  local list
+  list = require('sessiond.sessions.watched_list').open(M.filter(question), {
+    failed = function(err)
+      require('sessiond.actions').tell_error(err)
+    end,
+    changed = function(sessions)
+      local choices = choices_of(question, sessions)
+      if update then
+        update(choices)
+      elseif asked then
+        asked.choices = choices
+      else
+        asked = {
+          prompt = question.prompt or (question.all and 'All sessions' or 'Sessions of this folder'),
+          choices = choices,
+          observe = function(callback_of_picker)
+            update = callback_of_picker
+          end,
+          close = function()
+            list:close()
+          end,
+        }
+        callback(asked)
+      end
+    end,
+  })
+end
+
+---Let the user choose a session.
 ---@param question sessiond.SessionsQuestion
 ---@param chosen fun(id: string)
 function M.pick(question, chosen)
-  M.choices(question, function(choices)
-    if #choices == 0 then
-      local where = question.all and 'There are no sessions yet.'
-        or 'There are no sessions of this folder; `:Sessiond! sessions` shows all, `:Sessiond new` starts one.'
-      require('sessiond.actions').say(where)
+  M.question(question, function(asked)
+    if #asked.choices == 0 then
+      asked.close()
+      require('sessiond.actions').say(
+        question.query and 'No session matches these words.'
+          or question.all and 'There are no sessions yet.'
+          or 'There are no sessions of this folder; `:Sessiond! sessions` shows all, `:Sessiond new` starts one.'
+      )
       return
     end
-    require('sessiond.pick').one({
-      prompt = question.prompt or (question.all and 'All sessions' or 'Sessions of this folder'),
-      choices = choices,
-    }, chosen)
+    require('sessiond.pick').one(asked, chosen)
   end)
 end
 
----Show beside a choice what it stands for: the beginning of a tree, or an entry.
+---Show a preview of a choice: the end of a tree, or an entry.
 ---@param choice sessiond.Choice
 ---@param buffer integer
 function M.preview(choice, buffer)

@@ -1,17 +1,28 @@
 ---Choices in the picker of snacks.nvim.
-local M = {}
+---@type sessiond.PickerAdapter
+local M = { is_live = true }
 
+---@param choices sessiond.Choice[]
+---@return table[] items of snacks.nvim
+local function items_of(choices)
+  local items = {}
+  for index, choice in ipairs(choices) do
+    items[index] = { idx = index, text = choice.text, choice = choice }
+  end
+  return items
+end
+
+---Let the user choose.
 ---@param question sessiond.Question
 ---@param chosen fun(value: any)
 function M.pick(question, chosen)
-  local items = {}
-  for index, choice in ipairs(question.choices) do
-    items[index] = { idx = index, text = choice.text, choice = choice }
-  end
-  require('snacks.picker').pick({
+  local choices = question.choices
+  local picker = require('snacks.picker').pick({
     source = 'sessiond',
     title = question.prompt,
-    items = items,
+    finder = function()
+      return items_of(choices)
+    end,
     format = function(item)
       return { { item.text } }
     end,
@@ -24,7 +35,28 @@ function M.pick(question, chosen)
         chosen(item.choice.value)
       end
     end,
+    on_close = function()
+      if question.close then
+        question.close()
+      end
+    end,
   })
+  if question.observe then
+    question.observe(function(changed)
+      local current = picker:current()
+      choices = changed
+      picker:find({
+        refresh = true,
+        on_done = function()
+          for index, item in ipairs(picker:items()) do
+            if current and item.choice.value == current.choice.value then
+              picker.list:view(index)
+            end
+          end
+        end,
+      })
+    end)
+  end
 end
 
 return M

@@ -1,10 +1,10 @@
--- `:Telescope sessiond`, `:Telescope sessiond search`: sessions and hits in telescope, whatever `picker` says.
+-- `:Telescope sessiond`, `:Telescope sessiond search`: sessions and hits in telescope, whatever `picker` is.
 local telescope = require('telescope')
 
 ---@param options table
 local function sessions(options)
-  require('sessiond.sessions').choices({ all = options.all }, function(choices)
-    require('sessiond.adapters.telescope').pick({ prompt = 'Sessions', choices = choices }, function(id)
+  require('sessiond.sessions').question({ all = options.all, prompt = 'Sessions' }, function(question)
+    require('sessiond.adapters.telescope').pick(question, function(id)
       require('sessiond.tree.window').open(id)
     end, options)
   end)
