@@ -8,7 +8,7 @@ import pytest
 
 from sessiond.export import html
 from sessiond.session.dialects.exported import ConversionLosses
-from support.pages import HOSTILE, Story, call, told
+from support.pages import HOSTILE, Story, call, sample_story
 
 
 def written(story: Story) -> str:
@@ -25,15 +25,15 @@ def rows(story: Story) -> dict[str, dict[str, Any]]:
     return {it["id"]: it for it in data(written(story))["rows"]}
 
 
-def test_nothing_is_lost() -> None:
-    losses, story = ConversionLosses(), told()
+def test_every_entry_has_a_row_and_nothing_is_lost() -> None:
+    losses, story = ConversionLosses(), sample_story()
     html.to_html(story.whole(), losses)
     assert not losses.lost
     assert list(rows(story)) == [it["id"] for it in story.entries]
 
 
-def test_the_policy_names_the_one_script_and_the_one_style_sheet() -> None:
-    page = written(told())
+def test_the_policy_allows_only_the_script_and_the_style_sheet_of_the_page() -> None:
+    page = written(sample_story())
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
     style, script = (
         re.search(r"<style>(.*?)</style>", page, re.DOTALL),
@@ -50,7 +50,7 @@ def test_the_policy_names_the_one_script_and_the_one_style_sheet() -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_no_text_of_a_session_ends_the_block_that_holds_it(text: str) -> None:
+def test_no_text_of_a_session_ends_the_json_block(text: str) -> None:
     story = Story()
     story.user(text)
     story.assistant(text, call(text, command=text, **{text: text}))
@@ -63,8 +63,8 @@ def test_no_text_of_a_session_ends_the_block_that_holds_it(text: str) -> None:
     assert len(data(page)["rows"]) == 5
 
 
-def test_what_each_filter_shows_is_told() -> None:
-    story = told()
+def test_the_filter_mask_says_which_filters_show_a_row() -> None:
+    story = sample_story()
     found = rows(story)
 
     def shown(name: str) -> set[str]:
@@ -77,13 +77,13 @@ def test_what_each_filter_shows_is_told() -> None:
     assert shown("all") == set(found)
 
 
-def test_figures_are_those_of_the_session() -> None:
-    figures = data(written(told()))["session"]["figures"]
+def test_the_figures_are_those_of_the_session() -> None:
+    figures = data(written(sample_story()))["session"]["figures"]
     assert (figures["messageCount"], figures["toolCallCount"], figures["tokens"]) == (5, 1, 3 * 1280)
     assert figures["models"] == ["anthropic/opus"]
 
 
-def test_calls_results_and_thinking_are_folded_and_a_change_is_shown_as_one() -> None:
+def test_calls_results_and_thinking_are_folded_and_an_edit_is_shown_as_a_diff() -> None:
     story = Story()
     thinking = {"type": "thinking", "thinking": "Hmm."}
     story.assistant(thinking, call("edit", path="a.py", oldText="x = 1", newText="x = 2"))
@@ -99,13 +99,13 @@ def test_calls_results_and_thinking_are_folded_and_a_change_is_shown_as_one() ->
     ("image/png", "iVBORw0KGgo=", True), ("image/svg+xml", "PHN2Zz4=", False), ("image/png", '"onerror="x', False),
     ('image/png"', "iVBO", False),
 ])  # fmt: skip
-def test_only_pictures_that_hold_no_script_are_shown(mime: str, data_: str, shown: bool) -> None:
+def test_only_images_that_cannot_contain_script_are_shown(mime: str, data_: str, shown: bool) -> None:
     story = Story()
     story.assistant({"type": "image", "mimeType": mime, "data": data_})
     assert ("<img" in rows(story)["e1"]["body"]) is shown
 
 
-def test_odd_entries_have_their_rows(tmp_path: object) -> None:
+def test_invalid_entries_have_rows(tmp_path: object) -> None:
     story = Story()
     for message in (
         {},
@@ -123,5 +123,5 @@ def test_odd_entries_have_their_rows(tmp_path: object) -> None:
     assert len(rows(story)) == 7
 
 
-def test_a_session_without_entries_is_a_page() -> None:
+def test_a_session_without_entries_becomes_a_page() -> None:
     assert data(written(Story()))["rows"] == []

@@ -46,7 +46,7 @@ def is_harmless(html: str) -> bool:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_what_a_transcript_tries_becomes_text(text: str) -> None:
+def test_hostile_markup_becomes_text(text: str) -> None:
     for html in (
         markup.markdown(text),
         markup.plain(text),
@@ -59,22 +59,22 @@ def test_what_a_transcript_tries_becomes_text(text: str) -> None:
 
 
 @given(st.text(st.sampled_from("<>&\"'[]()!`*_#-|:\n\\ab javscript:http/=")))
-def test_no_text_becomes_more_than_text(text: str) -> None:
+def test_no_text_becomes_script(text: str) -> None:
     assert is_harmless(markup.markdown(text))
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zs", "Zl", "Zp"]), min_size=1))
-def test_words_are_kept(text: str) -> None:
+def test_all_words_are_in_the_output(text: str) -> None:
     assert Seen(markup.plain(text)).text == text
     assert Seen(markup.code(text, "python")).text == text
 
 
-def test_markdown_is_shown_as_what_it_means() -> None:
+def test_markdown_becomes_html() -> None:
     html = markup.markdown("# A\n\n- **b** `c`\n\n| x |\n|---|\n| ~~1~~ |\n\n<https://example.org>")
     assert {"h1", "li", "strong", "code", "table", "s", "a"} <= Seen(html).tags
 
 
-def test_a_line_break_stays_one() -> None:
+def test_line_breaks_are_preserved() -> None:
     assert (
         Seen(markup.markdown("one\ntwo")).tags
         == Seen(markup.markdown("one *1*\ntwo")).tags - {"em"}
@@ -82,12 +82,12 @@ def test_a_line_break_stays_one() -> None:
     )
 
 
-def test_code_has_the_colors_of_its_language() -> None:
+def test_code_is_highlighted_in_its_language() -> None:
     assert "span" in Seen(markup.code("def f(): pass", "python")).tags
     assert "span" in Seen(markup.code("def f(): pass", file="/a/b.py")).tags
     assert "span" not in Seen(markup.code("def f(): pass", "no-such-language")).tags
 
 
-def test_a_link_gives_its_target_no_hold_of_the_page() -> None:
+def test_a_link_gives_its_target_no_access_to_the_page() -> None:
     attributes = dict(Seen(markup.markdown("[x](https://example.org)")).attributes)
     assert attributes["rel"] == "noopener noreferrer nofollow"

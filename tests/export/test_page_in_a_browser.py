@@ -9,7 +9,7 @@ import pytest
 from sessiond.export.html import to_html
 from sessiond.session.dialects.exported import ConversionLosses
 from support.browsers import Watched, expect
-from support.pages import HOSTILE, Story, call, long_story, told
+from support.pages import HOSTILE, Story, call, long_story, sample_story
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -47,24 +47,24 @@ def answers(page: "Page") -> str:
 
 
 def test_the_transcript_is_the_path_to_the_leaf(shown: Callable[..., Watched]) -> None:
-    page = shown(told()).page
+    page = shown(sample_story()).page
     expect(page.locator("#path")).to_contain_text("The second answer.")
     assert "It was a race" not in answers(page)
     expect(page).to_have_title("Flaky checkout")
 
 
 def test_a_click_in_the_tree_goes_to_another_branch(shown: Callable[..., Watched]) -> None:
-    page = shown(told()).page
+    page = shown(sample_story()).page
     page.get_by_role("treeitem").filter(has_text="It was a").click()
     expect(page.locator("#path")).to_contain_text("It was a race")
     expect(page.locator("#path")).not_to_contain_text("The second answer.")
     assert "leafId=" in page.url
 
 
-def test_a_message_that_is_not_to_be_displayed_is_seen_only_while_all_entries_are(
+def test_a_hidden_message_is_shown_only_with_the_filter_all(
     shown: Callable[..., Watched],
 ) -> None:
-    story = told()
+    story = sample_story()
     story.add("custom_message", customType="hint", content="A hint for the model.", display=False)
     story.add("custom_message", customType="hint", content="A hint for people.", display=True)
     story.user("Thank you.")
@@ -80,16 +80,16 @@ def test_a_message_that_is_not_to_be_displayed_is_seen_only_while_all_entries_ar
     expect(path).to_contain_text("A hint for people.")
 
 
-def test_back_goes_back(shown: Callable[..., Watched]) -> None:
-    page = shown(told()).page
+def test_the_back_button_returns_to_the_previous_entry(shown: Callable[..., Watched]) -> None:
+    page = shown(sample_story()).page
     page.get_by_role("treeitem").filter(has_text="It was a").click()
     expect(page.locator("#path")).to_contain_text("It was a race")
     page.go_back()
     expect(page.locator("#path")).to_contain_text("The second answer.")
 
 
-def test_the_ways_at_a_fork_lead_to_its_branches(shown: Callable[..., Watched]) -> None:
-    page = shown(told()).page
+def test_the_links_at_a_fork_lead_to_its_branches(shown: Callable[..., Watched]) -> None:
+    page = shown(sample_story()).page
     page.get_by_role("button", name="The branch before").click()
     expect(page.locator("#path")).to_contain_text("It was a race")
     page.get_by_role("button", name="The next branch").click()
@@ -97,18 +97,18 @@ def test_the_ways_at_a_fork_lead_to_its_branches(shown: Callable[..., Watched]) 
 
 
 def test_an_address_names_a_leaf_and_an_entry(shown: Callable[..., Watched]) -> None:
-    page = shown(told(), "?leafId=e4&targetId=e3").page
+    page = shown(sample_story(), "?leafId=e4&targetId=e3").page
     expect(page.locator("article.target")).to_contain_text("Result of bash")
     expect(page.locator("#path")).to_contain_text("It was a race")
 
 
-def test_an_address_that_names_only_an_entry_finds_a_leaf_for_it(shown: Callable[..., Watched]) -> None:
-    page = shown(told(), "?targetId=e4").page
+def test_an_address_with_only_an_entry_selects_a_leaf_below_it(shown: Callable[..., Watched]) -> None:
+    page = shown(sample_story(), "?targetId=e4").page
     expect(page.locator("article.target")).to_contain_text("It was a race")
 
 
-def test_an_address_of_another_session_shows_this_one(shown: Callable[..., Watched]) -> None:
-    page = shown(told(), "?leafId=nobody&targetId=%3Cscript%3E").page
+def test_an_address_with_unknown_ids_shows_the_session(shown: Callable[..., Watched]) -> None:
+    page = shown(sample_story(), "?leafId=nobody&targetId=%3Cscript%3E").page
     expect(page.locator("#path")).to_contain_text("The second answer.")
 
 
@@ -116,13 +116,13 @@ def test_an_address_of_another_session_shows_this_one(shown: Callable[..., Watch
     ("default", 6), ("noTools", 5), ("userOnly", 2), ("labeledOnly", 1), ("all", 7),
 ])  # fmt: skip
 def test_a_filter_shows_its_entries(shown: Callable[..., Watched], name: str, count: int) -> None:
-    page = shown(told()).page
+    page = shown(sample_story()).page
     page.get_by_label("What the tree shows").select_option(name)
     expect(page.get_by_role("treeitem")).to_have_count(count)
 
 
-def test_a_search_finds_what_is_folded_and_enter_goes_there(shown: Callable[..., Watched]) -> None:
-    page = shown(told()).page
+def test_a_search_finds_folded_text_and_enter_shows_it(shown: Callable[..., Watched]) -> None:
+    page = shown(sample_story()).page
     page.keyboard.press("/")
     page.keyboard.type("pytest")
     expect(page.get_by_role("treeitem")).to_have_count(1)
@@ -133,14 +133,14 @@ def test_a_search_finds_what_is_folded_and_enter_goes_there(shown: Callable[...,
     expect(page.get_by_role("treeitem")).to_have_count(6)
 
 
-def test_what_was_searched_for_is_marked(shown: Callable[..., Watched]) -> None:
-    page = shown(told()).page
+def test_search_matches_are_highlighted(shown: Callable[..., Watched]) -> None:
+    page = shown(sample_story()).page
     page.get_by_label("Search all entries").fill("second")
     page.wait_for_function("() => (CSS.highlights.get('hit')?.size ?? 0) > 0")
 
 
 def test_the_tree_is_used_with_the_keyboard(shown: Callable[..., Watched]) -> None:
-    page = shown(told()).page
+    page = shown(sample_story()).page
     items = page.get_by_role("treeitem")
     page.get_by_role("tree").focus()
     page.keyboard.press("Home")
@@ -156,7 +156,7 @@ def test_the_tree_is_used_with_the_keyboard(shown: Callable[..., Watched]) -> No
 
 
 def test_the_transcript_is_read_with_the_keyboard(shown: Callable[..., Watched]) -> None:
-    page = shown(told()).page
+    page = shown(sample_story()).page
     page.keyboard.press("j")
     expect(page.locator("article.target")).to_contain_text("Why does checkout fail?")
     page.keyboard.press("j")
@@ -170,7 +170,7 @@ def test_the_transcript_is_read_with_the_keyboard(shown: Callable[..., Watched])
 
 
 def test_calls_and_thinking_unfold_together(shown: Callable[..., Watched]) -> None:
-    page = shown(told(), "?leafId=e4").page
+    page = shown(sample_story(), "?leafId=e4").page
     expect(page.locator("details.thinking")).not_to_have_attribute("open", "")
     page.keyboard.press("t")
     expect(page.locator("details.thinking")).to_have_attribute("open", "")
@@ -181,8 +181,8 @@ def test_calls_and_thinking_unfold_together(shown: Callable[..., Watched]) -> No
     expect(page.locator("details.result")).not_to_have_attribute("open", "")
 
 
-def test_it_is_dark_where_the_system_is_dark_and_can_be_turned(shown: Callable[..., Watched]) -> None:
-    page = shown(told(), scheme="dark").page
+def test_the_theme_is_that_of_the_system_and_can_be_changed(shown: Callable[..., Watched]) -> None:
+    page = shown(sample_story(), scheme="dark").page
     ground = "getComputedStyle(document.body).backgroundColor"
     dark = page.evaluate(ground)
     page.keyboard.press("d")
@@ -192,7 +192,7 @@ def test_it_is_dark_where_the_system_is_dark_and_can_be_turned(shown: Callable[.
 
 
 def test_a_narrow_window_hides_the_tree_behind_a_button(shown: Callable[..., Watched]) -> None:
-    page = shown(told(), size=(390, 700)).page
+    page = shown(sample_story(), size=(390, 700)).page
     expect(page.get_by_role("tree")).to_be_hidden()
     page.get_by_role("button", name="Tree").click()
     page.get_by_role("treeitem").filter(has_text="It was a").click()
@@ -201,7 +201,7 @@ def test_a_narrow_window_hides_the_tree_behind_a_button(shown: Callable[..., Wat
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_hostile_transcript_is_only_read(shown: Callable[..., Watched]) -> None:
+def test_a_hostile_transcript_runs_no_script(shown: Callable[..., Watched]) -> None:
     story = Story()
     for text in HOSTILE:
         story.user(text)
@@ -224,8 +224,8 @@ def test_a_hostile_transcript_is_only_read(shown: Callable[..., Watched]) -> Non
     )
 
 
-def test_the_policy_stops_a_script_that_got_in(shown: Callable[..., Watched]) -> None:
-    page = shown(told()).page
+def test_the_policy_stops_injected_scripts(shown: Callable[..., Watched]) -> None:
+    page = shown(sample_story()).page
     page.evaluate(
         "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"document.title=1\">');"
         "const it = document.createElement('script'); it.textContent = 'document.title = 2'; document.body.append(it);"
@@ -233,7 +233,7 @@ def test_the_policy_stops_a_script_that_got_in(shown: Callable[..., Watched]) ->
     expect(page).to_have_title("Flaky checkout")
 
 
-def test_of_twenty_thousand_entries_only_those_in_sight_are_in_the_document(
+def test_of_twenty_thousand_entries_only_visible_ones_are_in_the_document(
     shown: Callable[..., Watched],
 ) -> None:
     page = shown(long_story(20_000)).page
@@ -258,7 +258,7 @@ def test_of_twenty_thousand_entries_only_those_in_sight_are_in_the_document(
         assert page.evaluate(elements) < 12_000
 
 
-def test_the_printed_page_holds_the_whole_path(shown: Callable[..., Watched]) -> None:
+def test_the_printed_page_has_the_whole_path(shown: Callable[..., Watched]) -> None:
     page = shown(long_story(300)).page
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     shown_rows = page.evaluate("document.querySelectorAll('#path article').length")
@@ -267,8 +267,8 @@ def test_the_printed_page_holds_the_whole_path(shown: Callable[..., Watched]) ->
     )
 
 
-def test_the_page_has_its_roles_and_names(shown: Callable[..., Watched]) -> None:
-    page = shown(told()).page
+def test_the_page_has_aria_roles_and_names(shown: Callable[..., Watched]) -> None:
+    page = shown(sample_story()).page
     expect(page.get_by_role("navigation", name="Tree")).to_be_visible()
     expect(page.get_by_role("main", name="Transcript")).to_be_visible()
     expect(page.get_by_role("article")).to_have_count(3)
@@ -277,7 +277,7 @@ def test_the_page_has_its_roles_and_names(shown: Callable[..., Watched]) -> None
     expect(page.locator(f"#{current}")).to_have_attribute("aria-selected", "true")
 
 
-def test_what_is_printed_from_a_dark_page_is_the_whole_path_on_light_ground(
+def test_a_dark_page_prints_the_whole_path_on_a_light_background(
     shown: Callable[..., Watched],
 ) -> None:
     page = shown(long_story(300), scheme="dark").page
@@ -327,20 +327,20 @@ CONTRAST = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_words_stand_out_from_their_ground(shown: Callable[..., Watched], scheme: str) -> None:
-    page = shown(told(), "?leafId=e5&targetId=e3", scheme=scheme).page
+def test_all_text_has_enough_contrast(shown: Callable[..., Watched], scheme: str) -> None:
+    page = shown(sample_story(), "?leafId=e5&targetId=e3", scheme=scheme).page
     page.keyboard.press("o")
     page.keyboard.press("t")
     expect(page.locator("article.target")).to_be_visible()
     assert page.evaluate(CONTRAST) == []
 
 
-def test_a_session_without_entries_says_so(shown: Callable[..., Watched]) -> None:
+def test_a_session_without_entries_shows_a_note(shown: Callable[..., Watched]) -> None:
     expect(shown(Story()).page.locator("#path")).to_have_text("The session has no messages yet.")
 
 
-def test_what_can_be_pressed_has_a_name_and_no_id_stands_twice(shown: Callable[..., Watched]) -> None:
-    page = shown(told()).page
+def test_buttons_have_names_and_ids_are_unique(shown: Callable[..., Watched]) -> None:
+    page = shown(sample_story()).page
     assert (
         page.evaluate(
             "[...document.querySelectorAll('button, input, select, a[href]')]"

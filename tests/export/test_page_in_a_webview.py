@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support.browsers import expect
-from support.pages import HOSTILE, Story, call, long_story, told
+from support.pages import HOSTILE, Story, call, long_story, sample_story
 from support.webviews import Webview, session_and_rows
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(240)]
@@ -34,7 +34,7 @@ def opened(browser: "Browser") -> Iterator[Callable[..., Webview]]:
 def webview(opened: Callable[..., Webview]) -> Webview:
     """A webview with the rows of a story."""
     found = opened()
-    found.is_told(told())
+    found.receives(sample_story())
     expect(found.shown.locator("#path")).to_contain_text("The second answer.")
     return found
 
@@ -48,19 +48,19 @@ def part(story: Story, start: int, end: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_it_shows_the_path_that_it_is_sent(webview: Webview) -> None:
+def test_the_page_shows_the_received_path(webview: Webview) -> None:
     expect(webview.shown.locator("article")).to_have_count(3)
     expect(webview.shown.get_by_role("treeitem")).to_have_count(6)
     expect(webview.shown.locator("#title")).to_have_text("Flaky checkout")
 
 
-def test_which_session_it_is_is_remembered_at_once(webview: Webview) -> None:
+def test_the_session_id_is_stored_at_once(webview: Webview) -> None:
     state = webview.frame.wait_for_function("JSON.parse(sessionStorage.getItem('state'))").json_value()
-    assert state == {"sessionId": told().whole().session_id, "leafId": None, "targetId": None}
+    assert state == {"sessionId": sample_story().whole().session_id, "leafId": None, "targetId": None}
 
 
-def test_parts_make_up_the_whole_and_what_comes_twice_is_there_once(opened: Callable[..., Webview]) -> None:
-    webview, story = opened(), told()
+def test_parts_add_up_to_the_session_and_repeated_rows_are_ignored(opened: Callable[..., Webview]) -> None:
+    webview, story = opened(), sample_story()
     for start, end in ((0, 3), (0, 3), (2, 5), (5, 7)):
         webview.hears(**part(story, start, end))
     expect(webview.shown.locator("#path")).to_contain_text("The second answer.")
@@ -68,17 +68,17 @@ def test_parts_make_up_the_whole_and_what_comes_twice_is_there_once(opened: Call
     expect(webview.shown.get_by_role("treeitem")).to_have_count(7)
 
 
-def test_it_asks_again_when_a_part_is_missing(opened: Callable[..., Webview]) -> None:
-    webview, story = opened(), told()
+def test_the_page_requests_all_rows_again_when_a_part_is_missing(opened: Callable[..., Webview]) -> None:
+    webview, story = opened(), sample_story()
     webview.hears(**part(story, 0, 2))
     webview.hears(**part(story, 4, 7))
     webview.said("ready", 2)
-    webview.is_told(story)
+    webview.receives(story)
     expect(webview.shown.locator("#path")).to_contain_text("The second answer.")
 
 
-def test_what_is_appended_appears_and_a_label_changes_a_row(webview: Webview) -> None:
-    story = told()
+def test_appended_entries_appear_and_a_label_changes_its_row(webview: Webview) -> None:
+    story = sample_story()
     last = story.user("Really?")
     story.assistant("Really.")
     webview.hears(**part(story, 7, 9))
@@ -98,15 +98,15 @@ def test_an_entry_is_shown_when_the_host_asks_for_it(webview: Webview) -> None:
     expect(webview.shown.locator("article.target")).to_contain_text("Result of bash")
 
 
-def test_an_entry_that_has_not_come_is_shown_when_it_has(opened: Callable[..., Webview]) -> None:
-    webview, story = opened(), told()
+def test_a_requested_entry_is_shown_when_it_arrives(opened: Callable[..., Webview]) -> None:
+    webview, story = opened(), sample_story()
     webview.hears(kind="reveal", entryId="e4")
     webview.hears(**part(story, 0, 3))
     webview.hears(**part(story, 3, 7))
     expect(webview.shown.locator("article.target")).to_contain_text("It was a race")
 
 
-def test_its_buttons_tell_the_host_what_is_wanted(webview: Webview) -> None:
+def test_buttons_send_their_action_to_the_host(webview: Webview) -> None:
     article = webview.shown.locator("article").filter(has_text="Are you sure?")
     for name in ("Open", "Fork", "Label"):
         article.get_by_role("button", name=name).click()
@@ -114,20 +114,20 @@ def test_its_buttons_tell_the_host_what_is_wanted(webview: Webview) -> None:
     assert said == [{"kind": "act", "act": it, "entryId": "e6"} for it in ("open", "fork", "label")]
 
 
-def test_what_was_looked_at_is_looked_at_again_after_a_reload(opened: Callable[..., Webview]) -> None:
+def test_a_reload_restores_the_viewed_leaf_and_entry(opened: Callable[..., Webview]) -> None:
     webview = opened(size=(1200, 1600))  # all of it is in sight, so nothing is scrolled
-    webview.is_told(told())
+    webview.receives(sample_story())
     webview.shown.get_by_role("treeitem").filter(has_text="It was a").click()
     expect(webview.shown.locator("article.target")).to_contain_text("It was a race")
     webview.frame.goto("http://editor.test/webview")
     webview.said("ready", 2)
-    webview.is_told(told())
+    webview.receives(sample_story())
     expect(webview.shown.locator("article.target")).to_contain_text("It was a race")
 
 
-def test_a_reader_of_the_newest_entry_stays_there(opened: Callable[..., Webview]) -> None:
+def test_a_view_at_the_newest_entry_follows_new_entries(opened: Callable[..., Webview]) -> None:
     webview, story = opened(), long_story(120)
-    webview.is_told(story)
+    webview.receives(story)
     expect(webview.shown.locator("#path article").last).to_be_in_viewport()
     before = len(story.entries)
     story.user("And now?")
@@ -140,7 +140,7 @@ def test_a_reader_of_the_newest_entry_stays_there(opened: Callable[..., Webview]
     ("vscode-light", False), ("vscode-dark", True), ("vscode-high-contrast", True),
     ("vscode-high-contrast vscode-high-contrast-light", False),
 ])  # fmt: skip
-def test_it_is_as_light_or_dark_as_the_editor(opened: Callable[..., Webview], theme: str, dark: bool) -> None:
+def test_the_page_has_the_theme_of_the_editor(opened: Callable[..., Webview], theme: str, dark: bool) -> None:
     webview = opened(theme=theme)
     scheme = "getComputedStyle(document.documentElement).colorScheme"
     assert webview.frame.evaluate(scheme) == ("dark" if dark else "light")
@@ -150,7 +150,7 @@ def test_it_is_as_light_or_dark_as_the_editor(opened: Callable[..., Webview], th
     webview.frame.wait_for_function(f"it => {scheme} === it", arg="light" if dark else "dark")
 
 
-def test_nobody_but_the_host_is_listened_to(webview: Webview) -> None:
+def test_messages_of_other_senders_are_ignored(webview: Webview) -> None:
     """Not what runs in the page itself, nor another frame of the same origin, nor one of another origin."""
     evil = "{kind: 'reveal', entryId: 'e3'}"
     webview.frame.evaluate(f"postMessage({evil}, origin)")
@@ -171,21 +171,21 @@ def test_nobody_but_the_host_is_listened_to(webview: Webview) -> None:
     None, 7, "rows", [], {"kind": "nothing"}, {"kind": "reveal"}, {"kind": "reveal", "entryId": "<script>"},
     {"kind": "say", "text": "<img src=x onerror=alert(1)>"},
 ])  # fmt: skip
-def test_an_odd_message_does_nothing(webview: Webview, message: Any) -> None:
+def test_invalid_messages_are_ignored(webview: Webview, message: Any) -> None:
     webview.page.evaluate("it => frames.webview.postMessage(it, origin)", message)
     webview.hears(kind="reveal", entryId="e3")
     expect(webview.shown.locator("article.target")).to_contain_text("Result of bash")
     expect(webview.shown.locator("#bar img")).to_have_count(0)
 
 
-def test_a_hostile_transcript_is_only_read(opened: Callable[..., Webview]) -> None:
+def test_a_hostile_transcript_runs_no_script(opened: Callable[..., Webview]) -> None:
     webview, story = opened(), Story()
     for text in HOSTILE:
         story.user(text)
         story.assistant(text, call(text, command=text, path=text), {"type": "thinking", "thinking": text})
         story.add("label", targetId=story.leaf, label=text)
         story.add(text, note=text)
-    webview.is_told(story)
+    webview.receives(story)
     expect(webview.shown.locator("#path article").last).to_be_visible()
     assert webview.frame.evaluate(
         "[...document.querySelectorAll('*')].every(it => [...it.attributes].every(a => !a.name.startsWith('on')))"
@@ -197,7 +197,7 @@ def test_a_hostile_transcript_is_only_read(opened: Callable[..., Webview]) -> No
     expect(webview.shown.locator("#title")).to_have_text("Flaky checkout")
 
 
-def test_a_script_that_got_in_would_not_run(browser: "Browser") -> None:
+def test_the_policy_stops_injected_scripts(browser: "Browser") -> None:
     webview = Webview(browser)
     webview.said("ready")
     webview.frame.evaluate(

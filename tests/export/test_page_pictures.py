@@ -11,7 +11,7 @@ PICTURES = ROOT / "scripts/screenshots/pictures"
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(240)]
 
 
-def test_the_pictures_are_drawn_from_a_real_page(tmp_path: Path) -> None:
+def test_screenshots_are_made_from_a_real_page(tmp_path: Path) -> None:
     draw_all(tmp_path)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     drawn = list(tmp_path.iterdir())

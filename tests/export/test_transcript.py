@@ -73,7 +73,7 @@ WORK: tuple[dict[str, object], ...] = (
 )  # fmt: skip
 
 
-def test_a_turn_is_one_section_with_prose_to_read_and_folded_tools() -> None:
+def test_a_turn_is_one_section_with_prose_and_folded_tools() -> None:
     text = written(session(*WORK, title="Flaky"))
     assert headings(text) == ["Flaky", "User", "Assistant, one", "Compaction"]
     for part in (
@@ -85,7 +85,7 @@ def test_a_turn_is_one_section_with_prose_to_read_and_folded_tools() -> None:
         assert part in text, part
 
 
-def test_the_same_session_makes_the_same_bytes_and_a_longer_one_only_more_of_them() -> None:
+def test_the_same_session_gives_the_same_bytes_and_a_longer_one_appends_to_them() -> None:
     assert written(session(*WORK)) == written(session(*WORK))
     assert written(session(*WORK, said("user", "Next"))).startswith(written(session(*WORK)))
 
@@ -104,17 +104,17 @@ def test_the_same_session_makes_the_same_bytes_and_a_longer_one_only_more_of_the
         ("\x1b[31mred\x1b[0m\u202e", "red"),
     ],
 )
-def test_what_an_agent_wrote_reads_as_it_wrote_it(typed: str, shown: str) -> None:
+def test_markdown_of_the_agent_is_preserved(typed: str, shown: str) -> None:
     assert f"\n\n{shown}\n" in written(session(said("assistant", typed)))
 
 
-def test_new_lines_of_a_person_stay() -> None:
+def test_line_breaks_of_a_person_are_preserved() -> None:
     text = written(session(said("user", "one\ntwo\n\nthree\n\n```\na\nb\n```")))
     assert "\n\none\\\ntwo\n\nthree\n\n```\na\nb\n```\n" in text
 
 
 @given(hostile, hostile)
-def test_nothing_that_was_said_leaves_its_place(word: str, title: str) -> None:
+def test_no_content_leaves_its_section(word: str, title: str) -> None:
     text = written(
         session(
             said("user", word),
@@ -144,7 +144,7 @@ def test_nothing_that_was_said_leaves_its_place(word: str, title: str) -> None:
     assert "image" not in inside
 
 
-def test_labels_are_shown_and_branches_that_leave_are_told_of() -> None:
+def test_labels_and_branches_off_the_path_are_mentioned() -> None:
     losses = ConversionLosses()
     whole = session(
         said("user", "a"), said("assistant", "b"), {"type": "label", "targetId": "e0", "label": "x_y"}
@@ -163,7 +163,7 @@ def test_labels_are_shown_and_branches_that_leave_are_told_of() -> None:
     assert losses.lost == {"label entry": 1, "entry off the path": 2}
 
 
-def test_pictures_are_files_beside_the_transcript_named_after_their_bytes() -> None:
+def test_images_are_files_beside_the_transcript_named_by_their_hash() -> None:
     data = base64.b64encode(b"a picture").decode()
     image: dict[str, object] = {"type": "image", "mimeType": "image/png", "data": data}
     entries = (said("user", image), said("toolResult", "seen", image, toolName="look"))
@@ -178,7 +178,7 @@ def test_pictures_are_files_beside_the_transcript_named_after_their_bytes() -> N
 
 
 @pytest.mark.parametrize("data", ["no base64!", "", 5])
-def test_a_picture_that_is_none_is_told_of(data: object) -> None:
+def test_an_invalid_image_is_mentioned(data: object) -> None:
     pictures, losses = Pictures("notes.pictures"), ConversionLosses()
     image: dict[str, object] = {
         "type": "image",
@@ -189,7 +189,7 @@ def test_a_picture_that_is_none_is_told_of(data: object) -> None:
     assert (pictures.files, losses.lost) == ({}, {"picture": 1})
 
 
-def test_a_branch_is_told_by_what_may_be_displayed_of_it() -> None:
+def test_a_branch_is_described_by_its_displayable_entries() -> None:
     hint = {"type": "custom_message", "customType": "hint", "content": "a secret hint", "display": False}
     whole = session(
         said("user", "hello"), {**hint, "parentId": "e0"}, said("assistant", "hi"), said("user", "on")

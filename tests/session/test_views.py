@@ -50,11 +50,11 @@ FORKED = loaded(
 """e1 - e2 with the children e3 (- e4), e5 (- e6, the leaf) and e7."""
 
 
-def test_rows_come_in_preorder_and_siblings_in_the_order_of_the_log() -> None:
+def test_rows_are_in_preorder_with_siblings_in_log_order() -> None:
     assert ids(FORKED) == ["e1", "e2", "e3", "e4", "e5", "e6", "e7"]
 
 
-def test_chains_are_not_indented_and_what_hangs_on_a_fork_is_by_one() -> None:
+def test_chains_are_not_indented_and_the_children_of_a_fork_are() -> None:
     assert drawn(FORKED) == ["e1", "e2", "  e3", "  e4", "  e5", "  e6", "  e7"]
 
 
@@ -64,7 +64,7 @@ def test_several_roots_are_not_indented() -> None:
     assert [row.last_sibling for row in view(session).nodes] == [False, True, True, True]
 
 
-def test_a_row_tells_where_it_stands() -> None:
+def test_a_row_has_its_parent_depth_and_children() -> None:
     first, second, third, *_, last = view(FORKED).nodes
     assert (first.parent_id, first.depth, first.child_count, first.seq) == (None, 0, 1, 1)
     assert (second.parent_id, second.depth, second.child_count) == ("e1", 1, 3)
@@ -73,7 +73,7 @@ def test_a_row_tells_where_it_stands() -> None:
     assert [row.id for row in view(FORKED).nodes if row.on_path] == ["e1", "e2", "e5", "e6"]
 
 
-def test_a_row_tells_what_it_is() -> None:
+def test_a_row_has_its_type_role_preview_and_label() -> None:
     session = loaded(
         header(), user("q"), label("e1", "mark"), entry("future_thing"), entry("message", message=5)
     )
@@ -85,7 +85,7 @@ def test_a_row_tells_what_it_is() -> None:
     assert (node(session, "e4").role, node(session, "e4").preview) == (None, "")
 
 
-def test_a_hidden_row_hands_its_children_to_the_nearest_visible_one_above() -> None:
+def test_the_children_of_a_hidden_row_belong_to_its_nearest_visible_ancestor() -> None:
     session = loaded(
         header(), user("q"), entry("model_change", model="a/b"), label("e1", "m"), assistant("a"),
         user("other", parent="e2"),
@@ -135,7 +135,7 @@ def test_a_silent_turn_is_shown_when_it_is_the_leaf() -> None:
         ("words", False), (["odd"], False), ({"type": "text"}, False),
     ],
 )  # fmt: skip
-def test_a_turn_without_words_is_silent(content: Any, silent: bool) -> None:
+def test_a_turn_without_text_is_silent(content: Any, silent: bool) -> None:
     session = loaded(header(), user("q"), message("assistant", content), user("r"))
     assert ("e2" not in ids(session)) is silent
 
@@ -151,7 +151,7 @@ def test_a_turn_without_words_is_silent(content: Any, silent: bool) -> None:
         ("  ", ["e1", "e3", "e4", "e8", "e10"]),
     ],
 )
-def test_a_query_keeps_the_rows_in_which_all_its_words_occur(query: str, found: list[str]) -> None:
+def test_a_query_selects_the_rows_with_all_its_words(query: str, found: list[str]) -> None:
     assert ids(MIXED, query=query) == found
 
 
@@ -159,14 +159,14 @@ def test_a_query_finds_labels() -> None:
     assert ids(MIXED, "all", query="labeled") == ["e2", "e6"]
 
 
-def test_a_view_of_a_part_begins_at_its_root() -> None:
+def test_a_view_of_a_subtree_begins_at_its_root() -> None:
     rows = view(FORKED, root_row=FORKED.row("e5")).nodes
     assert [(row.id, row.parent_id, row.depth, row.indent) for row in rows] == [
         ("e5", None, 0, 0), ("e6", "e5", 1, 0),
     ]  # fmt: skip
 
 
-def test_paging_goes_on_after_a_row_even_a_hidden_one() -> None:
+def test_paging_continues_after_a_row_even_if_it_is_hidden() -> None:
     first = view(FORKED, limit=3)
     assert ([row.id for row in first.nodes], first.resume) == (["e1", "e2", "e3"], FORKED.row("e3"))
     rest = view(FORKED, after_row=first.resume, limit=10)
@@ -175,7 +175,7 @@ def test_paging_goes_on_after_a_row_even_a_hidden_one() -> None:
     assert ids(MIXED, after_row=MIXED.row("e5")) == ["e8", "e10"]
 
 
-def test_a_page_around_a_row_has_it_in_its_middle_and_tells_what_comes_before() -> None:
+def test_a_page_around_a_row_has_it_in_the_middle_and_counts_the_preceding_rows() -> None:
     page = view(FORKED, around_row=FORKED.row("e5"), limit=3)
     assert ([row.id for row in page.nodes], page.preceding_count, page.visible_count) == (
         ["e4", "e5", "e6"],
@@ -187,7 +187,7 @@ def test_a_page_around_a_row_has_it_in_its_middle_and_tells_what_comes_before() 
     assert view(FORKED, "userOnly", around_row=FORKED.row("e6"), limit=1).nodes[0].id == "e5"
 
 
-def test_a_page_from_the_midst_says_under_which_forks_and_branches_it_hangs() -> None:
+def test_a_page_around_a_row_lists_the_forks_and_branches_above_it() -> None:
     session = loaded(
         header(), user("q"), assistant("fork"), user("head"), assistant("chain"), user("fork again"),
         user("one"), user("other", parent="e5"), assistant("deep"), user("second", parent="e2"),
@@ -200,7 +200,7 @@ def test_a_page_from_the_midst_says_under_which_forks_and_branches_it_hangs() ->
     assert [row.id for row in view(roots, around_row=roots.row("e4"), limit=1).above] == ["e3"]
 
 
-def test_a_part_of_a_view_costs_what_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_view_of_a_subtree_examines_only_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     session, outline = loaded(header(), *(user("q") for _ in range(5_000))), Outline()
     ids(session, outline=outline, limit=1)
     looked_at: list[int] = []
@@ -215,7 +215,7 @@ def test_a_part_of_a_view_costs_what_it_holds(monkeypatch: pytest.MonkeyPatch) -
     assert len(looked_at) == 2
 
 
-def test_entries_of_a_circle_are_shown_once_with_its_first_as_a_root() -> None:
+def test_entries_of_a_cycle_are_shown_once_with_the_first_as_a_root() -> None:
     session = loaded(
         header(), user("a", parent="e2"), user("b", parent="e1"), user("hangs on it", parent="e1"),
         user("self", parent="e4"), user("root", parent=None),
@@ -224,7 +224,7 @@ def test_entries_of_a_circle_are_shown_once_with_its_first_as_a_root() -> None:
     assert rows == [("e1", None), ("e2", "e1"), ("e3", "e1"), ("e4", None), ("e5", None)]
 
 
-def test_a_long_tree_whose_parents_come_later_is_worked_off_in_steps() -> None:
+def test_a_long_tree_whose_parents_follow_their_children_is_read_in_steps() -> None:
     backwards = [user("q", parent=f"e{number + 1}") for number in range(1, 9_000)]
     session, children = loaded(header(), *backwards, user("root", parent=None)), Children()
     assert len(list(children.extend(session.tree))) >= 6
@@ -232,7 +232,7 @@ def test_a_long_tree_whose_parents_come_later_is_worked_off_in_steps() -> None:
     assert children.first(NONE) == session.row("e9000")
 
 
-def test_of_entries_with_one_id_the_last_one_is_shown() -> None:
+def test_of_entries_with_the_same_id_the_last_one_is_shown() -> None:
     session = loaded(
         header(), user("q"), user("old", id="x"), user("new", id="x", parent="e1"), user("on", parent="x")
     )
@@ -254,7 +254,7 @@ def test_an_outline_grows_with_its_tree() -> None:
     assert session.lines_read - read_before == 1 + 3  # the new turn, and the rows of the page
 
 
-def test_two_callers_may_bring_an_outline_up_to_date_at_once() -> None:
+def test_two_callers_may_extend_an_outline_at_the_same_time() -> None:
     session, outline = loaded(header(), *(assistant("") for _ in range(10_000))), Outline()
     one = tree_rows(session.tree, outline, session.read, filter="all", limit=1)
     two = tree_rows(session.tree, outline, session.read, filter="all", limit=1)
@@ -263,7 +263,7 @@ def test_two_callers_may_bring_an_outline_up_to_date_at_once() -> None:
     assert ids(session, "all", outline=outline, limit=3) == ["e1", "e2", "e3"]
 
 
-def test_a_tree_that_grows_while_it_is_drawn_is_drawn_as_it_was() -> None:
+def test_a_view_of_a_growing_tree_shows_one_moment() -> None:
     session = loaded(header(), *(user("q") for _ in range(9_000)))
     drawing = tree_rows(session.tree, Outline(), session.read, limit=100_000)
     for _ in range(40):
@@ -291,7 +291,7 @@ def test_a_view_agrees_with_a_naive_one(lines: list[Line], filter: Filter) -> No
 
 
 @given(forests(), st.sampled_from(["default", "userOnly", "all"]), st.data())
-def test_a_part_of_a_view_is_what_hangs_on_its_root(
+def test_a_view_of_a_subtree_has_the_descendants_of_its_root(
     lines: list[Line], filter: Filter, data: st.DataObject
 ) -> None:
     session = loaded(header(), *lines)
@@ -333,7 +333,7 @@ def naive(session: Loaded, filter: Filter) -> list[tuple[str | None, str | None]
 
 
 @given(forests(), st.sampled_from(["default", "userOnly", "all"]), st.data())
-def test_a_page_around_a_row_is_a_part_of_the_whole(
+def test_a_page_around_a_row_equals_that_part_of_the_whole_view(
     lines: list[Line], filter: Filter, data: st.DataObject
 ) -> None:
     session = loaded(header(), *lines)
@@ -356,7 +356,7 @@ def test_a_page_around_a_row_is_a_part_of_the_whole(
 
 
 @given(forests())
-def test_every_entry_is_reached_once_from_the_top(lines: list[Line]) -> None:
+def test_every_entry_is_reached_once_from_the_roots(lines: list[Line]) -> None:
     session, children = loaded(header(), *lines), Children()
     steps.run(children.extend(session.tree))
     to_visit, visited = [children.first(NONE)], []

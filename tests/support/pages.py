@@ -70,7 +70,7 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
     return {"type": "toolCall", "id": "c", "name": name, "arguments": arguments}
 
 
-def told() -> Story:
+def sample_story() -> Story:
     """A question, an answer with thinking, a call and its result, a second answer beside the first, a label."""
     story = Story()
     question = story.user("Why does **checkout** fail?")

@@ -74,7 +74,7 @@ class Webview:
         """The editor says something to the document."""
         self.page.evaluate("it => frames.webview.postMessage(it, origin)", message)
 
-    def is_told(self, story: Story) -> None:
+    def receives(self, story: Story) -> None:
         """The editor sends a whole session at once."""
         session, rows = session_and_rows(story)
         self.hears(

@@ -11,11 +11,11 @@ from typing import Any, Final
 from sessiond.export import markup
 from sessiond.session.content import fields, preview
 
-_PICTURES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
+_IMAGE_TYPES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]*={0,2}\s*")
-_SUMMARY: Final = 160
-_LONG: Final = 120
-_CHANGES: Final = (("oldText", "newText"), ("old_string", "new_string"), ("old_text", "new_text"))
+_SUMMARY_CHARACTERS: Final = 160
+_MAX_INLINE_CHARACTERS: Final = 120
+_EDIT_ARGUMENTS: Final = (("oldText", "newText"), ("old_string", "new_string"), ("old_text", "new_text"))
 """Names that tools use for the text that an edit removes, and for the text that it inserts."""
 
 
@@ -32,40 +32,40 @@ def body_of(entry: dict[str, Any]) -> Body:
     """Return the displayed form of an entry."""
     match fields.type_of(entry):
         case "message":
-            return _said(fields.mapping(entry.get("message")))
+            return _message_body(fields.mapping(entry.get("message")))
         case "custom_message":
-            return Body(_name(entry.get("customType")) or "Note", _content(entry.get("content")))
+            return Body(_short(entry.get("customType")) or "Note", _content_html(entry.get("content")))
         case "compaction":
             before = fields.number(entry.get("tokensBefore"))
             facts = [f"replaces {before:,.0f} tokens"] if before else []
-            return Body("Compaction", _summary(entry), facts)
+            return Body("Compaction", _summary_html(entry), facts)
         case "branch_summary":
-            return Body("Summary of an abandoned branch", _summary(entry))
+            return Body("Summary of an abandoned branch", _summary_html(entry))
         case "custom":
-            return Body(_name(entry.get("customType")) or "Custom", _data(entry.get("data")))
+            return Body(_short(entry.get("customType")) or "Custom", _data_html(entry.get("data")))
     heading = fields.type_of(entry).replace("_", " ").capitalize() or "Entry"
-    return Body(heading, "" if preview.text_of(entry) else _data(fields.payload_of(entry)))
+    return Body(heading, "" if preview.text_of(entry) else _data_html(fields.payload_of(entry)))
 
 
-def _said(message: dict[str, Any]) -> Body:
+def _message_body(message: dict[str, Any]) -> Body:
     role = fields.as_text(message.get("role"))
     match role:
         case "user" | "system" | "developer" | "custom":
-            return Body(role.capitalize(), _content(message.get("content")))
+            return Body(role.capitalize(), _content_html(message.get("content")))
         case "assistant":
-            return _answer(message)
+            return _assistant_body(message)
         case "toolResult":
-            return _result(message)
+            return _tool_result_body(message)
         case "bashExecution" | "pythonExecution":
-            return _execution(message, "bash" if role == "bashExecution" else "python")
+            return _execution_body(message, "bash" if role == "bashExecution" else "python")
         case "branchSummary" | "compactionSummary":
-            return Body("Summary", _summary(message))
+            return Body("Summary", _summary_html(message))
     rest = fields.without(message, "role", "content", "timestamp")
-    return Body(_name(role) or "Message", _content(message.get("content")) + _data(rest))
+    return Body(_short(role) or "Message", _content_html(message.get("content")) + _data_html(rest))
 
 
-def _answer(message: dict[str, Any]) -> Body:
-    facts = [_name(message.get("model"))]
+def _assistant_body(message: dict[str, Any]) -> Body:
+    facts = [_short(message.get("model"))]
     usage = fields.mapping(message.get("usage"))
     for name, word in (("input", "in"), ("cacheRead", "cached"), ("output", "out")):
         if (count := fields.number(usage.get(name))) > 0:
@@ -74,51 +74,51 @@ def _answer(message: dict[str, Any]) -> Body:
         facts.append(f"${cost:.4f}")
     stopped = fields.text(message.get("stopReason"))
     if stopped not in (None, "stop", "toolUse"):
-        facts.append(_name(stopped))
-    html = _content(message.get("content"))
+        facts.append(_short(stopped))
+    html = _content_html(message.get("content"))
     if error := fields.text(message.get("errorMessage")):
         html += f"<div class=failed>{markup.plain(error)}</div>"
     return Body("Assistant", html, [it for it in facts if it])
 
 
-def _result(message: dict[str, Any]) -> Body:
-    tool, failed = _name(message.get("toolName")) or "a tool", message.get("isError") is True
+def _tool_result_body(message: dict[str, Any]) -> Body:
+    tool, failed = _short(message.get("toolName")) or "a tool", message.get("isError") is True
     content = message.get("content")
-    first = preview.one_line(preview.text_of_content(content), _SUMMARY)
-    inside = "".join(_result_part(it) for it in _blocks(content))
-    html = _folded("result failed" if failed else "result", _output(first), inside)
+    summary = preview.one_line(preview.text_of_content(content), _SUMMARY_CHARACTERS)
+    content_html = "".join(_result_block_html(it) for it in _blocks(content))
+    html = _folded("result failed" if failed else "result", _output_summary(summary), content_html)
     return Body(f"Result of {tool}", html, ["failed"] if failed else [])
 
 
-def _result_part(block: dict[str, Any]) -> str:
+def _result_block_html(block: dict[str, Any]) -> str:
     if block.get("type") == "text":
         return markup.plain(fields.as_text(block.get("text")))
-    return _block(block)
+    return _block_html(block)
 
 
-def _execution(message: dict[str, Any], language: str) -> Body:
-    words = fields.as_text(message.get("command")) or fields.as_text(message.get("code"))
+def _execution_body(message: dict[str, Any], language: str) -> Body:
+    text = fields.as_text(message.get("command")) or fields.as_text(message.get("code"))
     status = message.get("exitCode")
-    facts = [] if status in (None, 0) else [f"exit status {_name(fields.as_text(status))}"]
-    inside = markup.plain(fields.as_text(message.get("output")))
-    output = preview.one_line(fields.as_text(message.get("output")), _SUMMARY)
+    facts = [] if status in (None, 0) else [f"exit status {_short(fields.as_text(status))}"]
+    content_html = markup.plain(fields.as_text(message.get("output")))
+    output = preview.one_line(fields.as_text(message.get("output")), _SUMMARY_CHARACTERS)
     return Body(
         "Command",
-        markup.code(words, language) + _folded("result", _output(output), inside),
+        markup.code(text, language) + _folded("result", _output_summary(output), content_html),
         facts,
     )
 
 
-def _output(first: str) -> str:
-    return f"<code>{escape(first)}</code>" if first else "Nothing"
+def _output_summary(text: str) -> str:
+    return f"<code>{escape(text)}</code>" if text else "Nothing"
 
 
-def _summary(value: dict[str, Any]) -> str:
+def _summary_html(value: dict[str, Any]) -> str:
     return markup.markdown(fields.as_text(value.get("summary")))
 
 
-def _content(content: Any) -> str:
-    return "".join(_block(it) for it in _blocks(content))
+def _content_html(content: Any) -> str:
+    return "".join(_block_html(it) for it in _blocks(content))
 
 
 def _blocks(content: Any) -> list[dict[str, Any]]:
@@ -130,52 +130,52 @@ def _blocks(content: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _block(block: dict[str, Any]) -> str:
+def _block_html(block: dict[str, Any]) -> str:
     match block.get("type"):
         case "text":
             return markup.markdown(fields.as_text(block.get("text")))
         case "thinking":
-            words = fields.text(block.get("thinking"))
-            return "" if words is None else _folded("thinking", "Thinking", markup.markdown(words))
+            text = fields.text(block.get("thinking"))
+            return "" if text is None else _folded("thinking", "Thinking", markup.markdown(text))
         case "toolCall":
-            return _call(fields.as_text(block.get("name")), fields.mapping(block.get("arguments")))
+            return _tool_call_html(fields.as_text(block.get("name")), fields.mapping(block.get("arguments")))
         case "image":
-            return _picture(block)
-    return f"<p class=odd>A block of type {escape(_name(block.get('type')) or 'unknown')}</p>{_data(block)}"
+            return _image_html(block)
+    return f"<p class=odd>A block of type {escape(_short(block.get('type')) or 'unknown')}</p>{_data_html(block)}"
 
 
-def _call(tool: str, arguments: dict[str, Any]) -> str:
-    about = preview.one_line(
-        preview.text_of_content([{"type": "toolCall", "arguments": arguments}])[9:], _SUMMARY
+def _tool_call_html(tool: str, arguments: dict[str, Any]) -> str:
+    description = preview.one_line(
+        preview.text_of_content([{"type": "toolCall", "arguments": arguments}])[9:], _SUMMARY_CHARACTERS
     )
-    summary = f"<b>{escape(_name(tool) or 'tool')}</b> <code>{escape(about)}</code>"
+    summary = f"<b>{escape(_short(tool) or 'tool')}</b> <code>{escape(description)}</code>"
     file = next(
         (it for name in ("path", "file_path", "filePath") if (it := fields.text(arguments.get(name)))),
         None,
     )
     parts: list[str] = []
     for name, value in arguments.items():
-        if not any(name == new and old in arguments for old, new in _CHANGES):
-            parts.append(_argument(name, value, arguments, file))
+        if not any(name == new and old in arguments for old, new in _EDIT_ARGUMENTS):
+            parts.append(_argument_html(name, value, arguments, file))
     return _folded("call", summary, f"<dl>{''.join(parts)}</dl>" if parts else "<p>No arguments.</p>")
 
 
-def _argument(name: str, value: Any, arguments: dict[str, Any], file: str | None) -> str:
-    after = next((arguments[new] for old, new in _CHANGES if name == old and new in arguments), None)
+def _argument_html(name: str, value: Any, arguments: dict[str, Any], file: str | None) -> str:
+    after = next((arguments[new] for old, new in _EDIT_ARGUMENTS if name == old and new in arguments), None)
     if after is not None:
-        name, shown = "change", _change(fields.as_text(value), fields.as_text(after))
+        name, value_html = "change", _edit_html(fields.as_text(value), fields.as_text(after))
     elif not isinstance(value, str):
-        shown = markup.code(fields.dumps(value).decode(), "json")
-    elif "\n" not in value and len(value) <= _LONG and name != "command":
-        shown = f"<code>{escape(preview.clean(value))}</code>"
+        value_html = markup.code(fields.dumps(value).decode(), "json")
+    elif "\n" not in value and len(value) <= _MAX_INLINE_CHARACTERS and name != "command":
+        value_html = f"<code>{escape(preview.clean(value))}</code>"
     else:
-        shown = markup.code(
+        value_html = markup.code(
             value, "bash" if name == "command" else None, file=file if name == "content" else None
         )
-    return f"<dt>{escape(_name(name))}</dt><dd>{shown}</dd>"
+    return f"<dt>{escape(_short(name))}</dt><dd>{value_html}</dd>"
 
 
-def _change(before: str, after: str) -> str:
+def _edit_html(before: str, after: str) -> str:
     def lines(text: str, tag: str, sign: str) -> str:
         return (
             "".join(f"<{tag}>{sign} {escape(it)}</{tag}>\n" for it in preview.clean(text).split("\n"))
@@ -186,24 +186,26 @@ def _change(before: str, after: str) -> str:
     return f"<pre class=change>{lines(before, 'del', '-')}{lines(after, 'ins', '+')}</pre>"
 
 
-def _picture(block: dict[str, Any]) -> str:
+def _image_html(block: dict[str, Any]) -> str:
     source = fields.mapping(block.get("source"))
     kind = fields.first(block, "mimeType", "media_type") or source.get("media_type")
     data = fields.first(block, "data") or source.get("data")
-    if kind in _PICTURES and isinstance(data, str) and data and _BASE64.fullmatch(data):
+    if kind in _IMAGE_TYPES and isinstance(data, str) and data and _BASE64.fullmatch(data):
         return f'<img alt="A picture ({kind})" loading=lazy src="data:{kind};base64,{"".join(data.split())}">'
-    return f"<p class=odd>A picture that cannot be displayed ({escape(_name(kind) or 'of unknown type')})</p>"
+    return (
+        f"<p class=odd>A picture that cannot be displayed ({escape(_short(kind) or 'of unknown type')})</p>"
+    )
 
 
-def _data(value: Any) -> str:
+def _data_html(value: Any) -> str:
     if not value:
         return ""
     return _folded("data", "Data", markup.code(fields.dumps(value).decode(), "json"))
 
 
-def _folded(kind: str, summary: str, inside: str) -> str:
-    return f'<details class="{kind}"><summary>{summary}</summary>{inside}</details>'
+def _folded(kind: str, summary: str, content_html: str) -> str:
+    return f'<details class="{kind}"><summary>{summary}</summary>{content_html}</details>'
 
 
-def _name(value: object) -> str:
+def _short(value: object) -> str:
     return preview.one_line(value, 80) if isinstance(value, str) else ""

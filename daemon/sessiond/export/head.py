@@ -7,9 +7,9 @@ from sessiond.session.tree import entries, lines
 from sessiond.session.tree.parents import parent_of
 from sessiond.session.tree.tree import Tree
 
-_DIGITS = 9  # digits of a cost: further digits of a sum of binary fractions are noise
-_TITLE = 200
-_SPEAKERS = ("user", "assistant")  # lists count the messages of the same roles
+_COST_DIGITS = 9  # digits of a cost: further digits of a sum of binary fractions are noise
+_TITLE_CHARACTERS = 200
+_COUNTED_ROLES = ("user", "assistant")  # lists count the messages of the same roles
 
 
 def head_of(tree: Tree, tally: Tally) -> t.PageSession:
@@ -17,12 +17,12 @@ def head_of(tree: Tree, tally: Tally) -> t.PageSession:
     header = tree.header or entries.Header(id="", timestamp="")
     parent = parent_of(lines.valid_text(header.parent_session))
     return t.PageSession(
-        session_id=header.id, title=tree.title and preview.one_line(lines.valid_text(tree.title), _TITLE),
+        session_id=header.id, title=tree.title and preview.one_line(lines.valid_text(tree.title), _TITLE_CHARACTERS),
         cwd=lines.valid_text(header.cwd), created_at=header.timestamp, tags=list(map(lines.valid_text, tree.tags)),
         parent_session_id=parent.session_id, parent_path=parent.path, leaf_id=tree.leaf_id,
         figures=t.PageFigures(
-            message_count=sum(tally.messages.get(role, 0) for role in _SPEAKERS),
+            message_count=sum(tally.messages.get(role, 0) for role in _COUNTED_ROLES),
             tool_call_count=tally.tool_calls, tokens=tally.tokens.total,
-            cost=round(tally.cost.total, _DIGITS), models=[name for name in tally.models if name is not None],
+            cost=round(tally.cost.total, _COST_DIGITS), models=[name for name in tally.models if name is not None],
         ),
     )  # fmt: skip

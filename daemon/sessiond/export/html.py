@@ -28,8 +28,8 @@ from sessiond.session.tree.tree import Tree
 _SCRIPTS: Final = ("model.js", "sidebar.js", "transcript.js", "live.js", "host.js", "page.js")
 _STYLES: Final = ("default", "github-dark")
 """Styles of pygments for code on a light and on a dark background."""
-_BREAKING: Final = {ord(it): f"\\u{ord(it):04x}" for it in "<>&\u2028\u2029"}
-_NOTHING_ELSE: Final = "base-uri 'none'; form-action 'none'"
+_SCRIPT_ESCAPES: Final = {ord(it): f"\\u{ord(it):04x}" for it in "<>&\u2028\u2029"}
+_FORBIDDEN_TARGETS: Final = "base-uri 'none'; form-action 'none'"
 
 
 def to_html(whole: ExportedSession, losses: ConversionLosses) -> bytes:
@@ -50,35 +50,35 @@ def page(session: t.PageSession, rows: Sequence[t.PageRow], *, live: str | None 
     """Return the page of a session and its rows. `live` is the path on the page's own server that streams changes."""
     policy = (
         f"default-src 'none'; script-src '{digest(scripts())}'; style-src '{digest(styles())}'; img-src data:; "
-        f"connect-src '{'none' if live is None else 'self'}'; {_NOTHING_ELSE}"
+        f"connect-src '{'none' if live is None else 'self'}'; {_FORBIDDEN_TARGETS}"
     )
     title = session.title or f"Session {session.session_id}"
-    return _written(policy, title, "", {"session": session, "rows": rows, "live": live}).encode()
+    return _filled_template(policy, title, "", {"session": session, "rows": rows, "live": live}).encode()
 
 
 def document(nonce: str) -> str:
     """Return the page without a session, for a webview. Only elements with the nonce may run or style it."""
-    bearing = f"script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'"
-    policy = f"default-src 'none'; {bearing}; img-src data:; {_NOTHING_ELSE}"
-    return _written(policy, "Transcript", f' nonce="{escape(nonce)}"', {"hosted": True})
+    nonce_sources = f"script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'"
+    policy = f"default-src 'none'; {nonce_sources}; img-src data:; {_FORBIDDEN_TARGETS}"
+    return _filled_template(policy, "Transcript", f' nonce="{escape(nonce)}"', {"hosted": True})
 
 
-def _written(policy: str, title: str, nonce: str, data: Mapping[str, object]) -> str:
+def _filled_template(policy: str, title: str, nonce: str, data: Mapping[str, object]) -> str:
     parts = (
         ("POLICY", escape(policy)), ("TITLE", escape(title)), ("NONCE", nonce), ("STYLE", styles()),
-        ("SESSION", embedded(data)), ("NONCE", nonce), ("SCRIPT", scripts()),
+        ("SESSION", json_for_script(data)), ("NONCE", nonce), ("SCRIPT", scripts()),
     )  # fmt: skip
-    before = _part("page.html")
+    template = _page_file("page.html")
     written: list[str] = []
     for name, part in parts:  # in the order of the page; inserted parts are not searched
-        head, _, before = before.partition(f"{{{{{name}}}}}")
+        head, _, template = template.partition(f"{{{{{name}}}}}")
         written += [head, part]
-    return "".join([*written, before])
+    return "".join([*written, template])
 
 
-def embedded(value: object) -> str:
+def json_for_script(value: object) -> str:
     """Return JSON for a script element: no character in it can begin a tag or end a line."""
-    return msgspec.json.encode(value).decode().translate(_BREAKING)
+    return msgspec.json.encode(value).decode().translate(_SCRIPT_ESCAPES)
 
 
 def digest(text: str) -> str:
@@ -89,7 +89,7 @@ def digest(text: str) -> str:
 @cache
 def scripts() -> str:
     """Return the page's script."""
-    return '"use strict";\n(() => {\n' + "".join(map(_part, _SCRIPTS)) + "})();\n"
+    return '"use strict";\n(() => {\n' + "".join(map(_page_file, _SCRIPTS)) + "})();\n"
 
 
 @cache
@@ -99,8 +99,8 @@ def styles() -> str:
     by_choice = code_styles(dark, ':root[data-theme="dark"] pre')
     by_system = code_styles(dark, ':root:not([data-theme="light"]) pre')
     by_system = f"@media (prefers-color-scheme: dark) {{\n{by_system}\n}}"
-    return "\n".join((_part("page.css"), code_styles(light, "pre"), by_system, by_choice))
+    return "\n".join((_page_file("page.css"), code_styles(light, "pre"), by_system, by_choice))
 
 
-def _part(name: str) -> str:
+def _page_file(name: str) -> str:
     return files("sessiond.export").joinpath("page", name).read_text("utf-8")

@@ -19,21 +19,21 @@ from pygments.util import ClassNotFound
 
 from sessiond.session.content import preview
 
-_MAX_COLORED: Final = 20_000
+_MAX_COLORED_CHARACTERS: Final = 20_000
 """Characters of one piece of code. Longer code is shown without colors, which cost about 10 us a character."""
 
 _LINK: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
-_MARKDOWN_SIGNS: Final = re.compile(r"[\\`*_{}\[\]<>#+\-=|~&!:]|\d[.)]|\n(?: {4}|\t)")
-_WORD: Final = re.compile(r"[\w+#.-]{1,40}")
+_MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>#+\-=|~&!:]|\d[.)]|\n(?: {4}|\t)")
+_LANGUAGE_NAME: Final = re.compile(r"[\w+#.-]{1,40}")
 _CLASSES: Final = "h-"
 
 
 def markdown(text: str) -> str:
     """Return Markdown (CommonMark, tables, strikethrough) as HTML."""
     text = preview.clean(text)
-    if not _MARKDOWN_SIGNS.search(text):  # true of most messages of users; a hundred times cheaper
+    if not _MARKUP.search(text):  # true of most messages of users; a hundred times cheaper
         paragraphs = re.split(r"\n\s*\n", text.strip())
-        return "".join(f"<p>{_broken(it)}</p>" for it in paragraphs if it)
+        return "".join(f"<p>{_with_line_breaks(it)}</p>" for it in paragraphs if it)
     return str(_parser().render(text))
 
 
@@ -46,7 +46,7 @@ def code(text: str, language: str | None = None, *, file: str | None = None) -> 
     """Return code with colors. The language is given by name, or by the name of a file."""
     text = preview.clean(text)
     lexer = _lexer(language or "") or (None if file is None else _lexer_of_file(file))
-    if lexer is None or len(text) > _MAX_COLORED:
+    if lexer is None or len(text) > _MAX_COLORED_CHARACTERS:
         return f"<pre><code>{escape(text)}</code></pre>"
     colored = highlight(text, lexer, _formatter()).removesuffix("\n")  # added after the last line, too
     return f"<pre><code>{colored}</code></pre>"
@@ -59,7 +59,7 @@ def code_styles(style: str, scope: str) -> str:
     return "\n".join(rules)
 
 
-def _broken(text: str) -> str:
+def _with_line_breaks(text: str) -> str:
     return "<br>".join(escape(line) for line in text.split("\n"))
 
 
@@ -70,7 +70,7 @@ def _formatter() -> "HtmlFormatter[str]":
 
 @cache
 def _lexer(language: str) -> Lexer | None:
-    if not _WORD.fullmatch(language):
+    if not _LANGUAGE_NAME.fullmatch(language):
         return None
     try:
         return get_lexer_by_name(language, stripnl=False, ensurenl=False)
@@ -87,37 +87,39 @@ def _lexer_of_file(file: str) -> Lexer | None:
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": 40, "highlight": _color})
+    parser = MarkdownIt(
+        "commonmark", {"html": False, "breaks": True, "maxNesting": 40, "highlight": _highlighted_fence}
+    )
     parser.enable(["table", "strikethrough"])
-    parser.validateLink = _may_link  # type: ignore[method-assign]  # the documented way to choose links
-    parser.add_render_rule("image", _image)
-    parser.add_render_rule("link_open", _link)
-    parser.add_render_rule("th_open", _cell)
-    parser.add_render_rule("td_open", _cell)
+    parser.validateLink = _is_allowed_link  # type: ignore[method-assign]  # the documented way to choose links
+    parser.add_render_rule("image", _image_text)
+    parser.add_render_rule("link_open", _link_tag)
+    parser.add_render_rule("th_open", _table_cell)
+    parser.add_render_rule("td_open", _table_cell)
     return parser
 
 
-def _may_link(url: str) -> bool:
+def _is_allowed_link(url: str) -> bool:
     return _LINK.match(url) is not None
 
 
-def _color(text: str, language: str, _attributes: str) -> str:
+def _highlighted_fence(text: str, language: str, _attributes: str) -> str:
     return code(text, language)
 
 
-def _cell(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:
+def _table_cell(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:
     """Return a table cell without its inline style, which the page's policy would refuse."""
     return f"<{tokens[index].tag}>"
 
 
-def _link(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:
+def _link_tag(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:
     """Return a link whose target gets no referrer and no access to this page."""
     tokens[index].attrs |= {"rel": "noopener noreferrer nofollow", "target": "_blank"}
     return self.renderToken(tokens, index, options, env)
 
 
-def _image(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:
+def _image_text(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:
     """Return the image's text and address. The page does not fetch the image."""
     token = tokens[index]
-    words = self.renderInlineAsText(token.children, options, env) or "picture"
-    return f"<span class=remote>{escape(words)} ({escape(str(token.attrs.get('src', '')))})</span>"
+    text = self.renderInlineAsText(token.children, options, env) or "picture"
+    return f"<span class=remote>{escape(text)} ({escape(str(token.attrs.get('src', '')))})</span>"

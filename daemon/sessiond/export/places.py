@@ -7,7 +7,7 @@ from sessiond.session.content import preview
 from sessiond.session.tree.tree import LEAF, NONE, Tree
 from sessiond.session.views import tree_view
 
-SAY: Final = 120
+PREVIEW_CHARACTERS: Final = 120
 """Characters of a one-line preview."""
 
 FILTERS: Final[tuple[tree_view.Filter, ...]] = get_args(tree_view.Filter)
@@ -32,7 +32,7 @@ def place_of(tree: Tree, outline: tree_view.Outline, row: int) -> RowPlace:
         id=tree.id(row) or "",
         parent_id=None if parent == NONE else tree.id(parent),
         type=tree.type(row),
-        label=None if label is None else preview.one_line(label.text, SAY),
+        label=None if label is None else preview.one_line(label.text, PREVIEW_CHARACTERS),
         filter_mask=_filter_mask(tree, outline, row),
     )
 

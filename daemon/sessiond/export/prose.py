@@ -17,33 +17,33 @@ from markdown_it.token import Token
 from sessiond.session.content import preview
 from sessiond.session.content.markdown import fence
 
-_BELOW: Final = 3
+_HEADING_LEVELS: Final = 3
 """Levels that headings are moved down. The document has headings of two levels."""
-_LONGEST: Final = 100_000
+_MAX_PARSED_CHARACTERS: Final = 100_000
 """Maximum characters of text that is parsed. Longer text is hardly prose, and parsing it takes a second."""
 
 _VERBATIM: Final = ("fence", "code_block")
 _ATX: Final = re.compile(r"#{1,6}(?=\s|$)")
-_SPAN: Final = re.compile(r"`+")
+_BACKTICKS: Final = re.compile(r"`+")
 _LINK: Final = re.compile(r"<(?:https?://|mailto:)[^\s<>]*>", re.IGNORECASE)
 _SENTINEL: Final = "The end"
 
 
-def agents(text: str) -> str:
+def from_agent(text: str) -> str:
     """Return Markdown that an agent wrote."""
-    return _in_place(text, keep_lines=False)
+    return _contained(text, keep_lines=False)
 
 
-def persons(text: str) -> str:
+def from_person(text: str) -> str:
     """Return text that a person typed, as Markdown with its line breaks."""
-    return _in_place(text, keep_lines=True)
+    return _contained(text, keep_lines=True)
 
 
-def _in_place(text: str, *, keep_lines: bool) -> str:
+def _contained(text: str, *, keep_lines: bool) -> str:
     text = re.sub(r"\r\n?", "\n", preview.clean(text)).strip("\n")
-    if len(text) <= _LONGEST:
+    if len(text) <= _MAX_PARSED_CHARACTERS:
         written = _rewritten(text, keep_lines=keep_lines)
-        if _stays(written):
+        if _is_contained(written):
             return written
     return fence(text)
 
@@ -54,10 +54,10 @@ def _rewritten(text: str, *, keep_lines: bool) -> str:
     verbatim = {row for it in tokens if it.type in _VERBATIM for row in range(*_rows(it))}
     for token in tokens:
         if token.type == "heading_open":
-            _lower(lines, token)
+            _lower_heading(lines, token)
     escaped = [line for block in _blocks(lines, verbatim) for line in block]
     if keep_lines:
-        for row in _soft_ends(tokens):
+        for row in _inner_line_rows(tokens):
             if not escaped[row].endswith(("\\", "  ")):
                 escaped[row] += "\\"
     last = tokens[-1] if tokens else None
@@ -71,16 +71,16 @@ def _rows(token: Token) -> tuple[int, int]:
     return first, after
 
 
-def _lower(lines: list[str], heading: Token) -> None:
+def _lower_heading(lines: list[str], heading: Token) -> None:
     first, after = _rows(heading)
-    level = min(int(heading.tag[1:]) + _BELOW, 6)
+    level = min(int(heading.tag[1:]) + _HEADING_LEVELS, 6)
     if heading.markup.startswith("#"):
         lines[first] = _ATX.sub("#" * level, lines[first], count=1)
     elif after - first == 2:
         lines[first], lines[first + 1] = f"{'#' * level} {lines[first].strip()}", ""
 
 
-def _soft_ends(tokens: Sequence[Token]) -> Iterator[int]:
+def _inner_line_rows(tokens: Sequence[Token]) -> Iterator[int]:
     """Yield the lines of paragraphs that are followed by another line of the same paragraph."""
     for token in tokens:
         if token.type == "paragraph_open":
@@ -118,7 +118,7 @@ def _without_html(text: str) -> str:
         if sign == "\\":
             taken = text[at : at + 2]
         elif sign == "`":
-            taken = _span(text, at)
+            taken = _code_span(text, at)
         elif sign == "<":
             link = _LINK.match(text, at)
             taken = link[0] if link else "<"
@@ -129,27 +129,27 @@ def _without_html(text: str) -> str:
     return "".join(found)
 
 
-def _span(text: str, at: int) -> str:
+def _code_span(text: str, at: int) -> str:
     """Return a backtick quote with both runs, or only the opening run if no equal run closes it."""
-    opening = _SPAN.match(text, at)
+    opening = _BACKTICKS.match(text, at)
     run = opening[0] if opening else "`"
-    for closing in _SPAN.finditer(text, at + len(run)):
+    for closing in _BACKTICKS.finditer(text, at + len(run)):
         if closing[0] == run:
             return text[at : closing.end()]
     return run
 
 
-def _stays(text: str) -> bool:
+def _is_contained(text: str) -> bool:
     """Return whether a heading after this text is one of the document, and all constructs in the text are allowed."""
-    tokens = _reader().parse(f"{text}\n\n## {_SENTINEL}\n")
-    *said, opening, title, closing = tokens if len(tokens) >= 3 else [*tokens, *[Token("", "", 0)] * 3]
+    tokens = _html_parser().parse(f"{text}\n\n## {_SENTINEL}\n")
+    *content, opening, title, closing = tokens if len(tokens) >= 3 else [*tokens, *[Token("", "", 0)] * 3]
     if (opening.type, opening.tag, opening.level, title.content) != ("heading_open", "h2", 0, _SENTINEL):
         return False
-    return closing.type == "heading_close" and all(map(_is_harmless, said))
+    return closing.type == "heading_close" and all(map(_is_harmless, content))
 
 
 def _is_harmless(token: Token) -> bool:
-    if token.type == "heading_open" and int(token.tag[1:]) <= _BELOW:
+    if token.type == "heading_open" and int(token.tag[1:]) <= _HEADING_LEVELS:
         return False
     inside = token.children or ()
     return token.type != "html_block" and not any(it.type in ("html_inline", "image") for it in inside)
@@ -161,6 +161,6 @@ def _parser() -> MarkdownIt:
 
 
 @cache
-def _reader() -> MarkdownIt:
+def _html_parser() -> MarkdownIt:
     """Return a parser that accepts HTML, as viewers do."""
     return MarkdownIt("commonmark", {"html": True, "maxNesting": 40}).enable(["table", "strikethrough"])

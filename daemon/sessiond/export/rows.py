@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sessiond.export.bodies import body_of
-from sessiond.export.places import SAY, RowPlace, place_of
+from sessiond.export.places import PREVIEW_CHARACTERS, RowPlace, place_of
 from sessiond.protocol import types as t
 from sessiond.session.content import preview
 from sessiond.session.tree import steps
@@ -23,7 +23,8 @@ def row_of(place: RowPlace, line: bytes) -> t.PageRow:
         type=type_ if isinstance(type_, str) else place.type,
         role=role if isinstance(role, str) else None,
         timestamp=at if isinstance(at, str) else None,
-        label=place.label, preview=preview.one_line(preview.text_of(entry), SAY), filter_mask=place.filter_mask,
+        label=place.label, filter_mask=place.filter_mask,
+        preview=preview.one_line(preview.text_of(entry), PREVIEW_CHARACTERS),
         heading=body.heading, facts=body.facts, body=body.html or None,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ prose is in fences that it cannot end. All HTML is generated here.
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from html import escape
@@ -21,12 +21,8 @@ from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 
 _HIDDEN: Final = frozenset(("label", "leaf", "custom", "session_info", "title_change"))
 _SETTINGS: Final = ("model_change", "thinking_level_change", "mode_change", "service_tier_change")
-_SUMMARIES: Final = {
-    "compaction": "*This summary replaces the older entries in the context of the model.*",
-    "branch_summary": "*This is the summary of an abandoned branch.*",
-}
-_PICTURES: Final = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
-_SHORT: Final = 200
+_IMAGE_EXTENSIONS: Final = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
+_MAX_GROUPED_CHARACTERS: Final = 200
 """Characters of an argument that is shown together with others. A longer or multi-line argument gets a fence."""
 _LANGUAGE: Final = re.compile(r"[A-Za-z0-9]{1,12}")
 
@@ -41,7 +37,7 @@ class Pictures:
 
     def link(self, kind: str, data: str) -> str | None:
         """Return the path of an image relative to the transcript; None without a folder or for an invalid image."""
-        ending = _PICTURES.get(kind)
+        ending = _IMAGE_EXTENSIONS.get(kind)
         if self.folder is None or ending is None:
             return None
         try:
@@ -73,9 +69,9 @@ class _Transcript:
         """Yield the paragraphs of the document."""
         whole, path = self._whole, self._whole.on_path()
         yield f"# {inline(whole.title or 'Session ' + whole.session_id)}"
-        yield _facts(whole)
-        branches = _branches(whole, path)
-        speaks = ""
+        yield _session_facts(whole)
+        branches = _branch_notes(whole, path)
+        last_heading = ""
         for entry in path:
             name = fields.as_text(entry.get("id"))
             if fields.type_of(entry) in _HIDDEN:
@@ -84,89 +80,89 @@ class _Transcript:
                 self._losses.lose("custom_message entry that is not displayed")
             else:
                 heading = _heading(entry)
-                if heading is not None and not (heading == speaks and _is_of_the_agent(entry)):
-                    yield from _begun(heading, entry)
-                speaks = heading or speaks
+                if heading is not None and not (heading == last_heading and _is_from_assistant(entry)):
+                    yield from _heading_parts(heading, entry)
+                last_heading = heading or last_heading
                 if label := self._labels.get(name):
                     yield f"**Label:** {inline(label)}"
-                yield from self._said(entry)
+                yield from self._entry_parts(entry)
             yield from branches.get(name, ())
         if off_path := len(whole.entries) - len(path):
             self._losses.lost["entry off the path"] = off_path
 
-    def _said(self, entry: dict[str, Any]) -> Iterator[str]:
+    def _entry_parts(self, entry: dict[str, Any]) -> Iterator[str]:
         message = fields.mapping(entry.get("message"))
         match fields.type_of(entry):
             case "message":
-                yield from self._message(message)
+                yield from self._message_parts(message)
             case "custom_message":
-                yield from self._content(entry.get("content"), prose.persons)
+                yield from self._content_parts(entry.get("content"), prose.from_person)
             case "compaction" | "branch_summary":
                 yield (
                     "*The following summary replaces the entries before it.*"
                     if fields.type_of(entry) == "compaction"
                     else "*Summary of an abandoned branch.*"
                 )
-                yield prose.agents(fields.as_text(entry.get("summary")))
+                yield prose.from_agent(fields.as_text(entry.get("summary")))
             case kind if kind in _SETTINGS:
                 yield f"*{inline(preview.text_of(entry) or kind.replace('_', ' '))}*"
             case _:
                 text = preview.text_of(entry)
                 yield fence(text) if text else fence(fields.dumps(fields.payload_of(entry)).decode(), "json")
 
-    def _message(self, message: dict[str, Any]) -> Iterator[str]:
+    def _message_parts(self, message: dict[str, Any]) -> Iterator[str]:
         match message.get("role"):
             case "assistant":
-                yield from self._content(message.get("content"), prose.agents)
+                yield from self._content_parts(message.get("content"), prose.from_agent)
                 if error := fields.text(message.get("errorMessage")):
                     yield f"*The response ended with an error:* {inline(error)}"
             case "toolResult":
-                yield from self._result(message)
+                yield from self._result_parts(message)
             case "bashExecution":
                 command, output = (fields.as_text(message.get(name)) for name in ("command", "output"))
                 yield fence(f"$ {command}", "console")
                 if output.strip():
-                    yield _folded(f"Output, {_count(output)}", fence(output))
+                    yield _folded(f"Output, {_line_count(output)}", fence(output))
             case "branchSummary" | "compactionSummary":
-                yield prose.agents(fields.as_text(message.get("summary")))
+                yield prose.from_agent(fields.as_text(message.get("summary")))
             case "user" | "developer" | "system" | "custom":
-                yield from self._content(message.get("content"), prose.persons)
+                yield from self._content_parts(message.get("content"), prose.from_person)
             case _:
                 yield fence(fields.dumps(fields.without(message, "role")).decode(), "json")
 
-    def _result(self, message: dict[str, Any]) -> Iterator[str]:
+    def _result_parts(self, message: dict[str, Any]) -> Iterator[str]:
         name = preview.one_line(fields.as_text(message.get("toolName")), 60) or "a tool"
         failed = " (error)" if message.get("isError") is True else ""
-        shown = list(self._content(message.get("content"), fence))
+        shown = list(self._content_parts(message.get("content"), fence))
         pictures = [it for it in shown if it.startswith("![")]
         rest = [it for it in shown if not it.startswith("![")]
-        said = preview.text_of_content(message.get("content"))
-        yield _folded(f"Result of <code>{escape(name)}</code>{failed}, {_count(said)}", *rest)
+        text = preview.text_of_content(message.get("content"))
+        yield _folded(f"Result of <code>{escape(name)}</code>{failed}, {_line_count(text)}", *rest)
         yield from pictures
 
-    def _content(self, content: Any, written: Any) -> Iterator[str]:
+    def _content_parts(self, content: Any, to_markdown: Callable[[str], str]) -> Iterator[str]:
         blocks = [content] if isinstance(content, str) else fields.items(content)
         for block in blocks:
             block = {"type": "text", "text": block} if isinstance(block, str) else fields.mapping(block)
             match block.get("type"):
                 case "text":
                     if (text := fields.as_text(block.get("text"))).strip():
-                        yield written(text)
+                        yield to_markdown(text)
                 case "thinking":
                     if (thought := fields.as_text(block.get("thinking"))).strip():
-                        yield _folded("Thinking", prose.agents(thought))
+                        yield _folded("Thinking", prose.from_agent(thought))
                 case "toolCall":
-                    yield _call(
+                    yield _tool_call(
                         fields.as_text(block.get("name")),
                         fields.mapping(block.get("arguments")),
                     )
                 case "image":
-                    yield self._picture(block)
+                    yield self._image_markdown(block)
                 case other:
                     kind = preview.one_line(fields.as_text(other), 60) or "unknown type"
                     yield _folded(f"A block of {escape(kind)}", fence(fields.dumps(block).decode(), "json"))
 
-    def _picture(self, block: dict[str, Any]) -> str:
+    def _image_markdown(self, block: dict[str, Any]) -> str:
         source = fields.mapping(block.get("source"))
         kind = fields.as_text(fields.first(block, "mimeType") or source.get("media_type"))
         link = self._pictures.link(kind, fields.as_text(fields.first(block, "data") or source.get("data")))
@@ -176,7 +172,7 @@ class _Transcript:
         return f"*A picture ({inline(kind or 'of unknown type')}), which is not included.*"
 
 
-def _facts(whole: ExportedSession) -> str:
+def _session_facts(whole: ExportedSession) -> str:
     facts = {
         "Session": whole.session_id, "Folder": whole.cwd, "Began": whole.timestamp,
         "Tags": ", ".join(whole.tags), "From": whole.parent_session or "",
@@ -201,24 +197,24 @@ def _heading(entry: dict[str, Any]) -> str | None:
     return named.get(role, role.capitalize() or "Message")
 
 
-def _is_of_the_agent(entry: dict[str, Any]) -> bool:
+def _is_from_assistant(entry: dict[str, Any]) -> bool:
     return fields.mapping(entry.get("message")).get("role") == "assistant"
 
 
-def _begun(heading: str, entry: dict[str, Any]) -> Iterator[str]:
+def _heading_parts(heading: str, entry: dict[str, Any]) -> Iterator[str]:
     yield f"## {inline(heading)}"
     if when := inline(fields.as_text(entry.get("timestamp"))):
         yield f"*{when}*"
 
 
-def _call(name: str, arguments: dict[str, Any]) -> str:
+def _tool_call(name: str, arguments: dict[str, Any]) -> str:
     """Return a folded tool call: its name and a short description, then its arguments."""
     about = escape(preview.one_line(preview.text_of_arguments(arguments), 120))
     title = f"<code>{escape(preview.one_line(name, 60)) or 'a tool'}</code> {about}".rstrip()
     long = {
         key: value
         for key, value in arguments.items()
-        if isinstance(value, str) and ("\n" in value or len(value) > _SHORT)
+        if isinstance(value, str) and ("\n" in value or len(value) > _MAX_GROUPED_CHARACTERS)
     }
     short = fields.without(arguments, *long)
     shown = [fence(fields.dumps(short).decode(), "json")] if short or not long else []
@@ -236,7 +232,7 @@ def _language(key: str, arguments: dict[str, Any]) -> str:
     return ending if _LANGUAGE.fullmatch(ending) else "text"
 
 
-def _branches(whole: ExportedSession, path: list[dict[str, Any]]) -> dict[str, list[str]]:
+def _branch_notes(whole: ExportedSession, path: list[dict[str, Any]]) -> dict[str, list[str]]:
     """Return a line for each branch that leaves the path, by the id of the entry where it leaves."""
     on_path = {fields.as_text(it.get("id")) for it in path}
     children: dict[str, list[dict[str, Any]]] = {}
@@ -245,8 +241,10 @@ def _branches(whole: ExportedSession, path: list[dict[str, Any]]) -> dict[str, l
     found: dict[str, list[str]] = {}
     for name in on_path:
         for child in children.get(name, []):
-            if fields.as_text(child.get("id")) not in on_path and (said := _spoken(child, children)):
-                first, more = said[0], len(said) - 1
+            if fields.as_text(child.get("id")) not in on_path and (
+                branch := _visible_entries(child, children)
+            ):
+                first, more = branch[0], len(branch) - 1
                 text = preview.one_line(preview.text_of(first), 80)
                 rest = f" and {more} more" if more else ""
                 found.setdefault(name, []).append(f"*Another branch starts here:* {inline(text)}{rest}.")
@@ -257,7 +255,7 @@ def _is_for_models_only(entry: dict[str, Any]) -> bool:
     return fields.type_of(entry) == "custom_message" and entry.get("display") is False
 
 
-def _spoken(root: dict[str, Any], children: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def _visible_entries(root: dict[str, Any], children: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """Return the visible entries at and below an entry, in tree order. Each entry occurs once, even in a cycle."""
     found, waiting, seen = [], [root], set()
     while waiting:
@@ -277,6 +275,6 @@ def _folded(title: str, *paragraphs: str) -> str:
     return "\n\n".join((f"<details>\n<summary>{title}</summary>", *paragraphs, "</details>"))
 
 
-def _count(text: str) -> str:
+def _line_count(text: str) -> str:
     lines = len(text.rstrip("\n").split("\n")) if text.strip() else 0
     return "nothing" if not lines else "1 line" if lines == 1 else f"{lines:,} lines"

@@ -40,7 +40,7 @@ async def _serve(session: str, port: int, show: Callable[[str], None]) -> None:
     async with asynchronous.connect(name="sessiond view") as daemon:
         found = (await daemon.open(session, bind=False)).session
         page = LivePage(port)
-        followed = Followed(page.tell)
+        followed = Followed(page.publish)
         server = threading.Thread(target=page.serve, args=(followed.page,), daemon=True)
         server.start()
         try:

@@ -11,7 +11,7 @@ from sessiond.client.daemon import Daemon
 from sessiond.protocol import types as t
 
 Tell: TypeAlias = Callable[[Callable[[], dict[str, Any]]], None]
-"""Makes a change while no reader reads the data, and sends the returned value to the readers (`LivePage.tell`)."""
+"""Makes a change while no reader reads the data, and sends the returned value to the readers (`LivePage.publish`)."""
 
 _QUIET = 0.02
 """Seconds without an entry after which new entries are shown, so that a burst is shown at once."""

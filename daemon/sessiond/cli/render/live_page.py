@@ -32,7 +32,7 @@ _HEADERS = {
 
 
 class LivePage:
-    """The server. `serve` receives a function for the data that a page begins with; `tell` sends updates."""
+    """The server. `serve` receives a function for the data that a page begins with; `publish` sends updates."""
 
     def __init__(self, port: int = 0) -> None:
         self._data: Callable[[int], dict[str, Any]] = lambda _known: {}
@@ -57,12 +57,12 @@ class LivePage:
         self._server.shutdown()
         self._server.server_close()
 
-    def tell(self, change: Callable[[], dict[str, Any]]) -> None:
+    def publish(self, change: Callable[[], dict[str, Any]]) -> None:
         """Make a change and send its result to every reader. A loading page sees all of it or nothing."""
         with self._lock:
-            news = change()
+            update = change()
             if self._readers:
-                event = f"data: {html.embedded(news)}\n\n".encode()
+                event = f"data: {html.json_for_script(update)}\n\n".encode()
                 for reader in self._readers:
                     reader.put(event if reader.qsize() < _MAX_WAITING else None)
 
@@ -101,7 +101,7 @@ class LivePage:
             missed = self._data(after)
             self._readers.append(reader)
         try:
-            write(f"data: {html.embedded(missed)}\n\n".encode())
+            write(f"data: {html.json_for_script(missed)}\n\n".encode())
             while True:
                 try:
                     event = reader.get(timeout=_HEARTBEAT)
