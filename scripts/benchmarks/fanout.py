@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import msgspec
-from scripts.benchmarks.appending import appends, new_session
+from scripts.benchmarks.drafts import appends, new_session
 from scripts.benchmarks.load import drive
 from scripts.benchmarks.processes import Daemon, sessiond, until
 from scripts.benchmarks.report import Row, at_most, middle

@@ -17,6 +17,7 @@ from scripts.benchmarks.results import ROOT, Measured, Results, commit_of
 MEASUREMENTS = {
     "request": "request_cost",
     "append": "appending",
+    "sessions": "separate_sessions",
     "fanout": "fanout",
     "open": "opening",
     "context": "contexts",

@@ -8,7 +8,7 @@ from statistics import quantiles
 from typing import Any
 
 import msgspec
-from scripts.benchmarks.appending import appends, new_session
+from scripts.benchmarks.drafts import appends, new_session
 from scripts.benchmarks.load import exchange, latencies
 from scripts.benchmarks.processes import Process, sessiond, until
 from scripts.benchmarks.report import Row, at_most, middle, milliseconds

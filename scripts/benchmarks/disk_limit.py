@@ -1,0 +1,53 @@
+"""How many small synced appends the disk can do when every writer has a file of its own.
+
+`python -m scripts.benchmarks.disk_limit FOLDER WRITERS COUNT LINE_BYTES` prints the appends per second of all writers
+together. Each writer is a process, so that no lock of an interpreter is part of the limit.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def appends_per_second(folder: Path, *, writers: int, count: int, line_bytes: int) -> float:
+    """Measure the limit in a process of its own, which has no threads and so may fork."""
+    command = [sys.executable, "-m", "scripts.benchmarks.disk_limit"]
+    command += [str(folder), str(writers), str(count), str(line_bytes)]
+    return float(subprocess.run(command, check=True, capture_output=True, encoding="ascii").stdout)
+
+
+def _rate(folder: Path, writers: int, count: int, line_bytes: int) -> float:
+    go, start = os.pipe()
+    children = []
+    for number in range(writers):
+        child = os.fork()
+        if not child:
+            os.close(start)
+            _write(folder / f"disk-limit-{number}", go, count, b"x" * (line_bytes - 1) + b"\n")
+            os._exit(0)
+        children.append(child)
+    os.close(go)
+    time.sleep(0.2)  # until every writer waits; one that does not yet would only lower the limit
+    began = time.perf_counter()
+    os.close(start)
+    for child in children:
+        if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+            raise SystemExit("a writer failed")
+    return writers * count / (time.perf_counter() - began)
+
+
+def _write(path: Path, go: int, count: int, line: bytes) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(file, line)
+    os.fsync(file)  # a file that is there, as a session is
+    os.read(go, 1)  # ends when the parent closes its side
+    for _ in range(count):
+        os.write(file, line)
+        os.fdatasync(file)
+    path.unlink()
+
+
+if __name__ == "__main__":
+    print(_rate(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])))

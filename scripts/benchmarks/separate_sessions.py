@@ -1,0 +1,39 @@
+"""Many sessions with one writer each, against what the disk can do for as many files."""
+
+from pathlib import Path
+
+from scripts.benchmarks.disk_limit import appends_per_second
+from scripts.benchmarks.drafts import ASSISTANT, appends, new_session
+from scripts.benchmarks.load import Outcome, drive
+from scripts.benchmarks.processes import sessiond
+from scripts.benchmarks.report import Row, middle, sampled
+
+SESSIONS = 64
+LIMIT = 5_000
+LINE_BYTES = 600
+
+
+def measure(folder: Path, *, quick: bool) -> list[Row]:
+    """Every writer waits for its reply. No two of them share a sync, so the disk has as many as there are appends."""
+    rounds, each = (3, 40) if quick else (5, 80)
+    outcomes: list[Outcome] = []
+    disk: list[float] = []
+    with sessiond(folder / "home") as daemon:
+        for _ in range(rounds):
+            disk.append(appends_per_second(folder, writers=SESSIONS, count=each, line_bytes=LINE_BYTES))
+            loads = [appends(new_session(daemon), "synced", each, draft=ASSISTANT) for _ in range(SESSIONS)]
+            daemon.settled_cpu()
+            outcomes.append(drive(daemon, loads, clients=SESSIONS, depth=1, settle=True))
+    rate = middle(it.rate for it in outcomes)
+    return [
+        sampled(
+            f"append synced, {SESSIONS} sessions with one client each, 1 in flight",
+            [it.rate for it in outcomes],
+            "/s",
+            ratio=f"{rate / middle(disk):.2f} x the disk's limit",
+            limit=LIMIT,
+        ),
+        sampled("  server CPU per entry", [it.cpu for it in outcomes], "s"),
+        sampled("  with the work after the replies", [it.settled for it in outcomes], "s"),
+        sampled(f"  the disk's limit: {SESSIONS} processes, each with its own file", disk, "/s"),
+    ]
