@@ -94,7 +94,7 @@ def _waiting(index: Path) -> int:
     """How many sessions are not in the index yet; 1 before there is one."""
     with closing(sqlite3.connect(f"file:{index}?mode=ro", uri=True)) as connection:
         try:
-            known, left = connection.execute("SELECT count(*), sum(searched = 0) FROM files").fetchone()
+            known, left = connection.execute("SELECT count(*), sum(is_indexed = 0) FROM files").fetchone()
         except sqlite3.Error:
             return 1
     return int(left) if known >= SESSIONS else 1

@@ -3,11 +3,12 @@
 import random
 import sqlite3
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
 
-from sessiond.hub.index import listing
+from sessiond.hub.index import list_changes, listing
 from sessiond.hub.index.list_changes import MAX_CHANGED, ListChanges, ListRow
 from sessiond.hub.index.listing import ListRange
 from sessiond.protocol import types as t
@@ -31,7 +32,7 @@ class Files:
         self.connection.execute(f"CREATE TABLE files(file PRIMARY KEY, {', '.join(ListRow._fields)})")
 
     def put(self, file: int, row: ListRow | None) -> None:
-        self.changes.replaced(self.rows.pop(file, None), row)
+        self.changes.record(self.rows.pop(file, None), row)
         self.connection.execute("DELETE FROM files WHERE file = ?", (file,))
         if row is not None:
             self.rows[file] = row
@@ -47,7 +48,7 @@ class Files:
                 (asked.include_drafts or not row.draft)
                 and asked.cwd in (None, row.cwd)
                 and tags.issuperset(asked.tags or ())
-                and all(word in row.matter for word in words)
+                and all(word in row.filter_text for word in words)
             ):
                 found.setdefault(row.session_id, []).append(row.info)
         return {session_id: sorted(rows) for session_id, rows in found.items()}
@@ -59,12 +60,12 @@ class ListClient:
     def __init__(self, files: Files, asked: t.ListFilter) -> None:
         self.files, self.asked = files, asked
         self.rows = files.listed(asked)
-        self.position = self.whole_at = files.changes.position
+        self.position = self.complete_at = files.changes.position
         self.removed: list[str] = []
 
     def take(self, up_to: int, most: int) -> bool:
         """Receive some changes. Returns whether there are more."""
-        range_ = ListRange(self.position, self.whole_at, max(up_to, self.position), most)
+        range_ = ListRange(self.position, self.complete_at, max(up_to, self.position), most)
         delta = listing.delta(self.files.connection, self.files.changes, self.asked, range_)
         assert delta is not None
         sent = [msgspec.json.encode(row) for row in delta.rows]
@@ -75,13 +76,13 @@ class ListClient:
             self.rows[session_id] = sorted([*self.rows.get(session_id, []), row])
         self.removed += delta.removed
         self.position = delta.position
-        if delta.is_whole:
-            self.whole_at = delta.position
+        if delta.is_complete:
+            self.complete_at = delta.position
         return not delta.is_last
 
     def connect_again(self) -> None:
         """Only the position is known after that."""
-        self.whole_at = 0
+        self.complete_at = 0
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def some_row(chance: random.Random, number: int) -> ListRow:
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_a_client_ends_with_the_rows_that_there_are(files: Files, seed: int) -> None:
+def test_a_client_that_applies_all_changes_has_the_current_rows(files: Files, seed: int) -> None:
     chance = random.Random(seed)
     for number in range(5):
         files.put(number, some_row(chance, number))
@@ -137,13 +138,13 @@ def test_a_session_that_never_matched_is_not_removed(files: Files) -> None:
     files.put(1, there._replace(draft=1))
     files.put(1, there)
     client.take(files.changes.position, most=1)
-    files.put(1, there._replace(tags='["x"]', matter="even"))
+    files.put(1, there._replace(tags='["x"]', filter_text="even"))
     files.put(1, None)
     client.take(files.changes.position, most=1)
     assert client.removed == []
 
 
-def test_a_row_that_is_written_again_without_a_difference_is_no_change(files: Files) -> None:
+def test_a_row_that_is_replaced_by_an_equal_one_is_no_change(files: Files) -> None:
     row = ListRow("s", 0, "/a", "[]", "odd", b'{"id": "s"}')
     files.put(1, row)
     before = files.changes.position
@@ -151,10 +152,48 @@ def test_a_row_that_is_written_again_without_a_difference_is_no_change(files: Fi
     assert files.changes.position == before
 
 
-def test_of_many_changes_the_last_are_remembered_and_earlier_positions_are_refused(files: Files) -> None:
+def test_the_last_changes_are_remembered_and_earlier_positions_are_refused(files: Files) -> None:
     for number in range(MAX_CHANGED + 3):
-        files.changes.replaced(None, ListRow(f"s{number}", 0, "/a", "[]", "odd", b"{}"))
+        files.changes.record(None, ListRow(f"s{number}", 0, "/a", "[]", "odd", b"{}"))
     assert files.changes.oldest == 3
     known = ListRange(3, 3, files.changes.position, 10)
     assert listing.delta(files.connection, files.changes, t.ListFilter(), known) is not None
     assert listing.delta(files.connection, files.changes, t.ListFilter(), known._replace(after=2)) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_range_has_the_last_change_of_each_session_in_order(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(list_changes, "MAX_CHANGED", 30)
+    chance, changes = random.Random(seed), ListChanges()
+    last: dict[str, int] = {}
+    for number in range(500):
+        session_id = f"s{chance.randrange(25)}"
+        changes.record(None, ListRow(session_id, 0, "/a", "[]", "odd", b"%d" % number))
+        last[session_id] = changes.position
+        after, up_to = sorted(chance.sample(range(changes.position + 1), 2)) if number else (0, 1)
+        limit = chance.choice([1, 3, 100])
+        expected = sorted((at, name) for name, at in last.items() if after < at <= up_to)[:limit]
+        assert [(it.position, name) for name, it in changes.since(after, up_to, limit)] == expected
+
+
+def test_a_range_costs_its_changes_and_not_all_changes() -> None:
+    changes = ListChanges()
+    for number in range(5 * MAX_CHANGED):
+        changes.record(None, ListRow(f"s{number % 100}", 0, "/a", "[]", "odd", b"%d" % number))
+    examined = _CountingList(changes._log)
+    changes._log = examined
+    assert len(changes.since(changes.position - 3, changes.position, 10)) == 3
+    assert examined.reads < 30
+    assert len(examined) <= 2 * MAX_CHANGED
+
+
+class _CountingList(list[tuple[int, str]]):
+    """A list that counts how often an item is read."""
+
+    reads = 0
+
+    def __getitem__(self, index: Any) -> Any:
+        self.reads += 1
+        return super().__getitem__(index)

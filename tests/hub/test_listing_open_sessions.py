@@ -46,7 +46,7 @@ class Counted:
         return len(self.described)
 
 
-async def test_sessions_that_were_only_opened_are_left_to_their_files(tmp_path: Path) -> None:
+async def test_sessions_that_were_only_opened_are_indexed_from_their_files(tmp_path: Path) -> None:
     async with running(tmp_path) as daemon:
         names = await some_sessions(await daemon.attach(), 20)
     async with running(tmp_path) as daemon:
@@ -61,7 +61,7 @@ async def test_sessions_that_were_only_opened_are_left_to_their_files(tmp_path: 
         assert len((await peer.call("session/list"))["sessions"]) == 20
 
 
-async def test_each_change_is_told_once(tmp_path: Path) -> None:
+async def test_each_change_is_reported_once(tmp_path: Path) -> None:
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
         names = await some_sessions(peer, 5)
@@ -70,10 +70,10 @@ async def test_each_change_is_told_once(tmp_path: Path) -> None:
         await peer.append(names[2], user("more"))
         assert [await counted.changed(), await counted.changed()] == [1, 0]
         assert counted.described == []
-        assert counted.tracker.holds()
+        assert counted.tracker.is_current()
 
 
-async def test_a_session_that_is_closed_is_returned_to_its_file(tmp_path: Path) -> None:
+async def test_a_closed_session_is_indexed_from_its_file_again(tmp_path: Path) -> None:
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
         (name,) = await some_sessions(peer, 1)
@@ -84,7 +84,7 @@ async def test_a_session_that_is_closed_is_returned_to_its_file(tmp_path: Path) 
         live = daemon.inside.hub.cached(name)
         assert live is not None
         await daemon.inside.hub.close_unless_in_use(live)
-        assert (await counted.tracker.changes()).returned == {ref}
+        assert (await counted.tracker.changes()).released == {ref}
         assert counted.tracker.overrides() == {}
 
 
@@ -130,7 +130,7 @@ async def answers(peer: Peer, what: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("write", [append, rename, label, tag, branch_and_append, move])
-async def test_an_open_session_is_listed_and_found_as_its_file_is_by_the_next_daemon(
+async def test_an_open_session_is_listed_and_found_as_the_next_daemon_does_from_its_file(
     tmp_path: Path, write: Callable[[Peer, str], Awaitable[None]]
 ) -> None:
     asked: dict[str, Any] = {
@@ -152,7 +152,7 @@ async def test_an_open_session_is_listed_and_found_as_its_file_is_by_the_next_da
         assert await answers(await daemon.attach(), asked) == while_open
 
 
-async def test_lists_show_committed_lines_only_while_many_write(tmp_path: Path) -> None:
+async def test_lists_show_only_committed_lines_during_concurrent_writes(tmp_path: Path) -> None:
     async with running(tmp_path) as daemon:
         peers = [await daemon.attach() for _ in range(3)]
         names = await some_sessions(peers[0], 6)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sessiond.hub import session_info
-from sessiond.hub.index import fill
+from sessiond.hub.index import text_indexer
 from sessiond.session.content import search_text
 from support import logs
 from support.daemons import Peer, Refused, Running, assistant, running, user
@@ -321,7 +321,7 @@ async def test_an_entry_whose_text_cannot_be_searched_keeps_no_other_from_being_
             raise RuntimeError("a defect")
         return text_of(entry)
 
-    monkeypatch.setattr(fill, "text_of_entry", failing)
+    monkeypatch.setattr(text_indexer, "text_of_entry", failing)
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
         assert (await peer.call("session/search", query="question"))["hits"] == []

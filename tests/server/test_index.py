@@ -82,7 +82,7 @@ def index_of(home: Path) -> Path:
     return home / "state/index.db"
 
 
-async def test_a_new_daemon_answers_from_the_index_as_one_without_it(tmp_path: Path) -> None:
+async def test_a_restarted_daemon_returns_the_same_results_from_the_stored_index(tmp_path: Path) -> None:
     filled(tmp_path)
     expected = await fresh(tmp_path)
     assert expected["all"]["totalCount"] == 12
@@ -92,7 +92,7 @@ async def test_a_new_daemon_answers_from_the_index_as_one_without_it(tmp_path: P
     assert index_of(tmp_path).stat().st_ino == inode
 
 
-async def test_an_index_that_is_deleted_in_mid_use_is_made_anew(tmp_path: Path, caplog: Any) -> None:
+async def test_an_index_that_is_deleted_while_it_is_used_is_rebuilt(tmp_path: Path, caplog: Any) -> None:
     filled(tmp_path)
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
@@ -104,7 +104,7 @@ async def test_an_index_that_is_deleted_in_mid_use_is_made_anew(tmp_path: Path, 
     assert "index" in caplog.text
 
 
-async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
+async def test_an_index_of_another_version_is_rebuilt(tmp_path: Path) -> None:
     filled(tmp_path)
     expected = await fresh(tmp_path)
     import sqlite3
@@ -127,7 +127,7 @@ async def test_a_file_that_is_no_index_is_replaced(tmp_path: Path, content: byte
         assert await answers(await daemon.attach()) == expected
 
 
-async def test_where_no_index_can_be_kept_the_answers_are_the_same(tmp_path: Path) -> None:
+async def test_results_are_the_same_when_the_index_cannot_be_stored(tmp_path: Path) -> None:
     filled(tmp_path)
     expected = await fresh(tmp_path)
     for path in index_of(tmp_path).parent.glob("index.db*"):
@@ -138,7 +138,7 @@ async def test_where_no_index_can_be_kept_the_answers_are_the_same(tmp_path: Pat
         assert await answers(await daemon.attach()) == expected
 
 
-async def test_a_damaged_index_lists_and_finds_the_same_wherever_it_is_cut_or_overwritten(
+async def test_a_damaged_index_returns_the_same_results_wherever_it_is_cut_or_overwritten(
     tmp_path: Path,
 ) -> None:
     filled(tmp_path)
@@ -161,7 +161,7 @@ async def test_a_damaged_index_lists_and_finds_the_same_wherever_it_is_cut_or_ov
             assert await answers(await daemon.attach()) == expected, size
 
 
-async def test_an_index_whose_daemon_was_killed_is_used_again(tmp_path: Path) -> None:
+async def test_the_index_of_a_killed_daemon_is_used_by_the_next_one(tmp_path: Path) -> None:
     filled(tmp_path)
     process = await spawn(tmp_path)
     peer = await joined(tmp_path).attach()
@@ -174,7 +174,7 @@ async def test_an_index_whose_daemon_was_killed_is_used_again(tmp_path: Path) ->
     assert index_of(tmp_path).stat().st_ino == inode
 
 
-async def test_what_happens_to_files_behind_the_daemons_back_is_seen_by_the_next_question(
+async def test_changes_of_files_by_other_programs_are_in_the_next_result(
     tmp_path: Path,
 ) -> None:
     paths = filled(tmp_path, 6)
@@ -215,7 +215,7 @@ def scrubbed(answer: Answers) -> str:
     return re.sub(r"/[^\" ]*/data/", "/data/", text)
 
 
-async def test_open_sessions_answer_for_themselves_while_they_grow(memory: Running) -> None:
+async def test_lists_and_searches_include_each_append_to_an_open_session(memory: Running) -> None:
     peer, session_id = await started(memory, "/w")
     await peer.append(session_id, user("first"), assistant("ok"))
     for number in range(20):
@@ -227,7 +227,7 @@ async def test_open_sessions_answer_for_themselves_while_they_grow(memory: Runni
         assert len(found["hits"]) == number + 1
 
 
-async def test_a_draft_that_becomes_a_session_is_there_once(memory: Running) -> None:
+async def test_a_draft_that_becomes_a_session_is_listed_and_found_once(memory: Running) -> None:
     peer, session_id = await started(memory, "/w")
     await peer.append(session_id, user("spinel"))
     assert (await peer.call("session/list", includeDrafts=True, withTotal=True))["totalCount"] == 1
@@ -238,7 +238,7 @@ async def test_a_draft_that_becomes_a_session_is_there_once(memory: Running) -> 
 
 
 @pytest.mark.parametrize("sort", ["updated", "created", "title"])
-async def test_pages_lead_forth_and_back_to_the_same_sessions(tmp_path: Path, sort: str) -> None:
+async def test_pages_have_the_same_sessions_forward_and_backward(tmp_path: Path, sort: str) -> None:
     filled(tmp_path, 10)
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
@@ -279,7 +279,7 @@ async def test_pages_lead_forth_and_back_to_the_same_sessions(tmp_path: Path, so
         ),
     ],
 )
-async def test_a_list_says_how_the_last_turn_ended(
+async def test_a_list_has_the_lifecycle_of_each_session(
     tmp_path: Path, lines: list[logs.Line], lifecycle: str
 ) -> None:
     write(tmp_path, 1, *lines)
@@ -288,7 +288,7 @@ async def test_a_list_says_how_the_last_turn_ended(
         assert listed["lifecycle"] == lifecycle
 
 
-async def test_a_list_says_which_model_goes_on(tmp_path: Path) -> None:
+async def test_a_list_has_the_model_for_the_next_turn(tmp_path: Path) -> None:
     said = logs.assistant("y", provider="acme", model="one")
     write(tmp_path, 1, logs.user("x"), said)
     write(tmp_path, 2, logs.user("x"), said, logs.entry("model_change", model="acme/two"))
@@ -302,7 +302,7 @@ async def test_a_list_says_which_model_goes_on(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-async def test_a_closed_session_is_found_by_the_beginning_of_its_id_and_a_near_miss_is_named(
+async def test_a_closed_session_is_found_by_a_prefix_and_a_mistyped_id_gets_suggestions(
     tmp_path: Path,
 ) -> None:
     filled(tmp_path, 3)
@@ -321,7 +321,7 @@ async def test_a_closed_session_is_found_by_the_beginning_of_its_id_and_a_near_m
         assert [it["sessionId"] for it in meant["sessions"]] == ["session-7777"]
 
 
-async def test_an_index_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
+async def test_an_index_that_is_a_symbolic_link_is_replaced_and_its_target_unchanged(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"")
     (tmp_path / "state").mkdir()
@@ -333,7 +333,7 @@ async def test_an_index_that_is_a_link_is_not_written_through(tmp_path: Path) ->
     assert not index_of(tmp_path).is_symlink()
 
 
-async def test_an_index_that_a_new_file_does_not_fix_is_trouble_with_the_disk(
+async def test_an_index_error_that_a_rebuild_does_not_fix_is_a_storage_failure(
     memory: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -346,7 +346,7 @@ async def test_an_index_that_a_new_file_does_not_fix_is_trouble_with_the_disk(
     assert (await peer.call("session/list"))["sessions"] == []
 
 
-async def test_a_file_that_goes_while_it_is_looked_at_is_not_listed_as_it_was_before(
+async def test_a_file_that_disappears_while_it_is_read_is_not_listed_with_its_former_facts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, _ = filled(tmp_path, 2)
@@ -368,7 +368,7 @@ async def test_a_file_that_goes_while_it_is_looked_at_is_not_listed_as_it_was_be
         assert (await peer.call("session/list", withTotal=True))["totalCount"] == 1
 
 
-async def test_what_changed_is_listed_though_the_request_that_noticed_it_was_cancelled(
+async def test_a_change_is_listed_although_the_request_that_detected_it_was_cancelled(
     memory: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     peer, session_id = await started(memory, "/w")
@@ -393,7 +393,7 @@ async def test_what_changed_is_listed_though_the_request_that_noticed_it_was_can
     assert [it["entryCount"] for it in (await peer.call("session/list"))["sessions"]] == [3]
 
 
-async def test_a_file_that_changes_while_texts_are_taken_in_is_looked_at_by_the_next_question(
+async def test_a_file_that_changes_while_texts_are_indexed_is_checked_by_the_next_query(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = filled(tmp_path, 2)
@@ -407,7 +407,7 @@ async def test_a_file_that_changes_while_texts_are_taken_in_is_looked_at_by_the_
         def look_and_grow(*asked: Any) -> int:
             made = look(*asked)
             paths[1].write_bytes(logs.log(logs.header(id="session-0001"), logs.user("alone")))
-            loop.call_soon_threadsafe(index.changed, [str(paths[1])])
+            loop.call_soon_threadsafe(index.report_changes, [str(paths[1])])
             return made
 
         loop = asyncio.get_running_loop()

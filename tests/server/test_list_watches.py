@@ -34,7 +34,7 @@ async def two(daemon: Running) -> tuple[Peer, Peer]:
 # --- the changes -------------------------------------------------------------------------------------------
 
 
-async def test_a_client_hears_of_every_change_of_a_session_that_it_is_not_subscribed_to(
+async def test_a_watch_receives_every_change_of_a_session_without_a_subscription(
     daemon: Running, cwd: str
 ) -> None:
     writer, picker = await two(daemon)
@@ -59,7 +59,7 @@ async def test_a_client_hears_of_every_change_of_a_session_that_it_is_not_subscr
     assert not picker.told("session/appended")
 
 
-async def test_a_row_is_the_row_of_the_list(daemon: Running, cwd: str) -> None:
+async def test_a_changed_row_equals_the_row_of_the_list(daemon: Running, cwd: str) -> None:
     writer, picker = await two(daemon)
     shown = await watching(picker, cwd=cwd)
     session_id = await begun(writer, cwd)
@@ -146,7 +146,7 @@ async def test_a_session_leaves_and_enters_a_list_by_its_folder_its_tags_and_its
     assert await current() == (True, False, True)
 
 
-async def test_a_list_hears_nothing_of_sessions_that_never_matched(
+async def test_a_watch_receives_nothing_about_sessions_that_never_matched(
     daemon: Running, cwd: str, tmp_path: Path
 ) -> None:
     writer, picker = await two(daemon)
@@ -173,7 +173,7 @@ def test_a_filter_has_the_params_of_a_list() -> None:
 # --- resuming ----------------------------------------------------------------------------------------------
 
 
-async def test_after_a_reconnection_exactly_the_changed_rows_come(daemon: Running, cwd: str) -> None:
+async def test_after_a_reconnection_exactly_the_changed_rows_are_sent(daemon: Running, cwd: str) -> None:
     writer, picker = await two(daemon)
     ids = [await begun(writer, cwd) for _ in range(5)]
     shown = await watching(picker, cwd=cwd)
@@ -193,7 +193,7 @@ async def test_after_a_reconnection_exactly_the_changed_rows_come(daemon: Runnin
     assert shown.peer.order[0] == "reply"
 
 
-async def test_a_list_that_is_up_to_date_gets_no_replay(daemon: Running, cwd: str) -> None:
+async def test_a_watch_from_the_current_position_gets_no_replay(daemon: Running, cwd: str) -> None:
     writer, picker = await two(daemon)
     await begun(writer, cwd)
     shown = await watching(picker, cwd=cwd)
@@ -207,7 +207,7 @@ async def test_a_list_that_is_up_to_date_gets_no_replay(daemon: Running, cwd: st
     }
 
 
-async def test_without_a_position_and_with_that_of_another_daemon_one_lists_first(
+async def test_a_watch_without_a_position_or_with_that_of_another_daemon_needs_a_snapshot(
     tmp_path: Path, cwd: str
 ) -> None:
     async with running(tmp_path) as daemon:
@@ -246,7 +246,7 @@ async def test_a_position_before_too_many_changes_gets_a_snapshot(
     await shown.until_current()
 
 
-async def test_a_list_of_what_has_changed_has_only_that(daemon: Running, cwd: str) -> None:
+async def test_a_list_of_changes_has_only_changed_sessions(daemon: Running, cwd: str) -> None:
     peer = await daemon.attach()
     ids = [await begun(peer, cwd) for _ in range(4)]
     page = await peer.call("session/list", cwd=cwd)
@@ -276,7 +276,7 @@ async def test_a_list_of_what_has_changed_has_only_that(daemon: Running, cwd: st
 # --- the pace ----------------------------------------------------------------------------------------------
 
 
-async def test_many_changes_come_as_few_notifications(memory: Running, cwd: str) -> None:
+async def test_many_changes_are_sent_in_few_notifications(memory: Running, cwd: str) -> None:
     writer, picker = await two(memory)
     session_id = await begun(writer, cwd)
     shown = await watching(picker, cwd=cwd, interval=200)
@@ -288,7 +288,7 @@ async def test_many_changes_come_as_few_notifications(memory: Running, cwd: str)
     assert len(picker.told("server/sessionsChanged")) < 60
 
 
-async def test_a_client_that_does_not_read_gets_the_newest_rows_and_holds_none(
+async def test_a_client_that_does_not_read_gets_the_newest_rows_later_and_queues_none(
     memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer, picker = await two(memory)
@@ -314,10 +314,10 @@ async def test_a_client_that_does_not_read_gets_the_newest_rows_and_holds_none(
     assert len(picker.told("server/sessionsChanged")) <= before + 3
 
 
-async def test_more_changed_sessions_than_one_notification_holds_come_in_several(
+async def test_many_changed_sessions_are_sent_in_several_notifications(
     memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watches, "MAX_ROWS", 3)
+    monkeypatch.setattr(watches, "MAX_ROWS_IN_NOTIFICATION", 3)
     writer, picker = await two(memory)
     shown = await watching(picker, cwd=cwd)
     await asyncio.gather(*(begun(writer, cwd) for _ in range(10)))
@@ -329,7 +329,7 @@ async def test_more_changed_sessions_than_one_notification_holds_come_in_several
 # --- the watches themselves --------------------------------------------------------------------------------
 
 
-async def test_a_client_has_several_watches_and_ends_each(daemon: Running, cwd: str) -> None:
+async def test_a_client_has_several_watches_and_ends_them_one_by_one(daemon: Running, cwd: str) -> None:
     writer, picker = await two(daemon)
     first = await watching(picker, cwd=cwd)
     second = await watching(picker, includeDrafts=True, cwd=cwd)
@@ -353,7 +353,7 @@ async def test_the_watches_of_a_client_are_limited(
     await peer.call("server/watch")
 
 
-async def test_a_gone_client_leaves_no_watch(memory: Running, cwd: str) -> None:
+async def test_the_watches_of_a_disconnected_client_end(memory: Running, cwd: str) -> None:
     peer = await memory.attach()
     await peer.call("server/watch")
     assert len(memory.inside.watches) == 1
@@ -364,7 +364,7 @@ async def test_a_gone_client_leaves_no_watch(memory: Running, cwd: str) -> None:
     assert len(memory.inside.watches) == 0
 
 
-async def test_a_watch_lapses_when_the_index_was_lost(memory: Running, cwd: str) -> None:
+async def test_a_watch_lapses_after_the_index_was_deleted(memory: Running, cwd: str) -> None:
     writer, picker = await two(memory)
     session_id = await begun(writer, cwd)
     shown = await watching(picker, cwd=cwd)
@@ -390,7 +390,7 @@ async def test_a_list_and_its_watch_never_miss_a_change_and_never_end_with_a_sta
 ) -> None:
     chance = random.Random(seed)
     if seed % 2:
-        monkeypatch.setattr(watches, "MAX_ROWS", 2)
+        monkeypatch.setattr(watches, "MAX_ROWS_IN_NOTIFICATION", 2)
     writer, picker = await two(daemon)
     elsewhere = str(tmp_path / "elsewhere")
     ids = [await begun(writer, chance.choice([cwd, elsewhere])) for _ in range(4)]

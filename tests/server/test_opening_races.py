@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.hub.index.listing import Near
+from sessiond.hub.index.listing import IndexedIds
 from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
 from support.disk import Disk
 from support.shared import started
@@ -115,7 +115,7 @@ async def test_a_copy_of_an_open_session_is_refused_as_one(memory: Running, cwd:
     assert (await peer.call("session/open", path=str(link)))["session"]["sessionId"] == session_id
 
 
-async def test_a_session_that_went_to_the_trash_is_told_as_such_while_the_index_knows_a_former_place(
+async def test_a_trashed_session_is_reported_as_trashed_although_the_index_has_its_former_path(
     memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     peer, session_id = await started(memory, cwd)
@@ -123,10 +123,10 @@ async def test_a_session_that_went_to_the_trash_is_told_as_such_while_the_index_
     await peer.append(session_id, user("1"), assistant("2"))  # moves the file out of the drafts
     await peer.call("session/delete", sessionId=session_id)
 
-    async def near(_beginning: str, *, shortest: int) -> Near:
-        return Near({session_id: draft}, [])
+    async def find_by_id(_session_id: str, *, min_prefix: int) -> IndexedIds:
+        return IndexedIds({session_id: draft}, [])
 
     assert memory.hub is not None
-    monkeypatch.setattr(memory.hub.index, "near", near)
+    monkeypatch.setattr(memory.hub.index, "find_by_id", find_by_id)
     refused = await refusal(peer.call("session/info", sessionId=session_id))
     assert refused.kind == "sessionTrashed"

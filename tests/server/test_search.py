@@ -28,7 +28,7 @@ def marked(hit: dict[str, Any]) -> list[str]:
     return [part_of(hit["snippet"], it) for it in hit["ranges"]]
 
 
-async def test_an_entry_is_found_the_moment_it_is_stored(daemon: Running, cwd: str) -> None:
+async def test_an_entry_is_found_as_soon_as_it_is_stored(daemon: Running, cwd: str) -> None:
     peer, session_id = await started(daemon, cwd)
     for number in range(3):
         await peer.append(session_id, user(f"needle{number} of {cwd}", id=f"n{number}"))
@@ -64,7 +64,7 @@ async def test_an_entry_is_found_the_moment_it_is_stored(daemon: Running, cwd: s
         ("NOT fox", []),
     ],
 )
-async def test_a_question_finds_what_holds_all_of_it(
+async def test_a_query_finds_the_entries_that_contain_all_of_its_terms(
     memory: Running, query: str, expected: list[str]
 ) -> None:
     peer, session_id = await started(memory, "/w")
@@ -83,7 +83,7 @@ async def test_a_question_finds_what_holds_all_of_it(
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.text(min_size=1, max_size=30) | st.text('"*()^:-+{}NEAR ANDORNOT', min_size=1, max_size=30))
-async def test_no_question_is_a_syntax_error(memory: Running, query: str) -> None:
+async def test_no_query_is_a_syntax_error(memory: Running, query: str) -> None:
     peer = await memory.attach()
     query = query.encode("utf-8", "replace").decode()
     if search_words.phrases(query):
@@ -93,7 +93,7 @@ async def test_no_question_is_a_syntax_error(memory: Running, query: str) -> Non
         assert not any(it.isalnum() for it in query)
 
 
-async def test_what_was_compacted_away_or_left_behind_is_found_and_said_to_be_off_the_path(
+async def test_entries_that_were_compacted_or_are_on_other_branches_are_found_with_their_place(
     memory: Running,
 ) -> None:
     peer, session_id = await started(memory, "/w")
@@ -108,7 +108,7 @@ async def test_what_was_compacted_away_or_left_behind_is_found_and_said_to_be_of
     }  # fmt: skip
 
 
-async def test_titles_and_labels_are_found_and_a_label_leads_to_its_entry(memory: Running) -> None:
+async def test_titles_and_labels_are_found_and_a_label_names_its_entry(memory: Running) -> None:
     peer, session_id = await started(memory, "/w", title="Sapphire from the start")
     await peer.append(session_id, user("x", id="e"), assistant("y"))
     await peer.call("session/label", sessionId=session_id, entryId="e", label="a sapphire here")
@@ -119,7 +119,7 @@ async def test_titles_and_labels_are_found_and_a_label_leads_to_its_entry(memory
     ]  # fmt: skip
 
 
-async def test_filters_come_before_the_limit(memory: Running) -> None:
+async def test_filters_apply_before_the_limit(memory: Running) -> None:
     peer, one = await started(memory, "/one", tags=["bug"])
     other = (await peer.call("session/create", cwd="/two"))["session"]["sessionId"]
     await peer.append(one, user("ruby", id="one-user", timestamp="2026-01-01T00:00:00Z"))
@@ -143,7 +143,7 @@ async def test_filters_come_before_the_limit(memory: Running) -> None:
     assert (await refusal(peer.call("session/search", query="x", since="tomorrow"))).kind == "invalidParams"
 
 
-async def test_filters_hold_for_closed_sessions_as_for_open_ones(tmp_path: Path) -> None:
+async def test_filters_select_the_same_entries_of_closed_and_open_sessions(tmp_path: Path) -> None:
     async with running(tmp_path) as daemon:
         peer, one = await started(daemon, "/one", tags=["bug"])
         await peer.append(one, user("ruby", id="a"), assistant("ruby", id="b"))
@@ -163,7 +163,7 @@ async def test_filters_hold_for_closed_sessions_as_for_open_ones(tmp_path: Path)
     assert [[hit["onPath"] for hit in hits] for hits in closed] == [[True, False], [True], [True, False]]
 
 
-async def test_pages_hold_every_hit_once(memory: Running) -> None:
+async def test_pages_contain_every_hit_once(memory: Running) -> None:
     peer, session_id = await started(memory, "/w")
     entries = [user(f"opal {'opal ' * (number % 7)}{number}", id=f"o{number}") for number in range(1_500)]
     await peer.append(session_id, *entries, assistant("ok"))
@@ -178,7 +178,7 @@ async def test_pages_hold_every_hit_once(memory: Running) -> None:
     assert (await refusal(peer.call("session/search", query="other", cursor="W10="))).kind == "cursorExpired"
 
 
-async def test_what_was_said_now_comes_before_what_a_tool_said_long_ago(memory: Running) -> None:
+async def test_new_messages_rank_before_old_tool_results(memory: Running) -> None:
     peer, session_id = await started(memory, "/w")
     old = {
         "role": "toolResult",
@@ -195,7 +195,7 @@ async def test_what_was_said_now_comes_before_what_a_tool_said_long_ago(memory: 
     assert await names(peer, "jade") == ["new", "old"]
 
 
-async def test_nothing_of_a_snippet_commands_a_terminal(memory: Running) -> None:
+async def test_snippets_contain_no_terminal_control_characters(memory: Running) -> None:
     peer, session_id = await started(memory, "/w")
     await peer.append(
         session_id, user("amber \x1b]0;gone\x07\x1b[2J \u202e evil \x00 text\nsecond"), assistant("ok")
@@ -204,7 +204,7 @@ async def test_nothing_of_a_snippet_commands_a_terminal(memory: Running) -> None
     assert hit["snippet"] == "amber evil text second"
 
 
-async def test_reasoning_and_sessions_in_memory_are_not_searched(memory: Running) -> None:
+async def test_reasoning_and_ephemeral_sessions_are_not_searched(memory: Running) -> None:
     peer, session_id = await started(memory, "/w")
     thought = {"type": "thinking", "thinking": "onyx"}
     await peer.append(session_id, {"type": "message", "message": {"role": "assistant", "content": [thought]}})
@@ -274,7 +274,7 @@ def stands(said: list[str], asked: list[str], *, begins: bool) -> bool:
         max_size=3,
     ),
 )
-async def test_the_index_finds_what_a_reader_would_find(
+async def test_the_index_finds_the_same_entries_as_a_scan_of_the_words(
     memory: Running, texts: list[list[str]], question: list[str]
 ) -> None:
     peer, session_id = await started(memory, "/w")

@@ -181,7 +181,7 @@ class Hub:
     async def _all_sessions(self) -> list[t.SessionInfo]:
         """Return the sessions on disk and in memory."""
         in_memory = [self.info(live) for live in self.open_sessions() if live.ephemeral]
-        return [*await self.index.everything(), *in_memory]
+        return [*await self.index.all_sessions(), *in_memory]
 
     async def resolve(self, params: t.ResolveParams) -> t.ResolveResult:
         """Return the sessions whose id is `params.query` or begins with it."""

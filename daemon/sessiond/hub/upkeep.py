@@ -107,7 +107,7 @@ class Upkeep:
                         refs.discard(live.log.ref)
                         await self._ingest(live)
                 if refs:
-                    self._index.changed(refs)
+                    self._index.report_changes(refs)
                     self._observers.written(refs)
         finally:
             watch.close()

@@ -100,7 +100,7 @@ class Server:
         hub.summarizers.directory = self
         self.spawn(hub.commands.ready())
         self.spawn(self._sweep())
-        self.spawn(hub.index.keep_up())
+        self.spawn(hub.index.update_in_background())
         self.spawn(hub.upkeep.follow_files())
         self._keeping = self.spawn(self._keep())
 
@@ -174,7 +174,7 @@ class Server:
 
     def notify_all(self, notification: m.Notification[Any], note: t.Wire) -> None:
         """Notify every client that uses sessions. Plain LSP clients do not know these notifications."""
-        self.watches.poke()
+        self.watches.note_change()
         body = encode_notification(notification.name, note)
         for client in self.clients.values():
             if client.knows_sessions and client.receives(notification.name):

@@ -99,7 +99,7 @@ class ResumeService:
         if here is not None and (live := await self._follow(here)) is not None:
             return Continued(live, "breadcrumb", "Last session used in this terminal.", created=False)
         gone = "" if here is None else " The last session of this terminal does not exist anymore."
-        sessions = await self._index.everything(cwd=params.cwd)
+        sessions = await self._index.all_sessions(cwd=params.cwd)
         moved = await self._moved_here(crumbs, sessions)
         if moved is not None:
             return moved
@@ -139,7 +139,7 @@ class ResumeService:
 
     async def _former_folders(self, cwd: str, crumb: Breadcrumb | None) -> list[t.FormerFolder]:
         """Return possible former names of a folder without sessions; see `renamed_folders`."""
-        sessions = await self._index.everything()
+        sessions = await self._index.all_sessions()
         ours = [
             it for it in sessions if it.message_count and it.path is not None and self._files.keeps(it.path)
         ]

@@ -1,4 +1,4 @@
-"""The columns of the table of files: how the facts of a log are stored, and which of them lists show."""
+"""The columns of the table `files`: how the facts of a log are stored, and the columns that lists show."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -13,7 +13,7 @@ from sessiond.store.records import Stored
 from sessiond.unicode import valid_unicode
 
 COLUMNS: Final = (
-    "ref", "identity", "stamp", "head", "draft", "session_id", "cwd", "updated", "created", "title", "matter",
+    "ref", "identity", "stamp", "head", "draft", "session_id", "cwd", "updated", "created", "title", "filter_text",
     "tags", "info", "off_path",
 )  # fmt: skip
 FACTS: Final = ", ".join(COLUMNS)
@@ -35,7 +35,7 @@ def title_key(title: str | None, first_prompt: str | None) -> str:
     return (title or first_prompt or "").casefold()
 
 
-def matter(session_id: str, title: str | None, first_prompt: str | None, cwd: str) -> str:
+def filter_text(session_id: str, title: str | None, first_prompt: str | None, cwd: str) -> str:
     """Return the text that the query of a list searches."""
     return "\n".join(part for part in (session_id, title, first_prompt, cwd) if part).casefold()
 
@@ -51,10 +51,10 @@ def storable(columns: list[object], labels: Iterable[tuple[str, str]]) -> list[o
 def columns_of(facts: LogFacts) -> list[object]:
     """Return the columns of a file. `draft` is None if it holds no session."""
     stored, it = facts.stored, facts.listed
-    place: list[object] = [as_key(stored.ref), identity_of(stored), stamp_of(stored), facts.head]
+    file_columns: list[object] = [as_key(stored.ref), identity_of(stored), stamp_of(stored), facts.head]
     if it is None:
-        return [*place, None, valid_unicode(stored.session_id), "", "", "", "", "", "[]", b"", b"[]"]
-    return [*place, *listing_columns(it).values(), facts.off_path]
+        return [*file_columns, None, valid_unicode(stored.session_id), "", "", "", "", "", "[]", b"", b"[]"]
+    return [*file_columns, *listing_columns(it).values(), facts.off_path]
 
 
 def listing_columns(it: t.ListedSession) -> dict[str, object]:
@@ -62,7 +62,7 @@ def listing_columns(it: t.ListedSession) -> dict[str, object]:
     return {
         "draft": int(it.is_draft), "session_id": it.session_id, "cwd": it.cwd, "updated": it.updated_at,
         "created": it.created_at, "title": title_key(it.title, it.first_prompt),
-        "matter": matter(it.session_id, it.title, it.first_prompt, it.cwd),
+        "filter_text": filter_text(it.session_id, it.title, it.first_prompt, it.cwd),
         "tags": msgspec.json.encode(it.tags).decode(), "info": session_info.as_json(it),
     }  # fmt: skip
 

@@ -15,7 +15,7 @@ from sessiond.hub.index.seal import Verification, remove_seal, write_seal
 
 log = logging.getLogger(__name__)
 
-VERSION: Final = 5
+VERSION: Final = 6
 """Incremented with every change of the tables or of their content. A file with another version is rebuilt."""
 _APPLICATION_ID: Final = 0x5E551D
 _FILE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", "-seal")
@@ -35,22 +35,22 @@ CREATE TABLE files(
     cwd TEXT NOT NULL,
     updated TEXT NOT NULL,
     created TEXT NOT NULL,
-    title TEXT NOT NULL,             -- case-folded, what a list sorts by
-    matter TEXT NOT NULL,            -- case-folded, what the query of a list looks at
+    title TEXT NOT NULL,             -- case-folded, the key of the order by title
+    filter_text TEXT NOT NULL,       -- case-folded, the text that the query of a list searches
     tags TEXT NOT NULL,              -- a JSON array
-    info BLOB NOT NULL,              -- what a list shows, as JSON
+    info BLOB NOT NULL,              -- the list row, as JSON
     off_path BLOB NOT NULL,          -- rows that are not on the path to the leaf: [first, last] in JSON
-    consumed INTEGER NOT NULL,       -- bytes whose texts are in the tables below
-    rows INTEGER NOT NULL,           -- rows (seqs) in these bytes
+    indexed_bytes INTEGER NOT NULL,  -- bytes whose texts are in the tables below
+    indexed_rows INTEGER NOT NULL,   -- rows (seqs) in these bytes
     tail BLOB NOT NULL,              -- hash of the last of these bytes
-    searched INTEGER NOT NULL,       -- 1 when the texts are as far as the stamp
-    proof INTEGER NOT NULL           -- checksum of all of the above but the last four
+    is_indexed INTEGER NOT NULL,     -- 1 if all texts are indexed, as of the stamp
+    checksum INTEGER NOT NULL        -- of the columns above, without the last four
 );
 CREATE INDEX files_updated ON files(draft, updated, ref);
 CREATE INDEX files_created ON files(draft, created, ref);
 CREATE INDEX files_title ON files(draft, title, ref);
 CREATE INDEX files_session ON files(session_id);
-CREATE INDEX files_waiting ON files(updated) WHERE searched = 0 AND draft IS NOT NULL;
+CREATE INDEX files_waiting ON files(updated) WHERE is_indexed = 0 AND draft IS NOT NULL;
 CREATE TABLE labels(file INTEGER NOT NULL, entry_id TEXT NOT NULL, label TEXT NOT NULL);
 CREATE INDEX labels_file ON labels(file);
 CREATE INDEX labels_label ON labels(label);
@@ -107,7 +107,7 @@ class Database:
         self._connect(_TEMPORARY)
         self._create_tables()
 
-    def in_place(self) -> bool:
+    def is_in_place(self) -> bool:
         """Whether the open file is still the file at its path."""
         if self._inode is None:
             return self.is_open
@@ -155,9 +155,9 @@ class Database:
             self.verify()
         except sqlite3.Error:
             verified = False
-        in_place = bool(self._path) and self.is_open and self.in_place()
+        is_sealable = verified and bool(self._path) and self.is_open and self.is_in_place()
         self.close()
-        if verified and in_place and not os.path.exists(self._path + "-wal"):  # noqa: PTH110
+        if is_sealable and not os.path.exists(self._path + "-wal"):  # noqa: PTH110
             write_seal(self._path)
 
     @contextmanager
@@ -219,7 +219,7 @@ class Database:
         self._inode = os.stat(self._path).st_ino  # noqa: PTH116
 
 
-def proof(values: Iterable[object]) -> int:
+def row_checksum(values: Iterable[object]) -> int:
     """Return the checksum of a row. SQLite itself does not detect damage inside of values."""
     total = 0
     for value in values:

@@ -14,7 +14,7 @@ from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Store
 from sessiond.store.records import Stored
 
-HEAD: Final = 4096
+HEAD_BYTES: Final = 4096
 """The bytes at the start of a log whose hash identifies it."""
 _SMALL: Final = 1024 * 1024
 """The bytes at the start of a log that are buffered while it is read, because some of its lines are read again."""
@@ -60,7 +60,7 @@ def read_facts(store: Store, stored: Stored, tree: Tree) -> LogFacts:
         tree.read(data)
     tree.finish()
     held = b"".join(parts)
-    head = hash_of(held[:HEAD] if starts_new else bytes_of(store, stored.ref, 0, HEAD))
+    head = hash_of(held[:HEAD_BYTES] if starts_new else bytes_of(store, stored.ref, 0, HEAD_BYTES))
     program = foreign_program_of(
         lambda size: held[:size] if starts_new else bytes_of(store, stored.ref, 0, size)
     )

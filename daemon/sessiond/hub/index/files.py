@@ -22,9 +22,9 @@ from sessiond.hub.index.columns import (
     stamp_of,
     storable,
 )
-from sessiond.hub.index.database import Database, proof
-from sessiond.hub.index.facts import HEAD, LogFacts, bytes_of, hash_of, read_facts
-from sessiond.hub.index.handed import TAIL
+from sessiond.hub.index.committed_entries import TAIL_BYTES
+from sessiond.hub.index.database import Database, row_checksum
+from sessiond.hub.index.facts import HEAD_BYTES, LogFacts, bytes_of, hash_of, read_facts
 from sessiond.hub.index.list_changes import ListChanges, ListRow
 from sessiond.hub.index.tracker import OpenChanges, OpenFacts
 from sessiond.session.tree.tree import Tree
@@ -35,17 +35,20 @@ from sessiond.store.records import Stored
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-_FILES_A_TRANSACTION: Final = 200
+_FILES_PER_TRANSACTION: Final = 200
 """The number of files in one transaction."""
 _MAX_TREES: Final = 4
 """The number of cached trees. They belong to files that other programs write: a new line then costs one line only."""
 
-_SAVE: Final = f"""
-    INSERT INTO files(id, {FACTS}, proof, consumed, rows, tail, searched) VALUES({"?," * 16} 0, 0, x'', 0)
+_UPSERT: Final = f"""
+    INSERT INTO files(id, {FACTS}, checksum, indexed_bytes, indexed_rows, tail, is_indexed)
+    VALUES({"?," * 16} 0, 0, x'', 0)
     ON CONFLICT(id) DO UPDATE SET
-    {", ".join(f"{name} = excluded.{name}" for name in COLUMNS)}, proof = excluded.proof, searched = 0
+    {", ".join(f"{name} = excluded.{name}" for name in COLUMNS)}, checksum = excluded.checksum, is_indexed = 0
 """
-_RESTATE: Final = f"UPDATE files SET {', '.join(f'{name} = ?' for name in COLUMNS)}, proof = ? WHERE id = ?"
+_UPDATE_FACTS: Final = (
+    f"UPDATE files SET {', '.join(f'{name} = ?' for name in COLUMNS)}, checksum = ? WHERE id = ?"
+)
 
 
 class FileRow(NamedTuple):
@@ -55,8 +58,8 @@ class FileRow(NamedTuple):
     stamp: str
     identity: str
     head: bytes
-    consumed: int
-    rows: int
+    indexed_bytes: int
+    indexed_rows: int
     tail: bytes
 
 
@@ -75,18 +78,18 @@ class FileTable:
         self._store = store
         self._database = database
         self._census: Census = store.census()
-        self._known: dict[bytes, FileRow] = {}
+        self._rows: dict[bytes, FileRow] = {}
         self._stored: dict[str, Stored] = {}
         self.open_facts: dict[str, OpenFacts] = {}
         """The facts of the open sessions that differ from their files, by ref."""
         self._unwritten: set[str] = set()  # refs in `open_facts` whose rows are not updated yet
-        self._returned: set[str] = set()  # refs removed from `open_facts`, whose files must be read
+        self._released: set[str] = set()  # refs removed from `open_facts`, whose files must be read
         self._reported_changes: set[str] = set()  # files and folders that were reported as changed
         self._trees: dict[str, tuple[str, Tree]] = {}
         self.failures: dict[str, str] = {}
         """The reason why a file is not in the index, by ref."""
         self.changes = ListChanges()
-        self.lost = False
+        self.is_file_missing = False
         """Whether the last `refresh` did not find the file of an open session. It may be moving."""
         self._checked = False
         self._last_id = 0
@@ -96,54 +99,52 @@ class FileTable:
         self._census, self._checked = self._store.census(), False
         self._trees.clear()
         self._stored.clear()
-        self._known.clear()
+        self._rows.clear()
         self.failures.clear()
         self._unwritten = set(self.open_facts)
         self._last_id = 0
-        self.changes.forget()
+        self.changes.clear()
         rows = self._database.connection.execute(
-            f"SELECT id, proof, consumed, rows, tail, {FACTS} FROM files"
+            f"SELECT id, checksum, indexed_bytes, indexed_rows, tail, {FACTS} FROM files"
         )
         damaged: list[int] = []
-        for number, checksum, consumed, count, tail, *facts in rows:
+        for number, checksum, indexed_bytes, count, tail, *facts in rows:
             self._last_id = max(self._last_id, number)
-            if proof([number, *facts]) != checksum:
+            if row_checksum([number, *facts]) != checksum:
                 damaged.append(number)
                 continue
             ref, identity, stamp, head = facts[:4]
-            self._known[ref] = FileRow(number, stamp, identity, head, consumed, count, tail)
+            self._rows[ref] = FileRow(number, stamp, identity, head, indexed_bytes, count, tail)
         if damaged:
             log.warning("the index is damaged in %d places; these files are read again", len(damaged))
             self._forget_files(damaged)
 
-    def known(self, ref: str) -> FileRow | None:
+    def row_of(self, ref: str) -> FileRow | None:
         """Return the row of a log, or None."""
-        return self._known.get(as_key(ref))
+        return self._rows.get(as_key(ref))
 
-    def tell(self, changes: OpenChanges, hints: Collection[str]) -> None:
+    def record_changes(self, changes: OpenChanges, changed_files: Collection[str]) -> None:
         """Record changes of open sessions and reports of changed files, for the next `refresh`."""
-        self._reported_changes.update(hints)
-        for ref in changes.returned:
+        self._reported_changes.update(changed_files)
+        for ref in changes.released:
             self.open_facts.pop(ref, None)
         self.open_facts.update(changes.changed)
-        self._unwritten = (self._unwritten | changes.changed.keys()) - changes.returned
-        self._returned = (self._returned | changes.returned) - changes.changed.keys()
+        self._unwritten = (self._unwritten | changes.changed.keys()) - changes.released
+        self._released = (self._released | changes.released) - changes.changed.keys()
 
     def refresh(self) -> bool:
         """Read new and changed files, and store the facts of open sessions. Returns whether any file changed."""
-        changes = self._census.poll({*self._reported_changes, *self._returned})
+        changes = self._census.poll({*self._reported_changes, *self._released})
         self._reported_changes = set()
         self._stored.update((it.ref, it) for it in changes.found)
         found = {it.ref: it for it in changes.found}
-        for ref in self._returned:
+        for ref in self._released:
             if ref in self._stored:
                 found[ref] = self._stored[ref]
         removed = (
-            changes.gone
-            if self._checked
-            else [as_ref(key) for key in self._known if as_ref(key) not in found]
+            changes.gone if self._checked else [as_ref(key) for key in self._rows if as_ref(key) not in found]
         )
-        self._checked, self._returned = True, set()
+        self._checked, self._released = True, set()
         for ref in removed:
             self._stored.pop(ref, None)
         removed = self._rename_moved(removed, found)
@@ -151,21 +152,21 @@ class FileTable:
         # The file of a session in `open_facts` is read once, so that there is a row for its texts.
         unread = [
             it for ref, it in found.items()
-            if (known := self.known(ref)) is None or (ref not in self.open_facts and known.stamp != stamp_of(it))
+            if (known := self.row_of(ref)) is None or (ref not in self.open_facts and known.stamp != stamp_of(it))
         ]  # fmt: skip
         self._in_batches(unread, self._index_files)
         self._unwritten.update(it.ref for it in unread if it.ref in self.open_facts)
-        self._in_batches([ref for ref in self._unwritten if self.known(ref) is not None], self._write_open)
-        self.lost = any(self.known(ref) is None for ref in self.open_facts)
+        self._in_batches([ref for ref in self._unwritten if self.row_of(ref) is not None], self._write_open)
+        self.is_file_missing = any(self.row_of(ref) is None for ref in self.open_facts)
         return bool(removed or unread)
 
-    def consumed(self, ref: str, known: FileRow) -> None:
+    def save_progress(self, ref: str, known: FileRow) -> None:
         """Store how far the texts of a file are indexed. Must be called within a transaction."""
         self._database.connection.execute(
-            "UPDATE files SET consumed = ?, rows = ?, tail = ? WHERE id = ?",
-            (known.consumed, known.rows, known.tail, known.id),
+            "UPDATE files SET indexed_bytes = ?, indexed_rows = ?, tail = ? WHERE id = ?",
+            (known.indexed_bytes, known.indexed_rows, known.tail, known.id),
         )
-        self._known[as_key(ref)] = known
+        self._rows[as_key(ref)] = known
 
     def record_failure(self, ref: str, error: Exception) -> None:
         """Record that a part of a file could not be indexed."""
@@ -174,28 +175,28 @@ class FileTable:
 
     def forget_texts(self, ref: str) -> None:
         """Delete the texts of a file from the database."""
-        known = self.known(ref)
+        known = self.row_of(ref)
         if known is not None:
             with self._database.transaction():
                 self._forget_texts(known.id)
-            self._known[as_key(ref)] = known._replace(consumed=0, rows=0, tail=b"")
+            self._rows[as_key(ref)] = known._replace(indexed_bytes=0, indexed_rows=0, tail=b"")
 
     def tree(self, ref: str) -> Tree | None:
         """Return the cached tree of a file that has grown recently, or None."""
         identity, tree = self._trees.get(ref, ("", None))
-        known = self.known(ref)
+        known = self.row_of(ref)
         return tree if known is not None and known.identity == identity else None
 
     def _in_batches(self, items: Sequence[T], work: Callable[[Sequence[T]], None]) -> None:
-        for start in range(0, len(items), _FILES_A_TRANSACTION):
-            work(items[start : start + _FILES_A_TRANSACTION])
+        for start in range(0, len(items), _FILES_PER_TRANSACTION):
+            work(items[start : start + _FILES_PER_TRANSACTION])
 
     def _rename_moved(self, removed: Sequence[str], found: dict[str, Stored]) -> list[str]:
         """Give renamed files their rows under the new names. Returns the files that no longer exist."""
-        by_identity = {identity_of(it): it.ref for it in found.values() if as_key(it.ref) not in self._known}
+        by_identity = {identity_of(it): it.ref for it in found.values() if as_key(it.ref) not in self._rows}
         remaining: list[str] = []
         for ref in removed:
-            known = self.known(ref)
+            known = self.row_of(ref)
             new = None if known is None else by_identity.pop(known.identity, None)
             if known is None or new is None:
                 remaining.append(ref)
@@ -208,18 +209,18 @@ class FileTable:
         facts = list(connection.execute(f"SELECT {FACTS} FROM files WHERE id = ?", (known.id,)).fetchone())
         facts[0], facts[2] = as_key(new), ""  # no stamp: the file is read again
         connection.execute(
-            "UPDATE files SET ref = ?, stamp = ?, proof = ? WHERE id = ?",
-            (facts[0], facts[2], proof([known.id, *facts]), known.id),
+            "UPDATE files SET ref = ?, stamp = ?, checksum = ? WHERE id = ?",
+            (facts[0], facts[2], row_checksum([known.id, *facts]), known.id),
         )
         self.failures.pop(ref, None)
-        del self._known[as_key(ref)]
-        self._known[as_key(new)] = known._replace(stamp="")
+        del self._rows[as_key(ref)]
+        self._rows[as_key(new)] = known._replace(stamp="")
 
     def _write_open(self, refs: Sequence[str]) -> None:
         """Write the facts of open sessions to their rows, with an empty stamp, so that the files are read later."""
         with self._database.transaction() as connection:
             for ref in refs:
-                known, facts = self._known[as_key(ref)], self.open_facts[ref]
+                known, facts = self._rows[as_key(ref)], self.open_facts[ref]
                 row = connection.execute(f"SELECT {FACTS} FROM files WHERE id = ?", (known.id,)).fetchone()
                 columns = dict(zip(COLUMNS, row, strict=True)) | {"stamp": ""}
                 try:
@@ -227,13 +228,13 @@ class FileTable:
                 except ValueError as error:
                     self.record_failure(ref, error)
                     continue
-                connection.execute(_RESTATE, (*values, proof([known.id, *values]), known.id))
-                self.changes.replaced(list_row(row), list_row(values))
-                self._label(known.id, facts.labels)
-                self._known[as_key(ref)] = known._replace(stamp="")
+                connection.execute(_UPDATE_FACTS, (*values, row_checksum([known.id, *values]), known.id))
+                self.changes.record(list_row(row), list_row(values))
+                self._save_labels(known.id, facts.labels)
+                self._rows[as_key(ref)] = known._replace(stamp="")
         self._unwritten.difference_update(refs)
 
-    def _label(self, number: int, labels: Iterable[tuple[str, str]]) -> None:
+    def _save_labels(self, number: int, labels: Iterable[tuple[str, str]]) -> None:
         connection = self._database.connection
         connection.execute("DELETE FROM labels WHERE file = ?", (number,))
         connection.executemany(
@@ -244,10 +245,10 @@ class FileTable:
         numbers: list[int] = []
         for ref in refs:
             self.failures.pop(ref, None)
-            known = self._known.pop(as_key(ref), None)
+            known = self._rows.pop(as_key(ref), None)
             self._trees.pop(ref, None)
             if known is not None:
-                self.changes.replaced(self._listed(known.id), None)
+                self.changes.record(self._list_row(known.id), None)
                 numbers.append(known.id)
         self._forget_files(numbers)
 
@@ -261,7 +262,7 @@ class FileTable:
         self._drop([ref for ref, changed in read if changed is None])
 
     def _read(self, it: Stored) -> _Changed | None:
-        known = self.known(it.ref)
+        known = self.row_of(it.ref)
         self.failures.pop(it.ref, None)
         try:
             is_continuation = known is not None and self._continues(it, known)
@@ -287,12 +288,14 @@ class FileTable:
 
     def _continues(self, it: Stored, known: FileRow) -> bool:
         """Whether a file still begins with its indexed part."""
-        if known.identity != identity_of(it) or it.size < known.consumed:
+        if known.identity != identity_of(it) or it.size < known.indexed_bytes:
             return False
-        if known.consumed >= HEAD and known.head != hash_of(bytes_of(self._store, it.ref, 0, HEAD)):
+        if known.indexed_bytes >= HEAD_BYTES and known.head != hash_of(
+            bytes_of(self._store, it.ref, 0, HEAD_BYTES)
+        ):
             return False
-        tail = bytes_of(self._store, it.ref, max(0, known.consumed - TAIL), known.consumed)
-        return not known.consumed or hash_of(tail) == known.tail
+        tail = bytes_of(self._store, it.ref, max(0, known.indexed_bytes - TAIL_BYTES), known.indexed_bytes)
+        return not known.indexed_bytes or hash_of(tail) == known.tail
 
     def _tree_for(self, it: Stored, *, grown: bool) -> Tree:
         """Return the tree to read a file into: the cached one if the file only grew."""
@@ -308,22 +311,28 @@ class FileTable:
 
     def _save(self, changed: _Changed) -> None:
         facts, values, connection = changed.facts, changed.columns, self._database.connection
-        before = self.known(facts.stored.ref)
+        before = self.row_of(facts.stored.ref)
         number = before.id if before is not None else self._next_id()
-        self.changes.replaced(None if before is None else self._listed(number), list_row(values))
-        connection.execute(_SAVE, (number, *values, proof([number, *values])))
-        self._label(number, facts.labels)
-        consumed, rows, tail = 0, 0, b""
+        self.changes.record(None if before is None else self._list_row(number), list_row(values))
+        connection.execute(_UPSERT, (number, *values, row_checksum([number, *values])))
+        self._save_labels(number, facts.labels)
+        indexed_bytes, indexed_rows, tail = 0, 0, b""
         if before is not None and changed.is_continuation:
-            consumed, rows, tail = before.consumed, before.rows, before.tail
+            indexed_bytes, indexed_rows, tail = before.indexed_bytes, before.indexed_rows, before.tail
         elif before is not None:
             self._forget_texts(number)
         stored = facts.stored
-        self._known[as_key(stored.ref)] = FileRow(
-            number, str(values[COLUMNS.index("stamp")]), identity_of(stored), facts.head, consumed, rows, tail
+        self._rows[as_key(stored.ref)] = FileRow(
+            number,
+            str(values[COLUMNS.index("stamp")]),
+            identity_of(stored),
+            facts.head,
+            indexed_bytes,
+            indexed_rows,
+            tail,
         )
 
-    def _listed(self, number: int) -> ListRow | None:
+    def _list_row(self, number: int) -> ListRow | None:
         """Return the columns of a row that lists show; None if its file holds no session."""
         row = self._database.connection.execute(
             f"SELECT {LISTED} FROM files WHERE id = ? AND draft IS NOT NULL", (number,)
@@ -351,5 +360,6 @@ class FileTable:
         connection.execute("DELETE FROM texts WHERE id IN (SELECT id FROM entries WHERE file = ?)", (number,))
         connection.execute("DELETE FROM entries WHERE file = ?", (number,))
         connection.execute(
-            "UPDATE files SET consumed = 0, rows = 0, tail = x'', searched = 0 WHERE id = ?", (number,)
+            "UPDATE files SET indexed_bytes = 0, indexed_rows = 0, tail = x'', is_indexed = 0 WHERE id = ?",
+            (number,),
         )

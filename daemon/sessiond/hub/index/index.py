@@ -1,4 +1,4 @@
-"""The interface of the index for the rest of the hub. All its work is done on one thread.
+"""The interface of the index for the rest of the hub. One thread does all its work.
 
 The index is never authoritative: every query checks the files first, open sessions override their files, and an index
 file that is damaged, deleted or of another version is rebuilt and gives the same results (decision 0027).
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from sessiond.hub.errors import Draining
-from sessiond.hub.index.handed import next_entries
+from sessiond.hub.index.committed_entries import next_entries
 from sessiond.hub.index.tracker import OpenChanges, OpenTracker
 from sessiond.hub.session.log_reader import ReadableSession
 from sessiond.protocol import types as t
@@ -26,7 +26,7 @@ from sessiond.store.base import Store
 from sessiond.store.errors import LogReplaced, StorageFailed
 
 if TYPE_CHECKING:
-    from sessiond.hub.index.listing import ListDelta, Near
+    from sessiond.hub.index.listing import IndexedIds, ListDelta
     from sessiond.hub.index.worker import Worker
     from sessiond.hub.session.live import LiveSession
 
@@ -35,21 +35,21 @@ T = TypeVar("T")
 
 START_SECONDS: Final = 1.0
 """The delay after startup before the index is updated in the background."""
-QUIET_SECONDS: Final = 10.0
-"""The interval between background updates if no change is reported."""
+MAX_UPDATE_SECONDS: Final = 10.0
+"""The maximum time between two background updates. It applies if no change is reported."""
 GATHER_SECONDS: Final = 0.2
 """The time that the background update waits for further changes after a reported change."""
 WAIT_SECONDS: Final = 2.0
 """The time that a search waits for texts that are not indexed yet."""
-_TRIES: Final = 3
-"""The maximum number of attempts of a query while sessions change."""
-_MOVING_SECONDS: Final = 0.02
+_MAX_ATTEMPTS: Final = 3
+"""The maximum number of attempts of a query, if open sessions change or move meanwhile."""
+_RETRY_SECONDS: Final = 0.02
 """The pause before the next attempt: the disk takes time to move the file of a session."""
-_PAUSE: Final = 1.0
+_PAUSE_FACTOR: Final = 1.0
 """The background work pauses for this multiple of the time that it worked."""
-_LONG_PAUSE: Final = 19.0
+_BUSY_PAUSE_FACTOR: Final = 19.0
 """The multiple while the event loop is busy, because the thread holds the interpreter lock that the loop needs."""
-_BUSY: Final = 0.25
+_BUSY_FRACTION: Final = 0.25
 """The fraction of time from which on the event loop counts as busy."""
 
 
@@ -77,12 +77,12 @@ class Index:
         self._pending_changes: deque[tuple[OpenChanges, set[str]]] = deque()
         """Changes of open sessions and changed files that the thread applies before the next query."""
         self._indexed_extents: dict[LiveSession, tuple[Tree, int]] = {}
-        self._indexed_build = 0
+        self._indexed_build_number = 0
         self._worker: Worker | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sessiond-index")
-        self._hints: set[str] = set()
+        self._changed_files: set[str] = set()
         self._change_reported = asyncio.Event()
-        self._grown = asyncio.Event()
+        self._position_changed = asyncio.Event()
         self._closed = False
         self.position = 0
         """The position of the list up to which its changes may be sent. It grows with every change of a row."""
@@ -91,39 +91,41 @@ class Index:
         """Return a page of the list. Raises `CursorExpired`, `StorageFailed`."""
         return await self._query_fresh(lambda it: it.page(params))
 
-    async def everything(self, *, cwd: str | None = None) -> list[t.ListedSession]:
+    async def all_sessions(self, *, cwd: str | None = None) -> list[t.ListedSession]:
         """Return all sessions on disk including drafts, or those of one folder. Raises `StorageFailed`."""
-        return await self._query_fresh(lambda it: it.everything(cwd))
+        return await self._query_fresh(lambda it: it.all_sessions(cwd))
 
-    async def extent(self) -> tuple[int, int]:
+    async def known_positions(self) -> tuple[int, int]:
         """Return the positions after which all changes of the list are known: the oldest and the newest.
 
         Raises `StorageFailed`.
         """
-        return await self._query_fresh(lambda it: it.extent())
+        return await self._query_fresh(lambda it: it.known_positions())
 
-    async def delta(self, asked: t.ListFilter, after: int, *, whole_at: int, most: int) -> "ListDelta | None":
+    async def delta(
+        self, list_filter: t.ListFilter, after: int, *, complete_at: int, limit: int
+    ) -> "ListDelta | None":
         """Return the changes of a list after a position, up to `position`; see `listing.ListRange`.
 
         Raises `StorageFailed`.
         """
         from sessiond.hub.index.listing import ListRange  # loaded with the worker, for a fast start
 
-        range_ = ListRange(after, whole_at, self.position, most)
-        return await self._run(lambda it: it.delta(asked, range_))
+        range_ = ListRange(after, complete_at, self.position, limit)
+        return await self._run(lambda it: it.delta(list_filter, range_))
 
-    async def grown_beyond(self, position: int) -> None:
-        """Wait until the list has changed after a position. Does not check the files: see `extent`."""
+    async def wait_beyond(self, position: int) -> None:
+        """Wait until the list has changed after a position. Does not check the files: see `known_positions`."""
         while self.position <= position:
-            await self._grown.wait()
+            await self._position_changed.wait()
 
-    async def near(self, beginning: str, *, shortest: int) -> "Near":
-        """Return the sessions on disk that an id may mean. Raises `StorageFailed`."""
-        return await self._query_fresh(lambda it: it.near(beginning, shortest))
+    async def find_by_id(self, session_id: str, *, min_prefix: int) -> "IndexedIds":
+        """Return the sessions on disk whose id begins with `session_id`, or similar ids. Raises `StorageFailed`."""
+        return await self._query_fresh(lambda it: it.find_by_id(session_id, min_prefix))
 
-    async def beginning(self, query: str, *, shortest: int, most: int) -> list[t.ListedSession]:
-        """Return up to `most` sessions on disk whose id begins with `query`. Raises `StorageFailed`."""
-        return await self._query_fresh(lambda it: it.beginning(query, shortest, most))
+    async def find_by_prefix(self, prefix: str, *, min_prefix: int, limit: int) -> list[t.ListedSession]:
+        """Return up to `limit` sessions on disk whose id begins with `prefix`. Raises `StorageFailed`."""
+        return await self._query_fresh(lambda it: it.find_by_prefix(prefix, min_prefix, limit))
 
     async def search(self, params: t.SearchParams, ref: str | None) -> t.SearchResult:
         """Return a page of hits; `ref` is the ref of the session that `sessionId` names.
@@ -131,10 +133,10 @@ class Index:
         Raises `IncompatibleParams`, `CursorExpired`, `StorageFailed`.
         """
         while True:  # if the index is rebuilt during the search, it is empty at first
-            made = await self._catch_up(time.monotonic() + WAIT_SECONDS)
+            build_number = await self._catch_up(time.monotonic() + WAIT_SECONDS)
             open_now = self._tracker.overrides()
             found, waiting = await self._run(lambda it: it.search(params, ref))
-            if await self._run(lambda it: it.made) == made:
+            if await self._run(lambda it: it.build_number) == build_number:
                 break
         paths: dict[str, frozenset[int]] = {}
         hits: list[t.Hit] = []
@@ -151,12 +153,12 @@ class Index:
                 hits.append(msgspec.structs.replace(hit, on_path=on_path))
         return t.SearchResult(hits=hits, next_cursor=found.next_cursor, unsearched_count=waiting)
 
-    def changed(self, refs: Collection[str]) -> None:
-        """Report changed files, so that they are checked soon."""
-        self._hints.update(refs)
+    def report_changes(self, refs: Collection[str]) -> None:
+        """Report logs that other programs changed, so that the background update checks them soon."""
+        self._changed_files.update(refs)
         self._change_reported.set()
 
-    async def keep_up(self) -> None:
+    async def update_in_background(self) -> None:
         """Update the index in the background. Runs until cancelled or closed."""
         await asyncio.sleep(START_SECONDS)
         with contextlib.suppress(Draining):
@@ -167,7 +169,7 @@ class Index:
                 except StorageFailed as error:
                     log.warning("the index cannot be updated: %s", error)
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(QUIET_SECONDS):
+                    async with asyncio.timeout(MAX_UPDATE_SECONDS):
                         await self._change_reported.wait()
                 await asyncio.sleep(GATHER_SECONDS)
 
@@ -181,11 +183,13 @@ class Index:
 
     async def _query_fresh(self, query: "Callable[[Worker], T]") -> T:
         """Run a query after checking the files and applying the changes of open sessions."""
-        for _ in range(_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             result = await self._query(query)
-            if self._holds():  # otherwise a session may be listed twice, not at all, or with pending lines
+            if (
+                self._is_current()
+            ):  # otherwise a session may be listed twice, not at all, or with pending lines
                 break
-            await asyncio.sleep(_MOVING_SECONDS)
+            await asyncio.sleep(_RETRY_SECONDS)
         self._note_position()
         return result
 
@@ -198,29 +202,29 @@ class Index:
 
         def apply_and_query(worker: "Worker") -> T:
             while self._pending_changes:
-                worker.tell(*self._pending_changes.popleft())
+                worker.record_changes(*self._pending_changes.popleft())
             return query(worker)
 
         async with self._queue_lock:
             changes = await self._tracker.changes()
-            self._pending_changes.append((changes, self._hints))
-            self._hints = set()
-            result = self._begin(apply_and_query)
+            self._pending_changes.append((changes, self._changed_files))
+            self._changed_files = set()
+            result = self._submit(apply_and_query)
         return await result
 
-    def _holds(self) -> bool:
+    def _is_current(self) -> bool:
         """Whether no open session has moved or changed since the last query began."""
-        return self._tracker.holds() and not (self._worker is not None and self._worker.lost)
+        return self._tracker.is_current() and not (self._worker is not None and self._worker.is_file_missing)
 
     def _note_position(self) -> None:
         """Publish the position of the worker. Before this call, a moved session may appear to be removed."""
         if self._worker is not None and self._worker.position > self.position:
             self.position = self._worker.position
-            grown, self._grown = self._grown, asyncio.Event()
-            grown.set()
+            changed, self._position_changed = self._position_changed, asyncio.Event()
+            changed.set()
 
     async def _update_all(self) -> None:
-        await self._feed(await self._check_files(), None)
+        await self._index_open_sessions(await self._check_files(), None)
         while True:
             work = _BackgroundWork()
             if not await self._step():
@@ -229,57 +233,57 @@ class Index:
 
     async def _catch_up(self, until: float) -> int:
         """Update the index until the time `until`. Returns the build number of the index."""
-        made = await self._check_files()
-        await self._feed(made, until)
+        build_number = await self._check_files()
+        await self._index_open_sessions(build_number, until)
         while await self._step() and time.monotonic() < until:
             pass
-        return made
+        return build_number
 
     async def _check_files(self) -> int:
-        made = await self._query(lambda it: it.check_files())
-        if self._holds():
+        build_number = await self._query(lambda it: it.check_files())
+        if self._is_current():
             self._note_position()
-        return made
+        return build_number
 
     async def _step(self) -> bool:
         return await self._query(lambda it: it.step())
 
-    async def _feed(self, made: int, until: float | None) -> None:
-        """Pass in the entries that were committed to open sessions since the last call."""
+    async def _index_open_sessions(self, build_number: int, until: float | None) -> None:
+        """Index the entries that were committed to open sessions since the last call."""
         overriding = self._tracker.overrides()
-        before = self._indexed_extents if made == self._indexed_build else {}
-        self._indexed_build = made
+        before = self._indexed_extents if build_number == self._indexed_build_number else {}
+        self._indexed_build_number = build_number
         self._indexed_extents = {live: before[live] for live in overriding.values() if live in before}
         outdated = {
             ref: live for ref, live in overriding.items() if self._indexed_extents.get(live) != _extent(live)
         }
         if not outdated:
             return
-        rows = await self._run(lambda it: it.rows(outdated.keys()))
-        fed: dict[str, tuple[LiveSession, tuple[Tree, int]]] = {}
+        rows = await self._run(lambda it: it.indexed_rows(outdated.keys()))
+        indexed: dict[str, tuple[LiveSession, tuple[Tree, int]]] = {}
         for ref, live in outdated.items():
             try:
-                extent = await self._feed_one(ref, live, rows[ref], until)
+                extent = await self._index_open_session(ref, live, rows[ref], until)
                 if extent is not None:
-                    fed[ref] = live, extent
+                    indexed[ref] = live, extent
             except (StorageFailed, LogReplaced) as error:
                 if live not in self._tracker.open_sessions():
                     continue  # it was closed meanwhile: the next check reads its file
                 log.warning("session %s cannot be read for the index: %s", live.log.session_id, error)
-        if fed:
-            await self._run(lambda it: it.fed(fed.keys()))
-            self._indexed_extents |= dict(fed.values())
+        if indexed:
+            await self._run(lambda it: it.mark_indexed(indexed.keys()))
+            self._indexed_extents |= dict(indexed.values())
 
-    async def _feed_one(
+    async def _index_open_session(
         self, ref: str, live: ReadableSession, rows: int | None, until: float | None
     ) -> tuple[Tree, int] | None:
-        """Pass in all entries of a session. Returns its extent, or None if they are not all indexed."""
+        """Index the new entries of an open session. Returns its extent, or None if some entries are not indexed."""
         while rows is not None and rows != live.tree.committed:
             if live.log.ref != ref or (until is not None and time.monotonic() > until):
                 return None
             work = _BackgroundWork()
-            fed = next_entries(live, min(rows, live.tree.committed))
-            before, rows = rows, await self._run(lambda it, fed=fed: it.feed(ref, fed))  # type: ignore[misc]
+            added = next_entries(live, min(rows, live.tree.committed))
+            before, rows = rows, await self._run(lambda it, added=added: it.add_committed(ref, added))  # type: ignore[misc]
             if rows == before:
                 return None
             if until is None:
@@ -287,14 +291,14 @@ class Index:
         return None if rows is None else _extent(live)
 
     async def _run(self, work: "Callable[[Worker], T]") -> T:
-        return await self._begin(work)
+        return await self._submit(work)
 
-    def _begin(self, work: "Callable[[Worker], T]") -> "asyncio.Future[T]":
+    def _submit(self, work: "Callable[[Worker], T]") -> "asyncio.Future[T]":
         if self._closed:
             raise Draining
-        return asyncio.get_running_loop().run_in_executor(self._thread, self._do, work)
+        return asyncio.get_running_loop().run_in_executor(self._thread, self._work, work)
 
-    def _do(self, work: "Callable[[Worker], T]") -> T:
+    def _work(self, work: "Callable[[Worker], T]") -> T:
         """Run work on the thread. The worker is imported there, so that the daemon starts faster."""
         if self._worker is None:
             from sessiond.hub.index.worker import Worker
@@ -318,5 +322,5 @@ class _BackgroundWork:
     async def rest(self) -> None:
         """Pause after the work, for a longer time while the event loop is busy."""
         worked = time.monotonic() - self._began
-        busy = time.thread_time() - self._loop_began > worked * _BUSY
-        await asyncio.sleep(worked * (_LONG_PAUSE if busy else _PAUSE))
+        busy = time.thread_time() - self._loop_began > worked * _BUSY_FRACTION
+        await asyncio.sleep(worked * (_BUSY_PAUSE_FACTOR if busy else _PAUSE_FACTOR))

@@ -4,6 +4,8 @@ Every change of a session's list row gets the next position. Only the last chang
 depends on the number of sessions and not on how often they change. Used on the index thread.
 """
 
+from bisect import bisect_right
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 MAX_CHANGED: Final = 10_000
@@ -17,7 +19,7 @@ class ListRow(NamedTuple):
     draft: int
     cwd: str
     tags: str
-    matter: str
+    filter_text: str
     info: bytes
 
 
@@ -28,8 +30,8 @@ class SessionChange(NamedTuple):
     draft: int = 0
     cwd: int = 0
     tags: int = 0
-    matter: int = 0
-    gone: ListRow | None = None
+    filter_text: int = 0
+    removed_row: ListRow | None = None
     """The last row of a session whose file no longer exists."""
 
 
@@ -42,56 +44,67 @@ class ListChanges:
         self.oldest = 0
         """The oldest position after which every change is known."""
         self._changed: dict[str, SessionChange] = {}
+        """The last change of each session, the earliest first."""
+        self._log: list[tuple[int, str]] = []
+        """The position and the session of each change. Some are superseded by later changes of the same session."""
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Discard all changes, because the index is rebuilt. No earlier position can be continued from."""
         self.position += 1
         self.oldest = self.position
         self._changed.clear()
+        self._log.clear()
 
-    def replaced(self, before: ListRow | None, after: ListRow | None) -> None:
+    def record(self, before: ListRow | None, after: ListRow | None) -> None:
         """Record that a row was replaced by another. None means no row."""
         if before == after:
             return
         if before is not None and after is not None and before.session_id == after.session_id:
-            self._note(before.session_id, before, after)
+            self._record(before.session_id, before, after)
         else:
             if before is not None:
-                self._note(before.session_id, before, None)
+                self._record(before.session_id, before, None)
             if after is not None:
-                self._note(after.session_id, None, after)
+                self._record(after.session_id, None, after)
         while len(self._changed) > MAX_CHANGED:
             self.oldest = self._changed.pop(next(iter(self._changed))).position
 
-    def since(self, position: int, up_to: int, most: int) -> list[tuple[str, SessionChange]]:
-        """Return the first `most` sessions whose last change is in a range, in the order of these changes."""
-        found: list[tuple[str, SessionChange]] = []
-        for session_id, change in reversed(self._changed.items()):
-            if change.position <= position:
-                break
-            if change.position <= up_to:
-                found.append((session_id, change))
-        return found[::-1][:most]
+    def since(self, position: int, up_to: int, limit: int) -> list[tuple[str, SessionChange]]:
+        """Return the first `limit` sessions whose last change is in a range, in the order of these changes.
 
-    def _note(self, session_id: str, before: ListRow | None, after: ListRow | None) -> None:
+        The cost depends on the number of changes in the range, not on the number of sessions.
+        """
+        found: list[tuple[str, SessionChange]] = []
+        for index in range(bisect_right(self._log, position, key=itemgetter(0)), len(self._log)):
+            changed_at, session_id = self._log[index]
+            if changed_at > up_to or len(found) == limit:
+                break
+            change = self._changed.get(session_id)
+            if change is not None and change.position == changed_at:
+                found.append((session_id, change))
+        return found
+
+    def _record(self, session_id: str, before: ListRow | None, after: ListRow | None) -> None:
         self.position += 1
         now = self.position
         last = self._changed.pop(session_id, SessionChange(0))._replace(position=now)
-        if (
-            after is None and last.gone is not None
-        ):  # a second file of this session was removed: assume any former row
+        if after is None and last.removed_row is not None:
+            # A second file of this session was removed. It may have had any row before.
             last = SessionChange(now, now, now, now, now, before)
         elif after is None:
-            last = last._replace(gone=before)
+            last = last._replace(removed_row=before)
         elif before is None:
-            before, last = last.gone, last._replace(gone=None)
+            before, last = last.removed_row, last._replace(removed_row=None)
         if before is not None and after is not None:
             last = SessionChange(
                 now,
                 now if before.draft != after.draft else last.draft,
                 now if before.cwd != after.cwd else last.cwd,
                 now if before.tags != after.tags else last.tags,
-                now if before.matter != after.matter else last.matter,
-                last.gone,
+                now if before.filter_text != after.filter_text else last.filter_text,
+                last.removed_row,
             )
         self._changed[session_id] = last
+        self._log.append((now, session_id))
+        if len(self._log) > 2 * MAX_CHANGED:
+            self._log = [(change.position, name) for name, change in self._changed.items()]

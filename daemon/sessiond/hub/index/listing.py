@@ -20,17 +20,17 @@ from sessiond.protocol import types as t
 
 _COLUMN: Final = {"updated": "updated", "created": "created", "title": "title"}
 
-_GONE: Final = f"SELECT {', '.join(f'? AS {name}' for name in ListRow._fields[:-1])}"
+_REMOVED_ROW: Final = f"SELECT {', '.join(f'? AS {name}' for name in ListRow._fields[:-1])}"
 
 
 class _Cursor(msgspec.Struct, array_like=True):
     sort: str
-    forth: bool
+    forward: bool
     key: str
     ref: str
 
 
-class _Place(NamedTuple):
+class _SortKey(NamedTuple):
     """The position of a session in the order of a list."""
 
     key: str
@@ -38,7 +38,7 @@ class _Place(NamedTuple):
 
 
 class _Row(NamedTuple):
-    place: _Place
+    sort_key: _SortKey
     session: t.ListedSession
 
 
@@ -59,18 +59,18 @@ def page(connection: sqlite3.Connection, changes: ListChanges, params: t.ListPar
         )
     total = _count(connection, conditions) if params.with_total else None
     descending = params.sort != "title"
-    forth = cursor is None or cursor.forth
-    edge = None if cursor is None else _Place(cursor.key, base64.b64decode(cursor.ref))
-    rows = _some(connection, conditions, params.sort, edge, params.limit + 1, descending is forth)
+    forward = cursor is None or cursor.forward
+    edge = None if cursor is None else _SortKey(cursor.key, base64.b64decode(cursor.ref))
+    rows = _select_rows(connection, conditions, params.sort, edge, params.limit + 1, descending is forward)
     more = len(rows) > params.limit
-    rows = rows[: params.limit] if forth else rows[: params.limit][::-1]
+    rows = rows[: params.limit] if forward else rows[: params.limit][::-1]
     # With a cursor, the page from which the cursor was returned always exists.
-    before, after = (cursor is not None, more) if forth else (more, True)
+    before, after = (cursor is not None, more) if forward else (more, True)
     return t.ListResult(
         sessions=[row.session for row in rows],
         total_count=total,
-        next_cursor=_encode(params.sort, rows[-1].place, forth=True) if rows and after else None,
-        previous_cursor=_encode(params.sort, rows[0].place, forth=False) if rows and before else None,
+        next_cursor=_encode(params.sort, rows[-1].sort_key, forward=True) if rows and after else None,
+        previous_cursor=_encode(params.sort, rows[0].sort_key, forward=False) if rows and before else None,
         problems=[],
         epoch="",
         position=changes.position,
@@ -78,48 +78,48 @@ def page(connection: sqlite3.Connection, changes: ListChanges, params: t.ListPar
     )  # fmt: skip
 
 
-class Near(NamedTuple):
-    """The matches of an id: `refs` by the ids that begin with it, else `alike`, the similar ids."""
+class IndexedIds(NamedTuple):
+    """The matches of an id: `refs` by the ids that begin with it, else `similar_ids`."""
 
     refs: dict[str, str]
-    alike: list[str]
+    similar_ids: list[str]
 
 
-def near(connection: sqlite3.Connection, beginning: str, *, shortest: int) -> Near:
-    """Return the sessions whose id begins with `beginning`, or similar ids.
+def find_by_id(connection: sqlite3.Connection, session_id: str, *, min_prefix: int) -> IndexedIds:
+    """Return the sessions whose id begins with `session_id`, or similar ids.
 
-    If `beginning` has fewer than `shortest` characters, it must be the whole id.
+    If `session_id` has fewer than `min_prefix` characters, it must be the whole id.
     """
-    if len(beginning) < shortest:
-        found = connection.execute("SELECT session_id, ref FROM files WHERE session_id = ?", (beginning,))
+    if len(session_id) < min_prefix:
+        found = connection.execute("SELECT session_id, ref FROM files WHERE session_id = ?", (session_id,))
     else:
         found = connection.execute(
             "SELECT session_id, ref FROM files WHERE session_id >= ? AND session_id < ? LIMIT 6",
-            (beginning, beginning + "\U0010ffff"),
+            (session_id, session_id + "\U0010ffff"),
         )
     refs = {name: as_ref(ref) for name, ref in found}
     if refs:
-        return Near(refs, [])
+        return IndexedIds(refs, [])
     names = [name for (name,) in connection.execute("SELECT session_id FROM files")]
-    return Near({}, difflib.get_close_matches(beginning, names, 3, 0.7))
+    return IndexedIds({}, difflib.get_close_matches(session_id, names, 3, 0.7))
 
 
-def beginning(
-    connection: sqlite3.Connection, *, query: str, shortest: int, most: int
+def find_by_prefix(
+    connection: sqlite3.Connection, *, prefix: str, min_prefix: int, limit: int
 ) -> list[t.ListedSession]:
-    """Return the first `most` sessions whose id begins with `query`, in the order of their ids.
+    """Return the first `limit` sessions whose id begins with `prefix`, in the order of their ids.
 
-    If `query` has fewer than `shortest` characters, it must be the whole id.
+    If `prefix` has fewer than `min_prefix` characters, it must be the whole id.
     """
-    end = query + ("\U0010ffff" if len(query) >= shortest else "\0")
+    end = prefix + ("\U0010ffff" if len(prefix) >= min_prefix else "\0")
     found = connection.execute(
         "SELECT info FROM files WHERE session_id >= ? AND session_id < ? ORDER BY session_id LIMIT ?",
-        (query, end, most),
+        (prefix, end, limit),
     )
     return [session_info.from_json(info) for (info,) in found]
 
 
-def everything(connection: sqlite3.Connection, *, cwd: str | None = None) -> list[t.ListedSession]:
+def all_sessions(connection: sqlite3.Connection, *, cwd: str | None = None) -> list[t.ListedSession]:
     """Return all sessions including drafts, or those of one folder, in no particular order."""
     conditions = _conditions(t.ListFilter(cwd=cwd, include_drafts=True))
     found = connection.execute(f"SELECT info FROM files WHERE {conditions.sql}", conditions.values)
@@ -155,16 +155,17 @@ class _Conditions(NamedTuple):
         return [it.value for it in self.all if it.value is not None]
 
 
-def _conditions(asked: t.ListFilter) -> _Conditions:
-    found = [_Condition("draft", "draft IN (0, 1)" if asked.include_drafts else "draft = 0")]
-    if asked.cwd is not None:
-        found.append(_Condition("cwd", "cwd = ?", asked.cwd))
-    if asked.tags:
-        sql = ("NOT EXISTS (SELECT 1 FROM json_each(?) AS asked"
-               " WHERE asked.value NOT IN (SELECT value FROM json_each(files.tags)))")  # fmt: skip
-        found.append(_Condition("tags", sql, msgspec.json.encode(asked.tags).decode()))
+def _conditions(list_filter: t.ListFilter) -> _Conditions:
+    found = [_Condition("draft", "draft IN (0, 1)" if list_filter.include_drafts else "draft = 0")]
+    if list_filter.cwd is not None:
+        found.append(_Condition("cwd", "cwd = ?", list_filter.cwd))
+    if list_filter.tags:
+        sql = ("NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted"
+               " WHERE wanted.value NOT IN (SELECT value FROM json_each(files.tags)))")  # fmt: skip
+        found.append(_Condition("tags", sql, msgspec.json.encode(list_filter.tags).decode()))
     found += [
-        _Condition("matter", "instr(matter, ?)", word) for word in (asked.query or "").casefold().split()
+        _Condition("filter_text", "instr(filter_text, ?)", word)
+        for word in (list_filter.query or "").casefold().split()
     ]
     return _Conditions(found)
 
@@ -179,7 +180,7 @@ class ListDelta(NamedTuple):
     """The changes of a filtered list after one position and up to another, `position`.
 
     `rows` are all current rows of the sessions that changed and match. `removed` are the sessions that changed, do not
-    match, and may have matched before. `is_last` is True if no further changes are known. `is_whole` is True if a
+    match, and may have matched before. `is_last` is True if no further changes are known. `is_complete` is True if a
     client that has received this knows the list: no session that changed before `position` has changed again.
     """
 
@@ -187,37 +188,40 @@ class ListDelta(NamedTuple):
     removed: list[str]
     position: int
     is_last: bool
-    is_whole: bool
+    is_complete: bool
 
 
 class ListRange(NamedTuple):
-    """The changes that a client requests: at most those of `most` sessions after `after`, up to `up_to`.
+    """The changes that a client requests: those of at most `limit` sessions after `after`, up to `up_to`.
 
-    `whole_at` is the last position at which the client knew the list. It may be earlier than `after`: a session whose
-    tags changed before `after`, and that changed again later, is reported only as a change after `after`.
+    `complete_at` is the last position at which the client knew the list. It may be earlier than `after`: a session
+    whose tags changed before `after`, and that changed again later, is reported only as a change after `after`.
     """
 
     after: int
-    whole_at: int
+    complete_at: int
     up_to: int
-    most: int
+    limit: int
 
 
 def delta(
-    connection: sqlite3.Connection, changes: ListChanges, asked: t.ListFilter, range_: ListRange
+    connection: sqlite3.Connection, changes: ListChanges, list_filter: t.ListFilter, range_: ListRange
 ) -> ListDelta | None:
     """Return the changes of a filtered list in a range; None if not all of them are known."""
     if range_.after < changes.oldest:
         return None
-    changed = changes.since(range_.after, range_.up_to, range_.most)
-    position = changed[-1][1].position if len(changed) == range_.most else range_.up_to
-    rows, removed = _split(connection, dict(changed), _conditions(asked), range_.whole_at)
+    changed = changes.since(range_.after, range_.up_to, range_.limit)
+    position = changed[-1][1].position if len(changed) == range_.limit else range_.up_to
+    rows, removed = _split(connection, dict(changed), _conditions(list_filter), range_.complete_at)
     is_last = position == range_.up_to
     return ListDelta(rows, removed, position, is_last, is_last and position == changes.position)
 
 
 def _split(
-    connection: sqlite3.Connection, changed: dict[str, SessionChange], conditions: _Conditions, whole_at: int
+    connection: sqlite3.Connection,
+    changed: dict[str, SessionChange],
+    conditions: _Conditions,
+    complete_at: int,
 ) -> tuple[list[t.ListedSession], list[str]]:
     """Return the rows of changed sessions that match, and the ids of those that do not and may have matched."""
     found: list[tuple[Any, ...]] = connection.execute(
@@ -226,10 +230,10 @@ def _split(
         [*conditions.values, _as_json(changed)],
     ).fetchall()
     for change in changed.values():
-        if change.gone is not None:
+        if change.removed_row is not None:
             found += connection.execute(
-                f"SELECT session_id, NULL, {conditions.columns} FROM ({_GONE}) AS files",
-                [*conditions.values, *change.gone[:-1]],
+                f"SELECT session_id, NULL, {conditions.columns} FROM ({_REMOVED_ROW}) AS files",
+                [*conditions.values, *change.removed_row[:-1]],
             )
     rows: list[t.ListedSession] = []
     matching: set[str] = set()
@@ -239,7 +243,7 @@ def _split(
         if info is not None and not failed:
             rows.append(cast("t.ListedSession", Raw(info)))
             matching.add(session_id)
-        elif all(getattr(changed[session_id], column) > whole_at for column in failed):
+        elif all(getattr(changed[session_id], column) > complete_at for column in failed):
             left[session_id] = None  # a column without a later change did not match before, either
     return rows, [session_id for session_id in left if session_id not in matching]
 
@@ -253,8 +257,8 @@ def _count(connection: sqlite3.Connection, conditions: _Conditions) -> int:
     return int(row.fetchone()[0])
 
 
-def _some(
-    connection: sqlite3.Connection, conditions: _Conditions, sort: str, edge: _Place | None, count: int,
+def _select_rows(
+    connection: sqlite3.Connection, conditions: _Conditions, sort: str, edge: _SortKey | None, count: int,
     descending: bool,
 ) -> list[_Row]:  # fmt: skip
     """Return the first rows after an edge, in one direction."""
@@ -268,11 +272,11 @@ def _some(
         [*values, count],
     )
     # The stored JSON is sent unchanged, to avoid decoding and encoding a thousand rows.
-    return [_Row(_Place(key, ref), cast("t.ListedSession", Raw(info))) for key, ref, info in found]
+    return [_Row(_SortKey(key, ref), cast("t.ListedSession", Raw(info))) for key, ref, info in found]
 
 
-def _encode(sort: str, place: _Place, *, forth: bool) -> str:
-    cursor = _Cursor(sort, forth, place.key, base64.b64encode(place.ref).decode())
+def _encode(sort: str, sort_key: _SortKey, *, forward: bool) -> str:
+    cursor = _Cursor(sort, forward, sort_key.key, base64.b64encode(sort_key.ref).decode())
     return base64.urlsafe_b64encode(msgspec.json.encode(cursor)).decode()
 
 

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 _SUFFIX: Final = "-seal"
 _MAX_BYTES: Final = 1 << 30
 """Files with more bytes than this are not sealed, because the daemon would take too long to stop."""
-_SLICE: Final = 1 << 20
+_CHUNK_BYTES: Final = 1 << 20
 
 
 class Verification(threading.Thread):
@@ -58,7 +58,7 @@ def _digest(path: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
     try:
         with open(path, "rb") as file:
-            while data := file.read(_SLICE):
+            while data := file.read(_CHUNK_BYTES):
                 digest.update(data)
     except OSError as error:
         return f"unreadable: {error}"

@@ -28,11 +28,12 @@ WINDOW: Final = 400
 _HALF_LIFE_MS: Final = 30 * 86_400_000.0
 """A new entry has twice the score of an old one. The bonus halves in this time, in milliseconds."""
 _SATURATION: Final = 1.2
-_USUAL_LENGTH: Final = 800
-_COUNTED: Final = 4
-_RANGES: Final = 100  # most ranges of a snippet
-_WEIGHED: Final = 20_000
-_WEIGHTS: Final = {"user": 1.3, "assistant": 1.0, "toolResult": 0.6}
+_AVERAGE_LENGTH: Final = 800
+_MAX_COUNTED_PHRASES: Final = 4
+_MAX_RANGES: Final = 100
+"""The maximum number of ranges of a snippet."""
+_MAX_COUNTED_CHARACTERS: Final = 20_000
+_ROLE_WEIGHTS: Final = {"user": 1.3, "assistant": 1.0, "toolResult": 0.6}
 _TITLE_TYPES: Final = ("label", "session_info", "title_change", "session")
 
 
@@ -49,7 +50,7 @@ class _Cursor(msgspec.Struct, array_like=True):
     """The last returned hit of the window; 0 for none."""
 
 
-class _Found(NamedTuple):
+class _ScoredEntry(NamedTuple):
     score: float
     entry: int
 
@@ -74,7 +75,7 @@ def search(connection: sqlite3.Connection, params: t.SearchParams, file: str | N
     query_hash = _query_hash(params)
     at = _first(query_hash) if params.cursor is None else _decode(params.cursor, query_hash)
     next_page: _Cursor | None = at
-    selected: list[_Found] = []
+    selected: list[_ScoredEntry] = []
     while next_page is not None and len(selected) < params.limit:
         at = next_page
         window = _window(connection, params, phrases, file, at)
@@ -112,8 +113,8 @@ def _window(
 ) -> list[_Match]:  # fmt: skip
     # FTS5's own bm25 reads the whole index to weigh a phrase. This query reads only the window, and only the
     # beginning of long texts. A word whose accents differ from the text counts once.
-    counted_phrases = [" ".join(phrase.words).lower() for phrase in phrases[:_COUNTED]]
-    text = f"lower(substr(texts.text, 1, {_WEIGHED}))"
+    counted_phrases = [" ".join(phrase.words).lower() for phrase in phrases[:_MAX_COUNTED_PHRASES]]
+    text = f"lower(substr(texts.text, 1, {_MAX_COUNTED_CHARACTERS}))"
     counts = "".join(
         f", (length({text}) - length(replace({text}, ?, ''))) / {len(it)}" for it in counted_phrases
     )
@@ -143,7 +144,7 @@ def _filters(
     sql = ""
     values: list[Any] = []
     if params.roles:
-        sql += f" AND entries.role IN ({_places(params.roles)})"
+        sql += f" AND entries.role IN ({_placeholders(params.roles)})"
         values += params.roles
     for sign, time_bound in ((">=", params.since), ("<=", params.until)):
         if time_bound is not None:
@@ -160,7 +161,7 @@ def _filters(
     if params.cwd is not None or params.tags:
         sql += f" AND entries.file IN ({_ids(_files_of(connection, params))})"
     if params.labels:
-        labeled = f"SELECT file, entry_id FROM labels WHERE label IN ({_places(params.labels)})"
+        labeled = f"SELECT file, entry_id FROM labels WHERE label IN ({_placeholders(params.labels)})"
         sql += f" AND (entries.file, entries.entry_id) IN ({labeled})"
         values += params.labels
     return sql, values
@@ -177,7 +178,7 @@ def _files_of(connection: sqlite3.Connection, params: t.SearchParams) -> Collect
     return [number for (number,) in connection.execute(f"SELECT id FROM files WHERE {sql}", values)]
 
 
-def _places(values: Collection[str]) -> str:
+def _placeholders(values: Collection[str]) -> str:
     """Return the placeholders of these values in a query."""
     return ",".join("?" * len(values))
 
@@ -186,15 +187,15 @@ def _ids(numbers: Collection[int]) -> str:
     return ",".join(map(str, sorted(numbers)))
 
 
-def _ranked(window: Sequence[_Match], now: int) -> list[_Found]:
+def _ranked(window: Sequence[_Match], now: int) -> list[_ScoredEntry]:
     """Score the matches: BM25 within an entry, times a weight of the role, times a weight of the age."""
     found = []
     for it in window:
-        rest = _SATURATION * (0.25 + 0.75 * it.length / _USUAL_LENGTH)
+        rest = _SATURATION * (0.25 + 0.75 * it.length / _AVERAGE_LENGTH)
         relevance = sum(max(1, occurrences) / (max(1, occurrences) + rest) for occurrences in it.occurrences)
-        weight = 1.5 if it.type in _TITLE_TYPES else _WEIGHTS.get(it.role or "", 1.0)
+        weight = 1.5 if it.type in _TITLE_TYPES else _ROLE_WEIGHTS.get(it.role or "", 1.0)
         age = max(0, now - it.at) if it.at is not None else 10 * _HALF_LIFE_MS
-        found.append(_Found(relevance * weight * (1.0 + 2.0 ** (-age / _HALF_LIFE_MS)), it.entry))
+        found.append(_ScoredEntry(relevance * weight * (1.0 + 2.0 ** (-age / _HALF_LIFE_MS)), it.entry))
     return found
 
 
@@ -204,7 +205,7 @@ def _hits(
     sessions: dict[int, tuple[str, t.SessionInfo, list[tuple[int, int]]]] = {}
     hits, refs = [], []
     for entry in entries:
-        file, seq, entry_id, kind, role, at, target, text = _one(
+        file, seq, entry_id, kind, role, at, target, text = _row_of(
             connection,
             "SELECT file, seq, entry_id, type, role, at, target_id, text FROM entries JOIN texts USING (id)"
             " WHERE entries.id = ?",
@@ -219,7 +220,7 @@ def _hits(
                 session_id=session.session_id, path=session.path or "", title=session.title, cwd=session.cwd,
                 entry_id=entry_id or None, seq=seq, type=kind, role=role,
                 timestamp=None if at is None else clock.iso(at * 1_000_000), snippet=snippet.text,
-                ranges=[t.CharacterRange(start=at, end=end) for at, end in snippet.ranges[:_RANGES]],
+                ranges=[t.CharacterRange(start=at, end=end) for at, end in snippet.ranges[:_MAX_RANGES]],
                 on_path=not _is_in(seq, off_path), labeled_entry_id=target,
             )
         )  # fmt: skip
@@ -228,7 +229,7 @@ def _hits(
 
 
 def _session(connection: sqlite3.Connection, file: int) -> tuple[str, t.SessionInfo, list[tuple[int, int]]]:
-    ref, info, off_path = _one(connection, "SELECT ref, info, off_path FROM files WHERE id = ?", file)
+    ref, info, off_path = _row_of(connection, "SELECT ref, info, off_path FROM files WHERE id = ?", file)
     return (
         as_ref(ref),
         session_info.from_json(info),
@@ -236,7 +237,7 @@ def _session(connection: sqlite3.Connection, file: int) -> tuple[str, t.SessionI
     )
 
 
-def _one(connection: sqlite3.Connection, sql: str, number: int) -> tuple[Any, ...]:
+def _row_of(connection: sqlite3.Connection, sql: str, number: int) -> tuple[Any, ...]:
     """Return the row of this number. If it is missing, the index is damaged."""
     row: tuple[Any, ...] | None = connection.execute(sql, (number,)).fetchone()
     if row is None:
@@ -245,8 +246,8 @@ def _one(connection: sqlite3.Connection, sql: str, number: int) -> tuple[Any, ..
 
 
 def _is_in(row: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    place = bisect_right(ranges, (row, 1 << 62)) - 1
-    return place >= 0 and ranges[place][0] <= row <= ranges[place][1]
+    index = bisect_right(ranges, (row, 1 << 62)) - 1
+    return index >= 0 and ranges[index][0] <= row <= ranges[index][1]
 
 
 def _to_milliseconds(timestamp: str) -> int:

@@ -1,4 +1,4 @@
-"""Tracks which open sessions differ from their files, and reports their changes to the index.
+"""Tracks the open sessions that differ from their files, and reports their changes to the index.
 
 A session that was only opened and read is indexed from its file, like a closed one. Each change of a session is
 reported once, however many sessions are open and however often the index is queried.
@@ -39,7 +39,7 @@ class OpenChanges(NamedTuple):
     """A report to the index: the facts of changed sessions by ref, and the refs to read from their files again."""
 
     changed: Mapping[str, OpenFacts]
-    returned: frozenset[str]
+    released: frozenset[str]
 
 
 @dataclass
@@ -91,11 +91,11 @@ class OpenTracker:
                     continue
                 refs[live] = ref
             seen[live] = key
-        returned = frozenset(self._refs.values()) - frozenset(refs.values())
+        released = frozenset(self._refs.values()) - frozenset(refs.values())
         self._seen, self._refs = seen, refs
-        return OpenChanges(changed, returned)
+        return OpenChanges(changed, released)
 
-    def holds(self) -> bool:
+    def is_current(self) -> bool:
         """Whether the last report still holds: no other session differs from its file, and none has moved."""
         refs, seen = self._refs, self._seen
         for live in self.open_sessions():

@@ -1,7 +1,8 @@
-"""The watches of the session list: each client that shows a list receives the rows that changed, at its own pace.
+"""The watches of the session list: each client that shows a list receives the changed rows at its own pace.
 
-A watch holds the position up to which its client knows the list, and nothing else. So a client that does not read
-costs no memory, and receives the newest rows when it reads again. All watches share one check of the files.
+A watch stores its filter and the position up to which its client knows the list, but no rows. A client that does not
+read therefore needs no memory, and receives the newest rows when it reads again. All watches share one check of the
+files (decision 0033).
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Coroutine, Set
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -30,15 +31,15 @@ log = logging.getLogger(__name__)
 
 MAX_WATCHES: Final = 64
 """The number of watches of one client."""
-MAX_ROWS: Final = 200
+MAX_ROWS_IN_NOTIFICATION: Final = 200
 """The number of sessions in one notification."""
-LOOK_SECONDS: Final = 0.05
+MIN_CHECK_SECONDS: Final = 0.05
 """The minimum time between two checks of the files."""
-QUIET_SECONDS: Final = 2.0
-"""The time between two checks if no change is reported. The system does not report every change of a file."""
+MAX_CHECK_SECONDS: Final = 2.0
+"""The maximum time between two checks. The system does not report every change of a file."""
 RETRY_SECONDS: Final = 1.0
 """The time until the next attempt after the index could not be read."""
-_REST: Final = 4.0
+_PAUSE_FACTOR: Final = 4.0
 """Checks pause for this multiple of the time that the last one took, because they take the interpreter lock."""
 
 
@@ -52,7 +53,7 @@ class Watcher(Protocol):
         """Queue an encoded message."""
 
     async def drained(self) -> None:
-        """Wait until little is queued or the client has disconnected."""
+        """Wait until few bytes are queued or the client has disconnected."""
 
 
 @dataclass
@@ -63,7 +64,7 @@ class _Watch:
     interval: float
     position: int
     """The position up to which the client was sent all changes."""
-    whole_at: int
+    complete_at: int
     """The last position at which the client knew the list; 0 if that is not known."""
     replayed_to: int
     """The position at which the watch began. Earlier changes are a replay."""
@@ -92,10 +93,10 @@ class Watches:
         self._epoch = epoch
         self._spawn = spawn
         self._all: dict[Watcher, dict[str, _Watch]] = {}
-        self._poked = asyncio.Event()
-        self._looking: asyncio.Task[None] | None = None
+        self._change_noted = asyncio.Event()
+        self._checking: asyncio.Task[None] | None = None
         self._stop_observing: Callable[[], None] | None = None
-        self._asked: dict[tuple[bytes, int, int], asyncio.Task[ListDelta | None]] = {}
+        self._pending_deltas: dict[tuple[bytes, int, int], asyncio.Task[ListDelta | None]] = {}
 
     async def add(self, watcher: Watcher, params: t.WatchParams) -> t.WatchResult:
         """Begin a watch. Its notifications follow the response.
@@ -104,26 +105,26 @@ class Watches:
             Overloaded: The client has too many watches.
             StorageFailed: The index cannot be read.
         """
-        oldest, newest = await self._index.extent()
+        oldest, newest = await self._index.known_positions()
         position = self._index.position
         if len(self._all.get(watcher, ())) >= MAX_WATCHES:
             raise Overloaded(f"this client has {MAX_WATCHES} watches already")
         snapshot = self._reason_for_a_snapshot(params.after, oldest, newest)
         replays = params.after if snapshot is None else None
-        begin, whole_at = (position, position) if replays is None else (replays.position, 0)
+        begin, complete_at = (position, position) if replays is None else (replays.position, 0)
         watch = _Watch(
             "w-" + os.urandom(6).hex(),
             watcher,
             params.filter,
             params.interval_ms / 1000,
             begin,
-            whole_at,
+            complete_at,
             position,
         )
         self._all.setdefault(watcher, {})[watch.watch_id] = watch
-        if self._looking is None:
+        if self._checking is None:
             self._stop_observing = self._observe(self)
-            self._looking = self._spawn(self._look())
+            self._checking = self._spawn(self._check_repeatedly())
         watch.task = self._spawn(self._follow(watch))
         reason, message = snapshot or (None, None)
         return t.WatchResult(
@@ -148,7 +149,7 @@ class Watches:
         if not self._all[watcher]:
             del self._all[watcher]
         if not self._all:
-            self._rest()
+            self._stop_checking()
         return True
 
     def remove_all(self, watcher: Watcher) -> None:
@@ -156,24 +157,19 @@ class Watches:
         for watch_id in list(self._all.get(watcher, ())):
             self.remove(watcher, watch_id)
 
-    def poke(self) -> None:
-        """Rows may have changed. Cheap enough for every append."""
-        self._poked.set()
+    def note_change(self, *_: object) -> None:
+        """Note that rows may have changed: the files are checked soon. Cheap enough for every append."""
+        self._change_noted.set()
 
-    def grew(self, live: "LiveSession", first: int) -> None:
-        """Lines were added to a session. See `hub.session.observers.ListObserver`."""
-        self._poked.set()
+    grew = written = note_change
+    """The methods of `hub.session.observers.ListObserver`."""
 
-    def written(self, refs: Set[str]) -> None:
-        """Other programs wrote, moved or removed files."""
-        self._poked.set()
-
-    def _rest(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
+    def _stop_checking(self) -> None:
+        if self._checking is not None:
+            self._checking.cancel()
         if self._stop_observing is not None:
             self._stop_observing()
-        self._looking = self._stop_observing = None
+        self._checking = self._stop_observing = None
 
     def _reason_for_a_snapshot(
         self, after: t.ListPosition | None, oldest: int, newest: int
@@ -188,30 +184,30 @@ class Watches:
             return "tooOld", "Too many sessions have changed since this position."
         return None
 
-    async def _look(self) -> None:
-        """Check the files when something may have changed. The index wakes the watches if something has."""
+    async def _check_repeatedly(self) -> None:
+        """Check the files after each noted change. If rows have changed, the index wakes the watches."""
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(QUIET_SECONDS):
-                    await self._poked.wait()
-            self._poked.clear()
+                async with asyncio.timeout(MAX_CHECK_SECONDS):
+                    await self._change_noted.wait()
+            self._change_noted.clear()
             began = time.monotonic()
             try:
-                await self._index.extent()
+                await self._index.known_positions()
             except Draining:
                 return
             except StorageFailed as error:
                 log.warning("changes of the list are not sent: %s", error)
-                self._poked.set()
+                self._change_noted.set()
                 await asyncio.sleep(RETRY_SECONDS)
-            await asyncio.sleep(max(LOOK_SECONDS, _REST * (time.monotonic() - began)))
+            await asyncio.sleep(max(MIN_CHECK_SECONDS, _PAUSE_FACTOR * (time.monotonic() - began)))
 
     async def _follow(self, watch: _Watch) -> None:
-        """Send a client the changes that it has not received, until the watch ends."""
+        """Send a client the changes that it has not received. Runs until the watch ends."""
         try:
             while True:
                 await watch.watcher.drained()
-                await self._index.grown_beyond(watch.position)
+                await self._index.wait_beyond(watch.position)
                 try:
                     delta = await self._delta(watch)
                 except StorageFailed as error:
@@ -229,25 +225,27 @@ class Watches:
 
     async def _delta(self, watch: _Watch) -> "ListDelta | None":
         """Return the next changes for a watch. Equal concurrent queries are sent to the index once."""
-        key = msgspec.json.encode(watch.filter), watch.position, watch.whole_at
-        task = self._asked.get(key)
+        key = msgspec.json.encode(watch.filter), watch.position, watch.complete_at
+        task = self._pending_deltas.get(key)
         if task is None:
-            asking = self._index.delta(watch.filter, watch.position, whole_at=watch.whole_at, most=MAX_ROWS)
-            task = self._asked[key] = asyncio.get_running_loop().create_task(asking)
-            task.add_done_callback(lambda done: self._answered(key, done))
+            reading = self._index.delta(
+                watch.filter, watch.position, complete_at=watch.complete_at, limit=MAX_ROWS_IN_NOTIFICATION
+            )
+            task = self._pending_deltas[key] = asyncio.get_running_loop().create_task(reading)
+            task.add_done_callback(lambda done: self._delta_is_done(key, done))
         return await asyncio.shield(task)
 
-    def _answered(self, key: tuple[bytes, int, int], task: "asyncio.Task[ListDelta | None]") -> None:
-        del self._asked[key]
+    def _delta_is_done(self, key: tuple[bytes, int, int], task: "asyncio.Task[ListDelta | None]") -> None:
+        del self._pending_deltas[key]
         if not task.cancelled():
             task.exception()  # retrieved, in case every watch has ended meanwhile
 
     def _send(self, watch: _Watch, delta: "ListDelta") -> bool:
-        """Send the changes, if there are any for this filter. Returns whether there were."""
+        """Send the changes if there are any for this filter. Returns whether a notification was sent."""
         replay = watch.position < watch.replayed_to
         watch.position = delta.position
-        if delta.is_whole:
-            watch.whole_at = delta.position
+        if delta.is_complete:
+            watch.complete_at = delta.position
         if not delta.rows and not delta.removed:
             return False
         note = t.SessionsChangedNote(

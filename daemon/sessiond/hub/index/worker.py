@@ -13,10 +13,10 @@ import msgspec
 
 from sessiond.hub.errors import HubError
 from sessiond.hub.index import listing, searching
+from sessiond.hub.index.committed_entries import CommittedEntries
 from sessiond.hub.index.database import Database
 from sessiond.hub.index.files import FileTable
-from sessiond.hub.index.fill import Filler
-from sessiond.hub.index.handed import CommittedEntries
+from sessiond.hub.index.text_indexer import TextIndexer
 from sessiond.hub.index.tracker import OpenChanges
 from sessiond.protocol import types as t
 from sessiond.store.base import Store
@@ -34,32 +34,34 @@ class Worker:
     """The whole index. With `path` None, its file is temporary. Every method may raise `StorageFailed`."""
 
     def __init__(self, store: Store, path: str | None) -> None:
-        self.made = 0
+        self.build_number = 0
         """The build number: how often the file was opened or rebuilt."""
         self._database = Database(path)
         self._files = FileTable(store, self._database)
-        self._filler = Filler(store, self._database, self._files)
+        self._texts = TextIndexer(store, self._database, self._files)
 
-    def tell(self, changes: OpenChanges, hints: Collection[str]) -> None:
+    def record_changes(self, changes: OpenChanges, changed_files: Collection[str]) -> None:
         """Record changes of open sessions and reports of changed files."""
-        self._files.tell(changes, hints)
+        self._files.record_changes(changes, changed_files)
 
     def page(self, params: t.ListParams) -> t.ListResult:
         """Check the files, then return a page of the list."""
         page = self._after_check(lambda it: listing.page(it, self._files.changes, params))
         return msgspec.structs.replace(page, problems=self._problems())
 
-    def everything(self, cwd: str | None) -> list[t.ListedSession]:
+    def all_sessions(self, cwd: str | None) -> list[t.ListedSession]:
         """Check the files, then return all sessions or those of a folder."""
-        return self._after_check(lambda it: listing.everything(it, cwd=cwd))
+        return self._after_check(lambda it: listing.all_sessions(it, cwd=cwd))
 
-    def near(self, beginning: str, shortest: int) -> listing.Near:
+    def find_by_id(self, session_id: str, min_prefix: int) -> listing.IndexedIds:
         """Check the files, then return the matches of an id."""
-        return self._after_check(lambda it: listing.near(it, beginning, shortest=shortest))
+        return self._after_check(lambda it: listing.find_by_id(it, session_id, min_prefix=min_prefix))
 
-    def beginning(self, query: str, shortest: int, most: int) -> list[t.ListedSession]:
-        """Check the files, then return the sessions whose id begins with `query`."""
-        return self._after_check(partial(listing.beginning, query=query, shortest=shortest, most=most))
+    def find_by_prefix(self, prefix: str, min_prefix: int, limit: int) -> list[t.ListedSession]:
+        """Check the files, then return the sessions whose id begins with `prefix`."""
+        return self._after_check(
+            partial(listing.find_by_prefix, prefix=prefix, min_prefix=min_prefix, limit=limit)
+        )
 
     @property
     def position(self) -> int:
@@ -67,46 +69,48 @@ class Worker:
         return self._files.changes.position
 
     @property
-    def lost(self) -> bool:
+    def is_file_missing(self) -> bool:
         """Whether the last check did not find the file of an open session. May be read on any thread."""
-        return self._files.lost
+        return self._files.is_file_missing
 
-    def delta(self, asked: t.ListFilter, range_: listing.ListRange) -> listing.ListDelta | None:
+    def delta(self, list_filter: t.ListFilter, range_: listing.ListRange) -> listing.ListDelta | None:
         """Return the changes of a list in a range, without checking the files; see `listing.delta`."""
-        return self._do(lambda: listing.delta(self._database.connection, self._files.changes, asked, range_))
+        return self._run(
+            lambda: listing.delta(self._database.connection, self._files.changes, list_filter, range_)
+        )
 
-    def extent(self) -> tuple[int, int]:
+    def known_positions(self) -> tuple[int, int]:
         """Check the files. Returns the oldest position after which every change is known, and the newest."""
         return self._after_check(lambda _: (self._files.changes.oldest, self._files.changes.position))
 
     def check_files(self) -> int:
         """Check the files. Returns the build number."""
-        return self._after_check(lambda _: self.made)
+        return self._after_check(lambda _: self.build_number)
 
     def search(self, params: t.SearchParams, ref: str | None) -> tuple[searching.Hits, int]:
         """Return a page of hits, and the number of sessions that are not fully indexed."""
 
         def find() -> tuple[searching.Hits, int]:
             self._database.verify()
-            return searching.search(self._database.connection, params, ref), self._filler.waiting()
+            return searching.search(self._database.connection, params, ref), self._texts.unindexed_count()
 
-        return self._do(find)
+        return self._run(find)
 
     def step(self) -> bool:
         """Index some texts of logs that are indexed from their files. Returns whether there are more."""
-        return self._do(self._filler.step)
+        return self._run(self._texts.step)
 
-    def rows(self, refs: Collection[str]) -> dict[str, int | None]:
+    def indexed_rows(self, refs: Collection[str]) -> dict[str, int | None]:
         """Return the number of indexed rows of each log; None for an unknown log."""
-        return self._do(lambda: {ref: self._filler.rows(ref) for ref in refs})
+        return self._run(lambda: {ref: self._texts.indexed_rows(ref) for ref in refs})
 
-    def feed(self, ref: str, fed: CommittedEntries) -> int:
+    def add_committed(self, ref: str, added: CommittedEntries) -> int:
         """Index entries of an open session. Returns the number of its indexed rows."""
-        return self._do(lambda: self._filler.feed(ref, fed))
+        return self._run(lambda: self._texts.add_committed(ref, added))
 
-    def fed(self, refs: Collection[str]) -> None:
+    def mark_indexed(self, refs: Collection[str]) -> None:
         """Mark these open sessions as fully indexed."""
-        self._do(lambda: self._filler.fed(refs))
+        self._run(lambda: self._texts.mark_indexed(refs))
 
     def close(self) -> None:
         """Close and seal the file."""
@@ -116,15 +120,15 @@ class Worker:
         failures = sorted(self._files.failures.items())[:_PROBLEMS]
         return [t.ListProblem(path=valid_unicode(ref), message=reason) for ref, reason in failures]
 
-    def _after_check(self, ask: Callable[[sqlite3.Connection], T]) -> T:
+    def _after_check(self, query: Callable[[sqlite3.Connection], T]) -> T:
         def check_and_query() -> T:
             if self._files.refresh():
-                self._filler.stop()
-            return ask(self._database.connection)
+                self._texts.stop()
+            return query(self._database.connection)
 
-        return self._do(check_and_query)
+        return self._run(check_and_query)
 
-    def _do(self, work: Callable[[], T]) -> T:
+    def _run(self, work: Callable[[], T]) -> T:
         try:
             return self._run_recovering(work)
         except sqlite3.Error as error:  # a new file fails as well, so the disk is the cause
@@ -133,7 +137,7 @@ class Worker:
     def _run_recovering(self, work: Callable[[], T]) -> T:
         if not self._database.is_open:
             self._begin()
-        elif not self._database.in_place():
+        elif not self._database.is_in_place():
             log.warning("the index was deleted; it is rebuilt")
             self._rebuild()
         try:
@@ -147,7 +151,7 @@ class Worker:
             return work()
 
     def _begin(self) -> None:
-        self.made += 1
+        self.build_number += 1
         self._database.open()
         try:
             self._files.load()
@@ -158,6 +162,6 @@ class Worker:
             self._files.load()
 
     def _rebuild(self) -> None:
-        self._filler.stop()
+        self._texts.stop()
         self._database.delete()
         self._begin()

@@ -61,7 +61,7 @@ class Cleanup:
             Draining: The daemon shuts down.
         """
         await self._terminals.refresh()
-        sessions = {it.path: it for it in await self._index.everything() if it.path is not None}
+        sessions = {it.path: it for it in await self._index.all_sessions() if it.path is not None}
         known = retention.applicable(self._known(sessions, await self._files.list()), policy)
         removed: list[t.CleanedSession] = []
         skipped: list[t.SkippedSession] = []

@@ -217,7 +217,7 @@ class Retention:
     async def _restore(self, params: t.RestoreParams) -> LiveSession:
         self._sessions.refuse_when_draining()
         store, found = await self._named(params.session_id, params.trash_id)
-        near = await self._sessions.index.near(found.session_id, shortest=SHORTEST)
+        near = await self._sessions.index.find_by_id(found.session_id, min_prefix=SHORTEST)
         if self._open.cached(found.session_id) is not None or found.session_id in near.refs:
             raise LogExists(found.session_id)
         ref = await store.restore(found.ref)
@@ -353,7 +353,7 @@ class Retention:
 
     def _has_moved(self, ref: str) -> None:
         """Update the index and the lineage: a log was added or removed at `ref`."""
-        self._sessions.index.changed({ref})
+        self._sessions.index.report_changes({ref})
         self._sessions.lineage.forget()
 
 

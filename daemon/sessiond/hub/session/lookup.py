@@ -5,8 +5,8 @@ from typing import Protocol
 from sessiond.protocol import types as t
 
 
-class NearIds(Protocol):
-    """The matches of an id: `refs` of the sessions whose ids begin with it, else `alike`, the similar ids."""
+class IdMatches(Protocol):
+    """The matches of an id: `refs` of the sessions whose ids begin with it, else `similar_ids`, the similar ids."""
 
     @property
     def refs(self) -> dict[str, str]:
@@ -14,7 +14,7 @@ class NearIds(Protocol):
         ...
 
     @property
-    def alike(self) -> list[str]:
+    def similar_ids(self) -> list[str]:
         """The similar ids; empty if `refs` is not."""
         ...
 
@@ -22,8 +22,8 @@ class NearIds(Protocol):
 class SessionLookup(Protocol):
     """Finds sessions on disk by id."""
 
-    async def near(self, beginning: str, *, shortest: int) -> NearIds:
-        """Return the matches of an id. A `beginning` with fewer than `shortest` characters only matches a whole id."""
+    async def find_by_id(self, prefix: str, *, min_prefix: int) -> IdMatches:
+        """Return the matches of an id. A `prefix` with fewer than `min_prefix` characters only matches a whole id."""
 
-    async def beginning(self, query: str, *, shortest: int, most: int) -> list[t.ListedSession]:
-        """Return up to `most` sessions whose id begins with `query`."""
+    async def find_by_prefix(self, query: str, *, min_prefix: int, limit: int) -> list[t.ListedSession]:
+        """Return up to `limit` sessions whose id begins with `query`."""

@@ -164,13 +164,13 @@ class OpenSessions:
 
     async def _ref_of(self, session_id: str) -> str:
         """Return the ref of the session with this id. Raises `SessionNotFound`, `SessionTrashed`."""
-        near = await self._index.near(session_id, shortest=SHORTEST)
+        near = await self._index.find_by_id(session_id, min_prefix=SHORTEST)
         live = self.cached(session_id)
         ref = near.refs.get(session_id) if live is None else live.log.ref
         if ref is not None:
             return ref
         longer = {name for name in (*near.refs, *self._by_id) if _begins(name, session_id)}
-        alike = difflib.get_close_matches(session_id, {*near.alike, *self._by_id}, 3, 0.7)
+        alike = difflib.get_close_matches(session_id, {*near.similar_ids, *self._by_id}, 3, 0.7)
         raise await self._absent(session_id, sorted(longer)[:5] or alike)
 
     async def resolve(
@@ -178,7 +178,7 @@ class OpenSessions:
     ) -> t.ResolveResult:
         """Return the sessions whose id is `params.query` or begins with it; `standing` describes the open ones."""
         query = params.query
-        closed = await self._index.beginning(query, shortest=SHORTEST, most=params.limit + 1)
+        closed = await self._index.find_by_prefix(query, min_prefix=SHORTEST, limit=params.limit + 1)
         found = {it.session_id: it for it in closed}
         found |= {name: standing(live) for name, live in self._by_id.items() if _begins(name, query)}
         rows = [found[name] for name in sorted(found)]

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from sessiond.hub.index.columns import as_ref
+from sessiond.hub.index.committed_entries import TAIL_BYTES, CommittedEntries, title_beside_entries
 from sessiond.hub.index.database import Database
 from sessiond.hub.index.facts import bytes_of, hash_of
 from sessiond.hub.index.files import FileRow, FileTable
-from sessiond.hub.index.handed import TAIL, CommittedEntries, title_beside_entries
 from sessiond.session.content import search_words
 from sessiond.session.content.search_text import MAX_MESSAGE_CHARS, SearchText, milliseconds, text_of_entry
 from sessiond.session.tree.tree import BAD, HEADER, Tree
@@ -20,14 +20,14 @@ from sessiond.store.errors import LogNotFound, StorageFailed
 
 _BATCH_ROWS: Final = 256
 _BATCH_BYTES: Final = 256 * 1024
-_ROWS_A_TURN: Final = 8
-_TURN: Final = 50e-6
+_ROWS_PER_PAUSE: Final = 8
+_PAUSE_SECONDS: Final = 50e-6
 """The pause after every few rows, so that the event loop's thread can run. It would otherwise wait a millisecond."""
 HEADER_TYPE: Final = "session"
 """The `type` of a header's text: the title that the session was created with."""
 
 
-class Filler:
+class TextIndexer:
     """Indexes the texts of files that are not fully indexed, the least recently updated first."""
 
     def __init__(self, store: Store, database: Database, files: FileTable) -> None:
@@ -53,55 +53,57 @@ class Filler:
         """Stop indexing the current file. The next step starts it again."""
         self._work = self._ref = None
 
-    def waiting(self) -> int:
+    def unindexed_count(self) -> int:
         """Return the number of files whose texts are not fully indexed."""
         row = self._database.connection.execute(
-            "SELECT count(*) FROM files WHERE searched = 0 AND draft IS NOT NULL"
+            "SELECT count(*) FROM files WHERE is_indexed = 0 AND draft IS NOT NULL"
         ).fetchone()
         return int(row[0])
 
-    def rows(self, ref: str) -> int | None:
+    def indexed_rows(self, ref: str) -> int | None:
         """Return the number of indexed rows of a log; None if the index does not know the log."""
-        file_row = self._files.known(ref)
-        return None if file_row is None else file_row.rows
+        file_row = self._files.row_of(ref)
+        return None if file_row is None else file_row.indexed_rows
 
-    def feed(self, ref: str, fed: CommittedEntries) -> int:
+    def add_committed(self, ref: str, added: CommittedEntries) -> int:
         """Index entries of an open session. Returns the number of its indexed rows."""
-        file_row = self._files.known(ref)
+        file_row = self._files.row_of(ref)
         if file_row is None:
             return 0
-        if file_row.rows != fed.first:
-            if fed.rows < file_row.rows:  # the log was replaced
+        if file_row.indexed_rows != added.first:
+            if added.rows < file_row.indexed_rows:  # the log was replaced
                 self._files.forget_texts(ref)
                 return 0
-            return file_row.rows
-        title = None if fed.first else _title(fed.title, fed.created_at)
+            return file_row.indexed_rows
+        title = None if added.first else _title(added.title, added.created_at)
         texts = [(0, title)] if title is not None else []
-        texts += [(seq, text) for seq, entry in fed.entries if (text := self._text(ref, entry)) is not None]
-        updated = file_row._replace(consumed=fed.consumed, rows=fed.rows, tail=hash_of(fed.tail))
+        texts += [(seq, text) for seq, entry in added.entries if (text := self._text(ref, entry)) is not None]
+        updated = file_row._replace(
+            indexed_bytes=added.indexed_bytes, indexed_rows=added.rows, tail=hash_of(added.tail)
+        )
         self._save(ref, updated, texts)
-        return fed.rows
+        return added.rows
 
-    def fed(self, refs: Collection[str]) -> None:
+    def mark_indexed(self, refs: Collection[str]) -> None:
         """Mark these open sessions as fully indexed."""
-        numbers = [(file_row.id,) for ref in refs if (file_row := self._files.known(ref)) is not None]
+        numbers = [(file_row.id,) for ref in refs if (file_row := self._files.row_of(ref)) is not None]
         with self._database.transaction() as connection:
-            connection.executemany("UPDATE files SET searched = 1 WHERE id = ? AND searched = 0", numbers)
+            connection.executemany("UPDATE files SET is_indexed = 1 WHERE id = ? AND is_indexed = 0", numbers)
 
     def _begin(self) -> bool:
         open_refs = self._files.open_facts
-        waiting = self._database.connection.execute(
-            "SELECT ref FROM files WHERE searched = 0 AND draft IS NOT NULL ORDER BY updated LIMIT ?",
+        unindexed = self._database.connection.execute(
+            "SELECT ref FROM files WHERE is_indexed = 0 AND draft IS NOT NULL ORDER BY updated LIMIT ?",
             (len(open_refs) + 1,),
         )
-        self._ref = next((ref for (key,) in waiting if (ref := as_ref(key)) not in open_refs), None)
+        self._ref = next((ref for (key,) in unindexed if (ref := as_ref(key)) not in open_refs), None)
         if self._ref is None:
             return False
         self._work = self._fill(self._ref)
         return True
 
     def _fill(self, ref: str) -> Iterator[None]:
-        file_row = self._files.known(ref)
+        file_row = self._files.row_of(ref)
         if file_row is None:
             return
         try:
@@ -112,16 +114,18 @@ class Filler:
                     tree.read(data)
                     yield
                 tree.finish()
-            while (file_row := self._files.known(ref)) is not None and file_row.rows < tree.committed:
+            while (
+                file_row := self._files.row_of(ref)
+            ) is not None and file_row.indexed_rows < tree.committed:
                 self._index_batch(ref, file_row, tree)
                 yield
         except (LogNotFound, StorageFailed):
             pass  # the next check of the files determines the reason
         if file_row is not None:
-            self._database.connection.execute("UPDATE files SET searched = 1 WHERE id = ?", (file_row.id,))
+            self._database.connection.execute("UPDATE files SET is_indexed = 1 WHERE id = ?", (file_row.id,))
 
     def _index_batch(self, ref: str, file_row: FileRow, tree: Tree) -> None:
-        first = row = file_row.rows
+        first = row = file_row.indexed_rows
         begin = tree.span(row)[0]
         while row < tree.committed and row - first < _BATCH_ROWS and tree.span(row)[0] - begin < _BATCH_BYTES:
             row += 1
@@ -140,10 +144,10 @@ class Filler:
             )
             if text is not None:
                 texts.append((line_row, text))
-            if line_row % _ROWS_A_TURN == 0:
-                time.sleep(_TURN)
-        tail = bytes_of(self._store, ref, max(0, end - TAIL), end)
-        updated = file_row._replace(consumed=end, rows=row, tail=hash_of(tail))
+            if line_row % _ROWS_PER_PAUSE == 0:
+                time.sleep(_PAUSE_SECONDS)
+        tail = bytes_of(self._store, ref, max(0, end - TAIL_BYTES), end)
+        updated = file_row._replace(indexed_bytes=end, indexed_rows=row, tail=hash_of(tail))
         self._save(ref, updated, texts)
 
     def _text(self, ref: str, entry: bytes) -> SearchText | None:
@@ -170,7 +174,7 @@ class Filler:
             connection.executemany("INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?)", rows)
             connection.executemany("INSERT INTO texts VALUES(?, ?)", text_rows)
             connection.executemany("INSERT INTO words(rowid, text) VALUES(?, ?)", text_rows)
-            self._files.consumed(ref, updated)
+            self._files.save_progress(ref, updated)
 
 
 def _title_of(tree: Tree) -> SearchText | None:

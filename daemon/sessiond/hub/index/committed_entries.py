@@ -10,7 +10,7 @@ from typing import Final
 from sessiond.hub.session.log_reader import ReadableSession
 from sessiond.session.tree.tree import KIND, Tree
 
-TAIL: Final = 64
+TAIL_BYTES: Final = 64
 """The bytes before the end of the indexed part whose hash identifies the continuation of a file."""
 _BYTES: Final = 256 * 1024
 """The approximate size of the entries that are passed at once."""
@@ -18,23 +18,30 @@ _BYTES: Final = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CommittedEntries:
-    """Committed entries of an open session with their seqs, from row `first` on.
+    """Committed entries of an open session, with the values that the index needs of its tree.
 
-    `rows` and `consumed` are the row and the byte after them, and `tail` the last bytes before that. `title` and
-    `created_at` come from the header.
+    Attributes:
+        first: The first row.
+        entries: Pairs of a seq and an entry.
+        rows: The row after the last entry.
+        indexed_bytes: The offset after the last entry.
+        tail: The last bytes before that offset.
+        title: The title from the title slot or the header.
+        created_at: The time in the header.
+
     """
 
     first: int
     entries: Sequence[tuple[int, bytes]]
     rows: int
-    consumed: int
+    indexed_bytes: int
     tail: bytes
     title: str | None
     created_at: str
 
 
 def next_entries(live: ReadableSession, first: int) -> CommittedEntries:
-    """Return the next committed entries of an open session, at most about 256 KiB."""
+    """Return the next committed entries of an open session, about 256 KiB."""
     tree = live.tree
     seqs, _ = live.page_rows(max(first, 1), _BYTES)
     entries = live.read_rows(seqs)
@@ -42,7 +49,7 @@ def next_entries(live: ReadableSession, first: int) -> CommittedEntries:
     end = tree.span(rows - 1)[1]
     header = tree.header
     return CommittedEntries(
-        first, list(zip(seqs, entries, strict=True)), rows, end, live.log.read(max(0, end - TAIL), end),
+        first, list(zip(seqs, entries, strict=True)), rows, end, live.log.read(max(0, end - TAIL_BYTES), end),
         title_beside_entries(tree),
         header.timestamp if header is not None else "",
     )  # fmt: skip
