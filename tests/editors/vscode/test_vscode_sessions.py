@@ -1,4 +1,4 @@
-"""The Sessions of a folder in VS Code: made, deleted and brought back, found by what was said, compared, exported."""
+"""The Sessions view in VS Code: it follows the list; sessions are deleted, restored, found, compared, exported."""
 
 import re
 
@@ -19,6 +19,53 @@ def test_a_session_that_a_terminal_makes_appears(window: Window, teller: Teller)
     expect(window.sessions.row(TITLE)).to_be_visible()
     teller.create("from-elsewhere", user("hello"), assistant("hi"), title="Made elsewhere")
     expect(window.sessions.row("Made elsewhere")).to_be_visible()
+
+
+def test_a_row_follows_a_session_that_no_window_has_opened(
+    window: Window, teller: Teller, story: Story
+) -> None:
+    expect(window.sessions.row(TITLE)).to_contain_text("6 messages")
+    teller.append(story.id, user("one more"))
+    expect(window.sessions.row(TITLE)).to_contain_text("7 messages")
+    teller.call("session/rename", sessionId=story.id, title="Another title")
+    expect(window.sessions.row("Another title")).to_contain_text("7 messages")
+
+
+def test_the_list_is_current_after_it_was_hidden(window: Window, teller: Teller, story: Story) -> None:
+    expect(window.sessions.row(TITLE)).to_be_visible()
+    window.sessions.header.click()
+    expect(window.sessions.rows).to_have_count(0)
+    teller.append(story.id, user("one more"))
+    window.sessions.header.click()
+    expect(window.sessions.row(TITLE)).to_contain_text("7 messages")
+
+
+def test_the_list_is_current_after_the_daemon_was_restarted(
+    window: Window, shell: Shell, teller: Teller, story: Story
+) -> None:
+    expect(window.sessions.row(TITLE)).to_be_visible()
+    shell("stop")
+    window.daemon_is("offline")
+    teller.append(story.id, user("one more"))
+    window.daemon_is("attached")
+    expect(window.sessions.row(TITLE)).to_contain_text("7 messages")
+    teller.append(story.id, user("and another"))
+    expect(window.sessions.row(TITLE)).to_contain_text("8 messages")
+
+
+def test_only_sessions_that_match_the_filter_are_listed(window: Window, teller: Teller) -> None:
+    teller.create("other-talk", user("Is the cat a liquid?"), assistant("Yes."), title="Cats")
+    expect(window.sessions.row("Cats")).to_be_visible()
+    window.command("sessiond: Filter Sessions")
+    window.answer("cats")
+    expect(window.sessions.row(TITLE)).to_have_count(0)
+    teller.create("only-dogs", user("Bark?"), assistant("No."), title="Dogs")
+    teller.create("more-cats", user("And dogs?"), assistant("No."), title="More cats")
+    expect(window.sessions.row("More cats")).to_be_visible()
+    expect(window.sessions.row(re.compile("^Dogs"))).to_have_count(0)
+    window.command("sessiond: Clear Filter of Sessions")
+    expect(window.sessions.row(re.compile("^Dogs"))).to_be_visible()
+    expect(window.sessions.row(TITLE)).to_be_visible()
 
 
 def test_a_session_that_was_deleted_comes_back(window: Window, teller: Teller) -> None:

@@ -70,10 +70,10 @@ export function viewCommands(views: Views): Record<string, Command> {
     },
     "sessiond.tree.more": async (argument) =>
       (argument as { kind?: unknown } | undefined)?.kind === "earlier" ? tree.model?.earlier() : tree.model?.later(),
-    "sessiond.sessions.refresh": async () => sessions.refresh(),
+    "sessiond.sessions.refresh": () => sessions.refresh(),
     "sessiond.sessions.more": async (argument) => {
       const { kind } = (argument ?? {}) as { kind?: unknown };
-      return kind === "more" ? sessions.readOn(argument as MoreElement) : undefined;
+      return kind === "more" ? sessions.loadMore(argument as MoreElement) : undefined;
     },
     "sessiond.sessions.filter": async () => {
       const query = await vscode.window.showInputBox({

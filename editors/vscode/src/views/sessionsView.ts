@@ -1,18 +1,24 @@
-// The Sessions view: all sessions by folder, updated when any client changes one.
+// The Sessions view: all sessions by folder. While it is visible, it watches the list.
 import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Current } from "../current.ts";
-import type { Daemon } from "../daemon/daemon.ts";
+import type { Daemon, DaemonState } from "../daemon/daemon.ts";
 import { type Group, SessionsModel } from "../model/sessions.ts";
 import { count, fit, oneLine } from "../model/text.ts";
 import { type Shown, sessionTooltip, sessionWords } from "../model/words.ts";
+import type { ListParams, SessionInfo, UnwatchParams, WatchParams } from "../protocol.ts";
 import { type FolderElement, Interned, type MoreElement, type SessionElement } from "./elements.ts";
+import { themeIcon } from "./themeIcon.ts";
 
 type Element = FolderElement | SessionElement | MoreElement;
 
+const ID = "sessiond.sessions";
+
 const MINUTE = 60_000;
-/** Milliseconds in which changes are gathered. */
-const GATHERING = 100;
+/** Milliseconds between the first of several changes and the rendering. */
+const RENDER_DELAY_MS = 100;
+/** Milliseconds between an append to a session in memory and the request for its counts. */
+const INFO_DELAY_MS = 1000;
 
 export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Disposable {
   readonly #daemon: Daemon;
@@ -26,45 +32,47 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
   #groups: readonly Group[] = [];
   #timer: NodeJS.Timeout | undefined;
   #shown: string | undefined;
-  readonly #grew = new Set<string>();
+  #epoch: string | undefined;
+  /** Sessions in memory for which `session/info` is scheduled. */
+  readonly #appendedIds = new Set<string>();
 
   constructor(daemon: Daemon, current: Current) {
     this.#daemon = daemon;
     this.#current = current;
-    this.#model = new SessionsModel(
-      folders(),
-      (params) => daemon.request("session/list", params),
-      () => this.#soon(),
-    );
-    this.#view = vscode.window.createTreeView("sessiond.sessions", { treeDataProvider: this, showCollapseAll: true });
+    const requests = {
+      list: (params: ListParams) => daemon.request("session/list", params),
+      watch: (params: WatchParams) => daemon.request("server/watch", params),
+      unwatch: (params: UnwatchParams) => daemon.request("server/unwatch", params),
+    };
+    this.#model = new SessionsModel(folders(), requests, () => this.#scheduleRender());
+    this.#view = vscode.window.createTreeView(ID, { treeDataProvider: this, showCollapseAll: true });
     const clock = setInterval(() => this.#view.visible && this.#changed.fire(undefined), MINUTE);
     this.#subscriptions = [
       this.#view,
       this.#changed,
       new vscode.Disposable(() => clearInterval(clock)),
       new vscode.Disposable(() => clearTimeout(this.#timer)),
-      daemon.onDidChangeState(({ kind }) => {
-        if (kind === "attached") {
-          this.refresh();
-        }
-        this.#named();
-      }),
-      daemon.onNotification("session/created", ({ session }) => this.#model.changed(session)),
-      daemon.onNotification("session/changed", ({ session }) => this.#model.changed(session)),
-      daemon.onNotification("session/restored", ({ session }) => this.#model.changed(session)),
-      daemon.onNotification("session/deleted", ({ sessionId }) => this.#model.gone(sessionId)),
-      daemon.onNotification("session/appended", ({ sessionId }) => this.#grown(sessionId)),
+      daemon.onDidChangeState((state) => this.#stateChanged(state)),
+      daemon.onNotification("server/sessionsChanged", (note) => this.#model.sessionsChanged(note)),
+      daemon.onNotification("server/watchLapsed", (note) => void this.#model.watchLapsed(note)),
+      daemon.onNotification("session/created", ({ session }) => this.#ephemeralChanged(session)),
+      daemon.onNotification("session/changed", ({ session }) => this.#ephemeralChanged(session)),
+      daemon.onNotification("session/restored", ({ session }) => this.#ephemeralChanged(session)),
+      daemon.onNotification("session/deleted", ({ sessionId }) => this.#model.ephemeralDeleted(sessionId)),
+      daemon.onNotification("session/appended", ({ sessionId }) => this.#appended(sessionId)),
       current.onDidChange(() => {
         if (this.#shown !== current.sessionId) {
           this.#shown = current.sessionId;
-          this.#soon();
+          this.#scheduleRender();
         }
       }),
-      vscode.workspace.onDidChangeWorkspaceFolders(() => void this.#model.setFolders(folders())),
-      this.#view.onDidChangeVisibility(({ visible }) => visible && this.refresh()),
+      vscode.workspace.onDidChangeWorkspaceFolders(() => {
+        this.#model.setFolders(folders());
+        this.#startOrStop();
+      }),
+      this.#view.onDidChangeVisibility(() => this.#startOrStop()),
     ];
-    this.refresh();
-    this.#named();
+    this.#stateChanged(daemon.state);
   }
 
   dispose(): void {
@@ -81,24 +89,26 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
     return this.#model.query;
   }
 
+  /** What is known of a session, if that is up to date. */
   session(sessionId: string): Shown | undefined {
     const session = this.#current.session;
-    return this.#model.get(sessionId) ?? (session?.sessionId === sessionId ? session : undefined);
+    const listed = this.#view.visible ? this.#model.get(sessionId) : undefined;
+    return listed ?? (session?.sessionId === sessionId ? session : undefined);
   }
 
-  refresh(): void {
-    if (this.#daemon.state.kind === "attached") {
-      void this.#model.load();
-    }
+  async refresh(): Promise<void> {
+    await (this.#isWatching() ? this.#model.refresh() : this.#focus());
   }
 
-  filter(query: string): Promise<void> {
+  /** Show only the sessions that match a query; "" for all. */
+  async filter(query: string): Promise<void> {
     this.#model.query = query;
-    return this.#model.load();
+    this.#updateTexts();
+    await (this.#isWatching() ? this.#model.start() : this.#focus());
   }
 
-  readOn({ cwd }: MoreElement): Promise<void> {
-    return this.#model.readOn(cwd);
+  loadMore({ cwd }: MoreElement): Promise<void> {
+    return this.#model.loadMore(cwd);
   }
 
   // --- TreeDataProvider --------------------------------------------------------------------------------------
@@ -168,10 +178,7 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
     const item = new vscode.TreeItem(words.label);
     item.id = `session:${element.sessionId}`;
     item.description = words.description;
-    item.iconPath = new vscode.ThemeIcon(
-      words.icon.id,
-      words.icon.color === undefined ? undefined : new vscode.ThemeColor(words.icon.color),
-    );
+    item.iconPath = themeIcon(words.icon);
     item.contextValue = words.context;
     item.accessibilityInformation = { label: words.accessibleText };
     item.command = { command: "sessiond.openSession", title: "Show Tree", arguments: [element] };
@@ -199,36 +206,73 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
     return this.#elements.get(`more:${cwd ?? ""}`, () => ({ kind: "more", cwd }));
   }
 
-  // --- what changes ------------------------------------------------------------------------------------------
+  // --- following the daemon ----------------------------------------------------------------------------------
 
-  /** Lines came to a session that this window watches: its times and counts are others now. */
-  #grown(sessionId: string): void {
-    if (this.#grew.has(sessionId)) {
-      return;
-    }
-    this.#grew.add(sessionId);
-    setTimeout(() => {
-      this.#grew.delete(sessionId);
-      this.#daemon.request("session/info", { sessionId }).then(
-        ({ session }) => this.#model.changed(session),
-        () => undefined, // deleted; a notification follows
-      );
-    }, 10 * GATHERING);
+  #isWatching(): boolean {
+    return this.#view.visible && this.#daemon.state.kind === "attached";
   }
 
-  #soon(): void {
+  /** Watch the list while the view is visible. */
+  #startOrStop(): void {
+    if (this.#isWatching()) {
+      void this.#model.start();
+    } else if (this.#daemon.state.kind === "attached") {
+      this.#model.stop();
+    } else {
+      this.#model.disconnected();
+    }
+  }
+
+  /** A view that becomes visible watches the list. */
+  async #focus(): Promise<void> {
+    await vscode.commands.executeCommand(`${ID}.focus`);
+  }
+
+  #stateChanged(state: DaemonState): void {
+    if (state.kind === "attached" && state.epoch !== this.#epoch) {
+      this.#epoch = state.epoch;
+      this.#model.forgetEphemeral();
+    }
+    this.#startOrStop();
+    this.#updateTexts();
+  }
+
+  #ephemeralChanged(session: SessionInfo): void {
+    if (session.ephemeral) {
+      this.#model.ephemeralChanged(session);
+    }
+  }
+
+  /** Update the times and counts of a session in memory. Those of other sessions come with the list. */
+  #appended(sessionId: string): void {
+    if (!this.#model.isEphemeral(sessionId) || this.#appendedIds.has(sessionId)) {
+      return;
+    }
+    this.#appendedIds.add(sessionId);
+    setTimeout(() => {
+      this.#appendedIds.delete(sessionId);
+      this.#daemon.request("session/info", { sessionId }).then(
+        ({ session }) => this.#ephemeralChanged(session),
+        () => undefined, // deleted; a notification follows
+      );
+    }, INFO_DELAY_MS);
+  }
+
+  // --- rendering ---------------------------------------------------------------------------------------------
+
+  #scheduleRender(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       this.#changed.fire(undefined);
-      this.#named();
-    }, GATHERING);
+      this.#updateTexts();
+    }, RENDER_DELAY_MS);
   }
 
-  #named(): void {
+  #updateTexts(): void {
     const attached = this.#daemon.state.kind === "attached";
     this.#view.message =
       !attached && this.#model.size > 0
-        ? "sessiond is away: this is how it was."
+        ? "sessiond is not attached. This list may be out of date."
         : oneLine(attached ? this.#model.problem : "");
     this.#view.description = this.#model.query === "" ? "" : `“${fit(oneLine(this.#model.query), 30)}”`;
     const shows = !this.#model.loaded ? "loading" : this.#model.size > 0 ? "sessions" : "none";

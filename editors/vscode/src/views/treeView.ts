@@ -7,6 +7,7 @@ import { count, fit, oneLine } from "../model/text.ts";
 import { type Filter, FILTERS, TreeModel } from "../model/tree.ts";
 import { rowWords, titleOf } from "../model/words.ts";
 import { type EntryElement, Interned, type StretchElement } from "./elements.ts";
+import { themeIcon } from "./themeIcon.ts";
 
 type Element = EntryElement | StretchElement;
 
@@ -171,10 +172,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     );
     item.id = `${element.sessionId}/${element.entryId}`;
     item.description = words.description;
-    item.iconPath = new vscode.ThemeIcon(
-      words.icon.id,
-      words.icon.color === undefined ? undefined : new vscode.ThemeColor(words.icon.color),
-    );
+    item.iconPath = themeIcon(words.icon);
     item.contextValue = words.context;
     item.accessibilityInformation = { label: words.accessibleText };
     item.command = { command: "sessiond.revealEntry", title: "Go to Line", arguments: [{ ...element, staysHere: true }] };

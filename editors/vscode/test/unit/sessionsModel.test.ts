@@ -2,59 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SessionsModel } from "../../src/model/sessions.ts";
 import { sessionTooltip, sessionWords, titleOf } from "../../src/model/words.ts";
-import type { ListedSession, ListParams, ListResult } from "../../src/protocol.ts";
+import { FakeLists, Gate, listed } from "./support/fakeLists.ts";
 
-function session(sessionId: string, cwd: string, day: number, more: Partial<ListedSession> = {}): ListedSession {
-  return {
-    sessionId,
-    path: `/data/${sessionId}.jsonl`,
-    cwd,
-    title: null,
-    tags: [],
-    createdAt: "2026-01-01T00:00:00.000Z",
-    updatedAt: `2026-01-${String(day).padStart(2, "0")}T00:00:00.000Z`,
-    messageCount: 2,
-    entryCount: 2,
-    firstPrompt: `About ${sessionId}`,
-    leafId: "e2",
-    lastSeq: 2,
-    sizeBytes: 100,
-    parentSessionId: null,
-    parentPath: null,
-    isDraft: false,
-    readOnly: false,
-    ephemeral: false,
-    problemCount: 0,
-    writeBlock: null,
-    logId: null,
-    lifecycle: "complete",
-    model: null,
-    ...more,
-  };
-}
+const FIVE = [
+  listed("a1", "/a", 1), listed("a2", "/a", 2), listed("a3", "/a", 3), listed("b1", "/b", 9), listed("c1", "/c", 4),
+];
 
-/** A daemon with these sessions, which answers in pages of two. */
-function daemon(sessions: ListedSession[]): { ask: (params: ListParams) => Promise<ListResult>; asked: ListParams[] } {
-  const asked: ListParams[] = [];
-  const ask = (params: ListParams): Promise<ListResult> => {
-    asked.push(params);
-    const all = sessions
-      .filter((each) => !params.cwd || each.cwd === params.cwd)
-      .filter((each) => !params.query || each.firstPrompt?.includes(params.query))
-      .sort((one, other) => (one.updatedAt < other.updatedAt ? 1 : -1));
-    const start = Number(params.cursor ?? 0);
-    return Promise.resolve({
-      sessions: all.slice(start, start + 2),
-      totalCount: null,
-      nextCursor: start + 2 < all.length ? String(start + 2) : null,
-      previousCursor: null,
-      problems: [],
-      epoch: "e",
-      position: 0,
-      removed: [],
-    });
-  };
-  return { ask, asked };
+function modelOf(lists: FakeLists, ...folders: string[]): SessionsModel {
+  return new SessionsModel(folders, lists, () => undefined);
 }
 
 function shown(model: SessionsModel): string[] {
@@ -64,113 +19,227 @@ function shown(model: SessionsModel): string[] {
   });
 }
 
-const FIVE = [
-  session("a1", "/a", 1), session("a2", "/a", 2), session("a3", "/a", 3), session("b1", "/b", 9), session("c1", "/c", 4),
-];
+/** Wait until all that can run without a response has run. */
+const settled = (): Promise<void> => new Promise(setImmediate);
 
-test("the folders of the window come first, then what was used last", async () => {
-  const model = new SessionsModel(["/a"], daemon(FIVE).ask, () => undefined);
-  await model.load();
+test("the folders of the window come first, then the most recently used", async () => {
+  const model = modelOf(new FakeLists(...FIVE), "/a");
+  await model.start();
   assert.deepEqual(shown(model), ["*/a: a3 a2 …", "/b: b1", "/c: c1"]);
   assert.ok(model.more);
 });
 
-test("pages come when they are asked for, a folder's and those of all", async () => {
-  const { ask, asked } = daemon(FIVE);
-  const model = new SessionsModel(["/a"], ask, () => undefined);
-  await model.load();
-  assert.equal(asked.length, 2);
-  await model.readOn("/a");
+test("pages are read on request, of a folder and of all folders", async () => {
+  const lists = new FakeLists(...FIVE);
+  const model = modelOf(lists, "/a");
+  await model.start();
+  assert.equal(lists.listed.length, 2);
+  await model.loadMore("/a");
   assert.deepEqual(shown(model)[0], "*/a: a3 a2 a1");
-  await model.readOn(null);
-  await model.readOn(null);
+  await model.loadMore(null);
+  await model.loadMore(null);
   assert.equal(model.more, false);
   assert.equal(model.size, 5);
 });
 
-test("what is created, changed, moved and deleted is right at once", async () => {
-  const model = new SessionsModel([], daemon(FIVE.slice(0, 2)).ask, () => undefined);
-  await model.load();
-  model.changed(session("n", "/n", 20));
-  model.changed(session("a1", "/elsewhere", 21));
-  model.gone("a2");
-  assert.deepEqual(shown(model), ["/elsewhere: a1", "/n: n"]);
-});
-
-test("a change that is told while a list is on its way is not undone by it", async () => {
-  const answers: (() => void)[] = [];
-  const real = daemon(FIVE);
-  const model = new SessionsModel(
-    [],
-    async (params) => {
-      const answer = await real.ask(params);
-      await new Promise<void>((go) => answers.push(go));
-      return answer;
-    },
-    () => undefined,
-  );
-  const loading = model.load();
-  await new Promise(setImmediate);
-  model.gone("b1");
-  answers[0]!();
-  await loading;
-  assert.equal(model.get("b1"), undefined);
-});
-
-test("of two lists the one that was asked for last counts", async () => {
-  const answers: (() => void)[] = [];
-  const real = daemon(FIVE);
-  const model = new SessionsModel(
-    [],
-    async (params) => {
-      const answer = await real.ask(params);
-      await new Promise<void>((go) => answers.push(go));
-      return answer;
-    },
-    () => undefined,
-  );
-  const first = model.load();
-  await new Promise(setImmediate);
+test("the watch has the filter of the list, with draft sessions", async () => {
+  const lists = new FakeLists(...FIVE);
+  const model = modelOf(lists);
+  await model.start();
   model.query = "c1";
-  const second = model.load();
-  await new Promise(setImmediate);
-  answers[1]!();
+  await model.start();
+  assert.deepEqual(lists.watched.map(({ filter }) => filter), [
+    { includeDrafts: true },
+    { includeDrafts: true, query: "c1" },
+  ]);
+  assert.deepEqual(lists.unwatched, ["w1"]);
+  assert.deepEqual(shown(model), ["/c: c1"]);
+});
+
+test("changed rows replace the former ones, and nothing is listed again", async () => {
+  const lists = new FakeLists(...FIVE.slice(0, 2));
+  const model = modelOf(lists);
+  await model.start();
+  model.sessionsChanged(lists.note("w1", [listed("n", "/n", 20), listed("a1", "/elsewhere", 21)], ["a2", "unknown"]));
+  assert.deepEqual(shown(model), ["/elsewhere: a1", "/n: n"]);
+  assert.equal(lists.listed.length, 1);
+});
+
+test("notifications of another watch are ignored", async () => {
+  const lists = new FakeLists(...FIVE.slice(0, 2));
+  const model = modelOf(lists);
+  await model.start();
+  model.sessionsChanged(lists.note("w9", [listed("n", "/n", 20)]));
+  assert.deepEqual(shown(model), ["/a: a2 a1"]);
+});
+
+test("a change that arrives during a read is not undone by its response", async () => {
+  const lists = new FakeLists(...FIVE);
+  lists.gate = new Gate();
+  const model = modelOf(lists);
+  const starting = model.start();
+  await settled();
+  model.sessionsChanged(lists.note("w1", [listed("c1", "/moved", 30)], ["b1"]));
+  lists.gate.release(0);
+  await starting;
+  assert.equal(model.get("b1"), undefined);
+  assert.equal(model.get("c1")?.cwd, "/moved");
+});
+
+test("a change that arrives while a page is loaded is not undone by its response", async () => {
+  const lists = new FakeLists(...FIVE);
+  const model = modelOf(lists);
+  await model.start();
+  lists.gate = new Gate();
+  const loading = model.loadMore(null);
+  await settled();
+  model.sessionsChanged(lists.note("w1", [], ["a3"]));
+  lists.gate.release(0);
+  await loading;
+  assert.deepEqual(shown(model), ["/b: b1", "/c: c1", "/a: a2"]);
+});
+
+test("of two queries, the list shows the later one, whichever response arrives first", async () => {
+  const lists = new FakeLists(...FIVE);
+  lists.gate = new Gate();
+  const model = modelOf(lists);
+  const first = model.start();
+  await settled();
+  model.query = "c1";
+  const second = model.start();
+  await settled();
+  lists.gate.release(1);
   await second;
-  answers[0]!();
+  lists.gate.release(0);
   await first;
   assert.deepEqual(shown(model), ["/c: c1"]);
 });
 
-test("a list that cannot be had says why, and what was shown stays", async () => {
-  const real = daemon(FIVE);
-  let fails = false;
-  const model = new SessionsModel([], (params) => (fails ? Promise.reject(new Error("away")) : real.ask(params)), () => undefined);
-  await model.load();
-  fails = true;
-  await model.load();
-  assert.equal(model.problem, "away");
-  assert.equal(model.size, 2);
+test("after a lost connection, the watch resumes after the last change and does not list again", async () => {
+  const lists = new FakeLists(...FIVE);
+  const model = modelOf(lists);
+  await model.start();
+  model.sessionsChanged(lists.note("w1", [listed("n", "/n", 20)]));
+  model.disconnected();
+  await model.start();
+  assert.deepEqual(lists.watched[1]?.after, { epoch: "epoch-1", position: 1 });
+  model.sessionsChanged(lists.note("w2", [], ["b1"]));
+  assert.equal(model.get("b1"), undefined);
+  assert.equal(lists.listed.length, 1);
+  assert.deepEqual(lists.unwatched, []);
 });
 
-test("a session says what it is, how it stands, and nothing that is not seen", () => {
+test("a hidden list ends its watch, and resumes it when it is shown again", async () => {
+  const lists = new FakeLists(...FIVE);
+  const model = modelOf(lists);
+  await model.start();
+  model.stop();
+  assert.deepEqual(lists.unwatched, ["w1"]);
+  await model.start();
+  assert.deepEqual(lists.watched[1]?.after, { epoch: "epoch-1", position: 0 });
+  assert.equal(lists.listed.length, 1);
+});
+
+test("after a restart of the daemon, the list is read again", async () => {
+  const lists = new FakeLists(...FIVE.slice(0, 2));
+  const model = modelOf(lists);
+  await model.start();
+  model.disconnected();
+  lists.epoch = "epoch-2";
+  lists.sessions.push(listed("new", "/n", 20));
+  await model.start();
+  assert.deepEqual(shown(model), ["/n: new", "/a: a2"]);
+});
+
+test("a watch that lapsed begins again with the whole list", async () => {
+  const lists = new FakeLists(...FIVE.slice(0, 2));
+  const model = modelOf(lists);
+  await model.start();
+  lists.sessions.push(listed("new", "/n", 20));
+  await model.watchLapsed({ watchId: "w1", reason: "tooOld", message: "" });
+  assert.deepEqual(shown(model), ["/n: new", "/a: a2"]);
+  assert.equal(lists.watched[1]?.after, null);
+});
+
+test("notifications that arrive before the id of their watch are applied", async () => {
+  const lists = new FakeLists(...FIVE.slice(0, 2));
+  const model = modelOf(lists);
+  await model.start();
+  model.disconnected();
+  const starting = model.start();
+  model.sessionsChanged(lists.note("w2", [], ["a1"]));
+  await starting;
+  assert.deepEqual(shown(model), ["/a: a2"]);
+});
+
+test("a list that is hidden before its watch begins has no watch", async () => {
+  const lists = new FakeLists(...FIVE);
+  const model = modelOf(lists);
+  const starting = model.start();
+  model.stop();
+  await starting;
+  assert.deepEqual(lists.unwatched, ["w1"]);
+});
+
+test("changed folders are read at the next start", async () => {
+  const lists = new FakeLists(...FIVE);
+  const model = modelOf(lists);
+  await model.start();
+  model.setFolders(["/c"]);
+  await model.start();
+  assert.equal(shown(model)[0], "*/c: c1");
+});
+
+test("a list that cannot be read reports why, and the former rows stay", async () => {
+  const lists = new FakeLists(...FIVE);
+  const model = modelOf(lists);
+  await model.start();
+  lists.error = new Error("not attached");
+  await model.refresh();
+  assert.equal(model.problem, "not attached");
+  assert.equal(model.size, 2);
+  lists.error = undefined;
+  await model.start();
+  assert.equal(model.problem, undefined);
+  assert.equal(lists.listed.length, 2);
+});
+
+test("sessions in memory are beside the list until they are deleted or the daemon ends", async () => {
+  const lists = new FakeLists(...FIVE.slice(0, 2));
+  const model = modelOf(lists);
+  await model.start();
+  model.ephemeralChanged(listed("m", "/m", 30, { ephemeral: true, path: null }));
+  await model.refresh();
+  assert.deepEqual(shown(model), ["/m: m", "/a: a2 a1"]);
+  model.query = "a";
+  assert.deepEqual(shown(model), ["/a: a2 a1"]);
+  model.query = "";
+  model.ephemeralDeleted("m");
+  assert.equal(model.get("m"), undefined);
+  model.ephemeralChanged(listed("m", "/m", 30, { ephemeral: true, path: null }));
+  model.forgetEphemeral();
+  assert.deepEqual(shown(model), ["/a: a2 a1"]);
+});
+
+test("the row of a session shows its state and hides invisible characters", () => {
   const now = Date.parse("2026-01-01T01:00:00.000Z");
-  const hostile = session("s", "/a", 1, { title: "Evil\u202e\n[x](y)", tags: ["bug"], isDraft: true, lifecycle: "error", problemCount: 2 });
-  const words = sessionWords(hostile, false, now);
+  const more = { title: "Evil\u202e\n[x](y)", tags: ["bug"], isDraft: true, lifecycle: "error", problemCount: 2 } as const;
+  const words = sessionWords(listed("s", "/a", 1, { ...more, tags: ["bug"] }), false, now);
   assert.equal(words.label, "Evil [x](y)");
   assert.equal(words.description, "1h · 2 messages · #bug · draft · 2 problems · ended in an error");
   assert.deepEqual(words.icon, { id: "warning", color: "list.warningForeground" });
   assert.equal(words.context, "session+file+draft");
-  assert.equal(titleOf(session("s", "/a", 1)), "About s");
+  assert.equal(titleOf(listed("s", "/a", 1)), "About s");
   assert.equal(titleOf({ sessionId: "s", title: " ", firstPrompt: null }), "s");
 });
 
-test("a fork is told from the session it came from, whose title it has", () => {
-  const words = sessionWords(session("s", "/a", 1, { parentPath: "/data/first.jsonl" }), false, Date.parse("2026-01-01T01:00:00.000Z"));
+test("a fork is marked, because it has the title of its parent", () => {
+  const words = sessionWords(listed("s", "/a", 1, { parentPath: "/data/first.jsonl" }), false, Date.parse("2026-01-01T01:00:00.000Z"));
   assert.equal(words.description, "1h · 2 messages · fork");
   assert.match(words.accessibleText, /, fork$/);
 });
 
-test("the tooltip of a session holds no markup of its title", () => {
-  const tooltip = sessionTooltip(session("s", "/a", 1, { title: "[x](command:quit)", firstPrompt: "<b>" }));
+test("the tooltip of a session contains no markup of its title", () => {
+  const tooltip = sessionTooltip(listed("s", "/a", 1, { title: "[x](command:quit)", firstPrompt: "<b>" }));
   assert.doesNotMatch(tooltip, /\]\(|<b>/);
 });

@@ -59,6 +59,7 @@ export function aHome(t: TestContext): Home {
 /** A connection that has been greeted, with what a test does over it. */
 export interface Greeted extends Attachment {
   request(method: string, params: object): Promise<unknown>;
+  onNotification(name: string, handler: (params: never) => void): void;
   /** Resolves when what was asked so far is on its way. */
   sent(): Promise<void>;
 }
@@ -92,6 +93,7 @@ export async function greet(socket: net.Socket, signal: AbortSignal, versions?: 
       },
       // Messages are written in their order.
       sent: () => connection.sendNotification("$/setTrace", { value: "off" }),
+      onNotification: (name, handler) => void connection.onNotification(name, handler as (params: unknown) => void),
       request: async (method, params) => {
         try {
           return await connection.sendRequest(method, params);
