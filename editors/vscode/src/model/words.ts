@@ -81,17 +81,21 @@ export function rowWords(row: Row, tip: boolean, now: number): RowWords {
       .filter(Boolean)
       .join(", "),
     icon: { id: Object.hasOwn(ICONS, role) ? (ICONS[role] as string) : "circle-outline", ...(color && { color }) },
-    context: [
-      "entry",
-      row.type === "message" && "+message",
-      row.role === "user" && "+user",
-      row.label !== null && "+labeled",
-      tip && "+leaf",
-      row.onPath && "+path",
-    ]
-      .filter(Boolean)
-      .join(""),
+    context: contextOf(row, tip && "+leaf", row.onPath && "+path"),
   };
+}
+
+/** The context value of an entry's row, for the conditions of menus. */
+export function contextOf(entry: Pick<Row, "type" | "role" | "label">, ...more: readonly (string | false)[]): string {
+  return [
+    "entry",
+    entry.type === "message" && "+message",
+    entry.role === "user" && "+user",
+    entry.label !== null && "+labeled",
+    ...more,
+  ]
+    .filter(Boolean)
+    .join("");
 }
 
 type Named = Pick<SessionInfo, "sessionId" | "title" | "firstPrompt">;

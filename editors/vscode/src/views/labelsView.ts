@@ -1,16 +1,13 @@
-// The Labels: the bookmarks of the session that is shown, the newest entry last.
+// The Labels view: the labeled entries of the shown session, in log order.
 import * as vscode from "vscode";
 import type { Current } from "../current.ts";
 import type { Daemon } from "../daemon/daemon.ts";
-import { ago, oneLine } from "../model/text.ts";
-import { rowWords, textOf } from "../model/words.ts";
-import type { TreeNode } from "../protocol.ts";
+import { labelWords, readLabels } from "../model/labels.ts";
+import type { LabeledEntry } from "../protocol.ts";
 import type { EntryElement } from "./elements.ts";
 
-/** More labels than these are not listed: the Tree with the filter labeledOnly has pages. */
-const PAGE_SIZE = 1000;
-/** Milliseconds in which changes are gathered. */
-const GATHERING = 50;
+/** Milliseconds between the first of several changes and the request for the labels. */
+const READ_DELAY_MS = 50;
 
 export class LabelsView implements vscode.TreeDataProvider<EntryElement>, vscode.Disposable {
   readonly #daemon: Daemon;
@@ -20,28 +17,28 @@ export class LabelsView implements vscode.TreeDataProvider<EntryElement>, vscode
   readonly #view: vscode.TreeView<EntryElement>;
   readonly #subscriptions: vscode.Disposable[];
   #sessionId: string | undefined;
-  #rows = new Map<string, TreeNode>();
-  #load = 0;
+  #entries: ReadonlyMap<string, LabeledEntry> = new Map();
+  /** Number of the last read: the result of an older one is dropped. */
+  #read = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(daemon: Daemon, current: Current) {
     this.#daemon = daemon;
     this.#current = current;
     this.#view = vscode.window.createTreeView("sessiond.labels", { treeDataProvider: this });
-    const about = ({ sessionId }: { sessionId: string }): boolean => sessionId === this.#sessionId;
     this.#subscriptions = [
       this.#view,
       this.#changed,
       new vscode.Disposable(() => clearTimeout(this.#timer)),
-      current.onDidOpen(() => this.#soon()),
-      current.onDidChange(() => this.#sessionId !== current.sessionId && this.#soon()),
-      daemon.onNotification("session/appended", (note) => {
-        if (about(note) && note.items.some(({ entry: { type } }) => type === "label" || type === "leaf")) {
-          this.#soon();
+      current.onDidOpen(() => this.#scheduleRead()),
+      current.onDidChange(() => this.#sessionId !== current.sessionId && this.#scheduleRead()),
+      daemon.onNotification("session/appended", ({ sessionId, items }) => {
+        if (sessionId === this.#sessionId && items.some(({ entry: { type } }) => type === "label")) {
+          this.#scheduleRead();
         }
       }),
     ];
-    this.#soon();
+    this.#scheduleRead();
   }
 
   dispose(): void {
@@ -52,7 +49,7 @@ export class LabelsView implements vscode.TreeDataProvider<EntryElement>, vscode
     const sessionId = this.#sessionId;
     return element !== undefined || sessionId === undefined
       ? []
-      : Array.from(this.#rows.keys(), (entryId) => ({ kind: "entry", sessionId, entryId }));
+      : Array.from(this.#entries.keys(), (entryId) => ({ kind: "entry", sessionId, entryId }));
   }
 
   getParent(): undefined {
@@ -60,47 +57,46 @@ export class LabelsView implements vscode.TreeDataProvider<EntryElement>, vscode
   }
 
   getTreeItem(element: EntryElement): vscode.TreeItem {
-    const row = this.#rows.get(element.entryId);
-    if (row === undefined) {
-      return new vscode.TreeItem("");
+    const entry = this.#entries.get(element.entryId);
+    if (entry === undefined) {
+      return new vscode.TreeItem(""); // removed during the request; the next refresh drops it
     }
-    const words = rowWords(row, false, Date.now());
-    const item = new vscode.TreeItem(oneLine(row.label));
+    const words = labelWords(entry, Date.now());
+    const item = new vscode.TreeItem(words.label);
     item.id = `${element.sessionId}/${element.entryId}`;
-    item.description = [textOf(row), ago(row.timestamp, Date.now())].filter(Boolean).join(" · ");
-    item.iconPath = new vscode.ThemeIcon("tag", row.onPath ? undefined : new vscode.ThemeColor("disabledForeground"));
+    item.description = words.description;
+    item.iconPath = new vscode.ThemeIcon("tag");
     item.contextValue = words.context;
-    item.accessibilityInformation = { label: `${oneLine(row.label)}: ${words.accessibleText}` };
+    item.accessibilityInformation = { label: words.accessibleText };
     item.command = { command: "sessiond.showInTree", title: "Show in Tree", arguments: [element] };
     return item;
   }
 
-  #soon(): void {
+  #scheduleRead(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      void this.#read();
-    }, GATHERING);
+      void this.#readLabels();
+    }, READ_DELAY_MS);
   }
 
-  async #read(): Promise<void> {
-    const load = ++this.#load;
+  async #readLabels(): Promise<void> {
+    const read = ++this.#read;
     const sessionId = this.#current.sessionId;
-    let nodes: TreeNode[] = [];
+    let entries: LabeledEntry[] = [];
     if (sessionId !== undefined) {
       try {
-        const page = await this.#daemon.request("session/tree", { sessionId, filter: "labeledOnly", limit: PAGE_SIZE });
-        nodes = page.nodes;
+        entries = await readLabels((params) => this.#daemon.request("session/labels", params), sessionId);
       } catch {
-        return; // the tree view shows the error; the labels are reloaded after a reconnect
+        return; // the tree view shows the error; the labels are read again after a reconnect
       }
     }
-    if (load !== this.#load || sessionId !== this.#current.sessionId) {
+    if (read !== this.#read || sessionId !== this.#current.sessionId) {
       return;
     }
     this.#sessionId = sessionId;
-    this.#rows = new Map(nodes.sort((one, other) => one.seq - other.seq).map((node) => [node.id, node]));
+    this.#entries = new Map(entries.map((entry) => [entry.entryId, entry]));
     this.#changed.fire(undefined);
-    this.#view.description = this.#rows.size === 0 ? "" : String(this.#rows.size);
-    void vscode.commands.executeCommand("setContext", "sessiond.labels.shows", this.#rows.size > 0 ? "labels" : "none");
+    this.#view.description = entries.length === 0 ? "" : String(entries.length);
+    void vscode.commands.executeCommand("setContext", "sessiond.labels.shows", entries.length > 0 ? "labels" : "none");
   }
 }
