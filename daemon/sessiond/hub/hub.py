@@ -13,13 +13,16 @@ from sessiond.hub.errors import Draining, SessionTrashed
 from sessiond.hub.execution.progress import ReportPercentage
 from sessiond.hub.idempotency.commands import Commands
 from sessiond.hub.index.index import Index
+from sessiond.hub.moves import SessionMoves
 from sessiond.hub.new_sessions import NewSessions
 from sessiond.hub.prompt_history.history import PromptHistory
 from sessiond.hub.repairs import LogRepairs
 from sessiond.hub.retention.blob_collection import collect
 from sessiond.hub.retention.cleanup import Cleanup
-from sessiond.hub.retention.deletion import CLOSED_UNANSWERED, Retention, deleted
+from sessiond.hub.retention.deletion import CLOSED_UNANSWERED, Deletion
 from sessiond.hub.retention.lineage import Lineage
+from sessiond.hub.retention.trash_requests import TrashRequests
+from sessiond.hub.retention.trash_results import deleted
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.log_reader import LogReader, ReadableSession
@@ -81,10 +84,12 @@ class Hub:
         self._open = OpenSessions(files, memory, self.index, trash)
         self._open.takes_images = chosen.blobs.images
         self.disk_space = DiskSpaceMonitor(files)
-        self.retention = Retention(self, self._open, trash, files, memory, self.commands)
+        self.deletion = Deletion(self, self._open, trash, files, memory, self.commands)
+        self.trash_requests = TrashRequests(self, self._open, trash, self.index, memory, self.commands)
+        self.moves = SessionMoves(self, self._open, files, self.commands)
         self.resume_service = ResumeService(self, files, self.index, self.terminals)
         self.creation = IdempotentCreation(self, self.commands, self.resume_service)
-        self.cleanup = Cleanup(files, self.index, self._open, self.retention, self.terminals)
+        self.cleanup = Cleanup(files, self.index, self._open, self.deletion, self.terminals)
         self.blobs = SessionBlobs(None, stores=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(chosen.summarizer)
         self.exchange = Exchange(self, files, secret_rules_folder)
@@ -127,6 +132,11 @@ class Hub:
         """Raise `Draining` if the daemon is stopping."""
         if self.draining:
             raise Draining
+
+    def log_moved(self, ref: str) -> None:
+        """Update the index and the lineage: a log was added or removed at `ref`."""
+        self.index.report_changes({ref})
+        self.lineage.forget()
 
     # --- finding ---------------------------------------------------------------------------------------
 
@@ -256,7 +266,7 @@ class Hub:
         path = live.log.ref
         async with self._open.leaving(path):
             try:
-                about = self.retention.about(live, client_id)
+                about = self.deletion.about(live, client_id)
                 place = await self._files.trash(live.log, CLOSED_UNANSWERED, about)
             finally:
                 await live.close()

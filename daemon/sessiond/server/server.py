@@ -346,7 +346,7 @@ class Server:
                 try:
                     await self._clean_up(policy)
                     if chosen.trash_max_age is not None:
-                        await self.hub.retention.purge_old(chosen.trash_max_age)
+                        await self.hub.trash_requests.purge_old(chosen.trash_max_age)
                 except StorageFailed as error:
                     log.warning("what is old could not be put away: %s", error)
                 await asyncio.sleep(KEEP_SECONDS)

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from sessiond.hub.discovery.terminals import Terminals
 from sessiond.hub.errors import SessionNotFound, SessionTrashed
 from sessiond.hub.index.index import Index
-from sessiond.hub.retention.deletion import Retention
+from sessiond.hub.retention.deletion import Deletion
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.log_reader import ReadableSession
 from sessiond.hub.session.registry import OpenSessions
@@ -39,7 +39,7 @@ class Cleanup:
     """Applies retention policies to the sessions of `files`; `deletion` moves them to the trash."""
 
     def __init__(
-        self, files: Store, index: Index, opened: OpenSessions, deletion: Retention, terminals: Terminals
+        self, files: Store, index: Index, opened: OpenSessions, deletion: Deletion, terminals: Terminals
     ) -> None:
         self._files = files
         self._terminals = terminals

@@ -9,17 +9,17 @@ from sessiond.session.listing.retention import Policy
 
 
 async def delete(client: Client, params: t.DeleteParams) -> t.DeleteResult:
-    """Move a session to the trash with `hub.retention.delete` and notify all clients.
+    """Move a session to the trash with `hub.deletion.delete` and notify all clients.
 
     A repeated command returns the first result.
-    For a session that is already in the trash, `hub.retention.deleted_before` returns the result.
+    For a session that is already in the trash, `hub.deletion.deleted_before` returns the result.
     """
     command = client.hub.commands.of(m.DELETE, params)
 
     async def run() -> t.DeleteResult:
         try:
             live = await named(client, params.session_id, params.path)
-            gone = await client.hub.retention.delete(
+            gone = await client.hub.deletion.delete(
                 live,
                 by_path=params.path is not None,
                 note=params.note,
@@ -27,7 +27,7 @@ async def delete(client: Client, params: t.DeleteParams) -> t.DeleteResult:
                 command=command,
             )
         except SessionTrashed as before:
-            known = await client.hub.retention.deleted_before(before)
+            known = await client.hub.deletion.deleted_before(before)
             if known is None:
                 raise
             return known
@@ -38,11 +38,11 @@ async def delete(client: Client, params: t.DeleteParams) -> t.DeleteResult:
 
 
 async def restore(client: Client, params: t.RestoreParams) -> t.SessionResult:
-    """Restore a session from the trash with `hub.retention.restore`.
+    """Restore a session from the trash with `hub.trash_requests.restore`.
 
     All clients are notified, unless the command is a repeat.
     """
-    back = await client.hub.retention.restore(params)
+    back = await client.hub.trash_requests.restore(params)
     if not back.duplicate:
         client.server.notify_all_soon(
             m.RESTORED, t.RestoredNote(session=back.session, origin=client.origin(params.command_id))
@@ -79,10 +79,10 @@ def effect_of_purge(params: t.PurgeParams) -> Effect:
 
 
 async def purge(client: Client, params: t.PurgeParams) -> t.PurgeResult:
-    """Delete sessions in the trash permanently with `hub.retention.purge`."""
-    return await client.hub.retention.purge(params)
+    """Delete sessions in the trash permanently with `hub.trash_requests.purge`."""
+    return await client.hub.trash_requests.purge(params)
 
 
 async def list_(client: Client, params: t.TrashListParams) -> t.TrashListResult:
-    """Return a page of the trash with `hub.retention.page`. Raises `CursorExpired`, `StorageFailed`."""
-    return await client.hub.retention.page(params)
+    """Return a page of the trash with `hub.trash_requests.page`. Raises `CursorExpired`, `StorageFailed`."""
+    return await client.hub.trash_requests.page(params)

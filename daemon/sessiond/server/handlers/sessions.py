@@ -107,9 +107,9 @@ async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
 
 
 async def move(client: Client, params: t.MoveParams) -> t.SessionResult:
-    """Change the working directory with `hub.retention.move`. Raises `IncompatibleParams` for a relative `cwd`."""
+    """Change the working directory with `hub.moves.move`. Raises `IncompatibleParams` for a relative `cwd`."""
     refuse_unless_absolute(params.cwd, "cwd")
-    return await client.hub.retention.move(params, client.origin(params.command_id))
+    return await client.hub.moves.move(params, client.origin(params.command_id))
 
 
 def info(client: Client, live: LiveSession, _params: t.InfoParams) -> t.SessionResult:

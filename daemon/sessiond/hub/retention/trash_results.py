@@ -1,0 +1,92 @@
+"""Builds the results of requests about the trash, and the cursors of its pages."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+
+from sessiond.hub.errors import CursorExpired
+from sessiond.hub.trash import InTrash, path_in_trash
+from sessiond.protocol import types as t
+from sessiond.session.tree import lines
+from sessiond.store.records import TrashPlace
+
+
+def deleted(session_id: str, ref: str | None, place: TrashPlace) -> t.DeleteResult:
+    """Return the result of moving a session to the trash; `ref` is its former ref, None for an ephemeral session."""
+    return t.DeleteResult(
+        session_id=session_id,
+        path=None if ref is None else lines.valid_text(ref),
+        trash_id=place.trash_id,
+        trash_path=path_in_trash(place.ref),
+    )
+
+
+def deleted_earlier(found: InTrash, *, duplicate: bool = True) -> t.DeleteResult:
+    """Return the result of a deletion for a log that is in the trash already."""
+    it = listed(found)
+    return t.DeleteResult(
+        session_id=it.session_id,
+        path=it.path,
+        trash_id=it.trash_id,
+        trash_path=it.trash_path,
+        duplicate=duplicate,
+    )
+
+
+def purged(sessions: list[t.TrashedSession], remaining: int, *, dry_run: bool) -> t.PurgeResult:
+    """Return the result of a purge; `remaining` is the number of sessions that stay in the trash."""
+    return t.PurgeResult(
+        purged=sessions[: t.MOST_REPORTED],
+        purged_count=len(sessions),
+        truncated=len(sessions) > t.MOST_REPORTED,
+        purged_bytes=sum(it.size_bytes for it in sessions),
+        kept_count=remaining,
+        dry_run=dry_run,
+    )
+
+
+def listed(found: InTrash) -> t.TrashedSession:
+    """Return the description of a log in the trash on the wire."""
+    it = found.log
+    return t.TrashedSession(
+        trash_id=it.trash_id,
+        session_id=lines.valid_text(it.session_id),
+        trash_path=found.path,
+        path=lines.valid_text(it.origin) if it.origin is not None and it.origin.startswith("/") else None,
+        trashed_at=lines.valid_text(it.trashed_at),
+        note=lines.valid_text(it.reason) or None,
+        deleted_by=lines.valid_text(it.about.by),
+        is_draft=it.draft,
+        size_bytes=it.size,
+        cwd=lines.valid_text(it.about.cwd),
+        title=lines.valid_text(it.about.title),
+        leftover_paths=[lines.valid_text(name) for name in it.leftovers[: t.MOST_REPORTED]],
+    )
+
+
+def page_of(everything: Sequence[InTrash], params: t.TrashListParams) -> t.TrashListResult:
+    """Return a page of the trash; `everything` is in the order of `Trash.list`. Raises `CursorExpired`."""
+    edge = None if params.cursor is None else _decode(params.cursor)
+    rest = [it for it in everything if edge is None or _key(it) < edge]
+    page = rest[: params.limit]
+    return t.TrashListResult(
+        sessions=[listed(it) for it in page],
+        total_count=len(everything) if params.with_total else None,
+        next_cursor=_encode(page[-1]) if len(rest) > len(page) else None,
+    )
+
+
+def _key(found: InTrash) -> str:
+    key: str = lines.valid_text(f"{found.log.trashed_at} {found.log.ref}")
+    return key
+
+
+def _encode(found: InTrash) -> str:
+    return base64.urlsafe_b64encode(_key(found).encode()).decode()
+
+
+def _decode(cursor: str) -> str:
+    try:
+        return base64.b64decode(cursor.encode(), b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeError):
+        raise CursorExpired from None
