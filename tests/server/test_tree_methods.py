@@ -383,6 +383,35 @@ async def test_tags_are_added_removed_and_set(daemon: Running, cwd: str) -> None
     assert (await refusal(peer.call("session/tag", sessionId=session_id))).kind == "invalidParams"
 
 
+async def test_a_session_gets_at_most_100_tags_over_several_requests(daemon: Running, cwd: str) -> None:
+    peer, session_id = await started(daemon, cwd)
+    tags = [f"t{number}" for number in range(100)]
+    first = {"add": tags[:60], "commandId": "first"}
+    await peer.call("session/tag", sessionId=session_id, **first)
+    error = await refusal(peer.call("session/tag", sessionId=session_id, add=["x", *tags[60:]]))
+    assert (error.kind, error.details["path"]) == ("invalidParams", "$.add")
+    assert error.message == "The session would have 101 tags; the limit is 100. Remove some tags first."
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["tags"] == tags[:60]
+    changed = await peer.call("session/tag", sessionId=session_id, add=tags[50:])
+    assert changed["session"]["tags"] == tags
+    swapped = await peer.call("session/tag", sessionId=session_id, add=["x"], remove=["t0"])
+    assert len(swapped["session"]["tags"]) == 100
+    repeated = await peer.call("session/tag", sessionId=session_id, **first)
+    assert repeated["duplicate"], "a repeat takes effect once, whatever the tags are now"
+
+
+async def test_tags_beyond_the_limit_that_another_program_wrote_can_be_removed(
+    daemon: Running, cwd: str
+) -> None:
+    peer, session_id = await started(daemon, cwd)
+    tags = [f"t{number}" for number in range(150)]
+    await peer.append(session_id, {"type": "custom", "customType": "sessiond.tags", "data": {"tags": tags}})
+    assert (await refusal(peer.call("session/tag", sessionId=session_id, add=["x"]))).kind == "invalidParams"
+    await peer.call("session/tag", sessionId=session_id, add=["x"], remove=tags[:49])
+    changed = await peer.call("session/tag", sessionId=session_id, remove=["x", *tags[49:60]])
+    assert changed["session"]["tags"] == tags[60:]
+
+
 async def test_tags_that_many_add_at_once_are_all_there(daemon: Running, cwd: str) -> None:
     _, session_id = await talk(daemon, cwd)
     peers = [await daemon.attach() for _ in range(5)]

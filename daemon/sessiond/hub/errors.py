@@ -282,6 +282,16 @@ class IncompatibleParams(HubError):
         super().__init__(reason=reason)
 
 
+class TooManyTags(HubError):
+    """Raised when a request would give a session more tags than the limit."""
+
+    sentence = "The session would have {count:,} tags; the limit is {limit:,}."
+    advice = "Remove some tags first."
+
+    def __init__(self, count: int, limit: int) -> None:
+        super().__init__(count=count, limit=limit)
+
+
 class CursorExpired(HubError):
     """Raised for a cursor of another query or of a state that no longer exists."""
 

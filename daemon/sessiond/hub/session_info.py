@@ -13,7 +13,7 @@ from sessiond.session.tree.parents import parent_of
 from sessiond.session.tree.tree import Tree
 
 MAX_TAGS: Final = 100
-"""The limit of tags in the description of a session. A file of another program may have more."""
+"""The limit of tags of a session. Of a session to which another program gave more, the first ones are described."""
 
 
 def session_info(

@@ -173,6 +173,10 @@ _TABLE: Final[tuple[Row, ...]] = (
         lambda _e: d.InvalidParamsDetails(path="$", did_you_mean=[]),
     ),
     _row(
+        hub.TooManyTags, kinds.INVALID_PARAMS,
+        lambda _e: d.InvalidParamsDetails(path="$.add", did_you_mean=[]),
+    ),
+    _row(
         MethodNotFound, kinds.METHOD_NOT_FOUND,
         lambda e: d.MethodNotFoundDetails(did_you_mean=e.did_you_mean or []),
     ),

@@ -1601,7 +1601,12 @@ export interface RenameParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by. */
+/**
+ * Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by.
+ *
+ * A session has at most 100 tags. A request that would exceed this limit is rejected with `invalidParams`, unless it
+ * adds no tag to a session that already exceeds it.
+ */
 export interface TagParams {
   /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
@@ -4695,7 +4700,12 @@ export interface Requests {
    * The server also writes the title to the title slot or the header, where oh-my-pi reads it.
    */
   "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
-  /** Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by. */
+  /**
+   * Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by.
+   *
+   * A session has at most 100 tags. A request that would exceed this limit is rejected with `invalidParams`, unless it
+   * adds no tag to a session that already exceeds it.
+   */
   "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
   /**
    * Subscribe to the changes of a session, and with `after` also receive the lines after that position.

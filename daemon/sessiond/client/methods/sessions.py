@@ -543,6 +543,9 @@ class SessionMethods(Methods):
     ) -> t.ChangeResult:
         """Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by.
 
+        A session has at most 100 tags. A request that would exceed this limit is rejected with
+        `invalidParams`, unless it adds no tag to a session that already exceeds it.
+
         Method `session/tag`.
 
         Args:

@@ -213,7 +213,11 @@ class RenameParams(Params, frozen=True):
 
 
 class TagParams(Params, frozen=True):
-    """Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by."""
+    """Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by.
+
+    A session has at most 100 tags. A request that would exceed this limit is rejected with `invalidParams`, unless it
+    adds no tag to a session that already exceeds it.
+    """
 
     session_id: SessionId  # the full id of the session
     add: Annotated[list[Tag], Meta(max_length=100)] | None = None  # tags to add

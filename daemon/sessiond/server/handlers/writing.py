@@ -5,16 +5,17 @@ from collections.abc import Callable
 import msgspec
 from msgspec import UNSET
 
-from sessiond.hub.errors import EntryNotFound, IncompatibleParams
+from sessiond.hub.errors import EntryNotFound, IncompatibleParams, TooManyTags
 from sessiond.hub.session import provider_formats
 from sessiond.hub.session.append_queue import THROTTLE_UNWRITTEN_BYTES
 from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import AT_THE_LEAF, Placement, at_the_leaf
 from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session_info import MAX_TAGS
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Pending
-from sessiond.session.tree import entries, marks
+from sessiond.session.tree import command_ids, entries, marks
 from sessiond.session.tree.command_ids import CommandRecord
 
 
@@ -102,7 +103,12 @@ def rename(client: Client, live: LiveSession, params: t.RenameParams) -> Pending
 
 
 async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending:
-    """Append the resulting tags with `write`. Raises `IncompatibleParams` if the request changes no tags."""
+    """Append the resulting tags with `write`.
+
+    Raises:
+        IncompatibleParams: The request changes no tags.
+        TooManyTags: The session would have more than `MAX_TAGS` tags, and more than it has.
+    """
     if params.add is None and params.remove is None and params.tags is None:
         raise IncompatibleParams("at least one of `add`, `remove` and `tags` is required")
     # One at a time: each change starts from the result of the one before it.
@@ -111,16 +117,24 @@ async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending
         tags = list(live.tree.tags if params.tags is None else params.tags)
         tags += params.add or []
         removed = set(params.remove or [])
-        kept = marks.normalized_tags(word for word in tags if word not in removed)
+        tags = marks.normalized_tags(word for word in tags if word not in removed)
+        command = client.hub.commands.of(m.TAG, params, live.session_id)
+        if MAX_TAGS < len(tags) > len(live.tree.tags) and not _is_recorded(live, command):
+            raise TooManyTags(len(tags), MAX_TAGS)
         draft: dict[str, object] = {
-            "type": "custom", "customType": entries.TAGS_TYPE, "data": {"tags": kept},
+            "type": "custom", "customType": entries.TAGS_TYPE, "data": {"tags": tags},
         }  # fmt: skip
-        pending = _change(client, live, draft, client.hub.commands.of(m.TAG, params, live.session_id))
+        pending = _change(client, live, draft, command)
     except BaseException:
         live.settings_lock.release()
         raise
     pending.then(lambda _answer: live.settings_lock.release())
     return pending
+
+
+def _is_recorded(live: LiveSession, command: CommandRecord | None) -> bool:
+    """Return whether the session records a command, so that the request is a repeat."""
+    return command is not None and command_ids.find(live.tree, command, live.read) is not None
 
 
 def _change(

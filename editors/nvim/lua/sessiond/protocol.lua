@@ -835,6 +835,9 @@
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by.
+---
+---A session has at most 100 tags. A request that would exceed this limit is rejected with `invalidParams`, unless it
+---adds no tag to a session that already exceeds it.
 ---@class (exact) sessiond.TagParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field add? string[] Tags to add. At most 100 items.
