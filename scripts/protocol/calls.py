@@ -71,7 +71,7 @@ TOPICS = (
     ),
     Topic(
         "context", "Context, compaction and branches",
-        "Requests about what a model sees. Cancelling a coroutine cancels its request.",
+        "Requests about what a model sees. Canceling a coroutine cancels its request.",
         (
             Call("CONTEXT", "context", ("session_id", "leaf_id")),
             Call("PREPARE_COMPACTION", "prepare_compaction", ("session_id", "leaf_id")),

@@ -189,7 +189,7 @@ async def test_without_anybody_to_write_a_summary_the_leaf_goes_back_all_the_sam
         assert raised.value.__notes__
 
 
-async def test_a_turn_that_is_cancelled_stays_as_it_is(where: Locations, tmp_path: Path) -> None:
+async def test_a_turn_that_is_canceled_stays_as_it_is(where: Locations, tmp_path: Path) -> None:
     async with an_agent(where, tmp_path) as session:
         await session.append(prompt("look"))
 

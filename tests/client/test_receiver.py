@@ -66,14 +66,14 @@ async def test_a_slow_answer_holds_up_no_other() -> None:
     await until(lambda: not receivers.answering)
 
 
-async def test_a_request_that_is_cancelled_before_it_was_begun_is_answered_all_the_same() -> None:
+async def test_a_request_that_is_canceled_before_it_was_begun_is_answered_all_the_same() -> None:
     daemon, receivers = asking(never=never)
     asked = asyncio.create_task(daemon.call("never"))
     await asyncio.sleep(0)
     daemon.notify("$/cancelRequest", {"id": 1})
     with pytest.raises(RemoteError) as raised:
         await asked
-    assert raised.value.code == errors.CANCELLED.code
+    assert raised.value.code == errors.CANCELED.code
     assert not receivers.answering
 
 

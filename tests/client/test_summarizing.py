@@ -1,4 +1,4 @@
-"""A client that writes summaries for the daemon: asked, reporting, cancelled, failing, and after a restart."""
+"""A client that writes summaries for the daemon: asked, reporting, canceled, failing, and after a restart."""
 
 import asyncio
 import os
@@ -60,14 +60,14 @@ async def test_who_waits_hears_how_far_it_is(where: Locations, tmp_path: Path) -
     assert "reading" in [step.message for step in steps]
 
 
-async def test_it_is_cancelled_when_nobody_waits_any_more(where: Locations, tmp_path: Path) -> None:
+async def test_it_is_canceled_when_nobody_waits_any_more(where: Locations, tmp_path: Path) -> None:
     writer = Writer(at_once=False)
     async with an_agent(where, tmp_path, writer) as session:
         await fill(session)
         waiting = asyncio.create_task(session.daemon.compact(session.id, settings=SETTINGS))
         await until(lambda: writer.asked)
         waiting.cancel()
-        await until(lambda: writer.cancelled)
+        await until(lambda: writer.canceled)
         assert (await session.context()).leaf_id == session.leaf_id
 
 
@@ -92,7 +92,7 @@ async def test_it_is_asked_again_by_the_next_daemon(where: Locations, tmp_path: 
         waiting = asyncio.create_task(session.daemon.compact(session.id, settings=SETTINGS))
         await until(lambda: writer.asked)
         os.kill((await session.daemon.status()).pid, signal.SIGKILL)
-        await until(lambda: writer.cancelled)
+        await until(lambda: writer.canceled)
         writer.may_write.set()
         assert (await waiting).summarized_by == "client"
 
@@ -104,6 +104,6 @@ async def test_closing_the_connection_ends_what_it_writes(where: Locations, tmp_
             await fill(session)
             waiting = asyncio.create_task(other.compact(session.id, settings=SETTINGS))
             await until(lambda: writer.asked)
-        assert writer.cancelled == 1
+        assert writer.canceled == 1
         with pytest.raises(RpcError):
             await waiting

@@ -1,4 +1,4 @@
-"""Computations in a process of their own: results and errors come back, and cancelling ends the process."""
+"""Computations in a process of their own: results and errors come back, and canceling ends the process."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ async def test_an_export_needs_no_process_where_the_system_allows_none(
         assert texts[0]["entryCount"] == 100
 
 
-async def test_cancelling_ends_the_process(tmp_path: Path) -> None:
+async def test_canceling_ends_the_process(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     work = asyncio.create_task(run_in_child_process(Path.read_bytes, fifo))

@@ -21,7 +21,7 @@ STEPS = st.sampled_from(
 ALLOWED = {
     "leafConflict",
     "nothingToCompact",
-    "cancelled",
+    "canceled",
     "noSummarizer",
     "summarizerFailed",
     "wouldBreakTree",

@@ -454,7 +454,7 @@ async def test_only_what_is_named_is_looked_at_and_fixed(home: Path, tmp_path: P
         assert refused.kind == "invalidParams"
 
 
-async def test_progress_is_told_and_the_work_can_be_cancelled(home: Path) -> None:
+async def test_progress_is_told_and_the_work_can_be_canceled(home: Path) -> None:
     async with running(home) as daemon:
         await patient(daemon)
         peer = await daemon.attach()

@@ -66,7 +66,7 @@ async def test_clients_take_turns_however_many_requests_one_of_them_has(clock: l
     assert (done.count("g"), done.count("m")) == (500, 10)
 
 
-async def test_cancelled_work_is_closed_and_does_no_more_steps(clock: list[float]) -> None:
+async def test_canceled_work_is_closed_and_does_no_more_steps(clock: list[float]) -> None:
     done: list[str] = []
     running = work("a", 1_000, done, clock)
     task = asyncio.create_task(run_in_slices(running))

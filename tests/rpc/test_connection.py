@@ -137,7 +137,7 @@ async def test_a_null_error_beside_a_result_is_no_error() -> None:
     assert await call == Raw(b"[1]")
 
 
-async def test_a_cancelled_call_tells_the_peer_which() -> None:
+async def test_a_canceled_call_tells_the_peer_which() -> None:
     theirs = Recorder()
     ours, their_end = memory_pair(Recorder(), theirs)
     call = asyncio.ensure_future(ours.call("m"))
@@ -148,7 +148,7 @@ async def test_a_cancelled_call_tells_the_peer_which() -> None:
     await until(lambda: theirs.notifications)
     assert decode_head(theirs.bodies[-1]).method == CANCEL
     assert decode_head(theirs.bodies[-1]).params == Raw(b'{"id":1}')
-    their_end.fail(1, -32800, "cancelled")
+    their_end.fail(1, -32800, "canceled")
     assert their_end.unanswered == 0
 
 

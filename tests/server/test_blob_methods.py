@@ -343,7 +343,7 @@ async def test_a_collection_that_is_given_up_moves_nothing(near: Running) -> Non
     )
     await peer.until(lambda it: len(it.told("$/progress")) > 1)
     peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
-    assert (await collecting).kind == "cancelled"
+    assert (await collecting).kind == "canceled"
     gate.set()
     assert [step["value"]["kind"] for step in peer.told("$/progress")][-1] == "end"
     assert blob_file(near, HASH).exists()

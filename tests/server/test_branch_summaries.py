@@ -125,8 +125,8 @@ async def test_without_a_summary_the_leaf_stays(memory: Running, cwd: str) -> No
 async def test_a_move_that_is_given_up_leaves_the_leaf_where_it_is(daemon: Running, cwd: str) -> None:
     peer, session_id, writer, asked = await begun(daemon, cwd)
     peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
-    assert (await refusal(asked)).kind == "cancelled"
-    await writer.cancelled()
+    assert (await refusal(asked)).kind == "canceled"
+    await writer.canceled()
     writer.answer("Too late.")
     assert await leaf_and_count(peer, session_id) == ("a9", 20)
 

@@ -130,7 +130,7 @@ async def test_who_waits_for_a_tool_may_give_up(memory: Running, cwd: str) -> No
     writer.answer()
     await writer.peer.call("server/status")
     peer.connection.notify("$/cancelRequest", {"id": compaction})
-    assert (await refusal(asked)).kind == "cancelled"
+    assert (await refusal(asked)).kind == "canceled"
     await peer.append(session_id, tool_result("c1"))
     assert await compactions(peer, session_id) == []
 
@@ -168,7 +168,7 @@ async def test_a_daemon_that_ends_in_the_middle_leaves_no_half(tmp_path: Path, c
     if how == "stop":
         await writer.peer.call("server/stop")
         assert (await refusal(asked)).kind == "draining"
-        await writer.cancelled()
+        await writer.canceled()
     else:
         process.kill()
         await asyncio.gather(asked, return_exceptions=True)
@@ -201,8 +201,8 @@ async def test_a_closed_session_is_opened_for_its_compaction(tmp_path: Path, cwd
         asked = compacting(peer, session_id)
         await writer.asked()
         peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
-        assert (await refusal(asked)).kind == "cancelled"
-        await writer.cancelled()
+        assert (await refusal(asked)).kind == "canceled"
+        await writer.canceled()
         asked = compacting(peer, session_id)
         await writer.asked(2)
         writer.answer(nth=2)

@@ -66,8 +66,8 @@ async def refused_with(kind: str, at: OnADisk, cwd: str, tmp_path: Path) -> Refu
             return await internal(at, peer, session_id)
         case "notInitialized":
             return await refusal(peer.call("textDocument/hover"))
-        case "cancelled":
-            return await cancelled(at, peer)
+        case "canceled":
+            return await canceled(at, peer)
         case "sessionNotFound":
             return await refusal(peer.call("session/info", sessionId="nothing-there"))
         case "sessionTrashed":
@@ -152,7 +152,7 @@ async def summarizer_failed(at: OnADisk, cwd: str) -> Refused:
     return await refusal(asked)
 
 
-async def cancelled(at: OnADisk, peer: Peer) -> Refused:
+async def canceled(at: OnADisk, peer: Peer) -> Refused:
     calls = [peer.call("session/list") for _ in range(3)]
     asking = asyncio.gather(*calls, return_exceptions=True)
     await asyncio.sleep(0)
@@ -232,10 +232,10 @@ async def test_writes_are_refused_while_the_daemon_ends_and_reads_are_not(
     assert (await peer.call("server/status"))["draining"]
 
 
-# --- cancelling --------------------------------------------------------------------------------------------
+# --- canceling --------------------------------------------------------------------------------------------
 
 
-async def test_a_write_that_is_cancelled_is_finished_and_answered(memory: Running, cwd: str) -> None:
+async def test_a_write_that_is_canceled_is_finished_and_answered(memory: Running, cwd: str) -> None:
     peer, session_id = await started(memory, cwd)
 
     async def and_cancel(call: Any) -> Any:

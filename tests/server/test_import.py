@@ -231,7 +231,7 @@ async def test_progress_is_told_and_ends_before_the_answer(memory: Running, tmp_
     assert len(peer.told("session/created")) == 3
 
 
-async def test_a_cancelled_import_keeps_what_it_has_and_goes_on_next_time(
+async def test_a_canceled_import_keeps_what_it_has_and_goes_on_next_time(
     memory: Running, tmp_path: Path
 ) -> None:
     count = 300
@@ -243,7 +243,7 @@ async def test_a_cancelled_import_keeps_what_it_has_and_goes_on_next_time(
     peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
     with pytest.raises(Refused) as refused:
         await asking
-    assert refused.value.kind == "cancelled"
+    assert refused.value.kind == "canceled"
     kept = len(memory.files())
     assert 3 < kept < count
     result = await peer.call("session/import", path=str(tmp_path / "all"))

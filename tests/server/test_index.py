@@ -368,7 +368,7 @@ async def test_a_file_that_disappears_while_it_is_read_is_not_listed_with_its_fo
         assert (await peer.call("session/list", withTotal=True))["totalCount"] == 1
 
 
-async def test_a_change_is_listed_although_the_request_that_detected_it_was_cancelled(
+async def test_a_change_is_listed_although_the_request_that_detected_it_was_canceled(
     memory: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     peer, session_id = await started(memory, "/w")
@@ -387,7 +387,7 @@ async def test_a_change_is_listed_although_the_request_that_detected_it_was_canc
     behind = asyncio.create_task(refusal(peer.call("session/list")))
     await (await memory.attach()).call("server/status")  # by now it waits for the index
     peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
-    assert (await behind).kind == "cancelled"
+    assert (await behind).kind == "canceled"
     go_on.set()
     await before
     assert [it["entryCount"] for it in (await peer.call("session/list"))["sessions"]] == [3]

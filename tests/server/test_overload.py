@@ -203,8 +203,8 @@ async def test_those_who_wait_for_a_summary_are_bounded_and_do_not_stop_the_read
     assert (refused.kind, refused.data["retryable"]) == ("overloaded", True)
     for number in range(len(peer._calls)):
         peer.connection.notify("$/cancelRequest", {"id": f"call-{number}"})
-    assert [(await one).kind for one in asked] == ["cancelled"] * 3
-    await writer.cancelled()
+    assert [(await one).kind for one in asked] == ["canceled"] * 3
+    await writer.canceled()
 
 
 # --- large frames ------------------------------------------------------------------------------------------

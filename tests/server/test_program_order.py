@@ -250,7 +250,7 @@ async def test_a_session_is_not_deleted_while_an_earlier_read_still_needs_it(
 # --- while requests wait -----------------------------------------------------------------------------------
 
 
-async def test_a_request_that_waits_for_its_turn_is_cancelled_there(tmp_path: Path, cwd: str) -> None:
+async def test_a_request_that_waits_for_its_turn_is_canceled_there(tmp_path: Path, cwd: str) -> None:
     disk = Disk()
     async with running(tmp_path, calls=disk.calls) as daemon:
         peer, session_id = await started(daemon, cwd)
@@ -263,8 +263,8 @@ async def test_a_request_that_waits_for_its_turn_is_cancelled_there(tmp_path: Pa
             await peer.call("server/status")
             for name in ("call-3", "call-4"):
                 peer.connection.notify("$/cancelRequest", {"id": name})
-            assert (await refusal(read)).kind == "cancelled"
-            assert (await refusal(tagged)).kind == "cancelled"
+            assert (await refusal(read)).kind == "canceled"
+            assert (await refusal(tagged)).kind == "canceled"
             assert not behind.done()
         assert ((await written)["lastSeq"], (await behind)["lastSeq"]) == (2, 3)
         status = await peer.call("server/status")

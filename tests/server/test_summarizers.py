@@ -148,13 +148,13 @@ async def test_a_client_that_takes_too_long_is_told_so_and_followed_by_the_next(
         first, second = await holding(daemon, session_id), await summarizing(daemon)
         asked = compacting(peer, session_id)
         await first.asked()
-        await first.cancelled()
+        await first.canceled()
         await second.asked()
         second.answer("In time.")
         assert (await asked)["summary"] == "In time."
 
 
-# --- progress and cancelling -------------------------------------------------------------------------------
+# --- progress and canceling -------------------------------------------------------------------------------
 
 
 def steps(peer: Peer, token: str) -> list[dict[str, Any]]:
@@ -193,14 +193,14 @@ async def test_progress_with_a_token_that_nobody_gave_out_is_dropped(memory: Run
     assert (await peer.call("server/status"))["clientCount"] == 1
 
 
-async def test_cancelling_gives_up_and_the_writer_is_told(daemon: Running, cwd: str) -> None:
+async def test_canceling_gives_up_and_the_writer_is_told(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
     writer = await holding(daemon, session_id)
     asked = compacting(peer, session_id, workDoneToken="tok")
     await writer.asked()
     peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
-    assert (await refusal(asked)).kind == "cancelled"
-    await writer.cancelled()
+    assert (await refusal(asked)).kind == "canceled"
+    await writer.canceled()
     writer.answer("Too late.")
     assert await compactions(peer, session_id) == []
     assert [step["kind"] for step in steps(peer, "tok")][-1] == "end"
@@ -216,7 +216,7 @@ async def test_when_one_of_two_gives_up_the_other_still_gets_the_compaction(
     second = compacting(other, session_id)
     await other.call("server/status")
     peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
-    assert (await refusal(first)).kind == "cancelled"
+    assert (await refusal(first)).kind == "canceled"
     writer.answer("For the other.")
     assert (await second)["summary"] == "For the other."
     assert len(writer.peer.asked) == 1
@@ -230,7 +230,7 @@ async def test_when_all_who_wait_have_left_the_writer_is_told(tmp_path: Path, cw
         await writer.asked()
         peer.connection.abort()
         await asyncio.gather(asked, return_exceptions=True)
-        await writer.cancelled()
+        await writer.canceled()
         assert await compactions(writer.peer, session_id) == []
         again = compacting(writer.peer, session_id)
         await writer.asked(2)
@@ -351,7 +351,7 @@ async def test_a_command_and_its_children_end_when_nobody_waits_any_more(tmp_pat
         asked = compacting(peer, session_id)
         started = await family(pids)
         peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
-        assert (await refusal(asked)).kind == "cancelled"
+        assert (await refusal(asked)).kind == "canceled"
         await gone(started)
 
 

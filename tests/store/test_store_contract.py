@@ -224,7 +224,7 @@ def _teller(told: list[int], number: int) -> Callable[[asyncio.Future[bool]], No
     return lambda _: told.append(number)
 
 
-async def test_a_cancelled_append_is_kept_all_the_same(store: Store) -> None:
+async def test_a_canceled_append_is_kept_all_the_same(store: Store) -> None:
     log = await new_log(store)
     first, second = log.append(b"1\n", "synced"), log.append(b"2\n", "synced")
     first.cancel()

@@ -61,7 +61,7 @@ class Writer:
 
     def __init__(self, *, says: str = "What was said.", at_once: bool = True) -> None:
         self.asked: list[SummaryRequest] = []
-        self.cancelled = 0
+        self.canceled = 0
         self.may_write = asyncio.Event()
         self._says = says
         if at_once:
@@ -73,7 +73,7 @@ class Writer:
         try:
             await self.may_write.wait()
         except asyncio.CancelledError:
-            self.cancelled += 1
+            self.canceled += 1
             raise
         return Summary(self._says, short="short", details={"by": "test"})
 

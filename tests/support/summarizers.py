@@ -50,7 +50,7 @@ class Summarizing:
         token = self.peer.asked[nth - 1]["params"]["workDoneToken"]
         self.peer.connection.notify("$/progress", {"token": token, "value": value})
 
-    async def cancelled(self, nth: int = 1) -> None:
+    async def canceled(self, nth: int = 1) -> None:
         """Wait until the daemon needs the answer to a request no more."""
         request_id = self.peer.asked[nth - 1]["id"]
         await self.peer.until(lambda it: {"id": request_id} in it.told("$/cancelRequest"))

@@ -444,7 +444,7 @@ class AgentSession:
 
         The turn begins at the agent's position, usually at the user's message. If the block raises, the leaf moves
         back to where the turn began, the appended entries stay as a branch, and the exception is raised again, so
-        that a loop around the turn can retry it. If the turn is cancelled, its entries and the leaf stay.
+        that a loop around the turn can retry it. If the turn is canceled, its entries and the leaf stay.
 
         Args:
             on_failure: "summarize" stores a summary of a failed branch, if one can be written, for the next attempt.

@@ -90,7 +90,7 @@ class DaemonLink:
         Args:
             method: The name of the method.
             params: The params, which msgspec encodes.
-            timeout: Seconds until the request is cancelled; None waits without a limit.
+            timeout: Seconds until the request is canceled; None waits without a limit.
             attempts: How often the request is sent at most.
 
         Raises:

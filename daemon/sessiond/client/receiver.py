@@ -66,7 +66,7 @@ class Receiver(Handler[Connection]):
         """Do nothing: the creator of the connection sends the handshake."""
 
     def strayed(self, connection: Connection, head: Head, body: bytes) -> None:
-        """Ignore the response to a cancelled request."""
+        """Ignore the response to a canceled request."""
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
         """Pass a notification to the listeners, or handle a request in its own task."""
@@ -124,8 +124,8 @@ class Receiver(Handler[Connection]):
         del self._tasks[id]
         self._receivers.answering.discard(task)
         if task.cancelled():  # possibly before it began, so it could not respond itself
-            data = errors.CANCELLED.data(None)
-            connection.fail(id, errors.CANCELLED.code, "The request was cancelled.", data)
+            data = errors.CANCELED.data(None)
+            connection.fail(id, errors.CANCELED.code, "The request was canceled.", data)
 
     def _cancel(self, id: RequestId) -> None:
         if (task := self._tasks.get(id)) is not None:

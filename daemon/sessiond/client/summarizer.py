@@ -52,7 +52,7 @@ class Summary:
 
 
 Summarize = Callable[[SummaryRequest], Awaitable[str | Summary]]
-"""A function that writes summaries. It is cancelled when no client waits for it; its exceptions become errors."""
+"""A function that writes summaries. It is canceled when no client waits for it; its exceptions become errors."""
 
 
 def answering(summarize: Summarize) -> Answer:

@@ -87,7 +87,7 @@ class Upkeep:
             await self.close_unless_in_use(live)
 
     async def follow_files(self) -> None:
-        """Ingest the lines that other programs write as soon as the watch reports them. Runs until cancelled.
+        """Ingest the lines that other programs write as soon as the watch reports them. Runs until canceled.
 
         `sweep` finds the changes that the watch does not report.
         """

@@ -19,7 +19,7 @@ GENERAL: Final = (
     "invalidParams",
     "internal",
     "notInitialized",
-    "cancelled",
+    "canceled",
     "tooLarge",
     "overloaded",
     "unsupportedVersion",
@@ -52,8 +52,8 @@ ADVICE: Final[dict[str, Advice]] = {
         "The client sent a request of LSP before `initialize`. The methods of this document do not need `initialize`.",
         "Send `initialize` first.",
     ),
-    "cancelled": Advice(
-        "The client cancelled the request with `$/cancelRequest`. The request had no effect.",
+    "canceled": Advice(
+        "The client canceled the request with `$/cancelRequest`. The request had no effect.",
         "The client needs no action.",
     ),
     "unauthenticated": Advice(

@@ -61,7 +61,7 @@ METHOD_NOT_FOUND: Final = ErrorKind("methodNotFound", -32601, d.MethodNotFoundDe
 INVALID_PARAMS: Final = ErrorKind("invalidParams", -32602, d.InvalidParamsDetails)
 INTERNAL: Final = ErrorKind("internal", -32603, d.InternalDetails)
 NOT_INITIALIZED: Final = ErrorKind("notInitialized", -32002, NoneType)
-CANCELLED: Final = ErrorKind("cancelled", -32800, NoneType)
+CANCELED: Final = ErrorKind("canceled", -32800, NoneType)
 UNAUTHENTICATED: Final = ErrorKind("unauthenticated", 1401, NoneType)
 SESSION_NOT_FOUND: Final = ErrorKind("sessionNotFound", 1404, d.SessionNotFoundDetails)
 ENTRY_NOT_FOUND: Final = ErrorKind("entryNotFound", 1404, d.EntryNotFoundDetails)
@@ -93,7 +93,7 @@ STORAGE_FAILED: Final = ErrorKind("storageFailed", 1507, d.StorageDetails, retry
 KINDS: Final[dict[str, ErrorKind[Any]]] = {
     kind.name: kind
     for kind in (
-        PARSE, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL, NOT_INITIALIZED, CANCELLED,
+        PARSE, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL, NOT_INITIALIZED, CANCELED,
         UNAUTHENTICATED, SESSION_NOT_FOUND, ENTRY_NOT_FOUND, BLOB_NOT_FOUND, LEAF_CONFLICT, ID_REUSED, ALREADY_EXISTS,
         CURSOR_EXPIRED, SESSION_TRASHED, NOTHING_TO_COMPACT, TOO_LARGE, FOREIGN_DIALECT, WOULD_BREAK_TREE,
         INVALID_ENTRY, FOREIGN_WRITER, READ_ONLY, NO_SUMMARIZER, SUMMARIZER_FAILED, UNSUPPORTED_VERSION, DRAINING,

@@ -33,7 +33,7 @@ from sessiond.rpc.send_queue import SendQueue, framed
 from sessiond.rpc.unfinished_frame import UnfinishedFrame
 
 CANCEL: Final = "$/cancelRequest"
-"""The notification `{id}` that a cancelled `call` sends. The name is LSP's. A peer may ignore it."""
+"""The notification `{id}` that a canceled `call` sends. The name is LSP's. A peer may ignore it."""
 
 
 class Connection(asyncio.Protocol):
@@ -78,7 +78,7 @@ class Connection(asyncio.Protocol):
     async def call(self, method: str, params: object = UNSET, *, timeout: float | None = None) -> Raw:
         """Send a request and return its result.
 
-        If the call is cancelled or times out, the peer receives `CANCEL`.
+        If the call is canceled or times out, the peer receives `CANCEL`.
 
         Args:
             method: The method of the request.

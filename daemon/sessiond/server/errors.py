@@ -91,10 +91,10 @@ class InvalidRequest(TemplatedError):
         super().__init__(reason=reason)
 
 
-class Cancelled(TemplatedError):
+class Canceled(TemplatedError):
     """Raised when the client cancels a request before its response."""
 
-    sentence = "The request was cancelled."
+    sentence = "The request was canceled."
 
 
 def explain(error: Exception) -> tuple[int, str, ErrorData]:
@@ -188,7 +188,7 @@ _TABLE: Final[tuple[Row, ...]] = (
     ),
     _bare(NotInitialized, kinds.NOT_INITIALIZED),
     _bare(InvalidRequest, kinds.INVALID_REQUEST),
-    _bare(Cancelled, kinds.CANCELLED),
+    _bare(Canceled, kinds.CANCELED),
     _row(hub.SessionNotFound, kinds.SESSION_NOT_FOUND, _not_found),
     _row(store.LogNotFound, kinds.SESSION_NOT_FOUND, _not_found),
     _row(hub.NotInTrash, kinds.SESSION_NOT_FOUND, _not_found),

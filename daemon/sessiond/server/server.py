@@ -248,7 +248,7 @@ class Server:
         return ["roots"] * roots + ["listen.tcp"] * tcp
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Run a coroutine in the background. It is cancelled with the server."""
+        """Run a coroutine in the background. It is canceled with the server."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)

@@ -127,7 +127,7 @@ class Log(Protocol):
         If a batch fails, its bytes are removed, and every batch queued behind it fails with the same error. This
         includes batches that were queued before the failure was reported, because they may have it as a parent. Later
         appends are possible. If another program has written after a failed batch, the batch cannot be removed and is
-        then found as foreign bytes. Cancelling the future does not withdraw the batch.
+        then found as foreign bytes. Canceling the future does not withdraw the batch.
 
         Args:
             data: Lines, each with its newline.

@@ -4195,8 +4195,8 @@ export type ErrorKind =
   | "internal"
   /** The client sent a request of LSP before `initialize`. The methods of this document do not need `initialize`. */
   | "notInitialized"
-  /** The client cancelled the request with `$/cancelRequest`. The request had no effect. */
-  | "cancelled"
+  /** The client canceled the request with `$/cancelRequest`. The request had no effect. */
+  | "canceled"
   /** A client on TCP sent no token, or a wrong one, in its first message. The daemon closes the connection. */
   | "unauthenticated"
   /** No session has this id or path. */
@@ -5076,8 +5076,8 @@ export const errorCodes = {
   internal: -32603,
   /** The client sent a request of LSP before `initialize`. The methods of this document do not need `initialize`. */
   notInitialized: -32002,
-  /** The client cancelled the request with `$/cancelRequest`. The request had no effect. */
-  cancelled: -32800,
+  /** The client canceled the request with `$/cancelRequest`. The request had no effect. */
+  canceled: -32800,
   /** A client on TCP sent no token, or a wrong one, in its first message. The daemon closes the connection. */
   unauthenticated: 1401,
   /** No session has this id or path. */
@@ -5142,7 +5142,7 @@ export interface ErrorDetails {
   invalidParams: InvalidParamsDetails;
   internal: InternalDetails;
   notInitialized: null;
-  cancelled: null;
+  canceled: null;
   unauthenticated: null;
   sessionNotFound: SessionNotFoundDetails;
   entryNotFound: EntryNotFoundDetails;

@@ -1,5 +1,5 @@
 // Messages to the user: errors, results and status bar messages. An error message is the daemon's sentence, with
-// buttons for commands that may help. A cancelled request shows no message.
+// buttons for commands that may help. A canceled request shows no message.
 import * as vscode from "vscode";
 import { DaemonError } from "./daemon/errors.ts";
 import { notificationText } from "./model/text.ts";
@@ -38,7 +38,7 @@ function offers(refused: DaemonError): Offer[] {
 /** Show an error. Returns at once and does not wait for the user to dismiss it. */
 export function showError(thrown: unknown): void {
   const refused = thrown instanceof DaemonError ? thrown : undefined;
-  if (thrown instanceof vscode.CancellationError || refused?.kind === "cancelled") {
+  if (thrown instanceof vscode.CancellationError || refused?.kind === "canceled") {
     return;
   }
   // For an error of VS Code itself, such as a file that it cannot show, starting the daemon does not help.

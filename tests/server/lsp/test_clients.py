@@ -253,7 +253,7 @@ async def test_one_that_leaves_in_the_middle_of_things_hurts_nobody(served: Runn
         assert len(await symbols(stays, path)) == 5_000
 
 
-async def test_a_request_that_is_cancelled_is_answered_once(served: Running, tmp_path: Path) -> None:
+async def test_a_request_that_is_canceled_is_answered_once(served: Running, tmp_path: Path) -> None:
     path = tmp_path / "large.jsonl"
     path.write_bytes(logs.log(logs.header(), *[logs.user("x" * 2_000, parent=None) for _ in range(20_000)]))
 
@@ -268,7 +268,7 @@ async def test_a_request_that_is_cancelled_is_answered_once(served: Running, tmp
             first = wire.read() or {}
             return [first["id"], first["error"]["data"]["kind"], wire.ask("server/status")["id"] is not None]
 
-    assert await in_thread(try_it) == [7, "cancelled", True]
+    assert await in_thread(try_it) == [7, "canceled", True]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ class Methods:
         Args:
             method: The method, one of `sessiond.protocol.methods`.
             params: Its params.
-            timeout: Seconds until the request is cancelled; None waits without a limit.
+            timeout: Seconds until the request is canceled; None waits without a limit.
             attempts: How often the request is sent at most. Default: twice if a repeat has no further effect, else
                 once.
 

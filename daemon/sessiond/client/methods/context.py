@@ -15,7 +15,7 @@ from sessiond.protocol import methods as m, types as t
 
 
 class ContextMethods(Methods):
-    """Requests about what a model sees. Cancelling a coroutine cancels its request."""
+    """Requests about what a model sees. Canceling a coroutine cancels its request."""
 
     async def context(
         self,

@@ -42,7 +42,7 @@ class ChildNotStarted(ChildFailed):
 async def run_in_child_process(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a module-level function in a new process, and return its result or raise its exception.
 
-    Arguments, results and exceptions are pickled. Cancelling kills the process.
+    Arguments, results and exceptions are pickled. Canceling kills the process.
 
     Raises:
         ChildNotStarted: The process could not be started; nothing was done.

@@ -36,7 +36,7 @@ def context_of(client: object) -> Context:
 
 
 async def run_in_slices(work: Generator[None, None, T]) -> T:
-    """Run work to its end, and return its value or raise its exception. Cancelling closes the generator."""
+    """Run work to its end, and return its value or raise its exception. Canceling closes the generator."""
     return await _scheduler().run(work)
 
 
@@ -106,7 +106,7 @@ class _Scheduler:
 
 def _step(job: _Job) -> bool:
     """Run a step of a job. Returns whether there are more."""
-    if job.result.done():  # cancelled
+    if job.result.done():  # canceled
         return False
     try:
         next(job.work)

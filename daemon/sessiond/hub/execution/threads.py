@@ -1,4 +1,4 @@
-"""Long blocking work in a thread, in parts, so that it can be cancelled between two parts."""
+"""Long blocking work in a thread, in parts, so that it can be canceled between two parts."""
 
 import asyncio
 import time

@@ -159,7 +159,7 @@ class Index:
         self._change_reported.set()
 
     async def update_in_background(self) -> None:
-        """Update the index in the background. Runs until cancelled or closed."""
+        """Update the index in the background. Runs until canceled or closed."""
         await asyncio.sleep(START_SECONDS)
         with contextlib.suppress(Draining):
             while True:
@@ -196,7 +196,7 @@ class Index:
     async def _query(self, query: "Callable[[Worker], T]") -> T:
         """Run a query after all recorded changes are applied.
 
-        The changes are queued apart from the query: if the query is cancelled before the thread starts it, the next
+        The changes are queued apart from the query: if the query is canceled before the thread starts it, the next
         query applies them.
         """
 

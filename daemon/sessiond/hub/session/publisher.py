@@ -74,7 +74,7 @@ class Publisher(Generic[Session]):
     def read_again(self, before: changes.SessionBefore, origins: Mapping[str, t.Origin]) -> None:
         """Announce the lines that were read since `before`, among which are lines of clients.
 
-        If they cannot be read, all subscriptions are cancelled.
+        If they cannot be read, all subscriptions are canceled.
 
         Args:
             before: The facts of the session before the lines.

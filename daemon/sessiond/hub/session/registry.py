@@ -355,7 +355,7 @@ async def _shared(
     key: str,
     start: Callable[[], Coroutine[Any, Any, LiveSession]],
 ) -> LiveSession:
-    """Await the task of a key, which is shared by all requests. Cancelling a request does not cancel the task."""
+    """Await the task of a key, which is shared by all requests. Canceling a request does not cancel the task."""
     task = tasks.get(key)
     if task is None:
         task = tasks[key] = asyncio.get_running_loop().create_task(start())

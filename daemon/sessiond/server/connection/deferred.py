@@ -11,7 +11,7 @@ from sessiond.hub.session.live import LiveSession
 class Pending:
     """An answer that is available later. It is delivered through callbacks, without a task.
 
-    `give_up` is called when the request is cancelled. If it is None, the request is answered even if it is cancelled.
+    `give_up` is called when the request is canceled. If it is None, the request is answered even if it is canceled.
     """
 
     __slots__ = ("_answer", "_callbacks", "give_up")

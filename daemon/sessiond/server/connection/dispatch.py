@@ -89,12 +89,12 @@ class Dispatcher(Generic[C]):
             self._read_throttle.began(size)
 
     def cancel(self, request_id: RequestId) -> bool:
-        """Cancel a request, if it can still be cancelled. Returns False if no request has this id."""
+        """Cancel a request, if it can still be canceled. Returns False if no request has this id."""
         waiting = self._waiting.pop(request_id, None)
         if waiting is None:
             return self._requests.cancel(request_id)
         self._drop(*waiting)
-        self._answer(request_id, errors.Cancelled())
+        self._answer(request_id, errors.Canceled())
         return True
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ class Execution(Generic[*Args, R]):
 
     Attributes:
         call: The handler. `Args` are the types of its arguments, `R` is the type of its result.
-        is_finished: Whether work that has begun completes even if the request is cancelled or the client disconnects.
+        is_finished: Whether work that has begun completes even if the request is canceled or the client disconnects.
         answer_bytes: Bytes of the memory budget that are reserved while the answer is created. If it is not 0, the
             requests of a client run one at a time, each after the client has read earlier answers.
 
@@ -41,7 +41,7 @@ class AnsweredAtOnce(Execution[*Args, R]):
 
 @dataclass(frozen=True, slots=True)
 class Cancellable(Execution[*Args, R]):
-    """Runs as a task that is cancelled with the request or when the client disconnects. Its answer is small."""
+    """Runs as a task that is canceled with the request or when the client disconnects. Its answer is small."""
 
     call: Callable[[Unpack[Args]], Coroutine[Any, Any, R]]
 
@@ -83,7 +83,7 @@ class AfterWrite(Execution[*Args, R]):
     """Appends entries to a log and is answered when they have the requested durability, in log order.
 
     No task waits for that: the commit resolves the `Pending` that the handler returns. The request cannot be
-    cancelled.
+    canceled.
     """
 
     call: Callable[[Unpack[Args]], Pending] | Callable[[Unpack[Args]], Coroutine[Any, Any, R | Pending]]
@@ -94,7 +94,7 @@ class AfterWrite(Execution[*Args, R]):
 class AfterSummary(Execution[*Args, R]):
     """Runs as `AfterWrite`, for an entry that may need a summary. The summary is written first and takes long.
 
-    Cancelling the request abandons the summary, until its entry is being written.
+    Canceling the request abandons the summary, until its entry is being written.
     """
 
     call: Callable[[Unpack[Args]], Pending]

@@ -34,7 +34,7 @@ class ByteSemaphore:
         return True
 
     async def enter(self, size: int) -> None:
-        """Acquire `size` bytes, and wait for them if necessary. A cancelled waiter has acquired nothing."""
+        """Acquire `size` bytes, and wait for them if necessary. A canceled waiter has acquired nothing."""
         if self.enter_now(size):
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -177,8 +177,8 @@ class Order:
         if self._surveys or self._until_idle is not None:
             self._look_at_surveys()
 
-    def cancelled(self, ticket: Ticket) -> None:
-        """A request was cancelled before it started. See `Ticket.cancel`."""
+    def on_canceled(self, ticket: Ticket) -> None:
+        """A request was canceled before it started. See `Ticket.cancel`."""
         self._entered -= 1
         self._writes.pop(ticket.serial, None)
         if ticket.queue is not None:

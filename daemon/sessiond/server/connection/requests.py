@@ -1,6 +1,6 @@
 """The requests of one client that could not be answered at once, running or waiting.
 
-Each is answered exactly once, also when it is cancelled. The client encodes the answers.
+Each is answered exactly once, also when it is canceled. The client encodes the answers.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class Requests:
         read_throttle: Counts the requests.
         room: The memory budget of all clients.
         spawn: Runs a coroutine in the background.
-        spawn_write: Runs a coroutine that must not be cancelled.
+        spawn_write: Runs a coroutine that must not be canceled.
 
     """
 
@@ -56,7 +56,7 @@ class Requests:
         self._spawn_write = spawn_write
         self._context = context_of(self)  # long work alternates between clients
         self._gone = False
-        self._waits: dict[RequestId, Pending] = {}  # requests that can be cancelled
+        self._waits: dict[RequestId, Pending] = {}  # requests that can be canceled
         self._tasks: dict[RequestId, asyncio.Task[Any]] = {}
         self._turn = asyncio.Lock()
 
@@ -74,16 +74,16 @@ class Requests:
         self._read_throttle.began(size)
         answering = self._answered(request_id, size, work, execution, ticket)
         if execution.is_finished:
-            # Work that has begun completes, even if it is cancelled. A copy, since this may be called within a task
+            # Work that has begun completes, even if it is canceled. A copy, since this may be called within a task
             # of the same context.
             self._context.copy().run(self._spawn_write, answering)
             return
 
         def ended(task: asyncio.Task[None]) -> None:
             self._tasks.pop(request_id, None)
-            if task.cancelled():  # it was cancelled before it began
+            if task.cancelled():  # it was canceled before it began
                 work.close()
-                self._end(request_id, size, ticket, errors.Cancelled())
+                self._end(request_id, size, ticket, errors.Canceled())
 
         task = self._tasks[request_id] = asyncio.get_running_loop().create_task(
             answering, context=self._context
@@ -96,7 +96,7 @@ class Requests:
             raise Overloaded(f"{MAX_WAITING} requests of this client are already waiting for a summary")
 
     def cancel(self, request_id: RequestId) -> bool:
-        """Cancel a request, if it can be cancelled. Returns False if it is not one of these."""
+        """Cancel a request, if it can be canceled. Returns False if it is not one of these."""
         if (task := self._tasks.get(request_id)) is not None:
             task.cancel()
         elif (pending := self._waits.get(request_id)) is not None:
@@ -106,7 +106,7 @@ class Requests:
         return True
 
     def close(self) -> None:
-        """Cancel every request that can be cancelled, because the client has disconnected."""
+        """Cancel every request that can be canceled, because the client has disconnected."""
         self._gone = True
         for task in list(self._tasks.values()):
             task.cancel()
@@ -135,7 +135,7 @@ class Requests:
             room = execution.answer_bytes
             answer: object = await (self._in_turn(work, room) if room else work)
         except asyncio.CancelledError:
-            answer = errors.Cancelled()
+            answer = errors.Canceled()
         except Exception as error:  # noqa: BLE001 - everything becomes an answer, as in `Client.received`
             answer = error
         if isinstance(answer, Pending):

@@ -90,7 +90,7 @@ class SendBuffers:
     def _make_room(self) -> None:
         """Reduce the total to half the limit, beginning with stalled clients and the largest buffers.
 
-        While the total is above the limit, a client is disconnected. Otherwise its subscriptions are cancelled.
+        While the total is above the limit, a client is disconnected. Otherwise its subscriptions are canceled.
         """
         self._look_is_due = False
         self._since_a_look = 0

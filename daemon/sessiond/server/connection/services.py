@@ -77,7 +77,7 @@ class Tasks(Protocol):
     """Whether every request is refused with `draining`."""
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Run `work` in the background. It is cancelled with the server."""
+        """Run `work` in the background. It is canceled with the server."""
 
     def spawn_write(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run work that completes even if its client disconnects. Until then the daemon is busy."""

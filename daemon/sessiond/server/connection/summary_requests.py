@@ -24,7 +24,7 @@ class ClientSummarizer:
         self._client = client
 
     async def write(self, assignment: Assignment, report_progress: ReportProgress) -> t.SummarizeResult:
-        """Send the request and return its result. If this is cancelled, the client receives `$/cancelRequest`.
+        """Send the request and return its result. If this is canceled, the client receives `$/cancelRequest`.
 
         Raises:
             SummaryFailed: The client responds with an error or an invalid result, or disconnects.

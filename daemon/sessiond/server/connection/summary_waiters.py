@@ -7,7 +7,7 @@ from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Pending
 from sessiond.server.connection.progress import ProgressReporter
-from sessiond.server.errors import Cancelled
+from sessiond.server.errors import Canceled
 
 
 class SummaryWaiter:
@@ -21,7 +21,7 @@ class SummaryWaiter:
     def for_what(self, begin: Callable[[], Leave]) -> Pending:
         """Begin the work and return its answer.
 
-        Cancelling the request stops the waiting, as long as that is possible.
+        Canceling the request stops the waiting, as long as that is possible.
 
         Args:
             begin: Begins the work and returns the function that stops the waiting. That returns False if it is too
@@ -36,7 +36,7 @@ class SummaryWaiter:
 
         def give_up() -> None:
             if leave():
-                self.done(Cancelled())
+                self.done(Canceled())
 
         self.pending.give_up = give_up
         return self.pending

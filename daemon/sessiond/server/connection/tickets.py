@@ -31,8 +31,8 @@ class TicketOrder(Protocol):
     def ended(self, ticket: "Ticket") -> None:
         """A request was answered, or will not be."""
 
-    def cancelled(self, ticket: "Ticket") -> None:
-        """A request was cancelled before it started."""
+    def on_canceled(self, ticket: "Ticket") -> None:
+        """A request was canceled before it started."""
 
     def append_ended(self, queue: "SessionQueue", serial: int) -> None:
         """An append that did not have to wait was answered."""
@@ -91,7 +91,7 @@ class Ticket:
         if not self.is_waiting or self.is_over:
             return False
         self.is_over = True
-        self.order.cancelled(self)
+        self.order.on_canceled(self)
         return True
 
 

@@ -3,7 +3,7 @@
 Each row of `ROUTES` names a method, its handler, and how the handler runs. To add a method, choose the first row of
 this table that fits:
 
-| how it runs | for a handler that | it is cancelled |
+| how it runs | for a handler that | it is canceled |
 |---|---|---|
 | `AnsweredAtOnce` | answers from memory in less than a millisecond | never: it completes within the call |
 | `AfterWrite` | appends entries to one log, and is answered when they are durable | never once it has begun |
@@ -14,7 +14,7 @@ this table that fits:
 | `SmallOrLargeAnswer` | does so, and can answer small requests at once | always, unless it is answered at once |
 | `Cancellable` | takes long or waits, and has a small answer | always |
 
-A request that has not begun can always be cancelled. Every handler runs in the program order of its connection: its
+A request that has not begun can always be canceled. Every handler runs in the program order of its connection: its
 effect decides which requests wait for it (`tickets.Effect`). A request without an effect is about no session, and
 nothing waits for it.
 

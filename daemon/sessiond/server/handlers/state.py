@@ -132,7 +132,7 @@ def _recorded(
 
     def done(answer: Outcome | Exception) -> None:
         if outcome.done():
-            return  # the waiting task was cancelled
+            return  # the waiting task was canceled
         if isinstance(answer, Exception):
             outcome.set_exception(answer)
         else:

@@ -56,7 +56,7 @@ _DATA: Final = {
     wire.INVALID_PARAMS.code: wire.INVALID_PARAMS.data(d.InvalidParamsDetails(path="$", did_you_mean=[])),
     **{
         kind.code: kind.data(None)
-        for kind in (wire.PARSE, wire.INVALID_REQUEST, wire.NOT_INITIALIZED, wire.CANCELLED)
+        for kind in (wire.PARSE, wire.INVALID_REQUEST, wire.NOT_INITIALIZED, wire.CANCELED)
     },
 }
 """The `data` of errors that pygls raises. All others are `internal`."""
@@ -163,7 +163,7 @@ class _Protocol(LanguageServerProtocol):
                 self.pending_ids.add(message["id"])
             self.client.connection.send_body(body)
         else:
-            # pygls may answer a cancelled request twice. The second response is dropped.
+            # pygls may answer a canceled request twice. The second response is dropped.
             with contextlib.suppress(NotAwaited):
                 self.client.connection.reply_body(message["id"], body)
             self.client.answered()

@@ -80,7 +80,7 @@ class Commits:
     async def alone(self, call: Callable[[], _T]) -> _T:
         """Run `call` on a pool thread with exclusive access to the file. Appends wait in the queue.
 
-        The call runs to its end even if the caller is cancelled.
+        The call runs to its end even if the caller is canceled.
         """
         future: asyncio.Future[_T] = self._loop.create_future()
         self._visitors.append(partial(self._visit, call, future))

@@ -192,7 +192,7 @@ class FileStore:
         return await self._in_pool(partial(list_trash, self._trash))
 
     async def restore(self, ref: str) -> str:
-        """Move a file in the trash back to its origin. The move is completed even if the caller is cancelled."""
+        """Move a file in the trash back to its origin. The move is completed even if the caller is canceled."""
         found = await self._in_pool(partial(in_trash, self._trash, ref))
         target = origin_of(found)
         name = paths.session_id_of(target.name) or target.name
@@ -203,7 +203,7 @@ class FileStore:
         return str(target)
 
     async def purge(self, ref: str) -> None:
-        """Delete a file in the trash, its remains and its note, even if the caller is cancelled meanwhile."""
+        """Delete a file in the trash, its remains and its note, even if the caller is canceled meanwhile."""
         found = await self._in_pool(partial(in_trash, self._trash, ref))
         await asyncio.shield(self._in_pool(partial(self._purge, found)))
 

@@ -2311,7 +2311,7 @@
 ---| "invalidParams" # A parameter is missing, unknown, of the wrong type or out of range, or contradicts another one. `path` names it. For an unknown parameter, `didYouMean` lists similar names.
 ---| "internal" # The daemon has a defect. The request had no effect, unless the message says otherwise.
 ---| "notInitialized" # The client sent a request of LSP before `initialize`. The methods of this document do not need `initialize`.
----| "cancelled" # The client cancelled the request with `$/cancelRequest`. The request had no effect.
+---| "canceled" # The client canceled the request with `$/cancelRequest`. The request had no effect.
 ---| "unauthenticated" # A client on TCP sent no token, or a wrong one, in its first message. The daemon closes the connection.
 ---| "sessionNotFound" # No session has this id or path.
 ---| "sessionTrashed" # A client deleted the session, or closed its draft. `trashId` is its id in the trash. The request had no effect.
@@ -2615,7 +2615,7 @@ M.error_codes = {
   invalidParams = -32602, -- A parameter is missing, unknown, of the wrong type or out of range, or contradicts another one. `path` names it. For an unknown parameter, `didYouMean` lists similar names.
   internal = -32603, -- The daemon has a defect. The request had no effect, unless the message says otherwise.
   notInitialized = -32002, -- The client sent a request of LSP before `initialize`. The methods of this document do not need `initialize`.
-  cancelled = -32800, -- The client cancelled the request with `$/cancelRequest`. The request had no effect.
+  canceled = -32800, -- The client canceled the request with `$/cancelRequest`. The request had no effect.
   unauthenticated = 1401, -- A client on TCP sent no token, or a wrong one, in its first message. The daemon closes the connection.
   sessionNotFound = 1404, -- No session has this id or path.
   entryNotFound = 1404, -- The session has no entry with this id.

@@ -146,7 +146,7 @@ export class AttachedDaemon implements Daemon {
 
   async #send<R>(method: string, params: object, token?: vscode.CancellationToken): Promise<R> {
     if (token?.isCancellationRequested) {
-      throw new DaemonError("cancelled", "The request was cancelled before it was sent.");
+      throw new DaemonError("canceled", "The request was canceled before it was sent.");
     }
     const givenUp = new AbortController();
     const listening = token?.onCancellationRequested(() => givenUp.abort());
@@ -173,9 +173,9 @@ export class AttachedDaemon implements Daemon {
     });
     try {
       // The library treats any argument after the params, even undefined, as another parameter.
-      const cancelling = token === undefined ? [] : [token];
+      const canceling = token === undefined ? [] : [token];
       // It forgets what waits when a daemon that hangs is left, so that the end of the connection counts, too.
-      return await Promise.race([attached.client.sendRequest<R>(method, params, ...cancelling), lost]);
+      return await Promise.race([attached.client.sendRequest<R>(method, params, ...canceling), lost]);
     } catch (error) {
       throw daemonError(error);
     } finally {

@@ -52,7 +52,7 @@ function kindOf(kind: unknown, code: number): ErrorKind {
   }
   // LSP's own ways to say that a request was given up.
   if (code === -32801 || code === -32802) {
-    return "cancelled";
+    return "canceled";
   }
   const known = Object.entries(errorCodes).find(([, number]) => number === code);
   return known ? (known[0] as ErrorKind) : "internal";

@@ -49,7 +49,7 @@ export function named(method: string, params: object): Named {
  * Send a request by `send`. When the connection ends before the answer, a request that may be repeated is sent once
  * more, over the next connection that is made within `patience`, and so is any request that is refused with `draining`.
  * Rejects with a `DaemonError`: `notAttached` when
- * there is no connection at first, `cancelled` when `signal` gives up while it waits, and as `send` does.
+ * there is no connection at first, `canceled` when `signal` gives up while it waits, and as `send` does.
  */
 export async function ask<R>(
   connections: Connections,
@@ -75,7 +75,7 @@ export async function ask<R>(
   const late = AbortSignal.timeout(patience);
   const second = await connections.next(first, signal === undefined ? late : AbortSignal.any([signal, late]));
   if (signal?.aborted) {
-    throw new DaemonError("cancelled", "It was given up while the daemon was away.");
+    throw new DaemonError("canceled", "It was given up while the daemon was away.");
   }
   if (second === undefined) {
     throw refused ?? new DaemonError("disconnected", `The daemon ended before it answered, and is not back. ${LOOK}`);

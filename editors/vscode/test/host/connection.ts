@@ -16,12 +16,12 @@ export function connection(desk: Desk): Cases {
         kind: "sessionNotFound",
       });
     },
-    "a request that was given up before it was sent is cancelled": async () => {
+    "a request that was given up before it was sent is canceled": async () => {
       const { daemon } = extension().exports;
       const giveUp = new vscode.CancellationTokenSource();
       giveUp.cancel();
       await assert.rejects(daemon.request("session/search", { query: "newline" }, giveUp.token), {
-        kind: "cancelled",
+        kind: "canceled",
       });
     },
     "the progress of a request is told to whoever listens": async () => {

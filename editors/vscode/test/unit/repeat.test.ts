@@ -248,7 +248,7 @@ test("a request that waits for a connection can be given up", async () => {
   const giveUp = new AbortController();
   const asked = ask(lost("the first"), RENAME, () => Promise.reject(LOST), giveUp.signal);
   giveUp.abort();
-  await assert.rejects(asked, { kind: "cancelled" });
+  await assert.rejects(asked, { kind: "canceled" });
 });
 
 test("an error that is no loss of the connection is not sent again", async () => {

@@ -37,8 +37,8 @@ test("what the daemon refuses has its kind and the details of that kind", () => 
 
 test("an error without a kind is known by its code, and one of nobody's is a defect", () => {
   assert.equal(daemonError({ code: -32601, message: "" }).kind, "methodNotFound");
-  assert.equal(daemonError({ code: -32800, message: "" }).kind, "cancelled");
-  assert.equal(daemonError({ code: -32802, message: "" }).kind, "cancelled");
+  assert.equal(daemonError({ code: -32800, message: "" }).kind, "canceled");
+  assert.equal(daemonError({ code: -32802, message: "" }).kind, "canceled");
   assert.equal(daemonError({ code: 7, message: "" }).kind, "internal");
   assert.equal(daemonError({ code: 7, message: "", data: { kind: "toString" } }).kind, "internal");
 });

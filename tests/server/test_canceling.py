@@ -49,7 +49,7 @@ def requests(session_id: str, cwd: str, folder: Path) -> dict[str, dict[str, Any
 
 
 @pytest.mark.parametrize("method", requests("x" * 8, "/", Path("/")))
-async def test_a_request_that_is_cancelled_at_any_moment_is_answered_once(
+async def test_a_request_that_is_canceled_at_any_moment_is_answered_once(
     memory: Running, cwd: str, method: str, tmp_path: Path
 ) -> None:
     assert method in METHODS
@@ -62,7 +62,7 @@ async def test_a_request_that_is_cancelled_at_any_moment_is_answered_once(
         for _ in range(moment + 1):
             await asyncio.sleep(0)
         peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
-        assert await call in ("answered", "cancelled", *EXPECTED.get(method, ()))
+        assert await call in ("answered", "canceled", *EXPECTED.get(method, ()))
     status = await peer.call("server/status")
     assert status["inFlightCount"] == 0
     assert peer.order.count("reply") == len(peer._calls)
@@ -86,7 +86,7 @@ async def outcome(peer: Peer, method: str, params: dict[str, Any]) -> str:
     return "answered"
 
 
-async def test_what_waits_for_room_is_cancelled_there(memory: Running, cwd: str) -> None:
+async def test_what_waits_for_room_is_canceled_there(memory: Running, cwd: str) -> None:
     peer, session_id = await talk(memory, cwd)
     answers = memory.inside.room.answers
     await answers.enter(answers.size)
@@ -96,14 +96,14 @@ async def test_what_waits_for_room_is_cancelled_there(memory: Running, cwd: str)
     await peer.call("server/status")
     assert answers.waiting == 1
     peer.connection.notify("$/cancelRequest", {"id": "call-2"})
-    assert await call == "cancelled"
+    assert await call == "canceled"
     assert not behind.done()
     answers.leave(answers.size)
     assert await behind == "answered"
     assert (answers.taken, answers.waiting) == (0, 0)
 
 
-async def test_a_request_that_waits_behind_another_of_its_client_is_cancelled_there(
+async def test_a_request_that_waits_behind_another_of_its_client_is_canceled_there(
     memory: Running, cwd: str
 ) -> None:
     peer, session_id = await talk(memory, cwd)
@@ -114,7 +114,7 @@ async def test_a_request_that_waits_behind_another_of_its_client_is_cancelled_th
     await asyncio.sleep(0)
     await peer.call("server/status")
     peer.connection.notify("$/cancelRequest", {"id": "call-3"})
-    assert await behind == "cancelled"
+    assert await behind == "canceled"
     answers.leave(answers.size)
     assert await first == "answered"
 
@@ -124,7 +124,7 @@ async def test_a_cancellation_in_the_same_read_as_its_request_finds_it(memory: R
     call = asyncio.create_task(outcome(peer, "session/path", {"sessionId": session_id}))
     await asyncio.sleep(0)
     peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
-    assert await call == "cancelled"
+    assert await call == "canceled"
     # The id may be used again at once.
     peer._calls[peer.last_id] = again = asyncio.get_running_loop().create_future()
     peer.connection.send_body(encode_request(peer.last_id, "session/path", {"sessionId": session_id}))
