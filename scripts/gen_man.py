@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Render daemon/man/sessiond.1 from the table of verbs and from `cli/parse/manual.py`; `--check` only compares."""
+"""Render daemon/man/sessiond.1 from the table of commands and from `cli/help/manual.py`; `--check` only compares."""
 
 import argparse
 import re
@@ -13,9 +13,9 @@ sys.path.insert(0, str(ROOT / "daemon"))
 
 from sessiond import __version__  # noqa: E402
 from sessiond.cli.exit_codes import MEANINGS  # noqa: E402
-from sessiond.cli.parse import help as overview, manual  # noqa: E402
-from sessiond.cli.parse.arguments import Option, Verb  # noqa: E402
-from sessiond.cli.parse.verbs import ALIASES, VERBS  # noqa: E402
+from sessiond.cli.help import manual, pages as overview  # noqa: E402
+from sessiond.cli.parse.arguments import Command, Option  # noqa: E402
+from sessiond.cli.table.index import ALIASES, all_commands  # noqa: E402
 
 
 def page() -> str:
@@ -36,16 +36,17 @@ def _lines() -> Iterator[str]:
     )
     yield from (".B sessiond", r".I COMMAND", "[...]")
     yield from (".br", ".B sessiond", ".I COMMAND", r".B \-\-help")
-    yield from (".SH DESCRIPTION", _text(overview.ABOUT))
+    yield from (".SH DESCRIPTION", _text(overview.DESCRIPTION))
     yield from _paragraphs(
         "The first command that needs it starts the daemon; it ends by itself when nobody has used it for a while.",
         manual.NAMES, manual.STDIN, manual.SCRIPTS,
     )  # fmt: skip
     yield ".SH COMMANDS"
+    commands = all_commands()
     for heading, names in overview.GROUPS:
         yield f".SS {_text(heading)}"
         for name in names:
-            yield from _verb(name, VERBS[name])
+            yield from _command(name, commands[name])
     yield ".SH OPTIONS OF EVERY COMMAND"
     yield from _options(manual.COMMON)
     yield ".SH EXIT STATUS"
@@ -64,19 +65,19 @@ def _lines() -> Iterator[str]:
     )
 
 
-def _verb(name: str, verb: Verb) -> Iterator[str]:
+def _command(name: str, command: Command) -> Iterator[str]:
     yield ".TP"
-    places = " ".join(verb.places)
-    yield rf"\fBsessiond {_text(name)}\fR" + (rf" \fI{_text(places)}\fR" if places else "")
-    yield _text(f"{verb.about}.")
+    positionals = " ".join(command.positionals)
+    yield rf"\fBsessiond {_text(name)}\fR" + (rf" \fI{_text(positionals)}\fR" if positionals else "")
+    yield _text(f"{command.description}.")
     for alias, of in ALIASES.items():
         if of == name:
             yield _text(f"The same is sessiond {alias}.")
-    if verb.details:
-        yield from (".sp", *map(_text, verb.details.split("\n")))
-    if verb.options:
-        yield from (".RS", *_options(verb.options), ".RE")
-    for example in verb.examples:
+    if command.details:
+        yield from (".sp", *map(_text, command.details.split("\n")))
+    if command.options:
+        yield from (".RS", *_options(command.options), ".RE")
+    for example in command.examples:
         yield from (".RS", *_typed(example), ".RE")
 
 
@@ -84,7 +85,7 @@ def _options(options: Iterable[Option]) -> Iterator[str]:
     for option in options:
         short = rf"\fB\-{option.short}\fR, " if option.short else ""
         value = rf" \fI{_text(option.value)}\fR" if option.value else ""
-        yield from (".TP", rf"{short}\fB\-\-{_text(option.name)}\fR{value}", _text(f"{option.about}"))
+        yield from (".TP", rf"{short}\fB\-\-{_text(option.name)}\fR{value}", _text(f"{option.description}"))
 
 
 def _defined(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:

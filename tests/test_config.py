@@ -13,13 +13,13 @@ from sessiond.config import (
     Config,
     DraftsConfig,
     HistoryConfig,
-    InvalidConfig,
+    InvalidConfigError,
     LimitsConfig,
     ListenConfig,
     RootsConfig,
     StateConfig,
     SummarizerConfig,
-    UnsafeConfig,
+    UnsafeConfigError,
     read,
 )
 
@@ -117,18 +117,18 @@ def test_lengths_of_time_have_one_of_four_units(
     ],
 )
 def test_anything_else_is_an_error(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidConfigError):
         read(written(tmp_path, text))
 
 
 def test_an_unreadable_file_is_an_error_and_not_the_defaults(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidConfigError):
         read(str(tmp_path / "config.toml"))
 
 
 def test_a_misspelt_key_is_answered_with_the_right_one(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfig) as refused:
+    with pytest.raises(InvalidConfigError) as refused:
         read(written(tmp_path, "[listen]\nidle_exitt = '1m'\n"))
     assert "idle_exit is probably meant" in str(refused.value)
 
@@ -141,7 +141,7 @@ def test_further_folders_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("value", ['"~/.pi"', '["sessions"]', '["/a", 1]', '["/a\\u0000b"]'])
 def test_what_names_no_folders_is_refused(tmp_path: Path, value: str) -> None:
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidConfigError):
         read(written(tmp_path, f"[roots]\nfolders = {value}\n"))
 
 
@@ -150,7 +150,7 @@ def test_a_file_that_others_may_write_is_not_obeyed(tmp_path: Path, mode: int) -
     path = written(tmp_path, '[summarizer]\ncommand = ["true"]\n')
     Path(path).chmod(mode)
     give_to_a_shared_group(path)
-    with pytest.raises(UnsafeConfig, match=re.escape(path)):
+    with pytest.raises(UnsafeConfigError, match=re.escape(path)):
         read(path)
 
 
@@ -159,7 +159,7 @@ def test_a_file_in_a_folder_that_others_may_write_to_is_not_obeyed(tmp_path: Pat
     path = written(tmp_path, "[listen]\n")
     give_to_a_shared_group(tmp_path)
     tmp_path.chmod(mode)
-    with pytest.raises(UnsafeConfig, match=re.escape(str(tmp_path))):
+    with pytest.raises(UnsafeConfigError, match=re.escape(str(tmp_path))):
         read(path)
 
 
@@ -169,7 +169,7 @@ def test_a_link_is_obeyed_only_when_both_folders_are_closed_to_others(tmp_path: 
     (config / "config.toml").symlink_to(written(kept, '[listen]\nidle_exit = "1m"\n'))
     assert read(str(config / "config.toml")).listen.idle_exit == 60.0
     kept.chmod(0o777)
-    with pytest.raises(UnsafeConfig):
+    with pytest.raises(UnsafeConfigError):
         read(str(config / "config.toml"))
 
 
@@ -188,7 +188,7 @@ def test_a_group_of_the_user_alone_may_write(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(grp, "getgrgid", lambda _: grp.struct_group((user.pw_name, "x", group, [])))
     assert read(path).listen.idle_exit == 60.0
     monkeypatch.setattr(grp, "getgrgid", lambda _: grp.struct_group((user.pw_name, "x", group, ["eve"])))
-    with pytest.raises(UnsafeConfig):
+    with pytest.raises(UnsafeConfigError):
         read(path)
 
 
@@ -196,5 +196,5 @@ def test_a_group_of_the_user_alone_may_write(tmp_path: Path, monkeypatch: pytest
 def test_a_file_of_another_user_is_not_obeyed(tmp_path: Path) -> None:
     path = written(tmp_path, "[listen]\n")
     os.chown(path, 65_534, -1)
-    with pytest.raises(UnsafeConfig, match="65534"):
+    with pytest.raises(UnsafeConfigError, match="65534"):
         read(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.paths import SOCKET_PATH_LIMIT, Locations, UnsafeFolder, make_private, obstacle, places
+from sessiond.paths import SOCKET_PATH_LIMIT, Locations, UnsafeFolderError, make_private, obstacle, places
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the XDG folders are those of Linux")
 
@@ -133,7 +133,7 @@ def test_a_folder_that_cannot_be_trusted_is_refused_and_left_alone(tmp_path: Pat
         case "file":
             path.write_text("mine", encoding="utf-8")
     before = path.lstat()
-    with pytest.raises(UnsafeFolder):
+    with pytest.raises(UnsafeFolderError):
         make_private(str(path))
     assert os.path.samestat(before, path.lstat())
     assert path.lstat().st_mode == before.st_mode
@@ -147,7 +147,7 @@ def test_a_folder_that_the_disk_refuses_is_told_with_its_reason(
         raise OSError(error, os.strerror(error), path)
 
     monkeypatch.setattr(os, "mkdir", refuse)
-    with pytest.raises(UnsafeFolder) as refused:
+    with pytest.raises(UnsafeFolderError) as refused:
         make_private(str(tmp_path / "new"))
     assert os.strerror(error) in refused.value.reason
 

@@ -24,7 +24,7 @@ _MAX_FRAME_BYTES: Final = 512 * _MIB
 _MAX_SESSIONS: Final = 1_000_000_000
 
 
-class InvalidConfig(TemplatedError):
+class InvalidConfigError(TemplatedError):
     """Raised when the configuration file is not TOML, or has an unknown or unusable value."""
 
     sentence = "The configuration {path} cannot be used: {reason}."
@@ -35,7 +35,7 @@ class InvalidConfig(TemplatedError):
         self.path = path
 
 
-class UnsafeConfig(InvalidConfig):
+class UnsafeConfigError(InvalidConfigError):
     """Raised when others may write to the configuration file; `advice` is a command."""
 
     sentence = "The configuration {path} is not obeyed: {reason}."
@@ -168,8 +168,8 @@ def read(path: str) -> Config:
     """Return the configuration in the file `path`; a missing file means the defaults.
 
     Raises:
-        UnsafeConfig: Another user can change the file or its folder.
-        InvalidConfig: The file cannot be read, or a table, key or value in it is not known.
+        UnsafeConfigError: Another user can change the file or its folder.
+        InvalidConfigError: The file cannot be read, or a table, key or value in it is not known.
     """
     try:
         with open(path, "rb") as file:
@@ -178,7 +178,7 @@ def read(path: str) -> Config:
     except FileNotFoundError:
         return Config()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidConfig(path, str(error), "a TOML file in UTF-8 that you may read") from error
+        raise InvalidConfigError(path, str(error), "a TOML file in UTF-8 that you may read") from error
 
     import tomllib  # takes 10 ms, and a daemon without a configuration does not need it
 
@@ -186,15 +186,15 @@ def read(path: str) -> Config:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         advice = 'tables such as [listen] with lines such as idle_exit = "30m"'
-        raise InvalidConfig(path, f"it is not TOML ({error})", advice) from error
+        raise InvalidConfigError(path, f"it is not TOML ({error})", advice) from error
     try:
         return _checked(tables)
-    except _Unfit as unfit:
-        raise InvalidConfig(path, unfit.reason, unfit.advice) from None
+    except _InvalidValueError as unfit:
+        raise InvalidConfigError(path, unfit.reason, unfit.advice) from None
 
 
 def _refuse_unsafe(path: str, opened: int) -> None:
-    """Raise `UnsafeConfig` when a user other than this one and root can change an open configuration file.
+    """Raise `UnsafeConfigError` when a user other than this one and root can change an open configuration file.
 
     The folder is checked as well as the file, because its owner can replace the file. For a symbolic link, both the
     folder of the link and the folder of the file are checked.
@@ -209,7 +209,7 @@ def _refuse_unsafe(path: str, opened: int) -> None:
             reason, command = f"{others} can write to {name}", "chmod go-w"
         else:
             continue
-        raise UnsafeConfig(path, reason, f"{command} {shlex.quote(place)}")
+        raise UnsafeConfigError(path, reason, f"{command} {shlex.quote(place)}")
 
 
 def _others_who_may_write(found: os.stat_result) -> str | None:
@@ -241,7 +241,7 @@ def _is_own_group(group_id: int) -> bool:
     return user.pw_gid == group_id and user.pw_name == group.gr_name and set(group.gr_mem) <= {user.pw_name}
 
 
-class _Unfit(Exception):
+class _InvalidValueError(Exception):
     """Raised for a table, key or value that is not valid."""
 
     def __init__(self, reason: str, advice: str) -> None:
@@ -256,14 +256,16 @@ def _checked(tables: dict[str, Any]) -> Config:
     compaction: CompactionConfig = chosen["compaction"]
     if compaction.reserve_tokens + compaction.keep_recent_tokens >= compaction.context_window:
         reason = "compaction.reserve_tokens and compaction.keep_recent_tokens fill the whole context_window"
-        raise _Unfit(reason, "numbers whose sum is well below that of context_window")
+        raise _InvalidValueError(reason, "numbers whose sum is well below that of context_window")
     return Config(**chosen)
 
 
 def _table(name: str, table: object) -> Any:
     kind, keys = _TABLES[name]
     if not isinstance(table, dict):
-        raise _Unfit(f"{name} is not a table", f"[{name}] on a line of its own, the keys below it")
+        raise _InvalidValueError(
+            f"{name} is not a table", f"[{name}] on a line of its own, the keys below it"
+        )
     _refuse_unknown(f"key in [{name}]", table, list(keys))
     return kind(**{key: keys[key](f"{name}.{key}", value) for key, value in table.items()})
 
@@ -273,7 +275,7 @@ def _refuse_unknown(what: str, found: dict[str, Any], known: list[str]) -> None:
         if name not in known:
             near = get_close_matches(name, known, n=1, cutoff=0.5)
             advice = f"{near[0]} is probably meant" if near else f"one of {', '.join(known)}"
-            raise _Unfit(f"{name!r} is not a known {what}", advice)
+            raise _InvalidValueError(f"{name!r} is not a known {what}", advice)
 
 
 def _duration(key: str, value: object) -> float | None:
@@ -282,7 +284,7 @@ def _duration(key: str, value: object) -> float | None:
     parts = re.fullmatch(r"([1-9][0-9]{0,8})([smhd])", value) if isinstance(value, str) else None
     if parts is None:
         advice = f'{key} as a text such as "45s", "30m", "2h", "7d" or "never"'
-        raise _Unfit(f"{key} is {value!r}, which is not a length of time", advice)
+        raise _InvalidValueError(f"{key} is {value!r}, which is not a length of time", advice)
     return int(parts[1]) * _SECONDS[parts[2]]
 
 
@@ -300,7 +302,7 @@ def _loopback(key: str, value: object) -> str | None:
         or any(int(it) > 255 for it in re.findall(r"[0-9]+", parts[1]))
     ):
         advice = f'{key} as an address of this machine and a port, "127.0.0.1:7413" or "[::1]:7413", or false'
-        raise _Unfit(f"{key} is {value!r:.80}, which is no place to listen at", advice)
+        raise _InvalidValueError(f"{key} is {value!r:.80}, which is no place to listen at", advice)
     return parts[0]
 
 
@@ -308,7 +310,7 @@ def _size(key: str, value: object) -> int:
     parts = re.fullmatch(r"([1-9][0-9]{0,6})(MiB|GiB)", value) if isinstance(value, str) else None
     if parts is None:
         advice = f'{key} as a text such as "64MiB" or "1GiB"'
-        raise _Unfit(f"{key} is {value!r}, which is not a number of bytes", advice)
+        raise _InvalidValueError(f"{key} is {value!r}, which is not a number of bytes", advice)
     return int(parts[1]) * (_MIB if parts[2] == "MiB" else 1024 * _MIB)
 
 
@@ -316,48 +318,52 @@ def _frame_size(key: str, value: object) -> int:
     size = _size(key, value)
     if size > _MAX_FRAME_BYTES:
         advice = f'{key} as at most "{_MAX_FRAME_BYTES // _MIB}MiB"; what is larger goes in parts'
-        raise _Unfit(f"{key} is {value!r}, more than a message can have", advice)
+        raise _InvalidValueError(f"{key} is {value!r}, more than a message can have", advice)
     return size
 
 
 def _clients(key: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MAX_CLIENTS:
         advice = f"{key} as a whole number from 1 to {_MAX_CLIENTS}"
-        raise _Unfit(f"{key} is {value!r}, which is no number of clients", advice)
+        raise _InvalidValueError(f"{key} is {value!r}, which is no number of clients", advice)
     return value
 
 
 def _switch(key: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise _Unfit(f"{key} is {value!r}, which says neither yes nor no", f"{key} = true or {key} = false")
+        raise _InvalidValueError(
+            f"{key} is {value!r}, which says neither yes nor no", f"{key} = true or {key} = false"
+        )
     return value
 
 
 def _tokens(key: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_TOKENS:
         advice = f"{key} as a whole number from 0 to {_MAX_TOKENS}"
-        raise _Unfit(f"{key} is {value!r}, which is no number of tokens", advice)
+        raise _InvalidValueError(f"{key} is {value!r}, which is no number of tokens", advice)
     return value
 
 
 def _decisions(key: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MAX_DECISIONS:
         advice = f"{key} as a whole number from 1 to {_MAX_DECISIONS}; a working state never holds more"
-        raise _Unfit(f"{key} is {value!r}, which is no number of decisions", advice)
+        raise _InvalidValueError(f"{key} is {value!r}, which is no number of decisions", advice)
     return value
 
 
 def _sessions(key: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_SESSIONS:
         advice = f"{key} as a whole number from 0 (as many as there are) to {_MAX_SESSIONS}"
-        raise _Unfit(f"{key} is {value!r}, which is no number of sessions", advice)
+        raise _InvalidValueError(f"{key} is {value!r}, which is no number of sessions", advice)
     return value
 
 
 def _words(key: str, value: object) -> tuple[str, ...]:
     words = value if isinstance(value, list) else [None]
     if not all(isinstance(word, str) and word for word in words):
-        raise _Unfit(f"{key} is {value!r:.80}, which is no list of words", f'{key} as a list: ["scratch"]')
+        raise _InvalidValueError(
+            f"{key} is {value!r:.80}, which is no list of words", f'{key} as a list: ["scratch"]'
+        )
     return tuple(words)
 
 
@@ -365,7 +371,7 @@ def _command(key: str, value: object) -> tuple[str, ...]:
     words = value if isinstance(value, list) else []
     if not words or not all(isinstance(word, str) and "\0" not in word for word in words) or not words[0]:
         advice = f'{key} as a list: ["program", "argument"]; it is run without a shell'
-        raise _Unfit(f"{key} is {value!r:.80}, which is no command", advice)
+        raise _InvalidValueError(f"{key} is {value!r:.80}, which is no command", advice)
     return tuple(words)
 
 
@@ -374,7 +380,7 @@ def _folders(key: str, value: object) -> tuple[str, ...]:
     folders = [os.path.expanduser(name) for name in names if isinstance(name, str)]  # noqa: PTH111 - a text
     if len(folders) < len(names) or not all(it.startswith("/") and "\0" not in it for it in folders):
         advice = f'{key} as a list of folders: ["~/.pi/agent/sessions", "/srv/sessions"]'
-        raise _Unfit(f"{key} is {value!r:.80}, which names no folders", advice)
+        raise _InvalidValueError(f"{key} is {value!r:.80}, which names no folders", advice)
     return tuple(folders)
 
 

@@ -29,7 +29,7 @@ OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 OTHERS_MAY_ANYTHING = stat.S_IRWXG | stat.S_IRWXO
 
 
-class UnsafeFolder(TemplatedError):
+class UnsafeFolderError(TemplatedError):
     """Raised when a folder of sessiond cannot be created, or others may write to it."""
 
     sentence = "The folder {path} cannot be used: {reason}."
@@ -150,21 +150,21 @@ def make_private(path: str) -> None:
     If others can read an existing folder, its mode is set to 0700.
 
     Raises:
-        UnsafeFolder: Others can write to the folder, so its content may be theirs; or the system refused it.
+        UnsafeFolderError: Others can write to the folder, so its content may be theirs; or the system refused it.
     """
     try:
         _make_folders(path)
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
-        raise UnsafeFolder(path, _reason(path, error), _advice(path, error)) from error
+        raise UnsafeFolderError(path, _reason(path, error), _advice(path, error)) from error
     try:
         found = os.fstat(folder)
         if found.st_uid != os.geteuid():
-            raise UnsafeFolder(
+            raise UnsafeFolderError(
                 path, f"it belongs to user id {found.st_uid}", "set SESSIOND_HOME to a folder of yours"
             )
         if found.st_mode & OTHERS_MAY_WRITE:
-            raise UnsafeFolder(
+            raise UnsafeFolderError(
                 path, "others may write to it", f"look through it, then run chmod 700 '{path}'"
             )
         if found.st_mode & OTHERS_MAY_ANYTHING:
@@ -174,12 +174,12 @@ def make_private(path: str) -> None:
 
 
 def require_text(path: str) -> None:
-    """Raise `UnsafeFolder` if a path is not UTF-8, because the endpoint file could not name it."""
+    """Raise `UnsafeFolderError` if a path is not UTF-8, because the endpoint file could not name it."""
     try:
         path.encode()
     except UnicodeEncodeError as error:
         shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        raise UnsafeFolder(shown, "its name is not valid UTF-8", _advice(path, error)) from None
+        raise UnsafeFolderError(shown, "its name is not valid UTF-8", _advice(path, error)) from None
 
 
 def obstacle(path: str) -> str | None:

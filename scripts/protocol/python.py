@@ -11,7 +11,7 @@ import msgspec
 from scripts.protocol.calls import TOPICS, Call, Topic
 from scripts.protocol.notes import JsonSchema, bounds
 
-from sessiond.client.methods.base import HARMLESS
+from sessiond.client.methods.base import IDEMPOTENT
 from sessiond.error_text import TemplatedError
 from sessiond.protocol import methods as m, types as t
 
@@ -151,7 +151,7 @@ def _body(method: m.Method[Any, Any], call: Call, params: list[_Param], decoded:
     lines = f"params = {struct}(\n{fields})\n" if params else f"params = {struct}()\n"
     lines += f"return await {asked}"
     if any(it.is_progress for it in params):
-        lines = "with self._link.watching(progress) as token:\n" + textwrap.indent(lines, " " * 4)
+        lines = "with self._link.progress_token(progress) as token:\n" + textwrap.indent(lines, " " * 4)
     return textwrap.indent(lines, " " * 8)
 
 
@@ -236,13 +236,13 @@ def _said(param: _Param, field: JsonSchema, call: Call, wire: dict[str, str]) ->
 def _raised(method: m.Method[Any, Any]) -> list[str]:
     kinds = ", ".join(f"`{kind}`" for kind in method.errors)
     own = f" `kind` is {kinds}, or one that every request may have." if kinds else ""
-    is_repeated = method.name in HARMLESS or "command_id" in method.params.__struct_fields__
+    is_repeated = method.name in IDEMPOTENT or "command_id" in method.params.__struct_fields__
     lost = (
         "The connection was lost in both attempts."
         if is_repeated
         else "The connection was lost before the response, so the outcome is unknown."
     )
-    return [f"RpcError: The daemon refused the request.{own}", f"Disconnected: {lost}"]
+    return [f"RpcError: The daemon refused the request.{own}", f"DisconnectedError: {lost}"]
 
 
 def _wire_names(schema: JsonSchema) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A crowd of clients that knock at the same moment: one process each, forked by one that has loaded everything.
+"""A crowd of clients that connect at the same moment: one process each, forked by one that has loaded everything.
 
 `python -P -m campaigns.crowd COUNT` waits for a line on standard input, and prints a line of JSON for each
 client: what it was told by the daemon that it found or started, or what went wrong. SESSIOND_HOME says where.
@@ -12,10 +12,10 @@ import traceback
 
 from sessiond.client import daemon_socket
 from sessiond.client.blocking import connect
-from sessiond.client.wire import Disconnected
+from sessiond.client.wire import DisconnectedError
 
 _AGAIN = 20
-daemon_socket.PATIENCE = 60.0  # what is tried is who is found, not how fast a busy machine is
+daemon_socket.CONNECT_SECONDS = 60.0  # what is tried is who is found, not how fast a busy machine is
 
 
 def ask() -> dict[str, object]:
@@ -25,7 +25,7 @@ def ask() -> dict[str, object]:
         try:
             with connect() as daemon:
                 told = daemon.call("server/status")
-        except Disconnected:
+        except DisconnectedError:
             if attempt + 1 == _AGAIN:
                 raise
         else:

@@ -88,7 +88,7 @@ class Scene:
         """The cause is gone: without a restart everything is as before, and nothing was lost."""
         self.append()
         # Without a commandId: the journal of commands needs more room than the smallest of these disks has.
-        self.daemon.call_exactly("session/create", {"cwd": "/work/new"})
+        self.daemon.call_unchanged("session/create", {"cwd": "/work/new"})
         hold(_OURS not in self.refuses(), f"the session is still said to refuse writes: {self.refuses()}")
         log = read_log(self.ours())
         there = list(log.seqs)
@@ -279,7 +279,7 @@ def _scene(home: Home, before: str) -> Iterator[Scene]:
         home.connect_blocking(autostart=False) as daemon,
     ):
         scene = Scene(home, process.pid, daemon, ["u1", "a1"])
-        daemon.call_exactly("session/create", {"cwd": "/work/a", "id": _OURS})
+        daemon.call_unchanged("session/create", {"cwd": "/work/a", "id": _OURS})
         daemon.call("session/append", {"sessionId": _OURS, "entries": [user("u1"), assistant("a1")]})
         daemon.call("session/open", {"path": str(home.folder / f"{_OTHER}.jsonl")})
         yield scene

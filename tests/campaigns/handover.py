@@ -12,7 +12,7 @@ from campaigns.daemons import PATIENCE, Home
 from campaigns.other_version import build, command
 from campaigns.signals import Under
 from campaigns.writers import Load, Writer
-from sessiond.client.daemon_socket import VersionMismatch, read_endpoint
+from sessiond.client.daemon_socket import VersionMismatchError, read_endpoint
 from sessiond.client.dial import connect
 
 _LOAD: Final = Load(
@@ -100,7 +100,7 @@ async def _without_a_common_version(home: Home) -> None:
     hold(read_endpoint(home.places)["protocol"] == [9, 9], "the older daemon still runs")
     try:
         await asyncio.to_thread(lambda: connect(home.places).close())
-    except VersionMismatch as error:
+    except VersionMismatchError as error:
         hold("version 9" in str(error) and "version 1" in str(error), f"it does not name both: {error}")
     else:
         hold(False, "a client was let in that shares no version with the daemon")

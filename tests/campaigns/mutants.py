@@ -7,7 +7,7 @@ from campaigns import trials
 from campaigns.campaign import Broken, Campaign, Figures, Ground, TookTooLong, hold
 from campaigns.nursery import Nursery, nursery
 from campaigns.trials import Trial
-from sessiond.client.wire import Disconnected, RpcError
+from sessiond.client.wire import DisconnectedError, RpcError
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _catch(ground: Ground, nurse: Nursery, mutant: Mutant) -> str:
         mutant.trial(trials.fresh(ground, mutant.bug), nurse, (mutant.bug, *mutant.machine))
     except TookTooLong:
         raise
-    except (Broken, RpcError, Disconnected) as error:
+    except (Broken, RpcError, DisconnectedError) as error:
         return str(error)
     return ""
 

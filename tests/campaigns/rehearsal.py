@@ -9,8 +9,8 @@ from campaigns.campaign import hold
 from campaigns.daemons import Home, runs, until
 from campaigns.nursery import Nursery
 from campaigns.victims import Stage, Victim
-from sessiond.client.daemon_socket import CannotConnect
-from sessiond.client.wire import Disconnected
+from sessiond.client.daemon_socket import DaemonConnectionError
+from sessiond.client.wire import DisconnectedError
 
 
 class Rehearsal:
@@ -33,7 +33,7 @@ class Rehearsal:
     def act(self, victim: Victim, pid: int) -> bool:
         """Let it come to what the death is for; whether it was acknowledged."""
         with (
-            contextlib.suppress(Disconnected, CannotConnect, ConnectionError),
+            contextlib.suppress(DisconnectedError, DaemonConnectionError, ConnectionError),
             self.home.connect_blocking(autostart=False) as daemon,
         ):
             victim.act(self._stage(victim, daemon))

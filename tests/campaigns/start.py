@@ -199,7 +199,7 @@ def wage(ground: Ground) -> Figures:
 CAMPAIGN = Campaign(
     name="start",
     promise="However many clients come at once, and whatever is there, they get one daemon, and none fails.",
-    how="processes knock at the same moment: on nothing, on what a killed daemon left, on one that is being killed or "
-    "stopped, on a removed path, behind a starter that is killed, on an endpoint that lies",
+    how="processes connect at the same moment: on nothing, on what a killed daemon left, on one that is being killed "
+    "or stopped, on a removed path, behind a starter that is killed, on an endpoint that lies",
     run=wage,
 )

@@ -50,7 +50,7 @@ class Wire:
 
     @classmethod
     async def to(cls, home: Home) -> Self:
-        """Attach. The system may be busy with others who knock: they are asked again."""
+        """Attach. The system may be busy with others who connect: they are asked again."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

@@ -11,9 +11,9 @@ from msgspec import Raw, json
 from campaigns.campaign import Broken, hold
 from campaigns.log_on_disk import LogOnDisk
 from sessiond.client.daemon import Daemon
-from sessiond.client.daemon_socket import CannotConnect
+from sessiond.client.daemon_socket import DaemonConnectionError
 from sessiond.client.subscription import Subscription
-from sessiond.client.wire import Disconnected
+from sessiond.client.wire import DisconnectedError
 from sessiond.protocol import methods as m, types as t
 
 _PIECE = 100_000  # characters; strings of more than 500,000 would be taken out of the line
@@ -134,7 +134,7 @@ class Writer:
         self.tried += sum(len(it) for it in params.entries)
         try:
             done = await self._daemon.call(m.APPEND, params, attempts=1)
-        except (Disconnected, CannotConnect):
+        except (DisconnectedError, DaemonConnectionError):
             return False
         hold(
             [it.id for it in done.entries] == batch.ids, f"the answer to {batch.ids} was about {done.entries}"

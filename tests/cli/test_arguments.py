@@ -1,17 +1,20 @@
-"""The command line, sorted into what a verb takes."""
+"""The command line, sorted into the arguments of a command."""
 
 import shlex
 
 import pytest
 
+from sessiond.cli.help.pages import GROUPS
+from sessiond.cli.help.suggestions import did_you_mean
 from sessiond.cli.main import _load
-from sessiond.cli.parse.arguments import Given, HelpAsked, Option, UsageError, Verb, parse
+from sessiond.cli.parse.arguments import Command, HelpRequested, Option, ParsedArguments, UsageError, parse
 from sessiond.cli.parse.choices import check
-from sessiond.cli.parse.help import GROUPS
-from sessiond.cli.parse.suggestions import did_you_mean
-from sessiond.cli.parse.verbs import FOREIGN, VERBS
+from sessiond.cli.table.index import SIMILAR_COMMANDS, all_commands
 
-VERB = Verb(
+DECLARED = all_commands()
+
+
+COMMAND = Command(
     "Do it",
     "x:y",
     ("[ID]", "ENTRY"),
@@ -20,25 +23,25 @@ VERB = Verb(
 
 
 def test_options_stand_anywhere_and_take_values_both_ways() -> None:
-    given = read("--title=a b", "s1", "-a", "e1", "-n", "5")
-    assert (given.text("title"), given.flag("all"), given.number("limit")) == ("a b", True, 5)
-    assert (given.text("ID"), given.needed("ENTRY")) == ("s1", "e1")
+    args = read("--title=a b", "s1", "-a", "e1", "-n", "5")
+    assert (args.value("title"), args.flag("all"), args.number("limit")) == ("a b", True, 5)
+    assert (args.value("ID"), args.required("ENTRY")) == ("s1", "e1")
 
 
 def test_a_place_in_brackets_is_left_out_first() -> None:
-    given = read("e1")
-    assert (given.text("ID"), given.needed("ENTRY")) == (None, "e1")
+    args = read("e1")
+    assert (args.value("ID"), args.required("ENTRY")) == (None, "e1")
 
 
 def test_a_value_may_look_like_an_option_and_two_dashes_end_them() -> None:
-    assert read("--title", "--all", "--", "-e").text("title") == "--all"
-    assert read("--", "-e").needed("ENTRY") == "-e"
+    assert read("--title", "--all", "--", "-e").value("title") == "--all"
+    assert read("--", "-e").required("ENTRY") == "-e"
 
 
 def test_the_last_of_several_values_wins_and_all_can_be_had_in_order() -> None:
-    given = read("--title", "a", "--title", "b", "-a", "e")
-    assert given.text("title") == "b"
-    assert given.many("title", "all") == [("title", "a"), ("title", "b"), ("all", "")]
+    args = read("--title", "a", "--title", "b", "-a", "e")
+    assert args.value("title") == "b"
+    assert args.occurrences("title", "all") == [("title", "a"), ("title", "b"), ("all", "")]
 
 
 @pytest.mark.parametrize(
@@ -57,39 +60,39 @@ def test_a_number_is_a_number() -> None:
 
 @pytest.mark.parametrize("words", [["--help"], ["e", "-h"]])
 def test_help_is_asked_for_anywhere_but_in_a_value(words: list[str]) -> None:
-    with pytest.raises(HelpAsked):
+    with pytest.raises(HelpRequested):
         read(*words)
-    assert read("--title", "--help", "e").text("title") == "--help"
+    assert read("--title", "--help", "e").value("title") == "--help"
 
 
 def test_every_verb_is_implemented_and_listed_in_the_help() -> None:
-    assert all(callable(_load(verb.run)) for verb in VERBS.values())
-    assert sorted(name for _, names in GROUPS for name in names) == sorted(VERBS)
+    assert all(callable(_load(command.function)) for command in DECLARED.values())
+    assert sorted(name for _, names in GROUPS for name in names) == sorted(DECLARED)
 
 
 def test_every_example_in_the_help_can_be_typed() -> None:
-    for name, verb in VERBS.items():
-        for example in verb.examples:
+    for name, command in DECLARED.items():
+        for example in command.examples:
             typed = example.partition(" > ")[0].split(" | ")
             commands = [part.split("sessiond ", 1)[1] for part in typed if "sessiond " in part]
             for own, *words in map(shlex.split, commands):
-                parse(own, VERBS[own], words)
+                parse(own, DECLARED[own], words)
             assert any(command.split()[0] == name for command in commands), example
 
 
-def read(*words: str) -> Given:
-    return parse("verb", VERB, words)
+def read(*words: str) -> ParsedArguments:
+    return parse("command", COMMAND, words)
 
 
 def test_a_word_that_an_option_does_not_take_is_refused_before_anything_is_sent() -> None:
     for words in (["export", "--format", "pdf"], ["tree", "--filter=tools"], ["list", "--sort", "size"]):
         with pytest.raises(UsageError):
-            check(parse(words[0], VERBS[words[0]], words[1:]))
-    check(parse("export", VERBS["export"], ["--format", "html", "--output", "pdf"]))
+            check(parse(words[0], DECLARED[words[0]], words[1:]))
+    check(parse("export", DECLARED["export"], ["--format", "html", "--output", "pdf"]))
 
 
 def test_what_other_programs_call_a_command_leads_to_ours() -> None:
-    assert did_you_mean("resume", VERBS) == "Did you mean sessiond continue?"
-    assert did_you_mean("lst", VERBS) == "Did you mean sessiond list?"
-    assert not FOREIGN.keys() & VERBS.keys()
-    assert set(FOREIGN.values()) <= {*VERBS, "--version"}
+    assert did_you_mean("resume") == "Did you mean sessiond continue?"
+    assert did_you_mean("lst") == "Did you mean sessiond list?"
+    assert not SIMILAR_COMMANDS.keys() & DECLARED.keys()
+    assert set(SIMILAR_COMMANDS.values()) <= {*DECLARED, "--version"}

@@ -1,4 +1,4 @@
-"""Every verb against the real daemon, as a user types it."""
+"""Every command against the real daemon, as a user types it."""
 
 import json  # noqa: TID251 - what a reader of --json would use
 import os

@@ -11,12 +11,14 @@ from typing import get_args
 import pytest
 
 from sessiond.cli.commands.completion import FILES, candidates
+from sessiond.cli.help.manual import COMMON, TOPICS
 from sessiond.cli.parse.choices import CHOICES
-from sessiond.cli.parse.manual import COMMON, TOPICS
-from sessiond.cli.parse.verbs import VERBS
+from sessiond.cli.table.index import all_commands
 from sessiond.protocol import types as t
 from support import logs
 from support.commands import Shell, a_shell
+
+DECLARED = all_commands()
 
 
 def words(*line: str) -> list[str]:
@@ -24,11 +26,13 @@ def words(*line: str) -> list[str]:
 
 
 def test_the_first_word_is_a_command_and_is_explained() -> None:
-    assert dict(candidates(["sessiond", ""])) == {name: verb.about for name, verb in VERBS.items()}
+    assert dict(candidates(["sessiond", ""])) == {
+        name: command.description for name, command in DECLARED.items()
+    }
 
 
 def test_a_dash_begins_an_option_of_the_command() -> None:
-    assert words("tree", "--") == [f"--{it.name}" for it in (*VERBS["tree"].options, *COMMON)]
+    assert words("tree", "--") == [f"--{it.name}" for it in (*DECLARED["tree"].options, *COMMON)]
 
 
 def test_a_value_is_one_of_its_few_words() -> None:
@@ -98,7 +102,7 @@ def test_labels_tags_and_the_leaf_are_offered_where_they_can_be_given(shell: She
 
 
 def test_help_and_methods_are_completed_too() -> None:
-    assert set(TOPICS) | set(VERBS) == set(words("help", ""))
+    assert set(TOPICS) | set(DECLARED) == set(words("help", ""))
     assert "session/append" in words("rpc", "")
 
 

@@ -4,9 +4,14 @@ import pytest
 
 from sessiond.cli import errors
 from sessiond.cli.parse.arguments import UsageError
-from sessiond.client.daemon_socket import DaemonBusy, DaemonNotRunning, DaemonNotStarted, SocketRefused
-from sessiond.client.wire import BadReply, Disconnected, RpcError, Unread
-from sessiond.paths import UnsafeFolder
+from sessiond.client.daemon_socket import (
+    DaemonBusyError,
+    DaemonNotRunningError,
+    DaemonStartError,
+    SocketRefusedError,
+)
+from sessiond.client.wire import DisconnectedError, InvalidResponseError, RequestNotReadError, RpcError
+from sessiond.paths import UnsafeFolderError
 from sessiond.protocol.errors import CODES
 
 
@@ -22,14 +27,14 @@ def refused(kind: str, **details: object) -> RpcError:
         (refused("draining"), 75),
         (RpcError(-32603, "", None), 1),
         (UsageError("no"), 2),
-        (DaemonNotRunning(), 69),
-        (DaemonNotStarted("no", "/log", ["line"]), 69),
-        (SocketRefused("/s", "no"), 69),
-        (UnsafeFolder("/f", "no", "do"), 69),
-        (Disconnected(), 69),
-        (BadReply("no"), 70),
-        (DaemonBusy("/s", 15), 75),
-        (Unread(), 75),
+        (DaemonNotRunningError(), 69),
+        (DaemonStartError("no", "/log", ["line"]), 69),
+        (SocketRefusedError("/s", "no"), 69),
+        (UnsafeFolderError("/f", "no", "do"), 69),
+        (DisconnectedError(), 69),
+        (InvalidResponseError("no"), 70),
+        (DaemonBusyError("/s", 15), 75),
+        (RequestNotReadError(), 75),
         (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "no"), 2),
     ],
 )
@@ -40,7 +45,7 @@ def test_each_failure_has_its_words_and_its_code(error: Exception, code: int) ->
     assert found == code
     assert what
     assert "\n" not in what
-    assert "\n" not in then or isinstance(error, DaemonNotStarted)
+    assert "\n" not in then or isinstance(error, DaemonStartError)
 
 
 def test_a_defect_of_ours_is_not_dressed_up() -> None:
@@ -69,8 +74,10 @@ def test_a_daemons_sentence_that_names_a_command_is_not_repeated() -> None:
 
 
 def test_every_command_in_a_hint_exists() -> None:
-    from sessiond.cli.parse.verbs import VERBS
+    from sessiond.cli.table.index import all_commands
 
-    words = " ".join(errors._NEXT.values()).split()
+    declared = all_commands()
+
+    words = " ".join(errors._NEXT_STEPS.values()).split()
     named = [words[at + 1].strip(".,;") for at, word in enumerate(words[:-1]) if word == "sessiond"]
-    assert set(named) <= set(VERBS)
+    assert set(named) <= set(declared)

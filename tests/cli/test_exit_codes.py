@@ -34,11 +34,11 @@ def test_help_guide_and_table_say_the_same() -> None:
 
 @pytest.mark.slow
 def test_done_refused_and_misused(shell: Shell) -> None:
-    assert shell.run("list").code == exit_codes.DONE
-    assert shell.run("show", "no-such-session").code == exit_codes.REFUSED
-    assert shell.run("import", "/no/such/file").code == exit_codes.REFUSED
-    assert shell.run("show", "--no-such-option").code == exit_codes.USAGE
-    assert shell.run("no-such-command").code == exit_codes.USAGE
+    assert shell.run("list").code == exit_codes.SUCCESS
+    assert shell.run("show", "no-such-session").code == exit_codes.FAILURE
+    assert shell.run("import", "/no/such/file").code == exit_codes.FAILURE
+    assert shell.run("show", "--no-such-option").code == exit_codes.USAGE_ERROR
+    assert shell.run("no-such-command").code == exit_codes.USAGE_ERROR
 
 
 @pytest.mark.slow
@@ -52,27 +52,27 @@ def test_with_a_configuration_that_cannot_be_used(shell: Shell) -> None:
     folder = Path(shell.where.config)
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text("no = 'such key'\n", encoding="utf-8")
-    assert shell.run("serve").code == exit_codes.BAD_SETTINGS
+    assert shell.run("serve").code == exit_codes.CONFIG_ERROR
     assert shell.run("list").code == exit_codes.UNAVAILABLE
 
 
 @pytest.mark.slow
 def test_with_a_folder_that_is_a_file(shell: Shell) -> None:
     Path(shell.where.state).write_text("", encoding="utf-8")
-    assert shell.run("serve").code == exit_codes.NO_FOLDER
+    assert shell.run("serve").code == exit_codes.CANNOT_CREATE
 
 
 @pytest.mark.slow
 def test_with_a_lock_that_is_a_folder(shell: Shell) -> None:
     Path(shell.where.daemon_lock).mkdir(parents=True)
     Path(shell.where.state).chmod(0o700)
-    assert shell.run("serve").code == exit_codes.NOT_THE_SYSTEM
+    assert shell.run("serve").code == exit_codes.SYSTEM_ERROR
 
 
 @pytest.mark.slow
 def test_with_a_daemon_that_runs_already(shell: Shell) -> None:
     shell("list")
-    assert shell.run("serve").code == exit_codes.TRY_AGAIN
+    assert shell.run("serve").code == exit_codes.TEMPORARY_FAILURE
 
 
 @pytest.mark.slow
@@ -87,7 +87,7 @@ def test_with_an_answer_that_makes_no_sense(shell: Shell) -> None:
             with connection:
                 connection.recv(1)
                 connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-                assert command.wait(60) == exit_codes.NONSENSE
+                assert command.wait(60) == exit_codes.INVALID_RESPONSE
 
 
 @pytest.mark.slow
@@ -109,7 +109,7 @@ def test_ended_by_ctrl_c_or_by_its_reader(shell: Shell) -> None:
         )
     finally:
         os.close(writing)
-    assert done.returncode == exit_codes.PIPE_CLOSED
+    assert done.returncode == exit_codes.BROKEN_PIPE
 
 
 @pytest.mark.slow

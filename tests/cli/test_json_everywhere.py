@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.cli.parse.verbs import VERBS
+from sessiond.cli.table.index import all_commands
 from support.commands import Ran, Shell, a_shell
+
+DECLARED = all_commands()
+
 
 WITHOUT = {
     "serve": "it is the daemon",
@@ -51,12 +54,14 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, dic
 
 
 def test_every_command_has_json_or_a_reason() -> None:
-    with_json = {name for name, verb in VERBS.items() if any(it.name == "json" for it in verb.options)}
-    assert set(VERBS) - with_json == set(WITHOUT)
+    with_json = {
+        name for name, command in DECLARED.items() if any(it.name == "json" for it in command.options)
+    }
+    assert set(DECLARED) - with_json == set(WITHOUT)
 
 
 def test_every_command_with_json_is_run_here() -> None:
-    assert {line.split()[0] for line in COMMANDS} | set(LASTING) | set(WITHOUT) == set(VERBS)
+    assert {line.split()[0] for line in COMMANDS} | set(LASTING) | set(WITHOUT) == set(DECLARED)
 
 
 @pytest.mark.slow

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from sessiond.cli.exit_codes import MEANINGS
-from sessiond.cli.parse import manual
-from sessiond.cli.parse.verbs import VERBS
+from sessiond.cli.help import manual
+from sessiond.cli.table.index import all_commands
+
+DECLARED = all_commands()
+
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "daemon/man/sessiond.1"
@@ -65,9 +68,9 @@ def test_it_is_shown_whole_and_without_a_warning() -> None:
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True, timeout=120)
     shown = re.sub(r".\x08", "", done.stdout)
     assert done.stderr == ""
-    for name, verb in VERBS.items():
+    for name, declared in DECLARED.items():
         assert f"sessiond {name}" in shown
-        assert all(f"--{option.name}" in shown for option in verb.options)
+        assert all(f"--{option.name}" in shown for option in declared.options)
     assert all(name in shown for name in manual.ENVIRONMENT)
     assert all(f"\n       {code} " in shown for code in MEANINGS)
 

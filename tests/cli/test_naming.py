@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sessiond.cli.parse.entry_argument import Ambiguous, chosen
+from sessiond.cli.parse.entry_argument import AmbiguousEntryError, chosen
 from support.columns import entries_of, message_ids_of
 from support.commands import Shell, a_shell
 
@@ -28,7 +28,7 @@ def test_a_label_comes_before_the_beginning_of_an_id(name: str, id: str | None) 
     ("name", "several"), [("twice", ["xxxxxxxx", "yyyyyyyy"]), ("abc-", ["abc-1", "abc-2"])]
 )
 def test_a_name_of_several_is_refused_with_what_tells_them_apart(name: str, several: list[str]) -> None:
-    with pytest.raises(Ambiguous) as refused:
+    with pytest.raises(AmbiguousEntryError) as refused:
         chosen(name, ROWS)
     assert [line.split()[0] for line in refused.value.then.split("\n")] == several
     assert all(f"said in {id}" in refused.value.then for id in several)

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.cli.parse.verbs import VERBS
 from sessiond.cli.render.pager import command
+from sessiond.cli.table.index import all_commands
 from support.commands import Shell, a_shell
 from support.terminals import seen
+
+DECLARED = all_commands()
+
 
 MARKING = "sed 's/^/P:/'"
 
@@ -110,7 +113,7 @@ def test_a_pager_that_is_not_there_is_named(shell: Shell) -> None:
 
 
 def test_every_command_that_may_be_long_is_paged() -> None:
-    assert {name for name, verb in VERBS.items() if verb.paged} == {
+    assert {name for name, command in DECLARED.items() if command.paged} == {
         "list", "search", "history", "show", "tree", "diff", "trash", "cleanup", "doctor", "export", "rpc", "schema",
         "context", "stats", "state",
     }  # fmt: skip

@@ -21,9 +21,11 @@ class Terminal(io.StringIO):
 class Interrupted:
     """A daemon that tells of two steps, and then somebody presses Ctrl-C."""
 
-    def call(self, method: str, params: dict[str, Any], *, told: Any) -> None:
+    def call(self, method: str, params: dict[str, Any], *, on_notification: Any) -> None:
         for percentage, message in ((10, "1 of 10: a.jsonl"), (20, "2 of 10: b\x1b[2J.jsonl " + "x" * 200)):
-            told("$/progress", {"value": {"kind": "report", "message": message, "percentage": percentage}})
+            on_notification(
+                "$/progress", {"value": {"kind": "report", "message": message, "percentage": percentage}}
+            )
         raise KeyboardInterrupt
 
 

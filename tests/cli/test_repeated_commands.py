@@ -12,12 +12,15 @@ from typing import Any
 
 import pytest
 
-from sessiond.cli.parse.verbs import VERBS
+from sessiond.cli.table.index import all_commands
 from sessiond.client.commands import METHODS
-from sessiond.client.wire import Disconnected, MessageReader, frame
+from sessiond.client.wire import DisconnectedError, MessageReader, frame
 from sessiond.paths import Locations
 from support.commands import Shell, a_shell
 from support.shared import lines_of
+
+DECLARED = all_commands()
+
 
 SESSION = "the-session"
 
@@ -73,10 +76,10 @@ def effects(shell: Shell) -> list[str]:
 
 
 def test_every_command_that_writes_takes_the_option() -> None:
-    taking = {method for verb in VERBS.values() for method in verb.writes}
+    taking = {method for command in DECLARED.values() for method in command.write_methods}
     assert taking == METHODS - {"history/add"} == COMMANDS.keys()
-    for verb in VERBS.values():
-        assert any(it.name == "command-id" for it in verb.options) is bool(verb.writes)
+    for command in DECLARED.values():
+        assert any(it.name == "command-id" for it in command.options) is bool(command.write_methods)
 
 
 @every_command
@@ -158,7 +161,7 @@ def losing_the_answer_to(method: str, where: Locations) -> Iterator[list[dict[st
         def relay() -> None:
             while not lost:
                 client, _ = listener.accept()
-                with client, socket.socket(socket.AF_UNIX) as daemon, contextlib.suppress(Disconnected):
+                with client, socket.socket(socket.AF_UNIX) as daemon, contextlib.suppress(DisconnectedError):
                     daemon.connect(where.socket)
                     asking, answering = MessageReader(client), MessageReader(daemon)
                     while True:

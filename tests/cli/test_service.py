@@ -43,14 +43,14 @@ if words[0] == "restart":
 class Desk:
     """A home with a service manager that can be asked, or one that cannot."""
 
-    def __init__(self, where: Locations, *, manager_answers: bool) -> None:
+    def __init__(self, where: Locations, *, manager_responds: bool) -> None:
         self.where = where
         self.home = Path(str(where.home))
         folder = self.home / "bin"
         folder.mkdir()
         systemctl = folder / "systemctl"
         text = _SYSTEMCTL.format(python=sys.executable, home=str(self.home), manager=manager.__file__)
-        systemctl.write_text(text if manager_answers else "#!/bin/sh\nexit 1\n", encoding="utf-8")
+        systemctl.write_text(text if manager_responds else "#!/bin/sh\nexit 1\n", encoding="utf-8")
         systemctl.chmod(0o755)
         self.environment = environment(
             where, PATH=f"{folder}:/usr/bin:/bin", XDG_CONFIG_HOME=str(self.home / "xdg"), HOME=str(self.home)
@@ -72,7 +72,7 @@ class Desk:
 
 def test_the_files_can_be_looked_at_before_anything_is_written() -> None:
     with a_home() as where:
-        desk = Desk(where, manager_answers=True)
+        desk = Desk(where, manager_responds=True)
         shown = desk.run("install-service", "--print")
         assert shown.returncode == 0
         assert f"ListenStream={where.socket}" in shown.stdout
@@ -81,7 +81,7 @@ def test_the_files_can_be_looked_at_before_anything_is_written() -> None:
 
 def test_installed_twice_is_installed_once_and_what_is_right_is_left_alone() -> None:
     with a_home() as where:
-        desk = Desk(where, manager_answers=True)
+        desk = Desk(where, manager_responds=True)
         assert desk.run("install-service").returncode == 0
         files = desk.files()
         assert [file.suffix for file in files] == [".service", ".socket"]
@@ -94,7 +94,7 @@ def test_installed_twice_is_installed_once_and_what_is_right_is_left_alone() -> 
 
 def test_the_daemon_that_runs_gives_its_place_to_the_service() -> None:
     with a_home() as where:
-        desk = Desk(where, manager_answers=True)
+        desk = Desk(where, manager_responds=True)
         desk.run("serve", "--detach")
         before = read_endpoint(where)["pid"]
         assert desk.run("install-service").returncode == 0
@@ -107,7 +107,7 @@ def test_the_daemon_that_runs_gives_its_place_to_the_service() -> None:
 
 def test_a_client_has_the_manager_start_the_daemon_where_there_is_one() -> None:
     with a_home() as where:
-        desk = Desk(where, manager_answers=True)
+        desk = Desk(where, manager_responds=True)
         desk.run("install-service")
         asked = len(desk.asked())
         Path(where.socket).unlink()  # as after a logout
@@ -119,7 +119,7 @@ def test_a_client_has_the_manager_start_the_daemon_where_there_is_one() -> None:
 
 def test_without_a_manager_that_answers_the_commands_are_told_and_clients_start_the_daemon() -> None:
     with a_home() as where:
-        desk = Desk(where, manager_answers=False)
+        desk = Desk(where, manager_responds=False)
         told = desk.run("install-service")
         assert told.returncode == 0
         assert "systemctl --user enable --now" in told.stderr
@@ -128,7 +128,7 @@ def test_without_a_manager_that_answers_the_commands_are_told_and_clients_start_
 
 def test_what_was_installed_can_be_taken_away_again() -> None:
     with a_home() as where:
-        desk = Desk(where, manager_answers=True)
+        desk = Desk(where, manager_responds=True)
         assert desk.run("uninstall-service").returncode == 0
         desk.run("install-service")
         shown = desk.run("uninstall-service", "--print")
@@ -168,7 +168,7 @@ def test_systemd_finds_nothing_wrong_with_the_units(tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd is not installed")
     with a_home() as where:
-        desk = Desk(where, manager_answers=False)
+        desk = Desk(where, manager_responds=False)
         desk.run("install-service")
         runtime = tmp_path / "run"
         runtime.mkdir(mode=0o700)

@@ -22,10 +22,10 @@ def talked(shell: Shell, title: str) -> str:
     return session
 
 
-@pytest.mark.parametrize("verb", ["delete", "rm"])
-def test_deleted_sessions_are_in_the_trash_until_they_are_restored(shell: Shell, verb: str) -> None:
+@pytest.mark.parametrize("command", ["delete", "rm"])
+def test_deleted_sessions_are_in_the_trash_until_they_are_restored(shell: Shell, command: str) -> None:
     sessions = [talked(shell, "Plans"), talked(shell, "Notes")]
-    assert shell(verb, *sessions, "--note", "an experiment").lines == sessions
+    assert shell(command, *sessions, "--note", "an experiment").lines == sessions
     assert shell("list").lines == []
     lines = shell("trash").lines
     assert sorted(line.split()[0] for line in lines) == sorted(name[:8] for name in sessions)

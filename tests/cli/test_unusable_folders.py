@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.cli.exit_codes import DONE, MEANINGS, NO_FOLDER, REFUSED, UNAVAILABLE
-from sessiond.cli.parse.verbs import VERBS
+from sessiond.cli.exit_codes import CANNOT_CREATE, FAILURE, MEANINGS, SUCCESS, UNAVAILABLE
+from sessiond.cli.table.index import all_commands
 from support.commands import Ran, Shell, a_shell
+
+DECLARED = all_commands()
+
 
 pytestmark = pytest.mark.slow
 
@@ -65,14 +68,14 @@ def is_said_in_a_sentence(ran: Ran) -> bool:
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_home_that_cannot_be_used_is_told_by_name(shell: Shell, tmp_path: Path, broken: Broken) -> None:
     home = broken(tmp_path)
-    for command, code in (("list", UNAVAILABLE), ("restart", UNAVAILABLE), ("serve", NO_FOLDER)):
+    for command, code in (("list", UNAVAILABLE), ("restart", UNAVAILABLE), ("serve", CANNOT_CREATE)):
         ran = shell.run(command, SESSIOND_HOME=home)
         assert (ran.code, is_said_in_a_sentence(ran)) == (code, True), ran
         assert "SESSIOND_HOME" in ran.err
     assert shell.run("status", SESSIOND_HOME=home).code == UNAVAILABLE
-    assert shell.run("stop", SESSIOND_HOME=home).code == DONE
+    assert shell.run("stop", SESSIOND_HOME=home).code == SUCCESS
     found = shell.run("doctor", "--json", SESSIOND_HOME=home)
-    assert found.code == REFUSED
+    assert found.code == FAILURE
     assert "unusableFolder" in {it["kind"] for it in found.json["findings"]}
     assert "Traceback" not in found.err
 
@@ -90,9 +93,9 @@ def test_an_xdg_folder_that_cannot_be_used_is_told_by_the_name_of_its_variable(
     assert re.search(rf"\b{variable}\b", ran.err)
 
 
-@pytest.mark.parametrize("command", sorted(VERBS))
+@pytest.mark.parametrize("command", sorted(DECLARED))
 def test_no_command_ends_in_a_traceback_below_proc(shell: Shell, command: str) -> None:
-    words = [word for word in VERBS[command].places if not word.startswith("[")]
+    words = [word for word in DECLARED[command].positionals if not word.startswith("[")]
     ran = shell.run(
         command, *(["x"] * len(words)), SESSIOND_HOME=below_proc(Path()), XDG_CONFIG_HOME="/proc/no"
     )

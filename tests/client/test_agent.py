@@ -9,7 +9,7 @@ from typing import Literal
 
 import pytest
 
-from sessiond.client import AgentSession, ContextOverflow, RpcError, SummaryRequest, connect
+from sessiond.client import AgentSession, ContextOverflowError, RpcError, SummaryRequest, connect
 from sessiond.paths import Locations
 from support.agents import WINDOW, Writer, an_agent, answer, call, fill, prompt, result, the_path
 from support.homes import a_home
@@ -335,7 +335,7 @@ async def test_a_context_that_does_not_fit_is_an_error_that_says_how_much_it_tak
     async with an_agent(where, tmp_path) as session:
         await session.compact_above(**WINDOW)
         await fill(session, used=5_000)
-        with pytest.raises(ContextOverflow) as raised:
+        with pytest.raises(ContextOverflowError) as raised:
             await session.context()
         assert (raised.value.tokens, raised.value.context_window) == (5_000, 4_000)
         assert isinstance(raised.value.__cause__, RpcError)

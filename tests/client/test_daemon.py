@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.client import CannotConnect, RpcError, connect, connect_blocking
+from sessiond.client import DaemonConnectionError, RpcError, connect, connect_blocking
 from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from support.attached import a_scripted_daemon
@@ -90,10 +90,10 @@ async def test_a_subscription_and_a_script_survive_the_death_of_the_daemon(
 
 
 async def test_none_is_started_when_that_is_not_wanted(where: Locations) -> None:
-    with pytest.raises(CannotConnect):
+    with pytest.raises(DaemonConnectionError):
         async with connect(where=where, autostart=False):
             pass
-    with pytest.raises(CannotConnect):
+    with pytest.raises(DaemonConnectionError):
         connect_blocking(where=where, autostart=False)
 
 

@@ -7,7 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sessiond.client.daemon_socket import DaemonBusy, DaemonNotRunning, SocketRefused, knock, read_endpoint
+from sessiond.client.daemon_socket import (
+    DaemonBusyError,
+    DaemonNotRunningError,
+    SocketRefusedError,
+    find_socket,
+    read_endpoint,
+)
 from sessiond.client.dial import connect
 from sessiond.paths import Locations, make_private
 from support.homes import a_home
@@ -26,19 +32,19 @@ def told(where: Locations, **what: object) -> None:
 
 
 def test_no_daemon_is_told_apart_and_none_is_started_unasked() -> None:
-    with a_home() as where, pytest.raises(DaemonNotRunning):
+    with a_home() as where, pytest.raises(DaemonNotRunningError):
         connect(where, autostart=False)
 
 
 def test_the_environment_can_forbid_to_start_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SESSIOND_NO_AUTOSTART", "1")
-    with a_home() as where, pytest.raises(DaemonNotRunning):
+    with a_home() as where, pytest.raises(DaemonNotRunningError):
         connect(where)
 
 
 def test_asking_for_a_daemon_that_does_not_run_makes_no_folder() -> None:
     with a_home() as where:
-        assert knock(where, time.monotonic() + 1) is None
+        assert find_socket(where, time.monotonic() + 1) is None
         assert list(Path(str(where.home)).iterdir()) == []
 
 
@@ -47,7 +53,7 @@ def test_a_socket_that_nobody_listens_at_is_no_daemon() -> None:
         make_private(where.runtime)
         with socket.socket(socket.AF_UNIX) as dead:
             dead.bind(where.socket)
-        assert knock(where, time.monotonic() + 1) is None
+        assert find_socket(where, time.monotonic() + 1) is None
 
 
 def test_the_endpoint_leads_to_a_daemon_that_listens_elsewhere() -> None:
@@ -82,8 +88,8 @@ def test_a_full_queue_means_busy_and_never_absent() -> None:
     with a_home() as where:
         make_private(where.runtime)
         with listening(where.socket, backlog=0), connect(where, autostart=False):
-            with pytest.raises(DaemonBusy):
-                knock(where, time.monotonic() + 0.1)
+            with pytest.raises(DaemonBusyError):
+                find_socket(where, time.monotonic() + 0.1)
             assert list(Path(where.runtime).iterdir()) == [Path(where.socket)]
 
 
@@ -94,7 +100,7 @@ def test_a_busy_daemon_is_waited_for() -> None:
             let_in: list[socket.socket] = []
             later = threading.Timer(0.1, lambda: let_in.append(listener.accept()[0]))
             later.start()
-            second = knock(where, time.monotonic() + 5)
+            second = find_socket(where, time.monotonic() + 5)
             later.join()
             assert second is not None
             second.close()
@@ -112,7 +118,7 @@ def test_the_socket_of_another_user_is_refused_before_a_word_is_said() -> None:
                 listener.listen(1)
             finally:
                 os.seteuid(0)
-            with pytest.raises(SocketRefused):
+            with pytest.raises(SocketRefusedError):
                 connect(where)
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from sessiond.client.receiver import Answer, NotificationReceivers, Receiver
+from sessiond.client.receiver import NotificationReceivers, Receiver, RequestHandler
 from sessiond.protocol import errors, types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.errors import RemoteError
@@ -14,7 +14,7 @@ from sessiond.rpc.memory import memory_pair
 from support.rpc_peers import Recorder, until
 
 
-def asking(**answers: Answer) -> tuple[Connection, NotificationReceivers]:
+def asking(**answers: RequestHandler) -> tuple[Connection, NotificationReceivers]:
     """The daemon's end of a connection to a client that answers so."""
     receivers = NotificationReceivers(answers)
     theirs, _ = memory_pair(Recorder(), Receiver(receivers))
@@ -61,9 +61,9 @@ async def test_a_slow_answer_holds_up_no_other() -> None:
     daemon, receivers = asking(never=never, quick=quick)
     waiting = asyncio.create_task(daemon.call("never"))
     assert msgspec.json.decode(await daemon.call("quick")) == "quick"
-    assert len(receivers.answering) == 1
+    assert len(receivers.tasks) == 1
     waiting.cancel()
-    await until(lambda: not receivers.answering)
+    await until(lambda: not receivers.tasks)
 
 
 async def test_a_request_that_is_canceled_before_it_was_begun_is_answered_all_the_same() -> None:
@@ -74,7 +74,7 @@ async def test_a_request_that_is_canceled_before_it_was_begun_is_answered_all_th
     with pytest.raises(RemoteError) as raised:
         await asked
     assert raised.value.code == errors.CANCELED.code
-    assert not receivers.answering
+    assert not receivers.tasks
 
 
 async def test_progress_goes_to_whoever_waits_for_that_token_and_may_raise() -> None:
@@ -98,8 +98,8 @@ async def test_progress_goes_to_whoever_waits_for_that_token_and_may_raise() -> 
 async def test_the_end_of_a_connection_ends_what_is_being_answered() -> None:
     daemon, receivers = asking(never=never)
     asked = asyncio.create_task(daemon.call("never"))
-    await until(lambda: receivers.answering)
+    await until(lambda: receivers.tasks)
     daemon.abort()
-    await until(lambda: not receivers.answering)
+    await until(lambda: not receivers.tasks)
     await asyncio.wait([asked])
     assert asked.exception() is not None

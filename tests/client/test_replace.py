@@ -13,9 +13,9 @@ import sessiond
 from campaigns.other_version import build, command as of_version
 from sessiond.client import connect
 from sessiond.client.blocking import connect as connect_blocking
-from sessiond.client.daemon_socket import DaemonNotRunning, VersionMismatch, read_endpoint
+from sessiond.client.daemon_socket import DaemonNotRunningError, VersionMismatchError, read_endpoint
 from sessiond.client.dial import connect as dial
-from sessiond.client.replace import replaced_if_older, restart
+from sessiond.client.replace import replace_if_older, restart
 from sessiond.client.wire import RpcError
 from sessiond.paths import Locations
 from support.homes import a_home, environment, sessiond as command
@@ -100,8 +100,8 @@ def test_an_older_client_says_what_both_sides_speak_and_leaves_the_daemon_alone(
         assert "versions 2 to 3" in told.stderr
         assert "version 1." in told.stderr
         assert read_endpoint(where) == there
-        with pytest.raises(VersionMismatch):
-            replaced_if_older(where)
+        with pytest.raises(VersionMismatchError):
+            replace_if_older(where)
         run(where, command("stop"))
 
 
@@ -135,7 +135,7 @@ def test_what_the_endpoint_says_of_versions_is_not_believed_before_a_daemon_is_e
         restart(where)
         there = read_endpoint(where)
         Path(where.endpoint).write_text(json.dumps({**there, "protocol": [0, 0]}), encoding="utf-8")
-        with replaced_if_older(where):
+        with replace_if_older(where):
             pass
         os.kill(there["pid"], 0)
         with connect_blocking(where=where) as daemon:
@@ -147,7 +147,7 @@ def test_status_and_stop_reach_a_daemon_of_any_version() -> None:
         start(where, 7, 9)
         assert run(where, command("status")).returncode == 0
         assert run(where, command("stop")).returncode == 0
-        with pytest.raises(DaemonNotRunning):
+        with pytest.raises(DaemonNotRunningError):
             dial(where, autostart=False)
 
 
@@ -181,7 +181,7 @@ async def test_a_subscription_ends_in_a_clear_error_when_the_next_daemon_is_too_
             await daemon.create("/w", id="atlas-one")
             async with daemon.subscribe("atlas-one", after=0) as news, asyncio.timeout(BOUND):
                 await asyncio.to_thread(run, where, of_version(2, 2, "list"))
-                with pytest.raises((VersionMismatch, RpcError)) as refused:
+                with pytest.raises((VersionMismatchError, RpcError)) as refused:
                     await anext(news)
                 assert "version 2" in str(refused.value)
         run(where, command("stop"))

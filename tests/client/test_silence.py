@@ -9,14 +9,20 @@ import pytest
 
 from sessiond.client import blocking, wire
 from sessiond.client.blocking import BlockingDaemon
-from sessiond.client.wire import DaemonHung, Disconnected, MessageReader, Unread, frame
+from sessiond.client.wire import (
+    DaemonUnresponsiveError,
+    DisconnectedError,
+    MessageReader,
+    RequestNotReadError,
+    frame,
+)
 from support.patience import BOUND
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocking, "SILENCE", 0.05)
-    monkeypatch.setattr(blocking, "PATIENCE", BOUND)
+    monkeypatch.setattr(blocking, "SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr(blocking, "STATUS_SECONDS", BOUND)
     monkeypatch.setattr(wire, "_CHUNK", 1)  # so that no script takes more than the message that it reads
 
 
@@ -58,14 +64,14 @@ def test_a_request_may_take_long_while_signs_of_life_come() -> None:
 
 
 def test_without_a_sign_of_life_it_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocking, "PATIENCE", 0.05)
+    monkeypatch.setattr(blocking, "STATUS_SECONDS", 0.05)
     ended = threading.Event()
 
     def script(_sock: socket.socket, _reader: MessageReader) -> None:
         ended.wait(BOUND)
 
     daemon, _, thread = talking_to(script)
-    with daemon, pytest.raises(DaemonHung):
+    with daemon, pytest.raises(DaemonUnresponsiveError):
         daemon.call("session/list")
     ended.set()
     thread.join(BOUND)
@@ -105,7 +111,7 @@ def test_a_large_request_waits_for_room_as_long_as_the_daemon_answers_others(
 def test_a_daemon_that_takes_no_request_and_answers_nobody_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(blocking, "PATIENCE", 0.05)
+    monkeypatch.setattr(blocking, "STATUS_SECONDS", 0.05)
     ends: list[socket.socket] = []
 
     def full() -> socket.socket:
@@ -113,7 +119,7 @@ def test_a_daemon_that_takes_no_request_and_answers_nobody_is_given_up(
         ends.append(theirs)
         return ours
 
-    with BlockingDaemon(full) as daemon, pytest.raises(DaemonHung):
+    with BlockingDaemon(full) as daemon, pytest.raises(DaemonUnresponsiveError):
         daemon.call("session/append", {"text": "x" * 1_000_000})
     for end in ends:
         end.close()
@@ -125,9 +131,9 @@ def test_a_request_that_may_have_been_read_is_not_sent_again() -> None:
         sock.recv(1, socket.MSG_PEEK)  # the question for a sign of life is there, and is never read
 
     daemon, dialled, thread = talking_to(script)
-    with daemon, pytest.raises(Disconnected) as raised:
+    with daemon, pytest.raises(DisconnectedError) as raised:
         daemon.call("session/append")
-    assert not isinstance(raised.value, Unread)
+    assert not isinstance(raised.value, RequestNotReadError)
     assert dialled == [1]
     thread.join(BOUND)
 
@@ -139,9 +145,9 @@ def test_an_answer_that_came_before_the_end_is_taken_even_if_a_sign_of_life_can_
     with theirs, BlockingDaemon(lambda: ours) as daemon:
         theirs.sendall(frame({"jsonrpc": "2.0", "id": 1, "result": {"done": True}}))
         theirs.close()
-        daemon._ask_for_life()
+        daemon._request_status()
         text = daemon._receive()[0]
         assert json.loads(text)["result"] == {"done": True}
-        with pytest.raises(Disconnected) as raised:
+        with pytest.raises(DisconnectedError) as raised:
             daemon._receive()
-        assert not isinstance(raised.value, Unread)
+        assert not isinstance(raised.value, RequestNotReadError)

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from sessiond.client.daemon import Daemon
-from sessiond.client.notifications import Missed
-from sessiond.client.wire import Disconnected, RpcError
+from sessiond.client.notifications import NotificationsMissedError
+from sessiond.client.wire import DisconnectedError, RpcError
 from sessiond.protocol import types as t
 from support.rpc_peers import until
 from support.scripted import LOG, SESSION, Scripted, taken
@@ -172,7 +172,7 @@ async def test_a_request_that_cannot_be_repeated_is_not_when_its_answer_was_lost
     scripted = Scripted()
     scripted.loses_answer_to = "session/close"
     async with attached(scripted) as daemon:
-        with pytest.raises(Disconnected):
+        with pytest.raises(DisconnectedError):
             await daemon.close(SESSION)
         assert scripted.count("session/close") == 1
 
@@ -190,7 +190,7 @@ async def test_notifications_are_structs_and_a_gap_is_told_once() -> None:
         seen = [await anext(everything) for _ in range(3)]
         assert [type(note).__name__ for note in seen] == ["AppendedBatch", "LaggedNote", "dict"]
         scripted.crash()
-        with pytest.raises(Missed):
+        with pytest.raises(NotificationsMissedError):
             await anext(notes)
         await daemon.connected()
         scripted.send("session/lagged", {"sessionId": SESSION, "logId": LOG, "lastSeq": 2})

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sessiond.client.blocking import BlockingDaemon
-from sessiond.client.wire import BadReply, Disconnected, MessageReader, RpcError, Unread, frame, members
+from sessiond.client.wire import (
+    DisconnectedError,
+    InvalidResponseError,
+    MessageReader,
+    RequestNotReadError,
+    RpcError,
+    frame,
+    members,
+)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"])),
@@ -36,7 +44,7 @@ def test_each_member_is_found_with_the_text_it_was_sent_as(
     "text", ["", "[]", "1", "{", '{"a"}', '{"a":1', '{"a":1,}', "{1:2}", "[" * 100_000, "{}"]
 )
 def test_what_is_no_message_is_told_from_one(text: str) -> None:
-    with pytest.raises(BadReply):
+    with pytest.raises(InvalidResponseError):
         members(text)
 
 
@@ -57,7 +65,7 @@ def test_broken_framing_is_not_waited_for(header: bytes) -> None:
     here, there = socket.socketpair()
     with here, there:
         there.sendall(header)
-        with pytest.raises(BadReply):
+        with pytest.raises(InvalidResponseError):
             MessageReader(here).read()
 
 
@@ -97,7 +105,7 @@ def test_notifications_that_come_during_a_call_are_kept_and_requests_are_decline
 
     with answering(answer, declined.append) as daemon:
         daemon.call("m")
-        with pytest.raises(Disconnected):
+        with pytest.raises(DisconnectedError):
             daemon.call("end")
         assert list(daemon.notifications()) == [("note", {"n": 1})]
     assert declined[0]["error"]["code"] == -32601
@@ -120,9 +128,9 @@ def test_a_request_that_a_leaving_daemon_never_read_is_sent_to_the_next() -> Non
 
 def test_a_request_that_was_read_and_not_answered_is_not_repeated() -> None:
     with answering(lambda asked: []) as daemon:
-        with pytest.raises(Disconnected) as raised:
+        with pytest.raises(DisconnectedError) as raised:
             daemon.call("m")
-        assert not isinstance(raised.value, Unread)
+        assert not isinstance(raised.value, RequestNotReadError)
 
 
 class answering:
@@ -152,7 +160,7 @@ class answering:
         while True:
             try:
                 message = json.loads(reader.read())
-            except Disconnected:
+            except DisconnectedError:
                 return
             if "method" not in message:
                 self._replied(message)

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sessiond.client.daemon_socket import DaemonNotStarted, read_endpoint
+from sessiond.client.daemon_socket import DaemonStartError, read_endpoint
 from sessiond.client.dial import connect
 from sessiond.client.start import start
 from sessiond.paths import Locations, make_private
@@ -158,7 +158,7 @@ def test_a_path_too_long_for_a_socket_still_gets_a_daemon(tmp_path: Path) -> Non
 def test_a_runtime_folder_that_cannot_be_used_is_the_reason_that_is_told() -> None:
     with a_home() as where:
         Path(where.runtime).write_text("a file", encoding="utf-8")
-        with pytest.raises(DaemonNotStarted) as refused:
+        with pytest.raises(DaemonStartError) as refused:
             connect(where)
         assert refused.value.code == 73
         assert where.runtime in str(refused.value)
@@ -168,7 +168,7 @@ def test_a_wrong_configuration_is_the_reason_that_is_told() -> None:
     with a_home() as where:
         make_private(where.config)
         Path(where.config_file).write_text("[listen]\nidle_exitt = '1m'\n", encoding="utf-8")
-        with pytest.raises(DaemonNotStarted) as refused:
+        with pytest.raises(DaemonStartError) as refused:
             connect(where)
         assert refused.value.code == 78
         assert "idle_exit is probably meant" in str(refused.value)
@@ -178,7 +178,7 @@ def test_a_lock_file_that_is_not_ours_is_the_reason_that_is_told_and_left_alone(
     with a_home() as where:
         make_private(where.state)
         Path(where.daemon_lock).symlink_to("/etc/hostname")
-        with pytest.raises(DaemonNotStarted) as refused:
+        with pytest.raises(DaemonStartError) as refused:
             connect(where)
         assert refused.value.code == 71
         assert Path(where.daemon_lock).is_symlink()
@@ -199,7 +199,7 @@ def test_a_daemon_serves_without_a_file_that_it_only_tells_in(name: str) -> None
 def test_a_lock_that_cannot_be_written_is_the_reason_that_is_told() -> None:
     with a_home() as where:
         make_private(where.start_lock)
-        with pytest.raises(DaemonNotStarted) as refused:
+        with pytest.raises(DaemonStartError) as refused:
             connect(where)
         assert where.state in str(refused.value)
         assert nobody_runs(where)
@@ -210,7 +210,7 @@ def test_a_lock_that_nobody_listens_behind_is_the_reason_that_is_told_in_time() 
         make_private(where.state)
         lock = DaemonLock(where.daemon_lock)
         began = time.monotonic()
-        with pytest.raises(DaemonNotStarted) as refused:
+        with pytest.raises(DaemonStartError) as refused:
             start(where, began + 10.0)
         assert where.daemon_lock in str(refused.value)
         assert time.monotonic() - began < 60

@@ -10,7 +10,7 @@ from sessiond.server.listeners.unix_socket import CannotListen, UnixListener
 from support.homes import a_home
 
 
-def knock(path: str) -> socket.socket:
+def open_connection(path: str) -> socket.socket:
     client = socket.socket(socket.AF_UNIX)
     client.settimeout(1)
     client.connect(path)
@@ -40,7 +40,7 @@ class Accepting:
 async def test_a_client_is_let_in_and_its_socket_does_not_block() -> None:
     with a_home() as where:
         listener = Accepting(where.runtime)
-        with knock(listener.path):
+        with open_connection(listener.path):
             await listener.let_in(1)
         assert not listener.inside[0].getblocking()
         listener.close()
@@ -62,7 +62,7 @@ async def test_what_a_killed_daemon_left_is_replaced() -> None:
             with socket.socket(socket.AF_UNIX) as dead:
                 dead.bind(name)
         listener = Accepting(where.runtime)
-        with knock(listener.path):
+        with open_connection(listener.path):
             await listener.let_in(1)
         listener.close()
 
@@ -71,12 +71,12 @@ async def test_a_removed_path_is_noticed_and_can_be_bound_again() -> None:
     with a_home() as where:
         listener = Accepting(where.runtime)
         seen = [listener.listener.path_state()]
-        with knock(listener.path):
+        with open_connection(listener.path):
             Path(listener.path).unlink()
             seen.append(listener.listener.path_state())
             listener.listener.bind_again()
             seen.append(listener.listener.path_state())
-            with knock(listener.path):
+            with open_connection(listener.path):
                 await listener.let_in(2)
         assert seen == ["ours", "missing", "ours"]
         listener.close()
@@ -103,10 +103,10 @@ async def test_a_listener_leaves_when_nobody_is_waiting() -> None:
 async def test_a_listener_stays_for_whoever_came_at_the_last_moment() -> None:
     with a_home() as where:
         listener = Accepting(where.runtime)
-        with knock(listener.path):
+        with open_connection(listener.path):
             assert not listener.listener.close_if_unused()
             assert len(listener.inside) == 1
-        with knock(listener.path):
+        with open_connection(listener.path):
             await listener.let_in(2)
         listener.close()
 
@@ -119,7 +119,7 @@ async def test_a_listener_stays_for_whoever_came_while_its_path_was_removed() ->
 
         def remove_too_late() -> None:
             if not late:
-                late.append(knock(listener.path))
+                late.append(open_connection(listener.path))
             remove()
 
         # The moment is too short to hit it from outside.
@@ -139,7 +139,7 @@ async def test_a_folder_that_is_not_there_is_an_error() -> None:
 async def test_four_hundred_clients_at_once_are_all_let_in() -> None:
     with a_home() as where:
         listener = Accepting(where.runtime)
-        clients = [knock(listener.path) for _ in range(400)]
+        clients = [open_connection(listener.path) for _ in range(400)]
         await listener.let_in(400)
         for client in clients:
             client.close()

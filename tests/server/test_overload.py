@@ -38,11 +38,11 @@ async def test_one_client_too_many_is_told_so_and_the_next_finds_the_place_of_wh
         for peer in peers:
             await peer.call("server/status")
 
-        def knock() -> list[dict[str, Any]]:
+        def open_connection() -> list[dict[str, Any]]:
             with Wire(tmp_path) as wire:
                 return wire.read_all()
 
-        [told] = await in_thread(knock)
+        [told] = await in_thread(open_connection)
         assert (told["id"], told["error"]["code"], told["error"]["data"]["kind"]) == (
             None,
             1429,

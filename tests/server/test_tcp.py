@@ -16,9 +16,9 @@ import pytest
 
 from sessiond.client import connect as connect_async
 from sessiond.client.blocking import connect
-from sessiond.client.daemon_socket import CannotConnect, read_endpoint
+from sessiond.client.daemon_socket import DaemonConnectionError, read_endpoint
 from sessiond.client.wire import MessageReader, frame
-from sessiond.config import InvalidConfig, read
+from sessiond.config import InvalidConfigError, read
 from sessiond.paths import Locations, make_private
 from sessiond.server.listeners import tcp
 from sessiond.server.listeners.tcp_peer import user_of_peer
@@ -45,15 +45,15 @@ def listener() -> Iterator[tuple[Locations, str]]:
         yield where, with_a_listener(where)
 
 
-def knock(address: str) -> socket.socket:
+def open_connection(address: str) -> socket.socket:
     host, _, port = address.rpartition(":")
     return socket.create_connection((host, int(port)), timeout=BOUND)
 
 
-def all_of(knocking: socket.socket) -> bytes:
+def all_of(sock: socket.socket) -> bytes:
     said = b""
     try:
-        while piece := knocking.recv(4096):
+        while piece := sock.recv(4096):
             said += piece
     except ConnectionError:
         pass
@@ -81,9 +81,9 @@ def test_there_is_no_listener_unless_somebody_wants_one() -> None:
 
 def test_the_token_is_for_its_owner_only_and_in_no_log(listener: tuple[Locations, str]) -> None:
     where, address = listener
-    with knock(address) as knocking:
-        knocking.sendall(request("server/authenticate", token="x" * 43))
-        all_of(knocking)
+    with open_connection(address) as sock:
+        sock.sendall(request("server/authenticate", token="x" * 43))
+        all_of(sock)
     assert stat.S_IMODE(Path(where.tcp_token).stat().st_mode) == 0o600
     log = Path(where.log).read_text(encoding="utf-8")
     assert token(where) not in log
@@ -97,14 +97,14 @@ def test_who_shows_the_token_first_is_a_client_like_any_other(
     where, address = listener
     first = {"jsonrpc": "2.0", "id": 1, "method": "server/authenticate", "params": {"token": token(where)}}
     then = {"jsonrpc": "2.0", "id": 2, "method": "server/clients"}
-    with knock(address) as knocking:
+    with open_connection(address) as sock:
         if json_lines:
-            knocking.sendall(b"".join(json.dumps(it).encode() + b"\n" for it in (first, then)))
-            with knocking.makefile("rb") as answers:
+            sock.sendall(b"".join(json.dumps(it).encode() + b"\n" for it in (first, then)))
+            with sock.makefile("rb") as answers:
                 told = [json.loads(answers.readline()) for _ in range(2)]
         else:
-            knocking.sendall(frame(first) + frame(then))
-            reader = MessageReader(knocking)
+            sock.sendall(frame(first) + frame(then))
+            reader = MessageReader(sock)
             told = [json.loads(reader.read()) for _ in range(2)]
         assert told[0]["result"] == {}
         assert told[1]["result"]["clients"]
@@ -112,12 +112,12 @@ def test_who_shows_the_token_first_is_a_client_like_any_other(
 
 def test_the_token_may_come_byte_by_byte_and_the_greeting_after_it(listener: tuple[Locations, str]) -> None:
     where, address = listener
-    with knock(address) as knocking:
+    with open_connection(address) as sock:
         for byte in request("server/authenticate", token=token(where)):
-            knocking.sendall(bytes([byte]))
-        reader = MessageReader(knocking)
+            sock.sendall(bytes([byte]))
+        reader = MessageReader(sock)
         assert json.loads(reader.read())["result"] == {}
-        knocking.sendall(initialize())
+        sock.sendall(initialize())
         told = json.loads(reader.read())
         assert told["result"]["capabilities"]["experimental"]["sessiond"]["protocolVersion"] == 1
 
@@ -126,9 +126,9 @@ def test_a_token_in_the_greeting_opens_nothing_because_editors_log_their_greetin
     listener: tuple[Locations, str],
 ) -> None:
     where, address = listener
-    with knock(address) as knocking:
-        knocking.sendall(initialize(token=token(where)))
-        said = all_of(knocking)
+    with open_connection(address) as sock:
+        sock.sendall(initialize(token=token(where)))
+        said = all_of(sock)
     assert json.loads(said[said.index(b"{") :])["error"]["data"]["kind"] == "unauthenticated"
 
 
@@ -155,9 +155,9 @@ def test_without_the_token_nothing_is_answered_but_that(
     listener: tuple[Locations, str], first: bytes
 ) -> None:
     where, address = listener
-    with knock(address) as knocking:
-        knocking.sendall(first)
-        said = all_of(knocking)
+    with open_connection(address) as sock:
+        sock.sendall(first)
+        said = all_of(sock)
     body = json.loads(said[said.index(b"{") :])
     assert (body["error"]["code"], body["error"]["data"]["kind"]) == (1401, "unauthenticated")
     with connect(where=where) as client:
@@ -178,12 +178,12 @@ def test_what_is_not_our_language_is_cut_off_without_a_word(
     listener: tuple[Locations, str], first: bytes
 ) -> None:
     _, address = listener
-    with knock(address) as knocking:
+    with open_connection(address) as sock:
         try:
-            knocking.sendall(first)
+            sock.sendall(first)
         except ConnectionError:
             return
-        assert all_of(knocking) == b""
+        assert all_of(sock) == b""
 
 
 @pytest.mark.parametrize("first", [b"Content-Length: 65537\r\n\r\n", b'{"' + b"x" * 70_000])
@@ -191,19 +191,19 @@ def test_a_first_message_that_is_too_large_is_refused_before_it_has_come(
     listener: tuple[Locations, str], first: bytes
 ) -> None:
     _, address = listener
-    with knock(address) as knocking:
-        knocking.sendall(first)
-        said = all_of(knocking)
+    with open_connection(address) as sock:
+        sock.sendall(first)
+        said = all_of(sock)
     data = json.loads(said[said.index(b"{") :])["error"]["data"]
     assert (data["kind"], data["details"]["limitBytes"]) == ("tooLarge", 65_536)
 
 
 def test_a_crowd_that_says_nothing_keeps_nobody_out(listener: tuple[Locations, str]) -> None:
     where, address = listener
-    crowd = [knock(address) for _ in range(tcp.MAX_UNAUTHENTICATED + 20)]
-    with knock(address) as knocking:
-        knocking.sendall(request("server/authenticate", token=token(where)))
-        assert json.loads(MessageReader(knocking).read())["result"] == {}
+    crowd = [open_connection(address) for _ in range(tcp.MAX_UNAUTHENTICATED + 20)]
+    with open_connection(address) as sock:
+        sock.sendall(request("server/authenticate", token=token(where)))
+        assert json.loads(MessageReader(sock).read())["result"] == {}
     for each in crowd:
         each.close()
 
@@ -229,30 +229,30 @@ class Accepting:
         for client in self.came:
             client.close()
 
-    async def knock(self, user: int) -> socket.socket:
+    async def open_connection(self, user: int) -> socket.socket:
         """A connection of this user that has begun to speak, and that the listener knows of."""
-        knocking = socket.socket()
-        knocking.bind(("127.0.0.1", 0))
-        self.users[knocking.getsockname()[1]] = user
+        sock = socket.socket()
+        sock.bind(("127.0.0.1", 0))
+        self.users[sock.getsockname()[1]] = user
         host, _, port = self._tcp_listener.address.rpartition(":")
-        knocking.connect((host, int(port)))
-        knocking.sendall(b"Content-Le")
-        knocking.setblocking(False)
+        sock.connect((host, int(port)))
+        sock.sendall(b"Content-Le")
+        sock.setblocking(False)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        return knocking
+        return sock
 
-    async def let_in(self, knocking: socket.socket) -> None:
+    async def let_in(self, sock: socket.socket) -> None:
         """Show the token, and wait until the listener lets this connection in."""
         before = len(self.came)
-        knocking.sendall(request("server/authenticate", token="t" * 43).removeprefix(b"Content-Le"))
+        sock.sendall(request("server/authenticate", token="t" * 43).removeprefix(b"Content-Le"))
         await until(lambda: len(self.came) > before)
 
 
-def has_ended(knocking: socket.socket) -> bool:
+def has_ended(sock: socket.socket) -> bool:
     """Whether the listener has closed a connection."""
     try:
-        return knocking.recv(1) == b""
+        return sock.recv(1) == b""
     except BlockingIOError:
         return False
     except ConnectionResetError:
@@ -261,8 +261,8 @@ def has_ended(knocking: socket.socket) -> bool:
 
 async def test_half_open_connections_of_one_user_take_no_place_of_another() -> None:
     with Accepting() as listener:
-        slow = await listener.knock(user=1)
-        crowd = [await listener.knock(user=2) for _ in range(3 * tcp.MAX_UNAUTHENTICATED)]
+        slow = await listener.open_connection(user=1)
+        crowd = [await listener.open_connection(user=2) for _ in range(3 * tcp.MAX_UNAUTHENTICATED)]
         await listener.let_in(slow)
         ended = [has_ended(it) for it in crowd]
         assert ended.count(False) <= tcp.MAX_UNAUTHENTICATED
@@ -273,8 +273,8 @@ async def test_half_open_connections_of_one_user_take_no_place_of_another() -> N
 
 async def test_of_one_user_the_newest_connections_stay() -> None:
     with Accepting() as listener:
-        crowd = [await listener.knock(user=2) for _ in range(tcp.MAX_UNAUTHENTICATED)]
-        newest = await listener.knock(user=2)
+        crowd = [await listener.open_connection(user=2) for _ in range(tcp.MAX_UNAUTHENTICATED)]
+        newest = await listener.open_connection(user=2)
         await listener.let_in(newest)
         assert has_ended(crowd[0])
         assert not has_ended(crowd[1])
@@ -284,7 +284,7 @@ async def test_of_one_user_the_newest_connections_stay() -> None:
 
 async def test_who_does_not_show_the_token_in_time_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tcp, "AUTHENTICATION_SECONDS", 0.01)
-    with Accepting() as listener, await listener.knock(user=1) as slow:
+    with Accepting() as listener, await listener.open_connection(user=1) as slow:
         await until(lambda: has_ended(slow))
 
 
@@ -361,7 +361,7 @@ def test_the_token_goes_nowhere_but_to_this_machine(address: str, monkeypatch: p
     with a_home() as where:
         make_private(where.state)
         token_of(where.tcp_token)
-        with pytest.raises(CannotConnect):
+        with pytest.raises(DaemonConnectionError):
             connect(where=where)
     assert asked_for == []
 
@@ -376,7 +376,7 @@ def test_a_wrong_token_is_told_to_the_person(
         if text is not None:
             wrong.write_text(text, encoding="ascii")
         monkeypatch.setenv("SESSIOND_TOKEN_FILE", str(wrong))
-        with pytest.raises(CannotConnect) as refused:
+        with pytest.raises(DaemonConnectionError) as refused:
             connect(where=where)
         assert str(wrong) in str(refused.value)
 
@@ -442,7 +442,7 @@ def test_a_token_is_the_same_only_when_it_is() -> None:
 def test_only_a_place_on_this_machine_can_be_configured(tmp_path: Path, value: str) -> None:
     path = tmp_path / "config.toml"
     path.write_text(f"[listen]\ntcp = {value}\n", encoding="utf-8")
-    with pytest.raises(InvalidConfig):
+    with pytest.raises(InvalidConfigError):
         read(str(path))
 
 
@@ -479,9 +479,9 @@ def test_a_client_over_tcp_keeps_the_daemon_and_its_leaving_lets_it_go() -> None
             sessiond("serve"), env=environment(where), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as daemon:
             wait_until(Path(where.endpoint).exists, BOUND)
-            with knock(read_endpoint(where)["tcp"]) as knocking:
-                knocking.sendall(request("server/authenticate", token=token(where)))
-                MessageReader(knocking).read()
+            with open_connection(read_endpoint(where)["tcp"]) as sock:
+                sock.sendall(request("server/authenticate", token=token(where)))
+                MessageReader(sock).read()
                 config.write_text('[listen]\ntcp = "127.0.0.1:0"\nidle_exit = "1s"\n', encoding="utf-8")
                 daemon.send_signal(signal.SIGHUP)
                 log = Path(where.log)

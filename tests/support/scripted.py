@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from sessiond.client.daemon import Daemon
-from sessiond.client.daemon_socket import DaemonNotRunning
+from sessiond.client.daemon_socket import DaemonNotRunningError
 from sessiond.protocol import types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.handler import Handler
@@ -44,7 +44,7 @@ class Scripted(Recorder):
 
     async def _dial(self, handler: Handler[Connection]) -> Connection:
         if self.away:
-            raise DaemonNotRunning
+            raise DaemonNotRunningError
         theirs, self.connection = memory_pair(handler, self)
         self.dialled += 1
         if self.leaving:

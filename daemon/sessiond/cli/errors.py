@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import sys
 
-from sessiond.cli.exit_codes import NONSENSE, NOT_THE_SYSTEM, REFUSED, TRY_AGAIN, UNAVAILABLE, USAGE
+from sessiond.cli.exit_codes import (
+    FAILURE,
+    INVALID_RESPONSE,
+    SYSTEM_ERROR,
+    TEMPORARY_FAILURE,
+    UNAVAILABLE,
+    USAGE_ERROR,
+)
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.render.style import style_for
-from sessiond.client.daemon_socket import CannotConnect, DaemonBusy, DaemonNotRunning, DaemonNotStarted
-from sessiond.client.wire import BadReply, DaemonHung, Disconnected, RpcError, Unread
+from sessiond.client.daemon_socket import (
+    DaemonBusyError,
+    DaemonConnectionError,
+    DaemonNotRunningError,
+    DaemonStartError,
+)
+from sessiond.client.wire import (
+    DaemonUnresponsiveError,
+    DisconnectedError,
+    InvalidResponseError,
+    RequestNotReadError,
+    RpcError,
+)
 from sessiond.human import listed
-from sessiond.paths import UnsafeFolder, obstacle, places
+from sessiond.paths import UnsafeFolderError, obstacle, places
 from sessiond.text import lines, one_line
 
-_NEXT = {
+_NEXT_STEPS = {
     "sessionNotFound": "sessiond list --all --drafts shows every session.",
     "sessionTrashed": "sessiond trash lists the deleted sessions.",
     "entryNotFound": "sessiond tree --filter all shows every entry.",
@@ -35,7 +53,7 @@ _NEXT = {
 }
 
 
-_PASSING = ("draining",)
+_TEMPORARY = ("draining",)
 """Error kinds after which the same command may succeed in a moment. Others are retryable after the user has acted."""
 
 
@@ -57,28 +75,28 @@ def describe(error: Exception) -> tuple[str, str, int] | None:
     """Return what failed, what to do next (may be empty) and the exit code; None for an unexpected exception."""
     match error:
         case UsageError():
-            return error.what, error.then, USAGE
+            return error.what, error.then, USAGE_ERROR
         case RpcError():
             return (
                 one_line(error.message) or "the daemon returned an error without a message",
                 _next_step(error),
-                TRY_AGAIN if error.kind in _PASSING else REFUSED,
+                TEMPORARY_FAILURE if error.kind in _TEMPORARY else FAILURE,
             )
-        case DaemonNotRunning():
+        case DaemonNotRunningError():
             return "the daemon is not running", _how_to_start(), UNAVAILABLE
-        case DaemonBusy() | Unread():
-            return str(error), "", TRY_AGAIN
-        case DaemonHung():
-            return str(error), "Try again. If the error persists, run sessiond doctor.", TRY_AGAIN
-        case DaemonNotStarted():
+        case DaemonBusyError() | RequestNotReadError():
+            return str(error), "", TEMPORARY_FAILURE
+        case DaemonUnresponsiveError():
+            return str(error), "Try again. If the error persists, run sessiond doctor.", TEMPORARY_FAILURE
+        case DaemonStartError():
             first, _, log = str(error).partition("\n")
             return first, log.strip(), UNAVAILABLE
-        case CannotConnect() | UnsafeFolder():
+        case DaemonConnectionError() | UnsafeFolderError():
             return str(error), "", UNAVAILABLE
-        case Disconnected():
+        case DisconnectedError():
             return str(error), "Check sessiond tree before you run the command again.", UNAVAILABLE
-        case BadReply():
-            return str(error), "Check sessiond status.", NONSENSE
+        case InvalidResponseError():
+            return str(error), "Check sessiond status.", INVALID_RESPONSE
     return _refused_by_system(error)
 
 
@@ -91,10 +109,10 @@ def _how_to_start() -> str:
 
 def _refused_by_system(error: Exception) -> tuple[str, str, int] | None:
     if isinstance(error, UnicodeEncodeError):
-        return "an argument is not valid UTF-8", "", USAGE
+        return "an argument is not valid UTF-8", "", USAGE_ERROR
     if isinstance(error, OSError):
         where = f"{error.filename!s:.300}: " if error.filename else ""
-        return f"{where}{error.strerror or error}", "sessiond doctor may find the cause.", NOT_THE_SYSTEM
+        return f"{where}{error.strerror or error}", "sessiond doctor may find the cause.", SYSTEM_ERROR
     return None
 
 
@@ -103,4 +121,4 @@ def _next_step(error: RpcError) -> str:
     if isinstance(close, list) and close and not all(str(name) in error.message for name in close):
         return f"Did you mean {listed([one_line(str(name)) for name in close])}?"
     # The daemon's message often contains the similar names or the command already.
-    return "" if close or "`sessiond " in error.message else _NEXT.get(error.kind, "")
+    return "" if close or "`sessiond " in error.message else _NEXT_STEPS.get(error.kind, "")

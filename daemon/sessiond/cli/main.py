@@ -7,27 +7,26 @@ import os
 import sys
 from io import FileIO, TextIOWrapper
 
-from sessiond.cli.exit_codes import DONE, INTERRUPTED, PIPE_CLOSED
-from sessiond.cli.parse.arguments import HelpAsked, UsageError, parse
+from sessiond.cli.exit_codes import BROKEN_PIPE, INTERRUPTED, SUCCESS
+from sessiond.cli.parse.arguments import HelpRequested, UsageError, parse
 from sessiond.cli.parse.choices import check
-from sessiond.cli.parse.suggestions import did_you_mean
-from sessiond.cli.parse.verbs import ALIASES, VERBS
 from sessiond.cli.render import ascii_output
+from sessiond.cli.table.index import ALIASES, find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
-_LASTING = ("serve", "attach", "watch", "view")
+_LONG_RUNNING = ("serve", "attach", "watch", "view")
 
 
 def main() -> int:
-    """Run the command line as a process. Returns only from commands in `_LASTING`; others exit the process."""
-    _open_what_is_closed()
+    """Run the command line as a process. Returns only from commands in `_LONG_RUNNING`; others exit the process."""
+    _open_closed_streams()
     words = sys.argv[1:]
-    if words[:1] and words[0] in _LASTING:
+    if words[:1] and words[0] in _LONG_RUNNING:
         return run(words)
     # A command takes 25 ms; garbage collection and the interpreter's shutdown would take a sixth of that.
     gc.disable()
@@ -36,7 +35,7 @@ def main() -> int:
     os._exit(code)
 
 
-def _open_what_is_closed() -> None:
+def _open_closed_streams() -> None:
     """Open /dev/null for those of the descriptors 0, 1 and 2 that the caller has closed.
 
     Otherwise the next file or socket would get such a number, and a socket would be standard output.
@@ -71,7 +70,7 @@ def run(words: Sequence[str]) -> int:
     except BrokenPipeError:
         # The reader has closed the pipe. Python must not write the rest of the buffer when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return PIPE_CLOSED
+        return BROKEN_PIPE
     except Exception as error:  # noqa: BLE001 - the one place that turns exceptions into messages
         from sessiond.cli.errors import report
 
@@ -84,45 +83,50 @@ def _dispatch(words: Sequence[str]) -> int:
     if not pages:
         words = words[1:]
     if not words or words[0] == "-h":
-        from sessiond.cli.parse.help import overview
+        from sessiond.cli.help.pages import overview
 
         return overview()
     if words[0] in ("-V", "--version"):
         from sessiond import __version__
 
         print(f"sessiond {__version__}")
-        return DONE
+        return SUCCESS
     if words[0] in ("--help", "help"):
         return _show_help([word for word in words[1:] if word != "--no-pager"])
     name, rest = ALIASES.get(words[0], words[0]), words[1:]
-    if name not in VERBS:
-        raise UsageError(f"there is no command {name!r}", did_you_mean(name, VERBS))
+    declared = find(name)
+    if declared is None:
+        from sessiond.cli.help.suggestions import did_you_mean
+
+        raise UsageError(f"there is no command {name!r}", did_you_mean(name))
     try:
-        given = parse(name, VERBS[name], rest)
-    except HelpAsked:
+        args = parse(name, declared, rest)
+    except HelpRequested:
         return _show_help([name])
-    if given.options:
-        check(given)
-    if ascii_output.is_wanted() and ascii_output.is_data(name, as_json=given.flag("json")):
+    if args.options:
+        check(args)
+    if ascii_output.is_wanted() and ascii_output.is_data(name, as_json=args.flag("json")):
         ascii_output.use_for_data(sys.stdout, name)
-    command = _load(VERBS[name].run)
-    if pages and VERBS[name].paged and not given.flag("no-pager") and sys.stdout.isatty():
+    command = _load(declared.function)
+    if pages and declared.paged and not args.flag("no-pager") and sys.stdout.isatty():
         from sessiond.cli.render.pager import in_a_pager
 
-        return in_a_pager(lambda: command(given))
-    return command(given)
+        return in_a_pager(lambda: command(args))
+    return command(args)
 
 
 def _show_help(words: Sequence[str]) -> int:
-    from sessiond.cli.parse.help import everything
+    from sessiond.cli.help.pages import everything
     from sessiond.cli.render.pager import in_a_pager
 
     return in_a_pager(lambda: everything(words)) if sys.stdout.isatty() else everything(words)
 
 
-def _load(run: str) -> Callable[[Given], int]:
+def _load(name: str) -> Callable[[ParsedArguments], int]:
     from importlib import import_module
 
-    module, _, function = run.partition(":")
-    command: Callable[[Given], int] = getattr(import_module(f"sessiond.cli.commands.{module}"), function)
+    module, _, function = name.partition(":")
+    command: Callable[[ParsedArguments], int] = getattr(
+        import_module(f"sessiond.cli.commands.{module}"), function
+    )
     return command

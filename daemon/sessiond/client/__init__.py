@@ -7,18 +7,18 @@ Each name is imported on first access, so that a program imports only the kind o
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sessiond.client.agent import AgentSession, ContextOverflow
+    from sessiond.client.agent import AgentSession, ContextOverflowError
     from sessiond.client.blocking import connect as connect_blocking
     from sessiond.client.daemon import connect
-    from sessiond.client.daemon_socket import CannotConnect
+    from sessiond.client.daemon_socket import DaemonConnectionError
     from sessiond.client.summarizer import Summary, SummaryRequest
-    from sessiond.client.wire import Disconnected, RpcError
+    from sessiond.client.wire import DisconnectedError, RpcError
 
 __all__ = [
     "AgentSession",
-    "CannotConnect",
-    "ContextOverflow",
-    "Disconnected",
+    "ContextOverflowError",
+    "DaemonConnectionError",
+    "DisconnectedError",
     "RpcError",
     "Summary",
     "SummaryRequest",
@@ -28,11 +28,11 @@ __all__ = [
 
 _HOMES = {
     "AgentSession": ("agent", "AgentSession"),
-    "ContextOverflow": ("agent", "ContextOverflow"),
+    "ContextOverflowError": ("agent", "ContextOverflowError"),
     "Summary": ("summarizer", "Summary"),
     "SummaryRequest": ("summarizer", "SummaryRequest"),
-    "CannotConnect": ("daemon_socket", "CannotConnect"),
-    "Disconnected": ("wire", "Disconnected"),
+    "DaemonConnectionError": ("daemon_socket", "DaemonConnectionError"),
+    "DisconnectedError": ("wire", "DisconnectedError"),
     "RpcError": ("wire", "RpcError"),
     "connect": ("daemon", "connect"),
     "connect_blocking": ("blocking", "connect"),

@@ -21,12 +21,12 @@ from typing import Any, Final, Literal, Self
 
 from msgspec import UNSET, UnsetType
 
-from sessiond.client.chain import Chain
+from sessiond.client.chain import EntryChain
 from sessiond.client.daemon import Daemon
-from sessiond.client.patience import patiently
 from sessiond.client.receiver import OnProgress
 from sessiond.client.results import SessionContext
-from sessiond.client.wire import Disconnected, RpcError
+from sessiond.client.retries import retry_while_unavailable
+from sessiond.client.wire import DisconnectedError, RpcError
 from sessiond.error_text import TemplatedError
 from sessiond.protocol import types as t
 
@@ -36,7 +36,7 @@ _NOT_COMPACTED: Final = frozenset(
 """Error kinds of a refused compaction after which the agent continues as long as its context fits."""
 
 
-class ContextOverflow(TemplatedError):
+class ContextOverflowError(TemplatedError):
     """Raised when a context does not fit into the model and compaction has not made it fit; sizes are in tokens."""
 
     sentence = "The context takes {tokens} tokens, the model has room for {context_window}, and it was not compacted."
@@ -62,11 +62,13 @@ class AgentSession:
     def __init__(self, daemon: Daemon, found: t.SessionInfo) -> None:
         self.daemon = daemon
         self.id = found.session_id
-        self._chain = Chain(daemon, found.session_id, found.leaf_id, log_id=found.log_id, seq=found.last_seq)
+        self._chain = EntryChain(
+            daemon, found.session_id, found.leaf_id, log_id=found.log_id, seq=found.last_seq
+        )
         self._in_turn = False
-        self._gave_up = False  # True after a compaction was refused in this turn
+        self._compaction_refused = False  # True after a compaction was refused in this turn
         self._settings: t.CompactionSettings | None = None
-        self._order = asyncio.Lock()
+        self._append_lock = asyncio.Lock()
         daemon.keep_open(self.id)
 
     # --- attaching
@@ -99,7 +101,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request; `kind` is for example `alreadyExists`.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         made = await daemon.create(
             cwd, id=id, title=title, parent_session_id=parent_session_id, parent_path=parent_path,
@@ -121,7 +123,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request; `kind` is for example `sessionNotFound`.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
         """
         return cls(daemon, (await daemon.open(session_id, path=path)).session)
 
@@ -141,7 +143,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         return cls(daemon, (await daemon.continue_session(cwd)).session)
 
@@ -150,9 +152,9 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
         """
-        self.daemon.keep_open_no_more(self.id)
+        self.daemon.stop_keeping_open(self.id)
         await self.daemon.close(self.id)
 
     @property
@@ -179,7 +181,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request, and nothing was stored.
-            Disconnected: The daemon did not return in time.
+            DisconnectedError: The daemon did not return in time.
         """
         draft = {"type": "message", "id": id or secrets.token_hex(4), "message": message}
         return (await self.append_entries([draft], format=format))[0]
@@ -201,13 +203,13 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request, and nothing was stored.
-            Disconnected: The daemon did not return in time.
+            DisconnectedError: The daemon did not return in time.
         """
         # The ids are assigned here, once, so that the daemon recognizes entries that are sent again.
         drafts = [{"id": secrets.token_hex(4), **entry} for entry in entries]
-        async with self._order:
-            add = self._chain.extend if self._in_turn else self._chain.append_at_the_leaf
-            return await patiently(lambda: add(drafts, format))
+        async with self._append_lock:
+            append_drafts = self._chain.extend if self._in_turn else self._chain.append_at_the_leaf
+            return await retry_while_unavailable(lambda: append_drafts(drafts, format))
 
     async def change_model(self, model: str, *, role: str = "default") -> None:
         """Record the model that is used from now on. Appends nothing if it is already in force.
@@ -219,12 +221,12 @@ class AgentSession:
         Raises:
             ValueError: `model` does not have that form.
             RpcError: The daemon refused the request.
-            Disconnected: The daemon did not return in time.
+            DisconnectedError: The daemon did not return in time.
         """
         provider, slash, name = model.partition("/")
         if not (provider and slash and name):
             raise ValueError(f"a model is named provider/name, not {model!r}")
-        if (await self._seen("agent")).models.get(role) != model:
+        if (await self._read_context("agent")).models.get(role) != model:
             entry = {
                 "type": "model_change",
                 "model": model,
@@ -242,9 +244,9 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The daemon did not return in time.
+            DisconnectedError: The daemon did not return in time.
         """
-        if (await self._seen("agent")).thinking_level != level:
+        if (await self._read_context("agent")).thinking_level != level:
             await self.append_entries([{"type": "thinking_level_change", "thinkingLevel": level}])
 
     async def record(self, custom_type: str, data: Any) -> str:
@@ -259,7 +261,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request, and nothing was stored.
-            Disconnected: The daemon did not return in time.
+            DisconnectedError: The daemon did not return in time.
         """
         return (await self.append_entries([{"type": "custom", "customType": custom_type, "data": data}]))[0]
 
@@ -272,10 +274,10 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         changed = await self.daemon.label(self.id, entry_id, label)
-        await self._chain.follow_to(changed.session.leaf_id)
+        await self._chain.advance_to(changed.session.leaf_id)
 
     async def rename(self, title: str) -> None:
         """Give the session a title.
@@ -285,10 +287,10 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         changed = await self.daemon.rename(self.id, title)
-        await self._chain.follow_to(changed.session.leaf_id)
+        await self._chain.advance_to(changed.session.leaf_id)
 
     # --- the context
 
@@ -306,27 +308,27 @@ class AgentSession:
             The messages, with the models in force and the size in tokens.
 
         Raises:
-            ContextOverflow: The context does not fit into the window, and it was not compacted.
+            ContextOverflowError: The context does not fit into the window, and it was not compacted.
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
-        seen = await self._seen(format, explain=explain)
-        settings = await self._limits()
-        if not settings.enabled or seen.tokens <= settings.context_window - settings.reserve_tokens:
-            return seen
+        context_ = await self._read_context(format, explain=explain)
+        settings = await self._compaction_settings()
+        if not settings.enabled or context_.tokens <= settings.context_window - settings.reserve_tokens:
+            return context_
         refusal: RpcError | None = None
-        may_help = not self._gave_up or seen.tokens > settings.context_window
+        may_help = not self._compaction_refused or context_.tokens > settings.context_window
         if may_help and not self._chain.detached:  # the daemon compacts only at the session's leaf
             try:
                 await self.compact()
             except RpcError as error:
                 if error.kind not in _NOT_COMPACTED:
                     raise
-                refusal, self._gave_up = error, True
-            seen = await self._seen(format, explain=explain)
-        if seen.tokens > settings.context_window:
-            raise ContextOverflow(seen.tokens, settings.context_window) from refusal
-        return seen
+                refusal, self._compaction_refused = error, True
+            context_ = await self._read_context(format, explain=explain)
+        if context_.tokens > settings.context_window:
+            raise ContextOverflowError(context_.tokens, settings.context_window) from refusal
+        return context_
 
     async def compact_above(
         self,
@@ -350,7 +352,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         chosen = t.CompactionChoice(
             enabled=True,
@@ -358,11 +360,11 @@ class AgentSession:
             reserve_tokens=reserve_tokens,
             keep_recent_tokens=keep_recent_tokens,
         )
-        if not _holds(chosen, await self._limits()):
+        if not _is_in_force(chosen, await self._compaction_settings()):
             done = await self.daemon.configure(self.id, auto_compact=chosen)
             self._settings = done.auto_compact
-            await self._chain.follow_to(done.record_id)
-        return await self._limits()
+            await self._chain.advance_to(done.record_id)
+        return await self._compaction_settings()
 
     async def compact(
         self,
@@ -387,7 +389,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request; `kind` is for example `noSummarizer` or `nothingToCompact`.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         done = await self.daemon.compact(
             self.id,
@@ -396,8 +398,8 @@ class AgentSession:
             instructions=instructions,
             progress=progress,
         )
-        self._gave_up = False
-        await self._chain.follow_to(done.leaf_id)
+        self._compaction_refused = False
+        await self._chain.advance_to(done.leaf_id)
         return done
 
     # --- branching
@@ -425,7 +427,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request, and the leaf stays; `kind` is for example `leafConflict`.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         moved = await self.daemon.branch(
             self.id,
@@ -435,7 +437,7 @@ class AgentSession:
             instructions=instructions,
             expected_leaf_id=expected_leaf_id,
         )
-        self._chain.stand_at(moved.leaf_id, t.After(log_id=moved.log_id, seq=moved.seq))
+        self._chain.move_to(moved.leaf_id, t.After(log_id=moved.log_id, seq=moved.seq))
         return moved
 
     @asynccontextmanager
@@ -457,16 +459,16 @@ class AgentSession:
         """
         if self._in_turn:
             raise RuntimeError("a turn is already in progress")
-        self._in_turn, self._gave_up = True, False
-        self._chain.begin()
+        self._in_turn, self._compaction_refused = True, False
+        self._chain.begin_turn()
         try:
             yield
         except Exception as failure:
-            await self._go_back(failure, summarize=on_failure == "summarize")
+            await self._restore_leaf(failure, summarize=on_failure == "summarize")
             raise
         finally:
             self._in_turn = False
-            self._chain.end()
+            self._chain.end_turn()
 
     async def retry(self, *, summary: str | None = None, summarize: bool = False) -> t.BranchResult:
         """Move the leaf back to where the last turn began. The entries of the turn stay as a branch.
@@ -480,9 +482,9 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
-        return await self.branch(self._chain.began_at, summary=summary, summarize=summarize)
+        return await self.branch(self._chain.turn_start_id, summary=summary, summarize=summarize)
 
     # --- working state
 
@@ -494,7 +496,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         return (await self.daemon.state(self.id)).state
 
@@ -510,58 +512,60 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         made = None if decision is None else t.NewDecision(decision=decision, rationale=because)
         begun = await self.daemon.begin_task(self.id, decision=made)
-        await self._chain.follow_to(begun.record_id)
+        await self._chain.advance_to(begun.record_id)
         return begun
 
     # --- details
 
-    async def _seen(self, format: t.Format, *, explain: bool = False) -> SessionContext:
-        seen = await self.daemon.context(self.id, format=format, explain=explain)
+    async def _read_context(self, format: t.Format, *, explain: bool = False) -> SessionContext:
+        context_ = await self.daemon.context(self.id, format=format, explain=explain)
         if not self._in_turn:
-            self._chain.stand_at(seen.leaf_id)
-        elif not await self._chain.follow_to(seen.leaf_id):
-            return await self._at_our_leaf(format, explain=explain)
-        return seen
+            self._chain.move_to(context_.leaf_id)
+        elif not await self._chain.advance_to(context_.leaf_id):
+            return await self._context_at_own_leaf(format, explain=explain)
+        return context_
 
-    async def _at_our_leaf(self, format: t.Format, *, explain: bool) -> SessionContext:
+    async def _context_at_own_leaf(self, format: t.Format, *, explain: bool) -> SessionContext:
         return await self.daemon.context(self.id, self.leaf_id, format=format, explain=explain)
 
-    async def _limits(self) -> t.CompactionSettings:
+    async def _compaction_settings(self) -> t.CompactionSettings:
         if self._settings is None:
             self._settings = (await self.daemon.configure(self.id)).auto_compact
         return self._settings
 
-    async def _go_back(self, failure: Exception, *, summarize: bool) -> None:
+    async def _restore_leaf(self, failure: Exception, *, summarize: bool) -> None:
         """Move the leaf back after a failed turn. Errors here become notes of `failure`, which is raised again."""
-        if self.leaf_id == self._chain.began_at:
+        if self.leaf_id == self._chain.turn_start_id:
             return
         if self._chain.detached:  # the leaf of the session is elsewhere
-            self._chain.stand_at(self._chain.began_at)
+            self._chain.move_to(self._chain.turn_start_id)
             return
         try:
             if summarize:
                 try:
-                    await self.branch(self._chain.began_at, summarize=True, expected_leaf_id=self.leaf_id)
+                    await self.branch(
+                        self._chain.turn_start_id, summarize=True, expected_leaf_id=self.leaf_id
+                    )
                 except RpcError as error:
                     if error.kind not in ("noSummarizer", "summarizerFailed"):
                         raise
                     failure.add_note(f"The failed turn was left without a summary: {error}")
                 else:
                     return
-            await self.branch(self._chain.began_at, expected_leaf_id=self.leaf_id)
-        except (RpcError, Disconnected) as error:
+            await self.branch(self._chain.turn_start_id, expected_leaf_id=self.leaf_id)
+        except (RpcError, DisconnectedError) as error:
             failure.add_note(f"The leaf may still be at the end of the failed turn: {error}")
 
 
-def _holds(chosen: t.CompactionChoice, settings: t.CompactionSettings) -> bool:
+def _is_in_force(chosen: t.CompactionChoice, settings: t.CompactionSettings) -> bool:
     """Return whether the settings already have the chosen values."""
     return all(
-        wanted is None or wanted == there
-        for wanted, there in (
+        chosen_value is None or chosen_value == current_value
+        for chosen_value, current_value in (
             (chosen.enabled, settings.enabled),
             (chosen.context_window, settings.context_window),
             (chosen.reserve_tokens, settings.reserve_tokens),

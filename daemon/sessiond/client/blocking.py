@@ -12,12 +12,12 @@ from collections import deque
 
 from sessiond.client.commands import is_repeatable, repeatable
 from sessiond.client.wire import (
-    BadReply,
-    DaemonHung,
-    Disconnected,
+    DaemonUnresponsiveError,
+    DisconnectedError,
+    InvalidResponseError,
     MessageReader,
+    RequestNotReadError,
     RpcError,
-    Unread,
     frame,
     members,
 )
@@ -32,45 +32,45 @@ if TYPE_CHECKING:
 
     from sessiond.paths import Locations
 
-    Told: TypeAlias = Callable[[str, Any], None]
+    OnNotification: TypeAlias = Callable[[str, Any], None]
 
 METHOD_NOT_FOUND = -32601  # also in protocol.errors, which imports msgspec
 
 
 _ATTEMPTS = 5
-_PATIENCE = 15.0  # seconds to wait for the end of a daemon that refuses writes
+_DRAIN_SECONDS = 15.0  # seconds to wait for the end of a daemon that refuses writes
 
-SILENCE = 5.0
+SILENCE_SECONDS = 5.0
 """Seconds without a byte after which the client sends `server/status`."""
-PATIENCE = 10.0
+STATUS_SECONDS = 10.0
 """Seconds that the daemon may then take to respond."""
-_STOPPING = 30.0
+_STOP_SECONDS = 30.0
 """Seconds that a daemon may take to end."""
-_SIGN_OF_LIFE = "sign-of-life"
-_GREETING = "greeting"
+_STATUS_ID = "sign-of-life"
+_HELLO_ID = "greeting"
 
 
 def connect(
-    *, autostart: bool = True, where: Locations | None = None, greeting: dict[str, Any] | None = None
+    *, autostart: bool = True, where: Locations | None = None, hello: dict[str, Any] | None = None
 ) -> BlockingDaemon:
     """Connect to the daemon of this user, and start it if it does not run.
 
     Args:
         autostart: Start the daemon if it does not run.
         where: The folders of the daemon. Default: those of this user.
-        greeting: The params of a `server/hello` request to send first. Default: none is sent.
+        hello: The params of a `server/hello` request to send first. Default: none is sent.
 
     Returns:
         The connection, which is also a context manager.
 
     Raises:
-        CannotConnect: There is no daemon, or it cannot be started.
+        DaemonConnectionError: There is no daemon, or it cannot be started.
     """
     from sessiond.client.dial import connect as dial
     from sessiond.paths import places
 
     folders = where or places()
-    return BlockingDaemon(lambda: dial(folders, autostart=autostart), greeting)
+    return BlockingDaemon(lambda: dial(folders, autostart=autostart), hello)
 
 
 def connect_to_any(where: Locations | None = None) -> BlockingDaemon:
@@ -83,7 +83,7 @@ def connect_to_any(where: Locations | None = None) -> BlockingDaemon:
         The connection, which is also a context manager.
 
     Raises:
-        CannotConnect: There is no daemon.
+        DaemonConnectionError: There is no daemon.
     """
     from sessiond.client.dial import connect_to_any as dial
     from sessiond.paths import places
@@ -95,16 +95,22 @@ def connect_to_any(where: Locations | None = None) -> BlockingDaemon:
 class BlockingDaemon:
     """A connection to the daemon, and a context manager. `close` may be called twice."""
 
-    def __init__(self, dial: Callable[[], socket.socket], greeting: dict[str, Any] | None = None) -> None:
+    def __init__(self, dial: Callable[[], socket.socket], hello: dict[str, Any] | None = None) -> None:
         self._dial = dial
-        self._greeting = greeting
+        self._hello = hello
         self._connect()
         self._subscribed = False
         self._last_id = 0
-        self._told: Told | None = None
-        self._waiting: deque[tuple[str, Any]] = deque()
+        self._on_notification: OnNotification | None = None
+        self._buffered: deque[tuple[str, Any]] = deque()
 
-    def call(self, method: str, params: dict[str, Any] | None = None, *, told: Told | None = None) -> Any:
+    def call(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        *,
+        on_notification: OnNotification | None = None,
+    ) -> Any:
         """Send a request and wait for its result.
 
         A request that writes gets a `commandId`, unless `params` has one, and is sent once more if its response was
@@ -114,23 +120,23 @@ class BlockingDaemon:
         Args:
             method: The name of the method, such as "session/list".
             params: The params as on the wire: a dict of JSON values.
-            told: Called with the method and the params of each notification that arrives meanwhile. Default: they
-                are buffered for `notifications`.
+            on_notification: Called with the method and the params of each notification that arrives meanwhile.
+                Default: they are buffered for `notifications`.
 
         Returns:
             The result, as JSON values.
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
-            DaemonHung: The daemon was silent for `SILENCE` and `PATIENCE` seconds.
-            BadReply: The bytes from the socket are not a response.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+            DaemonUnresponsiveError: The daemon was silent for `SILENCE_SECONDS` and `STATUS_SECONDS` seconds.
+            InvalidResponseError: The bytes from the socket are not a response.
         """
-        self._told = told
+        self._on_notification = on_notification
         try:
-            return self._ask(method, repeatable(method, params or {}))[0]
+            return self._request(method, repeatable(method, params or {}))[0]
         finally:
-            self._told = None
+            self._on_notification = None
 
     def call_text(self, method: str, params: dict[str, Any] | None = None) -> str:
         """Send a request as `call` does, and return the JSON text of its result.
@@ -144,11 +150,11 @@ class BlockingDaemon:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
         """
-        return self._ask(method, repeatable(method, params or {}))[1]
+        return self._request(method, repeatable(method, params or {}))[1]
 
-    def call_exactly(self, method: str, params: dict[str, Any]) -> str:
+    def call_unchanged(self, method: str, params: dict[str, Any]) -> str:
         """Send a request as `call_text` does, with exactly these params: no `commandId` is added.
 
         Args:
@@ -160,9 +166,9 @@ class BlockingDaemon:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
         """
-        return self._ask(method, params)[1]
+        return self._request(method, params)[1]
 
     def notifications(self) -> Iterator[tuple[str, Any]]:
         """Wait for notifications without a limit.
@@ -175,21 +181,21 @@ class BlockingDaemon:
 
     def _notifications(self) -> Iterator[tuple[str, Any]]:
         while True:
-            while self._waiting:
-                yield self._waiting.popleft()
+            while self._buffered:
+                yield self._buffered.popleft()
             try:
                 self._receive()
-            except Disconnected:
+            except DisconnectedError:
                 return
 
     def wait_closed(self) -> None:
         """Wait until the daemon ends the connection, as it does when it stops.
 
         Raises:
-            DaemonHung: It did not do so in 30 seconds.
+            DaemonUnresponsiveError: It did not do so in 30 seconds.
         """
-        self._sock.settimeout(_STOPPING)
-        self._reader.silent = lambda: self._give_up(_STOPPING)
+        self._sock.settimeout(_STOP_SECONDS)
+        self._reader.on_silence = lambda: self._raise_unresponsive(_STOP_SECONDS)
         for _ in self._notifications():
             pass
 
@@ -207,92 +213,95 @@ class BlockingDaemon:
 
     def _connect(self) -> None:
         self._sock = self._dial()
-        self._sock.settimeout(SILENCE)
-        self._asked_for_life = False
-        self._reader = MessageReader(self._sock, self._ask_for_life)
-        if self._greeting is not None:
-            self._greet(self._greeting)
+        self._sock.settimeout(SILENCE_SECONDS)
+        self._status_requested = False
+        self._reader = MessageReader(self._sock, self._request_status)
+        if self._hello is not None:
+            self._send_hello(self._hello)
 
-    def _greet(self, params: dict[str, Any]) -> None:
+    def _send_hello(self, params: dict[str, Any]) -> None:
         """Send `server/hello`. Its response is ignored, like every response to another request."""
         import contextlib
 
-        with contextlib.suppress(Unread):  # the daemon has ended; the next request fails as well
-            self._send({"jsonrpc": "2.0", "id": _GREETING, "method": "server/hello", "params": params})
+        with contextlib.suppress(RequestNotReadError):  # the daemon has ended; the next request fails as well
+            self._send({"jsonrpc": "2.0", "id": _HELLO_ID, "method": "server/hello", "params": params})
 
-    def _ask_for_life(self) -> None:
+    def _request_status(self) -> None:
         """Send `server/status` after a silence: during a long request the daemon responds to another one."""
         import contextlib
 
-        if self._asked_for_life:
-            self._give_up(SILENCE + PATIENCE)
-        self._asked_for_life = True
-        with contextlib.suppress(Unread):  # the daemon has closed; earlier bytes can still be read
-            self._send({"jsonrpc": "2.0", "id": _SIGN_OF_LIFE, "method": "server/status", "params": {}})
-        self._sock.settimeout(PATIENCE)
+        if self._status_requested:
+            self._raise_unresponsive(SILENCE_SECONDS + STATUS_SECONDS)
+        self._status_requested = True
+        with contextlib.suppress(
+            RequestNotReadError
+        ):  # the daemon has closed; earlier bytes can still be read
+            self._send({"jsonrpc": "2.0", "id": _STATUS_ID, "method": "server/status", "params": {}})
+        self._sock.settimeout(STATUS_SECONDS)
 
-    def _give_up(self, seconds: float) -> NoReturn:
-        raise DaemonHung(peer_pid(self._sock), seconds)
+    def _raise_unresponsive(self, seconds: float) -> NoReturn:
+        raise DaemonUnresponsiveError(peer_pid(self._sock), seconds)
 
-    def _ask(self, method: str, params: dict[str, Any]) -> tuple[Any, str]:
+    def _request(self, method: str, params: dict[str, Any]) -> tuple[Any, str]:
         self._last_id += 1
         self._subscribed = self._subscribed or method == "session/subscribe"
         request = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
         may_repeat = is_repeatable(method, params)
         for _ in range(_ATTEMPTS - 1):
             try:
-                return self._answer(request)
-            except Disconnected as lost:
-                if self._subscribed or not (may_repeat or isinstance(lost, Unread)):
+                return self._exchange(request)
+            except DisconnectedError as error:
+                if self._subscribed or not (may_repeat or isinstance(error, RequestNotReadError)):
                     raise
                 # The daemon was ending, and the next one reads the request; or the connection was lost during the
                 # request. Then it is sent once more, and not a third time: it may be the reason why daemons end.
-                may_repeat = may_repeat and isinstance(lost, Unread)
+                may_repeat = may_repeat and isinstance(error, RequestNotReadError)
             except RpcError as error:
-                if error.kind != "draining" or self._subscribed or not self._ends():
+                if error.kind != "draining" or self._subscribed or not self._ends_soon():
                     raise
             self._sock.close()
             self._connect()
-        return self._answer(request)
+        return self._exchange(request)
 
-    def _ends(self) -> bool:
+    def _ends_soon(self) -> bool:
         """Return whether a daemon that refuses writes ends within 15 seconds."""
-        self._sock.settimeout(_PATIENCE)
-        self._reader.silent = None
+        self._sock.settimeout(_DRAIN_SECONDS)
+        self._reader.on_silence = None
         try:
             while True:
                 self._receive()
         except TimeoutError:
-            self._sock.settimeout(SILENCE)
-            self._reader.silent = self._ask_for_life
+            self._sock.settimeout(SILENCE_SECONDS)
+            self._reader.on_silence = self._request_status
             return False
-        except Disconnected:
+        except DisconnectedError:
             return True
 
-    def _answer(self, request: dict[str, Any]) -> tuple[Any, str]:
+    def _exchange(self, request: dict[str, Any]) -> tuple[Any, str]:
         self._send(request)
         while True:
             text, message = self._receive()
             if "method" in message or message.get("id", (None,))[0] not in (request["id"], None):
                 continue
             if "error" in message:
-                raise _refusal(message["error"][0])
+                raise _rpc_error(message["error"][0])
             if "result" in message:
                 value, start, end = message["result"]
                 return value, text[start:end]
-            raise BadReply("a response without result or error")
+            raise InvalidResponseError("a response without result or error")
 
     def _receive(self) -> tuple[str, dict[str, tuple[Any, int, int]]]:
-        """Return the next message. Notifications are buffered or passed to `told`; requests are refused."""
+        """Return the next message. Notifications are buffered or passed to `on_notification`; requests are refused."""
         try:
             text = self._reader.read()
-        except Unread:
-            if self._asked_for_life:
-                raise Disconnected from None  # the unread bytes may be that status request, not the request before it
+        except RequestNotReadError:
+            if self._status_requested:
+                # The unread bytes may be those of the status request, not of the request before it.
+                raise DisconnectedError from None
             raise
-        if self._asked_for_life:
-            self._asked_for_life = False
-            self._sock.settimeout(SILENCE)
+        if self._status_requested:
+            self._status_requested = False
+            self._sock.settimeout(SILENCE_SECONDS)
         message = members(text)
         if "method" in message:
             method = message["method"][0]
@@ -301,10 +310,10 @@ class BlockingDaemon:
                 self._send({"jsonrpc": "2.0", "id": message["id"][0], "error": error})
             else:
                 note = method, message["params"][0] if "params" in message else {}
-                if self._told is not None:
-                    self._told(*note)
+                if self._on_notification is not None:
+                    self._on_notification(*note)
                 else:
-                    self._waiting.append(note)
+                    self._buffered.append(note)
         return text, message
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -313,17 +322,20 @@ class BlockingDaemon:
             try:
                 left = left[self._sock.send(left) :]
             except TimeoutError:
-                self._see_it_alive()
+                self._check_alive()
             except ConnectionError as error:
-                raise Unread from error
+                raise RequestNotReadError from error
 
-    def _see_it_alive(self) -> None:
-        """Check over another connection that a daemon that has stopped reading is alive. Raises `DaemonHung`."""
+    def _check_alive(self) -> None:
+        """Check over another connection that a daemon that has stopped reading is alive.
+
+        Raises `DaemonUnresponsiveError`.
+        """
         with BlockingDaemon(self._dial) as other:
             other.call("server/status")
 
 
-def _refusal(error: Any) -> RpcError:
+def _rpc_error(error: Any) -> RpcError:
     if not isinstance(error, dict):
         return RpcError(0, str(error))
     code, data = error.get("code"), error.get("data")

@@ -12,17 +12,19 @@ from sessiond.client.methods.entries import EntryMethods
 from sessiond.client.wire import RpcError
 from sessiond.protocol import types as t
 
-_SPEAKS_OR_MOVES: Final = frozenset(("message", "custom_message", "branch_summary", "reset_boundary", "leaf"))
+_MESSAGE_OR_LEAF_TYPES: Final = frozenset(
+    ("message", "custom_message", "branch_summary", "reset_boundary", "leaf")
+)
 
 
-class Chain:
+class EntryChain:
     """An agent's position in a session: `leaf_id`, and the log position (`log_id`, `seq`) that it has seen."""
 
     def __init__(
         self, daemon: EntryMethods, session_id: str, leaf_id: str | None, *, log_id: str | None, seq: int
     ) -> None:
         self.leaf_id = leaf_id
-        self.began_at = leaf_id
+        self.turn_start_id = leaf_id
         """The leaf where the turn began. After it, only the chain has added messages."""
         self.detached = False
         """Whether other clients moved the session's leaf elsewhere during the turn."""
@@ -31,15 +33,15 @@ class Chain:
         self._log_id = log_id
         self._seq = seq
 
-    def begin(self) -> None:
+    def begin_turn(self) -> None:
         """Begin a turn at the current leaf."""
-        self.began_at = self.leaf_id
+        self.turn_start_id = self.leaf_id
 
-    def end(self) -> None:
+    def end_turn(self) -> None:
         """End the turn: the next entry is appended at the leaf of the session."""
         self.detached = False
 
-    def stand_at(self, leaf_id: str | None, position: t.After | None = None) -> None:
+    def move_to(self, leaf_id: str | None, position: t.After | None = None) -> None:
         """Move to `leaf_id`. Its later descendants are in the log after `position`."""
         self.leaf_id = leaf_id
         if position is not None:
@@ -47,13 +49,13 @@ class Chain:
 
     async def append_at_the_leaf(self, drafts: Sequence[Mapping[str, Any]], format: t.Format) -> list[str]:
         """Append at the session's leaf, and return the ids of the entries."""
-        return self._grown(await self._daemon.append(self._session_id, drafts, format=format))
+        return self._appended(await self._daemon.append(self._session_id, drafts, format=format))
 
     async def extend(self, drafts: Sequence[Mapping[str, Any]], format: t.Format) -> list[str]:
         """Append below the last entry of the chain, and return the ids of the entries."""
         while not self.detached:
             try:
-                return self._grown(
+                return self._appended(
                     await self._daemon.append(
                         self._session_id, drafts, format=format, expected_leaf_id=self.leaf_id
                     )
@@ -61,18 +63,18 @@ class Chain:
             except RpcError as error:
                 if error.kind != "leafConflict":
                     raise
-                self.detached = not await self.follow_to(error.details.get("currentLeafId"))
-        return self._grown(
+                self.detached = not await self.advance_to(error.details.get("currentLeafId"))
+        return self._appended(
             await self._daemon.append(
                 self._session_id, drafts, format=format, parent_id=self.leaf_id, advance=False
             )
         )
 
-    async def follow_to(self, leaf_id: str | None) -> bool:
+    async def advance_to(self, leaf_id: str | None) -> bool:
         """Move to the session's leaf if no entry between adds a message or moves it. Returns whether it ends there."""
         if leaf_id == self.leaf_id:
             return True
-        above = await self._quiet_ones()
+        above = await self._parents_of_quiet_entries()
         at = leaf_id
         for _ in range(len(above)):
             if at is None or at == self.leaf_id or at not in above:
@@ -80,25 +82,25 @@ class Chain:
             at = above[at]
         if at != self.leaf_id:
             return False
-        if self.began_at == self.leaf_id:
-            self.began_at = leaf_id
+        if self.turn_start_id == self.leaf_id:
+            self.turn_start_id = leaf_id
         self.leaf_id = leaf_id
         return True
 
-    async def _quiet_ones(self) -> dict[str, str | None]:
+    async def _parents_of_quiet_entries(self) -> dict[str, str | None]:
         """Return the parent id, by id, of each new entry that adds no message and moves no leaf."""
         found: dict[str, str | None] = {}
         after = None if self._log_id is None else t.After(log_id=self._log_id, seq=self._seq)
         page = await self._daemon.entries(self._session_id, after=after)
         while True:
             for entry in page.entries:
-                if entry.get("type") not in _SPEAKS_OR_MOVES:
+                if entry.get("type") not in _MESSAGE_OR_LEAF_TYPES:
                     found[entry["id"]] = entry.get("parentId")
             if page.next_cursor is None:
                 return found
             page = await self._daemon.entries(self._session_id, after=after, cursor=page.next_cursor)
 
-    def _grown(self, done: t.AppendResult) -> list[str]:
+    def _appended(self, done: t.AppendResult) -> list[str]:
         last = done.entries[-1]
-        self.stand_at(last.id, t.After(log_id=done.log_id, seq=last.seq))
+        self.move_to(last.id, t.After(log_id=done.log_id, seq=last.seq))
         return [entry.id for entry in done.entries]

@@ -12,7 +12,7 @@ import msgspec
 
 from sessiond import __version__
 from sessiond.client import terminal
-from sessiond.client.dial import connect as reach
+from sessiond.client.dial import connect as connect_socket
 from sessiond.client.link import DaemonLink, Dial
 from sessiond.client.methods.blobs import BlobMethods
 from sessiond.client.methods.context import ContextMethods
@@ -26,7 +26,7 @@ from sessiond.client.methods.state import StateMethods
 from sessiond.client.methods.views import ViewMethods
 from sessiond.client.notifications import Notifications
 from sessiond.client.subscription import Subscription
-from sessiond.client.summarizer import Summarize, answering
+from sessiond.client.summarizer import Summarize, summarize_handler
 from sessiond.client.watched_list import WatchedList
 from sessiond.paths import Locations, places
 from sessiond.protocol import methods as m, types as t
@@ -58,7 +58,7 @@ async def connect(
         A context manager of the `Daemon`. Leaving it ends the connection.
 
     Raises:
-        CannotConnect: There is no daemon, or it cannot be started.
+        DaemonConnectionError: There is no daemon, or it cannot be started.
     """
     folders = where or places()
     here = terminal.here()
@@ -69,8 +69,8 @@ async def connect(
         opt_out_notifications=list(opt_out_notifications),
         position_encodings=["utf-32"],
     )
-    dial, look = _dial(folders, autostart=autostart), _dial(folders, autostart=False)
-    daemon = Daemon(dial, look, hello, summarize)
+    dial, dial_running = _dial(folders, autostart=autostart), _dial(folders, autostart=False)
+    daemon = Daemon(dial, dial_running, hello, summarize)
     await daemon.connected()
     try:
         yield daemon
@@ -84,26 +84,26 @@ class Daemon(
 ):  # fmt: skip
     """The daemon of one user, over a connection that is made again after it was lost.
 
-    Appends and read-only requests survive a restart of the daemon. Any other request raises `Disconnected` when its
-    response was lost, since the outcome is unknown. If the daemon refuses a request, it raises `RpcError`.
+    Appends and read-only requests survive a restart of the daemon. Any other request raises `DisconnectedError` when
+    its response was lost, since the outcome is unknown. If the daemon refuses a request, it raises `RpcError`.
     """
 
     def __init__(
         self,
         dial: Dial,
-        look: Dial,
+        dial_running: Dial,
         hello: t.HelloParams | None = None,
         summarize: Summarize | None = None,
     ) -> None:
         hello = hello or t.HelloParams(
             client_info=t.ClientProgram(name="python", version=__version__), position_encodings=["utf-32"]
         )
-        answers = {}
+        handlers = {}
         if summarize is not None:
             capabilities = t.ClientCapabilities(summarize=t.SummarizeCapability())
             hello = msgspec.structs.replace(hello, capabilities=capabilities)
-            answers[m.SUMMARIZE.name] = answering(summarize)
-        self._link = DaemonLink(dial, look, hello, answers)
+            handlers[m.SUMMARIZE.name] = summarize_handler(summarize)
+        self._link = DaemonLink(dial, dial_running, hello, handlers)
 
     async def connected(self) -> t.HelloResult:
         """Connect now, if there is no connection yet.
@@ -112,7 +112,7 @@ class Daemon(
             The daemon's response to `server/hello`: its version, methods, capabilities and limits.
 
         Raises:
-            CannotConnect: There is no daemon, or it cannot be started.
+            DaemonConnectionError: There is no daemon, or it cannot be started.
             RpcError: The daemon refused this client.
         """
         await self._link.connect()
@@ -130,7 +130,7 @@ class Daemon(
             *names: Names of notifications, such as "session/changed". Default: all.
 
         Returns:
-            An asynchronous iterator of the decoded notifications. It raises `Missed` where there is a gap.
+            An asynchronous iterator of the decoded notifications. It raises `NotificationsMissedError` at a gap.
         """
         return Notifications(self._link, names)
 
@@ -168,10 +168,10 @@ class Daemon(
         Returns:
             An asynchronous iterator of `ListChange`, which is also a context manager.
         """
-        asked = t.ListFilter(
+        list_filter = t.ListFilter(
             cwd=cwd, tags=None if tags is None else list(tags), query=query, include_drafts=include_drafts
         )
-        return WatchedList(self._link, asked, interval_ms)
+        return WatchedList(self._link, list_filter, interval_ms)
 
     def keep_open(self, session_id: str) -> None:
         """Open this session again on every new connection, so that it stays open after a restart of the daemon.
@@ -179,21 +179,21 @@ class Daemon(
         Args:
             session_id: The whole id of the session.
         """
-        self._link.keeps_open.add(session_id)
+        self._link.reopened_sessions.add(session_id)
 
-    def keep_open_no_more(self, session_id: str) -> None:
+    def stop_keeping_open(self, session_id: str) -> None:
         """Revert `keep_open`: do not open this session again on new connections.
 
         Args:
             session_id: The whole id of the session.
         """
-        self._link.keeps_open.discard(session_id)
+        self._link.reopened_sessions.discard(session_id)
 
 
 def _dial(folders: Locations, *, autostart: bool) -> Dial:
     async def dial(handler: Handler[Connection]) -> Connection:
         # Finding or starting a daemon blocks.
-        sock = await asyncio.to_thread(reach, folders, autostart=autostart)
+        sock = await asyncio.to_thread(connect_socket, folders, autostart=autostart)
         sock.setblocking(False)
         loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(lambda: Connection(handler), sock=sock)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sessiond.paths import Locations
 
-PATIENCE = 15.0
+CONNECT_SECONDS = 15.0
 """Seconds that one `connect` may take, including a start of the daemon."""
 
 
@@ -30,18 +30,18 @@ ADDRESS = "SESSIOND_CONNECT"
 """Environment variable with the address of a daemon over TCP: `tcp://127.0.0.1:7413`. It is never started."""
 
 
-class CannotConnect(TemplatedError):
+class DaemonConnectionError(TemplatedError):
     """The base of the reasons why there is no connection to the daemon."""
 
 
-class DaemonNotRunning(CannotConnect):
+class DaemonNotRunningError(DaemonConnectionError):
     """Raised when no daemon runs and the caller does not start one."""
 
     sentence = "sessiond is not running, and this command does not start it."
     advice = "Start it with: sessiond serve --detach"
 
 
-class DaemonBusy(CannotConnect):
+class DaemonBusyError(DaemonConnectionError):
     """Raised when a daemon listens and accepts no connection in time."""
 
     sentence = "The daemon at {path} has not accepted a new connection for {seconds:.0f} seconds."
@@ -51,7 +51,7 @@ class DaemonBusy(CannotConnect):
         super().__init__(path=path, seconds=seconds)
 
 
-class SocketRefused(CannotConnect):
+class SocketRefusedError(DaemonConnectionError):
     """Raised when the system refuses a connection to the socket."""
 
     sentence = "The socket {path} cannot be used: {reason}."
@@ -60,7 +60,7 @@ class SocketRefused(CannotConnect):
         super().__init__(path=path, reason=reason)
 
 
-class DaemonNotStarted(CannotConnect):
+class DaemonStartError(DaemonConnectionError):
     """Raised when a daemon that was started ends or does not listen in time; `code` is its exit status.
 
     The message ends with the last lines of its log.
@@ -74,7 +74,7 @@ class DaemonNotStarted(CannotConnect):
         self.code = code
 
 
-class VersionMismatch(CannotConnect):
+class VersionMismatchError(DaemonConnectionError):
     """Raised when this program and the daemon share no version of the protocol."""
 
     sentence = (
@@ -83,13 +83,13 @@ class VersionMismatch(CannotConnect):
     )
     advice = "{advice}."
 
-    def __init__(self, told: dict[str, Any], theirs: list[int]) -> None:
+    def __init__(self, endpoint: dict[str, Any], theirs: list[int]) -> None:
         from sessiond import __version__
 
         older = max(theirs, default=0) < versions.OLDEST
         super().__init__(
-            build=told.get("build", "unknown version"),
-            pid=told.get("pid"),
+            build=endpoint.get("build", "unknown version"),
+            pid=endpoint.get("pid"),
             theirs=versions.named(theirs),
             version=__version__,
             ours=versions.named(versions.spoken()),
@@ -99,31 +99,31 @@ class VersionMismatch(CannotConnect):
         )
 
 
-class Reached:
+class FoundDaemon:
     """A connection to a daemon, with its path and the content of the endpoint file, which may be out of date."""
 
-    __slots__ = ("path", "sock", "told")
+    __slots__ = ("endpoint", "path", "sock")
 
-    def __init__(self, sock: socket.socket, path: str, told: dict[str, Any]) -> None:
+    def __init__(self, sock: socket.socket, path: str, endpoint: dict[str, Any]) -> None:
         self.sock = sock
         self.path = path
-        self.told = told
+        self.endpoint = endpoint
 
-    def spoken(self) -> list[int] | None:
+    def protocol_versions(self) -> list[int] | None:
         """Return the versions of the protocol that the endpoint file names; None if it names none."""
-        told = self.told.get("protocol")
-        if isinstance(told, list) and len(told) == 2 and all(isinstance(it, int) for it in told):
-            return list(range(told[0], min(told[1], told[0] + 1000) + 1))
+        bounds = self.endpoint.get("protocol")
+        if isinstance(bounds, list) and len(bounds) == 2 and all(isinstance(it, int) for it in bounds):
+            return list(range(bounds[0], min(bounds[1], bounds[0] + 1000) + 1))
         return None
 
 
-def knock(places: Locations, deadline: float) -> socket.socket | None:
-    """Connect as `reach` does, and return only the socket."""
-    found = reach(places, deadline)
+def find_socket(places: Locations, deadline: float) -> socket.socket | None:
+    """Connect as `find_daemon` does, and return only the socket."""
+    found = find_daemon(places, deadline)
     return found.sock if found is not None else None
 
 
-def reach(places: Locations, deadline: float) -> Reached | None:
+def find_daemon(places: Locations, deadline: float) -> FoundDaemon | None:
     """Connect to the running daemon, or return None when there is none. Never starts one.
 
     A full queue of connections means that the daemon is busy: this tries again until `deadline`.
@@ -133,49 +133,49 @@ def reach(places: Locations, deadline: float) -> Reached | None:
         deadline: A time of `time.monotonic`, in seconds.
 
     Raises:
-        DaemonBusy: The daemon accepted no connection until `deadline`.
-        SocketRefused: The system refused the connection, or another user's process listens.
+        DaemonBusyError: The daemon accepted no connection until `deadline`.
+        SocketRefusedError: The system refused the connection, or another user's process listens.
     """
-    told = read_endpoint(places)
-    path = str(told.get("socket") or places.socket)
+    endpoint = read_endpoint(places)
+    path = str(endpoint.get("socket") or places.socket)
     pause = 0.005
     while True:
         try:
-            return Reached(_connected(path), path, told)
+            return FoundDaemon(_connect(path), path, endpoint)
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
             if path == places.socket:
                 return None
             # The file may be that of a daemon that crashed, and its successor has not written its own yet.
-            path, told = places.socket, {}
+            path, endpoint = places.socket, {}
         except (BlockingIOError, TimeoutError) as error:
             if time.monotonic() + pause > deadline:
-                raise DaemonBusy(path, PATIENCE) from error
+                raise DaemonBusyError(path, CONNECT_SECONDS) from error
             time.sleep(pause)
             pause = min(pause * 2, 0.2)
         except OSError as error:
-            raise SocketRefused(path, error.strerror or str(error)) from error
+            raise SocketRefusedError(path, error.strerror or str(error)) from error
 
 
 def read_endpoint(places: Locations) -> dict[str, Any]:
     """Return the content of the endpoint file (see `server/process/endpoint.py`); empty when it is unreadable."""
     try:
         with open(places.endpoint, "rb") as file:
-            told = json.loads(file.read(65_536))
+            endpoint = json.loads(file.read(65_536))
     except (OSError, ValueError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return endpoint if isinstance(endpoint, dict) else {}
 
 
-def _connected(path: str) -> socket.socket:
-    knocking = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+def _connect(path: str) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         # With a timeout, a full queue fails with EAGAIN instead of blocking without limit.
-        knocking.settimeout(1.0)
-        knocking.connect(path)
-        if (uid := peer_uid(knocking)) != os.geteuid():
-            raise SocketRefused(path, f"the process that listens on it belongs to user id {uid}")
-        knocking.settimeout(None)
+        sock.settimeout(1.0)
+        sock.connect(path)
+        if (uid := peer_uid(sock)) != os.geteuid():
+            raise SocketRefusedError(path, f"the process that listens on it belongs to user id {uid}")
+        sock.settimeout(None)
     except BaseException:
-        knocking.close()
+        sock.close()
         raise
-    return knocking
+    return sock

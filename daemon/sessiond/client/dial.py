@@ -11,11 +11,11 @@ import time
 from sessiond.client import daemon_socket
 from sessiond.client.daemon_socket import (
     ADDRESS,
-    CannotConnect,
-    DaemonNotRunning,
-    VersionMismatch,
-    knock,
-    reach,
+    DaemonConnectionError,
+    DaemonNotRunningError,
+    VersionMismatchError,
+    find_daemon,
+    find_socket,
 )
 from sessiond.protocol import versions
 
@@ -37,50 +37,50 @@ def connect(places: Locations, *, autostart: bool = True) -> socket.socket:
             as well.
 
     Raises:
-        DaemonNotRunning: No daemon runs and none may be started.
-        VersionMismatch: The daemon shares no version of the protocol, and is newer or may not be replaced.
-        CannotConnect: Any other reason; the classes above are subclasses.
-        UnsafeFolder: A folder of the daemon cannot be created, or others can write to it.
+        DaemonNotRunningError: No daemon runs and none may be started.
+        VersionMismatchError: The daemon shares no version of the protocol, and is newer or may not be replaced.
+        DaemonConnectionError: Any other reason; the classes above are subclasses.
+        UnsafeFolderError: A folder of the daemon cannot be created, or others can write to it.
     """
     if address := os.environ.get(ADDRESS):
         return _over_tcp(places, address)
-    deadline = time.monotonic() + daemon_socket.PATIENCE
-    found = reach(places, deadline)
+    deadline = time.monotonic() + daemon_socket.CONNECT_SECONDS
+    found = find_daemon(places, deadline)
     may_start = autostart and not os.environ.get("SESSIOND_NO_AUTOSTART")
     if found is not None:
-        theirs = found.spoken()
+        theirs = found.protocol_versions()
         if theirs is None or versions.common(theirs):
             return found.sock
         found.sock.close()
         if not may_start:
-            raise VersionMismatch(found.told, theirs)
+            raise VersionMismatchError(found.endpoint, theirs)
         from sessiond.client import replace
 
-        return replace.replaced_if_older(places)
+        return replace.replace_if_older(places)
     if not may_start:
-        raise DaemonNotRunning
+        raise DaemonNotRunningError
     from sessiond.client import start
 
     return start.start(places, deadline)
 
 
 def connect_to_any(places: Locations) -> socket.socket:
-    """Connect to the running daemon of any version. Raises `DaemonNotRunning`."""
+    """Connect to the running daemon of any version. Raises `DaemonNotRunningError`."""
     if address := os.environ.get(ADDRESS):
         return _over_tcp(places, address)
-    found = reach(places, time.monotonic() + daemon_socket.PATIENCE)
+    found = find_daemon(places, time.monotonic() + daemon_socket.CONNECT_SECONDS)
     if found is None:
-        raise DaemonNotRunning
+        raise DaemonNotRunningError
     return found.sock
 
 
-def look(places: Locations) -> socket.socket | None:
+def connect_if_running(places: Locations) -> socket.socket | None:
     """Connect to the running daemon of any version, without waiting. Returns None if that fails."""
     if not (address := os.environ.get(ADDRESS)):
-        return knock(places, time.monotonic())
+        return find_socket(places, time.monotonic())
     try:
         return _over_tcp(places, address)
-    except CannotConnect:
+    except DaemonConnectionError:
         return None
 
 

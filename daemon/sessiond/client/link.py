@@ -14,9 +14,9 @@ import msgspec
 from msgspec import Raw
 
 from sessiond.client.backoff import pauses
-from sessiond.client.daemon_socket import CannotConnect, VersionMismatch
-from sessiond.client.receiver import Answer, NotificationReceivers, OnProgress, Receiver
-from sessiond.client.wire import BadReply, Disconnected, RpcError
+from sessiond.client.daemon_socket import DaemonConnectionError, VersionMismatchError
+from sessiond.client.receiver import NotificationReceivers, OnProgress, Receiver, RequestHandler
+from sessiond.client.wire import DisconnectedError, InvalidResponseError, RpcError
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.errors import ConnectionClosed, RemoteError
@@ -24,64 +24,69 @@ from sessiond.rpc.handler import Handler
 
 Dial = Callable[[Handler[Connection]], Awaitable[Connection]]
 
-_GREETINGS = 5
-_PATIENCE = 15.0  # seconds to wait for the end of a daemon that refuses writes
+_HANDSHAKE_ATTEMPTS = 5
+_DRAIN_SECONDS = 15.0  # seconds to wait for the end of a daemon that refuses writes
 
 
 class DaemonLink:
     """A connection that `dial` makes on demand, and again after it was lost.
 
-    `look` connects only to a daemon that runs. It is used to wait for the return of a daemon without starting it.
-    `answers` maps each method that the daemon may request of this client to a function.
+    `dial_running` connects only to a daemon that runs. It is used to wait for a daemon without starting it.
+    `handlers` maps each method that the daemon may request of this client to a function.
     """
 
     def __init__(
         self,
         dial: Dial,
-        look: Dial,
+        dial_running: Dial,
         hello: t.HelloParams,
-        answers: Mapping[str, Answer],
+        handlers: Mapping[str, RequestHandler],
     ) -> None:
         self.handshake: t.HelloResult | None = None
-        self.ended = False
-        self.keeps_open: set[str] = set()
+        self.is_closed = False
+        self.reopened_sessions: set[str] = set()
         """Ids of sessions that every new connection opens before its first request."""
-        self._receivers = NotificationReceivers(answers)
-        self.listeners = self._receivers.listeners
+        self._receivers = NotificationReceivers(handlers)
+        self.observers = self._receivers.observers
         self._dial = dial
-        self._look = look
+        self._dial_running = dial_running
         self._hello = hello
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
 
     async def connect(self) -> Connection:
-        """Return the current connection, or a new one. Raises `CannotConnect`; after `close`, `Disconnected`."""
-        return await self._living(self._dial)
+        """Return the current connection, or a new one.
 
-    async def come_back(self) -> None:
+        Raises:
+            DaemonConnectionError: There is no daemon, or it cannot be started.
+            DisconnectedError: The link is closed.
+        """
+        return await self._connected(self._dial)
+
+    async def wait_connected(self) -> None:
         """Wait until there is a connection again. Starts no daemon, since the user may have stopped it.
 
         Raises:
-            Disconnected: The link is closed.
-            VersionMismatch: The daemon that returned shares no version of the protocol with this client.
+            DisconnectedError: The link is closed.
+            VersionMismatchError: The daemon that returned shares no version of the protocol with this client.
             RpcError: The daemon refused the handshake.
         """
         for pause in pauses():
             try:
-                await self._living(self._look)
-            except VersionMismatch:
+                await self._connected(self._dial_running)
+            except VersionMismatchError:
                 raise
             except (
-                CannotConnect,
-                Disconnected,
-            ):  # Disconnected: an ending daemon accepted the connection and closed it
-                if self.ended:
-                    raise Disconnected from None
+                DaemonConnectionError,
+                DisconnectedError,
+            ):  # DisconnectedError: an ending daemon accepted the connection and closed it
+                if self.is_closed:
+                    raise DisconnectedError from None
                 await asyncio.sleep(pause)
             else:
                 return
 
-    async def ask(self, method: str, params: object, *, timeout: float | None, attempts: int) -> Raw:
+    async def request(self, method: str, params: object, *, timeout: float | None, attempts: int) -> Raw:
         """Return the result of a request, as bytes. It is sent again if the connection ends before the response.
 
         A daemon that is about to end refuses writes. The request then goes to the next daemon, which does not count as
@@ -95,45 +100,45 @@ class DaemonLink:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost in the last attempt. With one attempt, the outcome is unknown.
-            CannotConnect: There is no daemon, or it cannot be started.
+            DisconnectedError: The connection was lost in the last attempt. With one attempt, the outcome is unknown.
+            DaemonConnectionError: There is no daemon, or it cannot be started.
             TimeoutError: There was no response in `timeout` seconds.
         """
         clock = asyncio.get_running_loop().time
-        deadline = clock() + _PATIENCE
+        deadline = clock() + _DRAIN_SECONDS
         while True:
             connection = await self.connect()
             attempts -= 1
             try:
                 return await connection.call(method, params, timeout=timeout)
             except RemoteError as error:
-                refused = refusal(error)
-                if refused.kind != "draining" or not await _ends(connection, deadline - clock()):
-                    raise refused from None
+                failure = rpc_error(error)
+                if failure.kind != "draining" or not await _closes_within(connection, deadline - clock()):
+                    raise failure from None
                 attempts += 1
             except ConnectionClosed as error:
                 if not attempts:
-                    raise Disconnected from error
+                    raise DisconnectedError from error
 
-    async def ask_living(self, method: str, params: object) -> Raw:
-        """Send a request as `ask` does, but only over the existing connection.
+    async def request_connected(self, method: str, params: object) -> Raw:
+        """Send a request as `request` does, but only over the existing connection.
 
-        Raises `Disconnected` when there is none, and when the daemon is about to end and has closed the connection.
+        Raises `DisconnectedError` when there is none, and when the daemon closes it because it is about to end.
         """
         if self._connection is None:
-            raise Disconnected
+            raise DisconnectedError
         try:
             return await self._connection.call(method, params)
         except RemoteError as error:
-            refused = refusal(error)
-            if refused.kind == "draining" and await _ends(self._connection, _PATIENCE):
-                raise Disconnected from None
-            raise refused from None
+            failure = rpc_error(error)
+            if failure.kind == "draining" and await _closes_within(self._connection, _DRAIN_SECONDS):
+                raise DisconnectedError from None
+            raise failure from None
         except ConnectionClosed as error:
-            raise Disconnected from error
+            raise DisconnectedError from error
 
     @contextlib.contextmanager
-    def watching(self, on_progress: OnProgress | None) -> Iterator[str | None]:
+    def progress_token(self, on_progress: OnProgress | None) -> Iterator[str | None]:
         """Return a progress token for a long request. During the block, `on_progress` is called with its progress."""
         if on_progress is None:
             yield None
@@ -147,69 +152,69 @@ class DaemonLink:
 
     async def close(self) -> None:
         """End the connection for good, and cancel responses in progress. The daemon and all sessions stay."""
-        self.ended = True
+        self.is_closed = True
         if self._connection is not None:
             self._connection.close()
             await self._connection.wait_closed()
-        answering = self._receivers.answering - {asyncio.current_task()}
-        await asyncio.gather(*answering, return_exceptions=True)
+        tasks = self._receivers.tasks - {asyncio.current_task()}
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     @property
-    def alive(self) -> bool:
+    def is_connected(self) -> bool:
         """Whether there is a connection, so that a request is sent without connecting first."""
         return self._connection is not None and not self._connection.closing
 
-    async def _living(self, way: Dial) -> Connection:
+    async def _connected(self, dial: Dial) -> Connection:
         async with self._connecting:
-            if self.ended:
-                raise Disconnected
+            if self.is_closed:
+                raise DisconnectedError
             if self._connection is None or self._connection.closing:
-                self._connection = await self._greeted(way)
+                self._connection = await self._connect_with(dial)
             return self._connection
 
-    async def _greeted(self, way: Dial) -> Connection:
+    async def _connect_with(self, dial: Dial) -> Connection:
         # A daemon that is ending may close a new connection without a response; the next daemon does not.
-        for _ in range(_GREETINGS - 1):
+        for _ in range(_HANDSHAKE_ATTEMPTS - 1):
             with contextlib.suppress(ConnectionClosed):
-                return await self._greet(await way(Receiver(self._receivers)))
+                return await self._checked_handshake(await dial(Receiver(self._receivers)))
         try:
-            return await self._greet(await way(Receiver(self._receivers)))
+            return await self._checked_handshake(await dial(Receiver(self._receivers)))
         except ConnectionClosed as error:
-            raise Disconnected from error
+            raise DisconnectedError from error
 
-    async def _greet(self, connection: Connection) -> Connection:
+    async def _checked_handshake(self, connection: Connection) -> Connection:
         try:
-            await self._introduce(connection)
+            await self._handshake(connection)
         except BaseException:  # also a cancellation by a caller that stops waiting for a silent daemon
             connection.close()
             raise
         return connection
 
-    async def _introduce(self, connection: Connection) -> None:
+    async def _handshake(self, connection: Connection) -> None:
         try:
             result = await connection.call(m.HELLO.name, self._hello)
             self.handshake = msgspec.json.decode(result, type=t.HelloResult)
         except RemoteError as error:
-            raise refusal(error) from None
+            raise rpc_error(error) from None
         except msgspec.DecodeError as error:
-            raise BadReply(str(error)) from error
-        for session_id in tuple(self.keeps_open):
+            raise InvalidResponseError(str(error)) from error
+        for session_id in tuple(self.reopened_sessions):
             # If a session no longer exists or cannot be opened, the daemon refuses the next request about it.
             with contextlib.suppress(RemoteError):
                 await connection.call(m.OPEN.name, t.OpenParams(session_id=session_id, bind=False))
 
 
-async def _ends(connection: Connection, within: float) -> bool:
-    """Return whether the daemon ends the connection within `within` seconds."""
+async def _closes_within(connection: Connection, seconds: float) -> bool:
+    """Return whether the daemon ends the connection within `seconds` seconds."""
     try:
-        async with asyncio.timeout(within):
+        async with asyncio.timeout(seconds):
             await connection.wait_closed()
     except TimeoutError:
         return False
     return True
 
 
-def refusal(error: RemoteError) -> RpcError:
+def rpc_error(error: RemoteError) -> RpcError:
     """Convert an error response into the `RpcError` that both kinds of client raise."""
     data: Any = None
     if error.data is not None:

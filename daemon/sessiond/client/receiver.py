@@ -19,15 +19,15 @@ from sessiond.rpc.connection import CANCEL, Connection
 from sessiond.rpc.handler import Handler
 from sessiond.rpc.message import BadMessage, Head, RequestId
 
-Note = t.Wire | dict[str, Any]
+NotificationParams = t.Wire | dict[str, Any]
 """A decoded notification; a dict when its name is unknown, as those of a newer daemon may be."""
 
-Answer = Callable[[Raw, Connection], Awaitable[object]]
+RequestHandler = Callable[[Raw, Connection], Awaitable[object]]
 """Handles one request of the daemon: takes its params and the connection, and returns its result."""
 
 OnProgress = Callable[[t.Progress], None]
 
-_NOTES: dict[str, Any] = {note.name: note.params for note in NOTIFICATIONS.values()} | {
+_PARAM_TYPES: dict[str, Any] = {note.name: note.params for note in NOTIFICATIONS.values()} | {
     APPENDED.name: AppendedBatch,
     PROGRESS: t.ProgressNote,
 }
@@ -38,7 +38,7 @@ _log = logging.getLogger("sessiond.client")
 class NotificationObserver(Protocol):
     """Receives notifications, and the end of the connection that they came over."""
 
-    def notified(self, method: str, note: Note) -> None:
+    def notified(self, method: str, note: NotificationParams) -> None:
         """Receive one notification. Must neither wait nor raise."""
 
     def disconnected(self) -> None:
@@ -48,11 +48,11 @@ class NotificationObserver(Protocol):
 class NotificationReceivers:
     """Recipients of incoming messages: listeners, progress callbacks by token, and request handlers by method."""
 
-    def __init__(self, answers: Mapping[str, Answer]) -> None:
-        self.answers = answers
-        self.listeners: set[NotificationObserver] = set()
+    def __init__(self, handlers: Mapping[str, RequestHandler]) -> None:
+        self.handlers = handlers
+        self.observers: set[NotificationObserver] = set()
         self.progress: dict[t.ProgressToken, OnProgress] = {}
-        self.answering: set[asyncio.Task[None]] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
 
 
 class Receiver(Handler[Connection]):
@@ -73,23 +73,25 @@ class Receiver(Handler[Connection]):
         method = str(head.method)
         params = Raw(b"{}") if head.params is UNSET else head.params
         if isinstance(head.id, int | str):
-            self._asked(connection, head.id, method, params)
+            self._handle_request(connection, head.id, method, params)
             return
-        if not self._receivers.listeners and method not in (CANCEL, PROGRESS):
+        if not self._receivers.observers and method not in (CANCEL, PROGRESS):
             return
         try:
             if method == CANCEL:
                 self._cancel(msgspec.json.decode(params, type=_CancelParams).id)
                 return
-            note: Note = msgspec.json.decode(params, type=_NOTES.get(method, dict[str, Any]))
+            note: NotificationParams = msgspec.json.decode(
+                params, type=_PARAM_TYPES.get(method, dict[str, Any])
+            )
         except msgspec.DecodeError:
             connection.close()  # the message is lost; subscriptions subscribe again
             return
         if isinstance(note, t.ProgressNote) and (on_progress := self._receivers.progress.get(note.token)):
             # Called later, so that its exceptions reach the event loop's handler and not the reader.
             asyncio.get_running_loop().call_soon(on_progress, note.value)
-        for listener in tuple(self._receivers.listeners):
-            listener.notified(method, note)
+        for observer in tuple(self._receivers.observers):
+            observer.notified(method, note)
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
         """Close a connection that violates the protocol."""
@@ -103,26 +105,26 @@ class Receiver(Handler[Connection]):
         """Cancel the requests in progress, and notify the listeners."""
         for task in self._tasks.values():
             task.cancel()
-        for listener in tuple(self._receivers.listeners):
-            listener.disconnected()
+        for observer in tuple(self._receivers.observers):
+            observer.disconnected()
 
-    def _asked(self, connection: Connection, id: RequestId, method: str, params: Raw) -> None:
-        answer = self._receivers.answers.get(method)
-        if answer is None:
+    def _handle_request(self, connection: Connection, id: RequestId, method: str, params: Raw) -> None:
+        handler = self._receivers.handlers.get(method)
+        if handler is None:
             message = f"This client does not support {method}."
             details = MethodNotFoundDetails(did_you_mean=[])
             kind = errors.METHOD_NOT_FOUND
             connection.fail(id, kind.code, message, kind.data(details))
             return
         # The params are copied, since they are a view into the read buffer, which the task outlives.
-        task = asyncio.create_task(_answer(connection, id, method, answer, Raw(bytes(params))))
+        task = asyncio.create_task(_run_handler(connection, id, method, handler, Raw(bytes(params))))
         self._tasks[id] = task
-        self._receivers.answering.add(task)
-        task.add_done_callback(lambda task: self._answered(connection, id, task))
+        self._receivers.tasks.add(task)
+        task.add_done_callback(lambda task: self._task_done(connection, id, task))
 
-    def _answered(self, connection: Connection, id: RequestId, task: asyncio.Task[None]) -> None:
+    def _task_done(self, connection: Connection, id: RequestId, task: asyncio.Task[None]) -> None:
         del self._tasks[id]
-        self._receivers.answering.discard(task)
+        self._receivers.tasks.discard(task)
         if task.cancelled():  # possibly before it began, so it could not respond itself
             data = errors.CANCELED.data(None)
             connection.fail(id, errors.CANCELED.code, "The request was canceled.", data)
@@ -136,9 +138,11 @@ class _CancelParams(msgspec.Struct):
     id: RequestId
 
 
-async def _answer(connection: Connection, id: RequestId, method: str, answer: Answer, params: Raw) -> None:
+async def _run_handler(
+    connection: Connection, id: RequestId, method: str, handler: RequestHandler, params: Raw
+) -> None:
     try:
-        connection.reply(id, await answer(params, connection))
+        connection.reply(id, await handler(params, connection))
     except Exception as error:  # noqa: BLE001 - any exception of an author's function becomes an error response
         _log.warning("handling of %s failed", method, exc_info=True)
         data = errors.INTERNAL.data(InternalDetails(report_id=None))

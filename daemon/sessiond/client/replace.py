@@ -10,9 +10,15 @@ from __future__ import annotations
 import contextlib
 import time
 
-from sessiond.client.daemon_socket import CannotConnect, DaemonNotRunning, Reached, VersionMismatch, reach
-from sessiond.client.start import only_starter, spawned
-from sessiond.client.wire import BadReply, Disconnected, MessageReader, frame, members
+from sessiond.client.daemon_socket import (
+    DaemonConnectionError,
+    DaemonNotRunningError,
+    FoundDaemon,
+    VersionMismatchError,
+    find_daemon,
+)
+from sessiond.client.start import hold_start_lock, start_successor
+from sessiond.client.wire import DisconnectedError, InvalidResponseError, MessageReader, frame, members
 from sessiond.paths import Locations, make_private
 from sessiond.protocol import versions
 
@@ -22,16 +28,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-PATIENCE = 40.0
+REPLACE_SECONDS = 40.0
 """Seconds for the whole replacement, in addition to the time that requests in flight may take."""
 
-WITHIN = 10.0
+DRAIN_SECONDS = 10.0
 """Default for the seconds that the old daemon may take for requests in flight."""
 
-_AN_ANSWER = 30.0
+_RESPONSE_SECONDS = 30.0
 
 
-class DaemonStays(CannotConnect):
+class DaemonNotStoppedError(DaemonConnectionError):
     """Raised when a daemon that is to be replaced does not end."""
 
     sentence = "The daemon at {path} did not end: {reason}."
@@ -40,120 +46,122 @@ class DaemonStays(CannotConnect):
         super().__init__(path=path, reason=reason)
 
 
-def replaced_if_older(places: Locations) -> socket.socket:
+def replace_if_older(places: Locations) -> socket.socket:
     """Connect to a daemon that shares a version of the protocol. A daemon with only older versions is replaced.
 
     Raises:
-        VersionMismatch: The running daemon is newer, or the new daemon shares no version either.
-        DaemonStays: The old daemon did not end.
+        VersionMismatchError: The running daemon is newer, or the new daemon shares no version either.
+        DaemonNotStoppedError: The old daemon did not end.
     """
 
-    def is_older(found: Reached) -> bool:
-        theirs = _spoken_by(found)
+    def is_older(found: FoundDaemon) -> bool:
+        theirs = _versions_of(found)
         if versions.common(theirs):
             return False
         if max(theirs, default=0) < versions.OLDEST:
             return True
-        raise VersionMismatch(found.told, theirs)
+        raise VersionMismatchError(found.endpoint, theirs)
 
-    _replaced(places, is_older, "it supports only older versions of the protocol", WITHIN)
-    with (found := _reached_again(places)).sock:
-        theirs = _spoken_by(found)
+    _replace(places, is_older, "it supports only older versions of the protocol", DRAIN_SECONDS)
+    with (found := _find_running(places)).sock:
+        theirs = _versions_of(found)
     if not versions.common(theirs):
-        raise VersionMismatch(found.told, theirs)
+        raise VersionMismatchError(found.endpoint, theirs)
     # The caller makes its own handshake, and a connection accepts only one.
-    return _reached_again(places).sock
+    return _find_running(places).sock
 
 
-def restart(places: Locations, *, within: float = WITHIN) -> dict[str, Any] | None:
+def restart(places: Locations, *, drain_seconds: float = DRAIN_SECONDS) -> dict[str, Any] | None:
     """Restart the daemon, or start it.
 
     Args:
         places: The folders of the daemon.
-        within: Seconds that the old daemon may take for requests in flight.
+        drain_seconds: Seconds that the old daemon may take for requests in flight.
 
     Returns:
         The endpoint file of the old daemon (see `server/process/endpoint.py`), or None if none ran.
     """
-    return _replaced(places, lambda found: True, "sessiond restart", within)
+    return _replace(places, lambda found: True, "sessiond restart", drain_seconds)
 
 
 @contextlib.contextmanager
-def make_room(places: Locations, reason: str) -> Iterator[None]:
+def daemon_stopped(places: Locations, reason: str) -> Iterator[None]:
     """End the running daemon; none runs during the block, and no client starts one.
 
     Raises:
-        DaemonStays: The daemon did not end.
-        DaemonNotStarted: Other clients held `start.lock` all the time.
+        DaemonNotStoppedError: The daemon did not end.
+        DaemonStartError: Other clients held `start.lock` all the time.
     """
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + REPLACE_SECONDS
     make_private(places.state)
-    with only_starter(places, deadline):
-        found = reach(places, deadline)
+    with hold_start_lock(places, deadline):
+        found = find_daemon(places, deadline)
         if found is not None:
-            with found.sock, contextlib.suppress(Disconnected):
-                _drain(found, reason, WITHIN, deadline)
+            with found.sock, contextlib.suppress(DisconnectedError):
+                _drain(found, reason, DRAIN_SECONDS, deadline)
         yield
 
 
-def _replaced(
-    places: Locations, leaves: Callable[[Reached], bool], reason: str, within: float
+def _replace(
+    places: Locations, should_end: Callable[[FoundDaemon], bool], reason: str, drain_seconds: float
 ) -> dict[str, Any] | None:
-    """Replace the daemon if `leaves` is true for it. Returns its endpoint file; None if it stays or none ran."""
-    deadline = time.monotonic() + PATIENCE + within
+    """Replace the daemon if `should_end` is true for it. Returns its endpoint file; None if it stays or none ran."""
+    deadline = time.monotonic() + REPLACE_SECONDS + drain_seconds
     make_private(places.state)
-    with only_starter(places, deadline):
-        found = reach(places, deadline)
+    with hold_start_lock(places, deadline):
+        found = find_daemon(places, deadline)
         if found is not None:
-            # `Disconnected`: the daemon ended before the request or because of it; both complete the first step.
-            with found.sock, contextlib.suppress(Disconnected):
-                if not leaves(found):
+            # `DisconnectedError`: the daemon ended before the request or because of it; both complete the first step.
+            with found.sock, contextlib.suppress(DisconnectedError):
+                if not should_end(found):
                     return None
-                _drain(found, reason, within, deadline)
-        spawned(places, deadline).sock.close()
-    return found.told if found is not None else None
+                _drain(found, reason, drain_seconds, deadline)
+        start_successor(places, deadline).sock.close()
+    return found.endpoint if found is not None else None
 
 
-def _reached_again(places: Locations) -> Reached:
-    found = reach(places, time.monotonic() + 1.0)
+def _find_running(places: Locations) -> FoundDaemon:
+    found = find_daemon(places, time.monotonic() + 1.0)
     if found is None:
-        raise DaemonNotRunning
+        raise DaemonNotRunningError
     return found
 
 
-def _spoken_by(found: Reached) -> list[int]:
+def _versions_of(found: FoundDaemon) -> list[int]:
     """Return the versions that the daemon reports; the endpoint file may be that of its predecessor."""
-    answer = _asked(found, "server/hello", {"protocolVersions": versions.spoken()})
-    if "result" in answer:
+    response = _request(found, "server/hello", {"protocolVersions": versions.spoken()})
+    if "result" in response:
         return versions.spoken()  # the daemon supports at least one of them
-    data = answer["error"].get("data") or {}
+    data = response["error"].get("data") or {}
     if data.get("kind") != "unsupportedVersion":
-        raise BadReply(f"it refuses `server/hello`: {answer['error'].get('message')!s:.200}")
+        raise InvalidResponseError(f"it refuses `server/hello`: {response['error'].get('message')!s:.200}")
     details = data.get("details") or {}
     return [it for it in details.get("supportedVersions") or [] if isinstance(it, int)]
 
 
-def _drain(found: Reached, reason: str, within: float, deadline: float) -> None:
-    """Ask a daemon to end, and wait until it has closed. Raises `DaemonStays`, `Disconnected`."""
-    answer = _asked(found, "server/drain", {"note": reason, "timeoutMs": round(within * 1000)})
-    if "error" in answer:
-        raise DaemonStays(found.path, str(answer["error"].get("message")).rstrip("."))
+def _drain(found: FoundDaemon, reason: str, drain_seconds: float, deadline: float) -> None:
+    """Ask a daemon to end, and wait until it has closed. Raises `DaemonNotStoppedError`, `DisconnectedError`."""
+    response = _request(found, "server/drain", {"note": reason, "timeoutMs": round(drain_seconds * 1000)})
+    if "error" in response:
+        raise DaemonNotStoppedError(found.path, str(response["error"].get("message")).rstrip("."))
     found.sock.settimeout(max(0.1, deadline - time.monotonic()))
     try:
         while found.sock.recv(65_536):
             pass
     except TimeoutError as error:
-        raise DaemonStays(found.path, f"process {answer['result'].get('pid')} has not ended yet") from error
+        raise DaemonNotStoppedError(
+            found.path, f"process {response['result'].get('pid')} has not ended yet"
+        ) from error
     except ConnectionError as error:
-        raise Disconnected from error
+        raise DisconnectedError from error
 
 
-def _asked(found: Reached, method: str, params: dict[str, Any]) -> dict[str, Any]:
+def _request(found: FoundDaemon, method: str, params: dict[str, Any]) -> dict[str, Any]:
     """Send one request and return the response: an object with `result` or `error`.
 
-    Raises `Disconnected` when the daemon ends instead, and `DaemonStays` when it does not respond in time.
+    Raises `DisconnectedError` when the daemon ends instead, and `DaemonNotStoppedError` after a timeout.
     """
-    found.sock.settimeout(_AN_ANSWER)
+    found.sock.settimeout(_RESPONSE_SECONDS)
     reader = MessageReader(found.sock)
     try:
         found.sock.sendall(frame({"jsonrpc": "2.0", "id": method, "method": method, "params": params}))
@@ -162,9 +170,11 @@ def _asked(found: Reached, method: str, params: dict[str, Any]) -> dict[str, Any
             if "method" not in message and message.get("id") in (method, None):
                 break
     except TimeoutError as error:
-        raise DaemonStays(found.path, f"it did not respond within {_AN_ANSWER:.0f} seconds") from error
+        raise DaemonNotStoppedError(
+            found.path, f"it did not respond within {_RESPONSE_SECONDS:.0f} seconds"
+        ) from error
     except ConnectionError as error:
-        raise Disconnected from error
+        raise DisconnectedError from error
     if "result" not in message and not isinstance(message.get("error"), dict):
-        raise BadReply("a response without result or error")
+        raise InvalidResponseError("a response without result or error")
     return message

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessiond.paths import Locations
 
-_PATIENCE = 20.0
+_TIMEOUT_SECONDS = 20.0
 
 
 def folder() -> str:
@@ -40,21 +40,25 @@ def is_installed(places: Locations) -> bool:
     return os.path.exists(os.path.join(folder(), name))  # noqa: PTH110 - one call, on the way to a start
 
 
-def manager_answers() -> bool:
+def manager_responds() -> bool:
     """Return whether there is a service manager for this user that responds."""
     if sys.platform == "darwin":
-        return not ask("print", f"gui/{os.getuid()}")
-    return not ask("show-environment")
+        return not run_manager("print", f"gui/{os.getuid()}")
+    return not run_manager("show-environment")
 
 
-def ask(*words: str) -> str:
+def run_manager(*words: str) -> str:
     """Run `systemctl --user WORDS` or `launchctl WORDS`. Returns "" on success, else its error output."""
     import subprocess
 
     command = ["launchctl"] if sys.platform == "darwin" else ["systemctl", "--user", "--no-ask-password"]
     try:
         done = subprocess.run(
-            [*command, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
+            [*command, *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
@@ -65,10 +69,10 @@ def ask(*words: str) -> str:
 
 def open_socket(places: Locations) -> bool:
     """Have the manager listen on the socket again. Returns whether it does; the next client then finds the daemon."""
-    if not is_installed(places) or not manager_answers():
+    if not is_installed(places) or not manager_responds():
         return False
     if sys.platform == "darwin":
         (path,) = files(places)
-        return not ask("bootstrap", f"gui/{os.getuid()}", path)
+        return not run_manager("bootstrap", f"gui/{os.getuid()}", path)
     # Not `start`: a socket unit whose path was removed still counts as started.
-    return not ask("restart", f"{unit_name(places)}.socket")
+    return not run_manager("restart", f"{unit_name(places)}.socket")

@@ -16,7 +16,13 @@ import sys
 import time
 
 from sessiond.client.backoff import pauses
-from sessiond.client.daemon_socket import PATIENCE, DaemonNotStarted, Reached, knock, reach
+from sessiond.client.daemon_socket import (
+    CONNECT_SECONDS,
+    DaemonStartError,
+    FoundDaemon,
+    find_daemon,
+    find_socket,
+)
 from sessiond.paths import Locations, make_private, require_text
 
 TYPE_CHECKING = False
@@ -29,7 +35,7 @@ ANOTHER_RUNS = 75
 COMMAND = (sys.executable, "-E", "-P", "-m", "sessiond")
 """The command that starts the daemon: the sessiond of this client, independent of the caller's folder."""
 
-_PASSED_ON = (
+_PASSED_VARIABLES = (
     "HOME",
     "PATH",
     "LANG",
@@ -41,9 +47,9 @@ _PASSED_ON = (
     "SHELL",
     "KF_RULE_CACHE_DIR",
 )
-_PASSED_ON_BY_PREFIX = ("LC_", "XDG_", "SESSIOND_")
+_PASSED_PREFIXES = ("LC_", "XDG_", "SESSIOND_")
 _LAST_LINES = 20
-_A_START = 2.0  # seconds that another attempt needs; with less time, the last reason is raised
+_START_SECONDS = 2.0  # seconds that another attempt needs; with less time, the last reason is raised
 
 
 def start(places: Locations, deadline: float) -> socket.socket:
@@ -54,75 +60,75 @@ def start(places: Locations, deadline: float) -> socket.socket:
         deadline: A time of `time.monotonic`, in seconds.
 
     Raises:
-        DaemonNotStarted: With the reason that the daemon reported.
-        UnsafeFolder: A folder of the daemon cannot be created, or others can write to it.
+        DaemonStartError: With the reason that the daemon reported.
+        UnsafeFolderError: A folder of the daemon cannot be created, or others can write to it.
     """
     for folder in (places.state, places.runtime):
         require_text(folder)
     make_private(places.state)
     try:
-        return _started(places, deadline)
+        return _start_once(places, deadline)
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        raise DaemonNotStarted(reason, places.log, []) from error
+        raise DaemonStartError(reason, places.log, []) from error
 
 
 @contextlib.contextmanager
-def only_starter(places: Locations, deadline: float) -> Iterator[None]:
+def hold_start_lock(places: Locations, deadline: float) -> Iterator[None]:
     """Hold `start.lock`, so that no other client starts a daemon during the block. Waits for it until `deadline`.
 
     Raises:
-        DaemonNotStarted: Others held the lock until `deadline`.
+        DaemonStartError: Others held the lock until `deadline`.
     """
     lock = os.open(places.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         waits = pauses(0.005, 0.1)
-        while not _taken(lock):
+        while not _try_lock(lock):
             if time.monotonic() > deadline:
-                raise DaemonNotStarted("another process has been starting one all the time", places.log, [])
+                raise DaemonStartError("another process has been starting one all the time", places.log, [])
             time.sleep(next(waits))
         yield
     finally:
         os.close(lock)
 
 
-def spawned(places: Locations, deadline: float) -> Reached:
-    """Start a daemon after one that ends. The caller holds `start.lock`. Raises `DaemonNotStarted`."""
+def start_successor(places: Locations, deadline: float) -> FoundDaemon:
+    """Start a daemon after one that ends. The caller holds `start.lock`. Raises `DaemonStartError`."""
     waits = pauses(0.02, 0.5)
     while True:
         # A daemon that the service manager or a user has started is used as well.
-        if found := reach(places, deadline):
+        if found := find_daemon(places, deadline):
             return found
-        if _service_comes(places):
+        if _service_listens(places):
             continue
         reason = _spawn(places, deadline)
-        if reason and time.monotonic() + _A_START > deadline:
-            raise DaemonNotStarted(reason, places.log, [])
+        if reason and time.monotonic() + _START_SECONDS > deadline:
+            raise DaemonStartError(reason, places.log, [])
         if reason:
             time.sleep(next(waits))
 
 
-def _started(places: Locations, deadline: float) -> socket.socket:
+def _start_once(places: Locations, deadline: float) -> socket.socket:
     pause, reason = 0.005, ""
     while True:
-        found = knock(places, deadline)
+        found = find_socket(places, deadline)
         if found is not None:
             return found
         lock = os.open(places.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            if _taken(lock):
-                found = knock(places, deadline)
+            if _try_lock(lock):
+                found = find_socket(places, deadline)
                 if found is not None:
                     return found
-                if _service_comes(places):
+                if _service_listens(places):
                     continue
                 reason = _spawn(places, deadline)
                 if not reason:
                     continue
         finally:
             os.close(lock)
-        if time.monotonic() + (_A_START if reason else pause) > deadline:
-            raise DaemonNotStarted(
+        if time.monotonic() + (_START_SECONDS if reason else pause) > deadline:
+            raise DaemonStartError(
                 reason or "the process that was starting it did not finish", places.log, []
             )
         time.sleep(pause)
@@ -130,17 +136,17 @@ def _started(places: Locations, deadline: float) -> socket.socket:
         pause = min(pause * 2, 0.5 if reason else 0.1)
 
 
-def _service_comes(places: Locations) -> bool:
+def _service_listens(places: Locations) -> bool:
     """Return whether sessiond is an installed service whose manager listens on the socket now."""
     from sessiond.client import service
 
-    if not service.open_socket(places) or (found := reach(places, time.monotonic())) is None:
+    if not service.open_socket(places) or (found := find_daemon(places, time.monotonic())) is None:
         return False
     found.sock.close()
     return True
 
 
-def _taken(lock: int) -> bool:
+def _try_lock(lock: int) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -151,47 +157,47 @@ def _taken(lock: int) -> bool:
 def _spawn(places: Locations, deadline: float) -> str:
     """Start a daemon and wait for its report. Returns "" when it is ready, else the reason why it is not."""
     log = _open_log(places.log)
-    told, telling = os.pipe()
+    read_end, write_end = os.pipe()
     try:
         log_size = os.fstat(log).st_size
         try:
             # The daemon inherits none of the caller's descriptors (`| cat` would wait for the daemon's end), nor its
             # folder, its environment, or code from that folder or from PYTHONPATH.
             process = subprocess.Popen(
-                [*COMMAND, "serve", "--ready-fd", str(telling)],
+                [*COMMAND, "serve", "--ready-fd", str(write_end)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=(telling,),
+                pass_fds=(write_end,),
                 start_new_session=True,
                 cwd="/",
                 env=_environment(places),
                 umask=0o077,
             )
         finally:
-            os.close(telling)
-        word = _word(told, deadline)
+            os.close(write_end)
+        line = _ready_line(read_end, deadline)
         # The child has forked the daemon and exits, so this wait is short.
         process.wait()
     finally:
-        os.close(told)
+        os.close(read_end)
         os.close(log)
-    if word == "READY":
+    if line == "READY":
         return ""
-    if word.startswith("FAIL "):
-        _, code, reason = word.split(" ", 2)
+    if line.startswith("FAIL "):
+        _, code, reason = line.split(" ", 2)
         if int(code) == ANOTHER_RUNS:
             return reason
-        raise DaemonNotStarted(reason, places.log, _log_since(places.log, log_size), int(code))
-    reason = word or "it ended without a message"
-    raise DaemonNotStarted(reason, places.log, _log_since(places.log, log_size))
+        raise DaemonStartError(reason, places.log, _log_since(places.log, log_size), int(code))
+    reason = line or "it ended without a message"
+    raise DaemonStartError(reason, places.log, _log_since(places.log, log_size))
 
 
 def _environment(places: Locations) -> dict[str, str]:
     passed_on = {
         name: value
         for name, value in os.environ.items()
-        if name in _PASSED_ON or name.startswith(_PASSED_ON_BY_PREFIX)
+        if name in _PASSED_VARIABLES or name.startswith(_PASSED_PREFIXES)
     }
     if places.home is not None:
         passed_on["SESSIOND_HOME"] = (
@@ -200,15 +206,15 @@ def _environment(places: Locations) -> dict[str, str]:
     return passed_on
 
 
-def _word(told: int, deadline: float) -> str:
+def _ready_line(read_end: int, deadline: float) -> str:
     """Read the one line of the ready pipe; empty when the daemon ended without a line."""
     ready = select.poll()
-    ready.register(told, select.POLLIN)
+    ready.register(read_end, select.POLLIN)
     line = b""
     while not line.endswith(b"\n"):
         if not ready.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            return f"it was not ready within {PATIENCE:.0f} seconds"
-        piece = os.read(told, 4096)
+            return f"it was not ready within {CONNECT_SECONDS:.0f} seconds"
+        piece = os.read(read_end, 4096)
         if not piece:
             break
         line += piece

@@ -7,12 +7,12 @@ from typing import Self
 import msgspec
 
 from sessiond.client.link import DaemonLink
-from sessiond.client.receiver import Note
+from sessiond.client.receiver import NotificationParams
 from sessiond.client.results import AppendedBatch, Entries, Entry
-from sessiond.client.wire import Disconnected, RpcError
+from sessiond.client.wire import DisconnectedError, RpcError
 from sessiond.protocol import methods as m, types as t
 
-MAX_WAITING = 10_000
+MAX_BUFFERED = 10_000
 """Limit of notifications that wait for a slow reader. Above it they are dropped and read again from the log."""
 
 _PAGE = 500
@@ -40,7 +40,7 @@ class Subscription:
         self._closed = False
         self._replayed_up_to = 0  # live entries up to this seq are in the replay as well
         self._read_up_to = 0  # entries up to this seq are too many for a replay and are read page by page
-        self._news = asyncio.Event()
+        self._wake = asyncio.Event()
 
     @property
     def position(self) -> t.After | None:
@@ -57,7 +57,7 @@ class Subscription:
 
     async def __anext__(self) -> Entry:
         while True:
-            if self._closed or self._link.ended:
+            if self._closed or self._link.is_closed:
                 raise StopAsyncIteration
             if self._ready:
                 self.seq, entry = self._ready.popleft()
@@ -67,10 +67,10 @@ class Subscription:
             elif (self.seq or 0) < self._read_up_to:
                 await self._read_page()
             elif self._inbox:
-                self._take(self._inbox.popleft())
+                self._receive_batch(self._inbox.popleft())
             else:
-                self._news.clear()
-                await self._news.wait()
+                self._wake.clear()
+                await self._wake.wait()
 
     async def start(self) -> None:
         """Subscribe after `seq`, or at the end of the log if that is None. The iterator does this at the first entry.
@@ -80,17 +80,17 @@ class Subscription:
         Raises:
             RpcError: The daemon refused the request; `kind` is for example `sessionNotFound`.
         """
-        self._link.listeners.add(self)
+        self._link.observers.add(self)
         while not self._subscribed:
             try:
-                await self._link.come_back()
+                await self._link.wait_connected()
                 self._subscribed = True
                 self._inbox.clear()
                 params = t.SubscribeParams(session_id=self.session_id, after=self.position)
-                raw = await self._link.ask_living(m.SUBSCRIBE.name, params)
-            except Disconnected:
+                raw = await self._link.request_connected(m.SUBSCRIBE.name, params)
+            except DisconnectedError:
                 self._subscribed = False
-                if self._link.ended:
+                if self._link.is_closed:
                     return
                 continue
             except BaseException:
@@ -114,13 +114,13 @@ class Subscription:
         if self._closed:
             return
         self._closed = True
-        self._news.set()
-        self._link.listeners.discard(self)
-        if self._subscribed and self._link.alive and not self._is_followed_by_another():
+        self._wake.set()
+        self._link.observers.discard(self)
+        if self._subscribed and self._link.is_connected and not self._has_sibling():
             params = t.UnsubscribeParams(session_id=self.session_id)
             try:
-                await self._link.ask_living(m.UNSUBSCRIBE.name, params)
-            except Disconnected:
+                await self._link.request_connected(m.UNSUBSCRIBE.name, params)
+            except DisconnectedError:
                 return  # the subscription ended with the connection
 
     async def __aenter__(self) -> Self:
@@ -130,50 +130,50 @@ class Subscription:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    def notified(self, method: str, note: Note) -> None:
+    def notified(self, method: str, note: NotificationParams) -> None:
         """Receive a notification of the connection (called by `DaemonLink`)."""
         if isinstance(note, AppendedBatch) and note.session_id == self.session_id and self._subscribed:
             self._inbox.append(note)
-            if len(self._inbox) > MAX_WAITING:
-                self._start_over()
+            if len(self._inbox) > MAX_BUFFERED:
+                self._mark_unsubscribed()
         elif isinstance(note, t.LaggedNote) and note.session_id == self.session_id:
-            self._start_over()
-        self._news.set()
+            self._mark_unsubscribed()
+        self._wake.set()
 
     def disconnected(self) -> None:
         """Handle the end of the connection (called by `DaemonLink`)."""
-        self._start_over()
-        self._news.set()
+        self._mark_unsubscribed()
+        self._wake.set()
 
-    def _start_over(self) -> None:
+    def _mark_unsubscribed(self) -> None:
         self._subscribed = False
         self._inbox.clear()
 
     async def _read_page(self) -> None:
         params = t.EntriesParams(session_id=self.session_id, after=self.position, limit=_PAGE)
         try:
-            raw = await self._link.ask_living(m.ENTRIES.name, params)
-        except Disconnected:
+            raw = await self._link.request_connected(m.ENTRIES.name, params)
+        except DisconnectedError:
             return  # `disconnected` was called as well
         except RpcError as error:
             if error.kind != "cursorExpired":
                 raise
-            self._start_over()  # the log was replaced meanwhile
+            self._mark_unsubscribed()  # the log was replaced meanwhile
             return
         page = msgspec.json.decode(raw, type=Entries)
         if not page.items:
             self.seq = self._read_up_to
         self._ready.extend((it.seq, it.entry) for it in page.items)
 
-    def _take(self, note: AppendedBatch) -> None:
+    def _receive_batch(self, note: AppendedBatch) -> None:
         if not note.replay and note.to_seq <= self._replayed_up_to:
             return  # the replay contains this live entry too; here it would be out of order
         self.log_id = note.log_id
         known = self.seq or 0
         self._ready.extend((it.seq, it.entry) for it in note.items if it.seq > known)
 
-    def _is_followed_by_another(self) -> bool:
+    def _has_sibling(self) -> bool:
         return any(
             isinstance(other, Subscription) and other.session_id == self.session_id
-            for other in self._link.listeners
+            for other in self._link.observers
         )

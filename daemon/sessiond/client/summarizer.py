@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw
 
-from sessiond.client.receiver import Answer
+from sessiond.client.receiver import RequestHandler
 from sessiond.protocol import types as t
 from sessiond.protocol.methods import PROGRESS
 from sessiond.rpc.connection import Connection
@@ -29,7 +29,7 @@ class SummaryRequest:
     entry_ids: tuple[str, ...]
     models: dict[str, str]
     instructions: str | None
-    _tell: Callable[[t.Progress], None] = field(repr=False, compare=False)
+    _send_progress: Callable[[t.Progress], None] = field(repr=False, compare=False)
 
     def report(self, message: str | None = None, *, percentage: int | None = None) -> None:
         """Report progress to the clients that wait for the summary.
@@ -38,7 +38,7 @@ class SummaryRequest:
             message: A sentence or a few words.
             percentage: The completed part, 0 to 100.
         """
-        self._tell(t.Progress(kind="report", message=message, percentage=percentage))
+        self._send_progress(t.Progress(kind="report", message=message, percentage=percentage))
 
 
 @dataclass(frozen=True)
@@ -55,25 +55,25 @@ Summarize = Callable[[SummaryRequest], Awaitable[str | Summary]]
 """A function that writes summaries. It is canceled when no client waits for it; its exceptions become errors."""
 
 
-def answering(summarize: Summarize) -> Answer:
+def summarize_handler(summarize: Summarize) -> RequestHandler:
     """Return the handler of `client/summarize` that calls an author's function."""
 
     async def answer(params: Raw, connection: Connection) -> t.SummarizeResult:
-        asked = msgspec.json.decode(params, type=t.SummarizeParams)
-        written = await summarize(
+        request = msgspec.json.decode(params, type=t.SummarizeParams)
+        summary_or_text = await summarize(
             SummaryRequest(
-                session_id=asked.session_id,
-                purpose=asked.purpose,
-                prompt=asked.prompt,
-                entry_ids=tuple(asked.entry_ids),
-                models=asked.models,
-                instructions=asked.instructions,
-                _tell=lambda step: connection.notify(
-                    PROGRESS, t.ProgressNote(token=asked.work_done_token, value=step)
+                session_id=request.session_id,
+                purpose=request.purpose,
+                prompt=request.prompt,
+                entry_ids=tuple(request.entry_ids),
+                models=request.models,
+                instructions=request.instructions,
+                _send_progress=lambda step: connection.notify(
+                    PROGRESS, t.ProgressNote(token=request.work_done_token, value=step)
                 ),
             )
         )
-        summary = Summary(written) if isinstance(written, str) else written
+        summary = Summary(summary_or_text) if isinstance(summary_or_text, str) else summary_or_text
         return t.SummarizeResult(
             summary=summary.text,
             short_summary=summary.short,

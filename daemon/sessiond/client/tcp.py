@@ -9,8 +9,8 @@ import ipaddress
 import os
 import socket
 
-from sessiond.client.daemon_socket import ADDRESS, CannotConnect
-from sessiond.client.wire import BadReply, Disconnected, RpcError, frame, members
+from sessiond.client.daemon_socket import ADDRESS, DaemonConnectionError
+from sessiond.client.wire import DisconnectedError, InvalidResponseError, RpcError, frame, members
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 TOKEN_FILE = "SESSIOND_TOKEN_FILE"
 """Environment variable with the file of that daemon's token. Default: the token file of the local daemon."""
 
-_PATIENCE = 15.0
+_TIMEOUT_SECONDS = 15.0
 
 
-class NoWayIn(CannotConnect):
+class TcpConnectionError(DaemonConnectionError):
     """Raised when there is no connection to a daemon over TCP."""
 
     sentence = "The daemon at {address} cannot be reached: {reason}."
@@ -32,44 +32,46 @@ class NoWayIn(CannotConnect):
 
 
 def connect(places: Locations, address: str) -> socket.socket:
-    """Return a blocking, authenticated socket to the daemon at `tcp://127.0.0.1:PORT`. Raises `NoWayIn`."""
-    host, port = _parted(address)
+    """Return a blocking, authenticated socket to the daemon at `tcp://127.0.0.1:PORT`. Raises `TcpConnectionError`."""
+    host, port = _parse_address(address)
     path = os.environ.get(TOKEN_FILE) or places.tcp_token
     try:
         with open(path, encoding="ascii") as file:
             token = file.read(1_000).strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise NoWayIn(
+        raise TcpConnectionError(
             address, f"cannot read its token from {path} ({reason}); set {TOKEN_FILE} to the token file"
         ) from error
     try:
-        knocking = socket.create_connection((host, port), timeout=_PATIENCE)
+        sock = socket.create_connection((host, port), timeout=_TIMEOUT_SECONDS)
     except OSError as error:
-        raise NoWayIn(address, error.strerror or str(error)) from error
+        raise TcpConnectionError(address, error.strerror or str(error)) from error
     try:
-        knocking.sendall(
+        sock.sendall(
             frame({"jsonrpc": "2.0", "id": 0, "method": "server/authenticate", "params": {"token": token}})
         )
-        _let_in(knocking)
-        knocking.settimeout(None)
-    except (OSError, Disconnected, BadReply) as error:
-        knocking.close()
-        raise NoWayIn(address, str(error).rstrip(".") or type(error).__name__) from error
+        _read_response(sock)
+        sock.settimeout(None)
+    except (OSError, DisconnectedError, InvalidResponseError) as error:
+        sock.close()
+        raise TcpConnectionError(address, str(error).rstrip(".") or type(error).__name__) from error
     except RpcError as error:
-        knocking.close()
-        raise NoWayIn(address, f"it rejected the token in {path}") from error
+        sock.close()
+        raise TcpConnectionError(address, f"it rejected the token in {path}") from error
     except BaseException:
-        knocking.close()
+        sock.close()
         raise
-    return knocking
+    return sock
 
 
-def _parted(address: str) -> tuple[str, int]:
+def _parse_address(address: str) -> tuple[str, int]:
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     host = host.strip("[]")
     if not address.startswith("tcp://") or not port.isdecimal() or not _is_this_machine(host):
-        raise NoWayIn(address, f"{ADDRESS} must be tcp://127.0.0.1:PORT, also for the end of a tunnel")
+        raise TcpConnectionError(
+            address, f"{ADDRESS} must be tcp://127.0.0.1:PORT, also for the end of a tunnel"
+        )
     return host, int(port)
 
 
@@ -80,27 +82,27 @@ def _is_this_machine(host: str) -> bool:
         return False
 
 
-def _let_in(knocking: socket.socket) -> None:
+def _read_response(sock: socket.socket) -> None:
     """Read the response to the token, and not a byte more: later bytes belong to the user of the socket."""
     header = b""
     while not header.endswith(b"\r\n\r\n"):
-        header += _some(knocking, 1)
+        header += _receive(sock, 1)
         if len(header) > 1_000:
-            raise BadReply("a header that is too long")
+            raise InvalidResponseError("a header that is too long")
     length = header.lower().partition(b"content-length:")[2].split(b"\r\n")[0].strip()
     if not length.isdigit() or len(length) > 6:
-        raise BadReply("a header without Content-Length")
+        raise InvalidResponseError("a header without Content-Length")
     body = b""
     while len(body) < int(length):
-        body += _some(knocking, int(length) - len(body))
-    answer = members(body.decode("utf-8", "replace"))
-    if "error" in answer:
-        error = answer["error"][0]
+        body += _receive(sock, int(length) - len(body))
+    response = members(body.decode("utf-8", "replace"))
+    if "error" in response:
+        error = response["error"][0]
         raise RpcError(error.get("code", 0), str(error.get("message", "")), error.get("data"))
 
 
-def _some(knocking: socket.socket, most: int) -> bytes:
-    piece = knocking.recv(most)
+def _receive(sock: socket.socket, max_bytes: int) -> bytes:
+    piece = sock.recv(max_bytes)
     if not piece:
-        raise Disconnected
+        raise DisconnectedError
     return piece

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SOCKET_NAME = "sessiond"
 """The name of the socket among those that the manager passes on; `server/listeners/activation.py` looks for it."""
 
-_PASSED_ON = ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
+_PASSED_VARIABLES = ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
 
 _SOCKET = """\
 [Unit]
@@ -78,11 +78,11 @@ def systemd_units(places: Locations, environ: Mapping[str, str] = os.environ) ->
     """Return the unit files by name. Raises ValueError for a path that a unit file cannot contain."""
     unit = unit_name(places)
     values = "".join(
-        f"Environment={_quoted(f'{name}={value}')}\n" for name, value in _said(places, environ).items()
+        f"Environment={_quoted(f'{name}={value}')}\n" for name, value in _environment(places, environ).items()
     )
     command = " ".join(_quoted(word).replace("$", "$$") for word in _command())
     return {
-        f"{unit}.socket": _SOCKET.format(path=_unquoted(places.socket), name=SOCKET_NAME),
+        f"{unit}.socket": _SOCKET.format(path=_escaped(places.socket), name=SOCKET_NAME),
         f"{unit}.service": _SERVICE.format(unit=unit, command=command, environment=values),
     }
 
@@ -95,7 +95,7 @@ def launchd_job(places: Locations, environ: Mapping[str, str] = os.environ) -> d
     job = {
         "Label": label,
         "ProgramArguments": _command(),
-        "EnvironmentVariables": {**_said(places, environ), "SESSIOND_LAUNCHD": "1"},
+        "EnvironmentVariables": {**_environment(places, environ), "SESSIOND_LAUNCHD": "1"},
         "Sockets": {SOCKET_NAME: {"SockPathName": places.socket, "SockPathMode": 0o600}},
         "KeepAlive": {"Crashed": True},
         "RunAtLoad": False,
@@ -112,19 +112,19 @@ def _command() -> list[str]:
     return [sys.executable, "-E", "-P", "-m", "sessiond", "serve"]
 
 
-def _said(places: Locations, environ: Mapping[str, str]) -> dict[str, str]:
+def _environment(places: Locations, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment variables that the daemon needs to find the same folders as the clients."""
     if places.home is not None:
         return {"SESSIOND_HOME": places.home}
-    return {name: environ[name] for name in _PASSED_ON if environ.get(name)}
+    return {name: environ[name] for name in _PASSED_VARIABLES if environ.get(name)}
 
 
 def _quoted(text: str) -> str:
-    text = _unquoted(text).replace("\\", "\\\\").replace('"', '\\"')
+    text = _escaped(text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
 
 
-def _unquoted(text: str) -> str:
+def _escaped(text: str) -> str:
     if "\n" in text or text != text.strip():
         raise ValueError(f"a unit file cannot contain {text!r}")
     return text.replace("%", "%%")

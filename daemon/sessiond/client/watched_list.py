@@ -7,8 +7,8 @@ from typing import Self
 import msgspec
 
 from sessiond.client.link import DaemonLink
-from sessiond.client.receiver import Note
-from sessiond.client.wire import Disconnected
+from sessiond.client.receiver import NotificationParams
+from sessiond.client.wire import DisconnectedError
 from sessiond.protocol import methods as m, types as t
 
 _PAGE = 500
@@ -37,35 +37,35 @@ class WatchedList:
     changed meanwhile, or is the whole list again. The iterator ends when it or its `Daemon` is closed.
     """
 
-    def __init__(self, link: DaemonLink, asked: t.ListFilter, interval_ms: int) -> None:
+    def __init__(self, link: DaemonLink, list_filter: t.ListFilter, interval_ms: int) -> None:
         self._link = link
-        self._filter = asked
+        self._filter = list_filter
         self._interval_ms = interval_ms
         self._watch_id: str | None = None
         self._position: t.ListPosition | None = None
         self._is_read = False
         """Whether the reader has received the whole list as of `_position`."""
-        self._early: list[t.SessionsChangedNote] = []
+        self._early_notes: list[t.SessionsChangedNote] = []
         """Notifications that arrived before the id of the watch was known."""
         self._changed: dict[str, list[t.ListedSession]] = {}
         self._removed: dict[str, None] = {}
         self._closed = False
-        self._news = asyncio.Event()
+        self._wake = asyncio.Event()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> ListChange:
-        while not self._closed and not self._link.ended:
-            self._news.clear()
+        while not self._closed and not self._link.is_closed:
+            self._wake.clear()
             if self._changed or self._removed:
-                return self._taken()
+                return self._combined_changes()
             if self._watch_id is None:
-                whole = await self._begin()
+                whole = await self._watch()
                 if whole is not None:
                     return whole
             else:
-                await self._news.wait()
+                await self._wake.wait()
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
@@ -75,13 +75,13 @@ class WatchedList:
             RpcError: The daemon refused the request.
         """
         self._closed = True
-        self._news.set()
-        self._link.listeners.discard(self)
+        self._wake.set()
+        self._link.observers.discard(self)
         watch_id, self._watch_id = self._watch_id, None
-        if watch_id is not None and self._link.alive:
+        if watch_id is not None and self._link.is_connected:
             try:
-                await self._link.ask_living(m.UNWATCH.name, t.UnwatchParams(watch_id=watch_id))
-            except Disconnected:
+                await self._link.request_connected(m.UNWATCH.name, t.UnwatchParams(watch_id=watch_id))
+            except DisconnectedError:
                 return  # the watch ended with the connection
 
     async def __aenter__(self) -> Self:
@@ -90,42 +90,44 @@ class WatchedList:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    def notified(self, method: str, note: Note) -> None:
+    def notified(self, method: str, note: NotificationParams) -> None:
         """Receive a notification of the connection (called by `DaemonLink`)."""
         if isinstance(note, t.SessionsChangedNote):
             if self._watch_id is None:
-                self._early.append(note)
+                self._early_notes.append(note)
             else:
-                self._take(note)
+                self._apply(note)
         elif isinstance(note, t.WatchLapsedNote) and note.watch_id == self._watch_id:
             self._watch_id = None
-        self._news.set()
+        self._wake.set()
 
     def disconnected(self) -> None:
         """Handle the end of the connection (called by `DaemonLink`)."""
         self._watch_id = None
-        self._news.set()
+        self._wake.set()
 
-    async def _begin(self) -> ListChange | None:
+    async def _watch(self) -> ListChange | None:
         """Watch after the known position. If that cannot be continued, read and return the whole list."""
-        self._link.listeners.add(self)
+        self._link.observers.add(self)
         after = self._position if self._is_read else None
         params = t.WatchParams(filter=self._filter, after=after, interval_ms=self._interval_ms)
         try:
-            await self._link.come_back()
-            begun = msgspec.json.decode(await self._link.ask_living(m.WATCH.name, params), type=t.WatchResult)
+            await self._link.wait_connected()
+            begun = msgspec.json.decode(
+                await self._link.request_connected(m.WATCH.name, params), type=t.WatchResult
+            )
             if begun.mode == "snapshot":
                 self._is_read = False
                 self._changed, self._removed = {}, {}
                 self._position = t.ListPosition(epoch=begun.epoch, position=begun.position)
             self._watch_id = begun.watch_id
-            for note in self._early:
-                self._take(note)
+            for note in self._early_notes:
+                self._apply(note)
             rows = [] if self._is_read else await self._read()
-        except Disconnected:
+        except DisconnectedError:
             return None
         finally:
-            self._early.clear()
+            self._early_notes.clear()
         if self._is_read or self._watch_id != begun.watch_id:
             return None  # nothing to read, or the watch lapsed meanwhile
         self._is_read = True
@@ -143,13 +145,15 @@ class WatchedList:
                 limit=_PAGE,
                 cursor=cursor,
             )
-            page = msgspec.json.decode(await self._link.ask_living(m.LIST.name, params), type=t.ListResult)
+            page = msgspec.json.decode(
+                await self._link.request_connected(m.LIST.name, params), type=t.ListResult
+            )
             rows |= {row.path or row.session_id: row for row in page.sessions}
             cursor = page.next_cursor
             if cursor is None:
                 return list(rows.values())
 
-    def _take(self, note: t.SessionsChangedNote) -> None:
+    def _apply(self, note: t.SessionsChangedNote) -> None:
         if note.watch_id != self._watch_id:
             return
         self._position = t.ListPosition(epoch=note.epoch, position=note.position)
@@ -160,7 +164,7 @@ class WatchedList:
         for row in note.changed:
             self._changed.setdefault(row.session_id, []).append(row)
 
-    def _taken(self) -> ListChange:
+    def _combined_changes(self) -> ListChange:
         """Return the combined changes since the last item."""
         sessions = [row for rows in self._changed.values() for row in rows]
         change = ListChange(sessions, list(self._removed), is_whole=False)

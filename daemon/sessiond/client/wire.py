@@ -55,20 +55,20 @@ class RpcError(TemplatedError):
         return self.data.get("retryable") is True
 
 
-class Disconnected(TemplatedError):
+class DisconnectedError(TemplatedError):
     """Raised when the connection is lost while a request is in flight; its outcome is unknown."""
 
     sentence = "The connection was lost before the response, so the outcome of the request is unknown."
 
 
-class Unread(Disconnected):
+class RequestNotReadError(DisconnectedError):
     """Raised when the connection is lost and the daemon cannot have received the request."""
 
     sentence = "The daemon ended before it read the request, so nothing was done."
     advice = "Send it again."
 
 
-class DaemonHung(TemplatedError):
+class DaemonUnresponsiveError(TemplatedError):
     """Raised when a daemon keeps its connection open and does not respond; `pid` is None where it is unknown."""
 
     sentence = "The daemon{process} has not responded for {seconds:.0f} seconds."
@@ -78,7 +78,7 @@ class DaemonHung(TemplatedError):
         self.pid = pid
 
 
-class BadReply(TemplatedError):
+class InvalidResponseError(TemplatedError):
     """Raised when bytes from the socket are not a response of a daemon."""
 
     sentence = "The response on the socket is not valid in sessiond's protocol: {reason}."
@@ -96,20 +96,20 @@ def frame(message: dict[str, Any]) -> bytes:
 class MessageReader:
     """Reads whole messages from a blocking socket.
 
-    `silent` is called when nothing came within the socket's timeout. It may raise; if it returns, reading continues.
+    `on_silence` is called when nothing came within the socket's timeout. It may raise; otherwise reading continues.
     """
 
-    def __init__(self, sock: socket.socket, silent: Callable[[], None] | None = None) -> None:
+    def __init__(self, sock: socket.socket, on_silence: Callable[[], None] | None = None) -> None:
         self._sock = sock
-        self.silent = silent
+        self.on_silence = on_silence
         self._buffer = bytearray()
 
     def read(self) -> str:
         """Return the body of the next message.
 
         Raises:
-            Disconnected: The stream has ended.
-            BadReply: The framing is broken.
+            DisconnectedError: The stream has ended.
+            InvalidResponseError: The framing is broken.
             Unread: The connection was reset. A unix socket reports a reset instead of an end when it is closed with
                 unread bytes, which happens to a request that arrives while the daemon ends.
         """
@@ -125,7 +125,7 @@ class MessageReader:
     def _until_header_ends(self) -> int:
         while (end := self._buffer.find(b"\r\n\r\n")) < 0:
             if len(self._buffer) > _LONGEST_HEADER:
-                raise BadReply("a header that is too long")
+                raise InvalidResponseError("a header that is too long")
             self._receive()
         return end + 4
 
@@ -133,14 +133,14 @@ class MessageReader:
         try:
             chunk = self._sock.recv(_CHUNK)
         except ConnectionResetError as error:
-            raise Unread from error
+            raise RequestNotReadError from error
         except TimeoutError:
-            if self.silent is None:
+            if self.on_silence is None:
                 raise
-            self.silent()
+            self.on_silence()
             return
         if not chunk:
-            raise Disconnected
+            raise DisconnectedError
         self._buffer += chunk
 
 
@@ -149,14 +149,14 @@ def _content_length(header: bytes | bytearray) -> int:
         name, _, value = line.partition(b":")
         if name.strip().lower() == b"content-length" and value.strip().isdigit():
             return int(value)
-    raise BadReply("a header without Content-Length")
+    raise InvalidResponseError("a header without Content-Length")
 
 
 def members(text: str) -> dict[str, tuple[Any, int, int]]:
     """Return the members of a JSON object: for each name, its value and the start and end of that value in `text`.
 
-    This way a result is decoded once and can be printed as it was sent. Raises `BadReply` for anything but an
-    object.
+    This way a result is decoded once and can be printed as it was sent. Raises `InvalidResponseError` for anything but
+    an object.
     """
     found: dict[str, tuple[Any, int, int]] = {}
     try:
@@ -167,7 +167,7 @@ def members(text: str) -> dict[str, tuple[Any, int, int]]:
             name, at = _decoder.raw_decode(text, start)
             at = _skip(text, at)
             if text[start] != '"' or text[at] != ":":
-                raise BadReply("a message that is not an object")
+                raise InvalidResponseError("a message that is not an object")
             start = _skip(text, at + 1)
             value, at = _decoder.raw_decode(text, start)
             found[name] = (value, start, at)
@@ -176,8 +176,8 @@ def members(text: str) -> dict[str, tuple[Any, int, int]]:
         if text[at] == "}" and found:
             return found
     except (ValueError, IndexError, RecursionError, TypeError) as error:
-        raise BadReply("a message that is not JSON") from error
-    raise BadReply("a message that is not an object")
+        raise InvalidResponseError("a message that is not JSON") from error
+    raise InvalidResponseError("a message that is not an object")
 
 
 def _skip(text: str, at: int) -> int:

@@ -36,7 +36,7 @@ class Screen(Protocol):
 
     @property
     def daemon(self) -> "Daemon":
-        """The daemon. Raises `Disconnected` while there is no connection."""
+        """The daemon. Raises `DisconnectedError` while there is no connection."""
 
     def ask(self, **changes: Any) -> None:
         """Show other rows of this session: those of another `filter` or `query`."""

@@ -12,8 +12,8 @@ from textual.events import Event, Key, Resize
 from textual.geometry import Size
 
 from sessiond.client.daemon import Daemon
-from sessiond.client.daemon_socket import VersionMismatch
-from sessiond.client.receiver import Note
+from sessiond.client.daemon_socket import VersionMismatchError
+from sessiond.client.receiver import NotificationParams
 from sessiond.client.results import AppendedBatch, Entry
 from sessiond.client.wire import RpcError
 from sessiond.paths import Locations
@@ -30,7 +30,7 @@ from sessiond.tui.rows import NOWHERE
 from sessiond.tui.search import Search
 from sessiond.tui.status_lines import StatusLines
 from sessiond.tui.tree_view import TreeView
-from sessiond.tui.user_errors import USER_ERRORS, NoEntry
+from sessiond.tui.user_errors import USER_ERRORS, NoEntryError
 
 _WIDE = 110
 """Minimum columns at which the entry is shown beside the tree, not below it."""
@@ -238,7 +238,7 @@ class Browser(App[int]):
         """Return the entry under the cursor, with its blobs resolved. Raises one of `USER_ERRORS`."""
         name = self.view.current
         if name is None:
-            raise NoEntry
+            raise NoEntryError
         found = await self.daemon.entries(self._session_id, entry_ids=[name], resolve_blobs=True)
         return found.entries[0]
 
@@ -274,7 +274,7 @@ class Browser(App[int]):
 
     @property
     def daemon(self) -> Daemon:
-        """The daemon. Raises `Disconnected` while there is no connection."""
+        """The daemon. Raises `DisconnectedError` while there is no connection."""
         return self._following.daemon
 
     @property
@@ -301,12 +301,12 @@ class Browser(App[int]):
         """Whether the browser is attached and all rows and known changes are loaded."""
         return self._is_attached and self.contents.is_settled
 
-    def refused(self, error: RpcError | VersionMismatch) -> None:
+    def refused(self, error: RpcError | VersionMismatchError) -> None:
         """Show the error with which the daemon refused the session or the connection."""
         self._lines.state = "unavailable"
         self._refused(error)
 
-    def received(self, note: Note) -> None:
+    def received(self, note: NotificationParams) -> None:
         """Update the rows or the status lines for a notification about the session."""
         if isinstance(note, AppendedBatch):
             self.contents.appended(note)

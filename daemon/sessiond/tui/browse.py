@@ -24,7 +24,7 @@ _FIRST = 400
 """Rows around the leaf in the first request."""
 
 
-class NoTerminal(TemplatedError):
+class NoTerminalError(TemplatedError):
     """Raised when a standard stream is no terminal, or the terminal cannot move its cursor."""
 
     sentence = "The tree needs a terminal: {reason}."
@@ -34,12 +34,12 @@ class NoTerminal(TemplatedError):
 
 
 def check_terminal(environ: Mapping[str, str] = os.environ) -> None:
-    """Raise `NoTerminal` if the browser cannot use the terminal."""
+    """Raise `NoTerminalError` if the browser cannot use the terminal."""
     for name, stream in (("input", sys.__stdin__), ("output", sys.__stdout__), ("error", sys.__stderr__)):
         if stream is None or not stream.isatty():
-            raise NoTerminal(f"standard {name} is not a terminal")
+            raise NoTerminalError(f"standard {name} is not a terminal")
     if environ.get("TERM", "") in ("", "dumb"):
-        raise NoTerminal(f"TERM is {environ.get('TERM') or 'not set'}, which cannot move the cursor")
+        raise NoTerminalError(f"TERM is {environ.get('TERM') or 'not set'}, which cannot move the cursor")
 
 
 def browse(

@@ -6,15 +6,15 @@ from typing import Protocol
 from sessiond.client import dial
 from sessiond.client.backoff import pauses
 from sessiond.client.daemon import Daemon, connect
-from sessiond.client.daemon_socket import CannotConnect, VersionMismatch
-from sessiond.client.notifications import Missed, Notifications
-from sessiond.client.receiver import Note
+from sessiond.client.daemon_socket import DaemonConnectionError, VersionMismatchError
+from sessiond.client.notifications import Notifications, NotificationsMissedError
+from sessiond.client.receiver import NotificationParams
 from sessiond.client.results import AppendedBatch
-from sessiond.client.wire import BadReply, Disconnected, RpcError
+from sessiond.client.wire import DisconnectedError, InvalidResponseError, RpcError
 from sessiond.paths import Locations, places
 from sessiond.protocol import methods as m, types as t
 
-AWAY = (CannotConnect, Disconnected, BadReply, TimeoutError)
+AWAY = (DaemonConnectionError, DisconnectedError, InvalidResponseError, TimeoutError)
 """Exceptions of requests while there is no daemon."""
 
 _NEWS = (m.APPENDED.name, m.LEAF_MOVED.name, m.CHANGED.name, m.DELETED.name, m.LAGGED.name)
@@ -29,10 +29,10 @@ class Follower(Protocol):
     def away(self) -> None:
         """There is no daemon. The connection is tried again."""
 
-    def refused(self, error: RpcError | VersionMismatch) -> None:
+    def refused(self, error: RpcError | VersionMismatchError) -> None:
         """The daemon refused the session or the connection."""
 
-    def received(self, note: Note) -> None:
+    def received(self, note: NotificationParams) -> None:
         """A notification about the session arrived."""
 
 
@@ -48,22 +48,22 @@ class Following:
 
     @property
     def daemon(self) -> Daemon:
-        """The daemon, for requests. Raises `Disconnected` while there is no connection."""
+        """The daemon, for requests. Raises `DisconnectedError` while there is no connection."""
         if self._daemon is None:
-            raise Disconnected
+            raise DisconnectedError
         return self._daemon
 
     async def switch_to(self, session_id: str) -> None:
         """Follow this session from now on; if it is the same, open it again."""
         if self._daemon is not None and session_id != self._session_id:
-            self._daemon.keep_open_no_more(self._session_id)
+            self._daemon.stop_keeping_open(self._session_id)
         self._session_id = session_id
         self._again.set()
         if self._notes is not None:
             await self._notes.aclose()
 
     async def start_daemon(self) -> None:
-        """Start a daemon if none runs. Raises `CannotConnect`."""
+        """Start a daemon if none runs. Raises `DaemonConnectionError`."""
         (await asyncio.to_thread(dial.connect, self._where, autostart=True)).close()
 
     async def run(self, follower: Follower) -> None:
@@ -76,7 +76,7 @@ class Following:
                     self._daemon = daemon
                     tries = pauses()
                     await self._stay(daemon, follower)
-            except VersionMismatch as error:
+            except VersionMismatchError as error:
                 follower.refused(error)
             except AWAY:
                 follower.away()
@@ -113,11 +113,11 @@ class Following:
                     return
                 if _session_of(note) == session_id:
                     follower.received(note)
-        except Missed:
+        except NotificationsMissedError:
             return
 
 
-def _session_of(note: Note) -> str | None:
+def _session_of(note: NotificationParams) -> str | None:
     if isinstance(note, AppendedBatch | t.LeafMovedNote | t.DeletedNote):
         return note.session_id
     return note.session.session_id if isinstance(note, t.ChangedNote) else None

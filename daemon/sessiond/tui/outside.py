@@ -11,14 +11,14 @@ from pathlib import Path
 from sessiond.error_text import TemplatedError
 
 
-class NothingToOpenWith(TemplatedError):
+class NoEditorError(TemplatedError):
     """Raised when VISUAL, EDITOR and PAGER name no command and there is no `less`."""
 
     sentence = "No program to open the text: set EDITOR or PAGER."
 
 
 def program(environ: Mapping[str, str]) -> list[str]:
-    """Return the command of the user's editor or pager. Raises `NothingToOpenWith`."""
+    """Return the command of the user's editor or pager. Raises `NoEditorError`."""
     for variable in ("VISUAL", "EDITOR", "PAGER"):
         try:
             words = shlex.split(environ.get(variable, ""))
@@ -28,7 +28,7 @@ def program(environ: Mapping[str, str]) -> list[str]:
             return words
     if shutil.which("less"):
         return ["less"]
-    raise NothingToOpenWith
+    raise NoEditorError
 
 
 def show(text: str, command: list[str]) -> int:

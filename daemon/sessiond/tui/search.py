@@ -26,7 +26,7 @@ class Searched(Protocol):
 
     @property
     def daemon(self) -> "Daemon":
-        """The daemon. Raises `Disconnected` while there is no connection."""
+        """The daemon. Raises `DisconnectedError` while there is no connection."""
 
     def run_worker(self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool) -> object:
         """Run a coroutine in the background. If `exclusive`, cancel what runs in the same `group`."""

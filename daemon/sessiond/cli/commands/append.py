@@ -14,13 +14,13 @@ from sessiond.cli.parse import stdin
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import session_id_to_write
-from sessiond.client.wire import Disconnected
+from sessiond.client.wire import DisconnectedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
 _PROVIDER_FIELDS = (
     "role",
@@ -30,13 +30,13 @@ _PROVIDER_FIELDS = (
 )  # fields of a message or response of a provider that no entry has
 
 
-def append(given: Given) -> int:
+def append(args: ParsedArguments) -> int:
     """Send `session/append`."""
-    params = {"entries": _drafts(given)} | _conditions(given)
-    if (format := given.text("format")) is not None:
+    params = {"entries": _drafts(args)} | _conditions(args)
+    if (format := args.value("format")) is not None:
         params["format"] = format
-    text = _send(given, params)
-    if given.flag("json"):
+    text = _send(args, params)
+    if args.flag("json"):
         print(text)
         return 0
     result = json.loads(text)
@@ -47,48 +47,48 @@ def append(given: Given) -> int:
     return 0
 
 
-def _conditions(given: Given) -> dict[str, Any]:
+def _conditions(args: ParsedArguments) -> dict[str, Any]:
     """Return the params for the position of the entries and its conditions."""
     params: dict[str, Any] = {}
-    parent, expected = given.text("parent"), given.text("expect")
-    if parent is not None and given.flag("root"):
+    parent, expected = args.value("parent"), args.value("expect")
+    if parent is not None and args.flag("root"):
         raise UsageError("--parent and --root cannot both be given")
-    if given.flag("or-branch") and expected is None:
+    if args.flag("or-branch") and expected is None:
         raise UsageError("--or-branch requires --expect")
-    if parent is not None or given.flag("root"):
+    if parent is not None or args.flag("root"):
         params["parentId"] = parent
     if expected is not None:
         params["expectedLeafId"] = expected
-    if given.flag("or-branch"):
+    if args.flag("or-branch"):
         params["onConflict"] = "branch"
-    if given.flag("stay"):
+    if args.flag("stay"):
         params["advance"] = False
-    if given.flag("written"):
+    if args.flag("written"):
         params["durability"] = "written"
     return params
 
 
-def _send(given: Given, params: dict[str, Any]) -> str:
+def _send(args: ParsedArguments, params: dict[str, Any]) -> str:
     with connect() as daemon:
-        params["sessionId"] = session_id_to_write(daemon, given)
+        params["sessionId"] = session_id_to_write(daemon, args)
         try:
             return daemon.call_text("session/append", params)
-        except Disconnected:
+        except DisconnectedError:
             pass
     with connect() as daemon:
         return daemon.call_text("session/append", params)
 
 
-def _drafts(given: Given) -> list[dict[str, Any]]:
+def _drafts(args: ParsedArguments) -> list[dict[str, Any]]:
     drafts: list[dict[str, Any]] = []
-    foreign = given.text("format") not in (None, "agent")
-    if foreign and (texts := given.many("user", "assistant")):
+    foreign = args.value("format") not in (None, "agent")
+    if foreign and (texts := args.occurrences("user", "assistant")):
         raise UsageError(f"--format applies to - and --json-entry, not to --{texts[0][0]}")
-    for option, value in given.many("user", "assistant", "json-entry", "stdin"):
+    for option, value in args.occurrences("user", "assistant", "json-entry", "stdin"):
         if option == "user":
             drafts.append(_message_draft({"role": "user", "content": stdin.resolve(value)}))
         elif option == "assistant":
-            drafts.append(_message_draft(_assistant(stdin.resolve(value), given.text("model"))))
+            drafts.append(_message_draft(_assistant(stdin.resolve(value), args.value("model"))))
         elif option == "json-entry":
             drafts += _read(stdin.resolve(value), "--json-entry")
         else:

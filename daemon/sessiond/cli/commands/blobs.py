@@ -14,24 +14,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
 _DAY = 86_400
 _FEW = 10
 
 
-def blobs(given: Given) -> int:
+def blobs(args: ParsedArguments) -> int:
     """Send `blob/collect`: a dry run, unless `collect` and --yes are given."""
-    collects = given.text("collect") is not None
-    if collects and given.text("collect") != "collect":
-        raise UsageError(f"blobs takes collect, not {given.text('collect')!r}", "sessiond blobs --help")
-    if given.flag("yes") and not collects:
+    collects = args.value("collect") is not None
+    if collects and args.value("collect") != "collect":
+        raise UsageError(f"blobs takes collect, not {args.value('collect')!r}", "sessiond blobs --help")
+    if args.flag("yes") and not collects:
         raise UsageError("--yes requires collect", "sessiond blobs collect --yes")
-    params: dict[str, Any] = {"dryRun": not given.flag("yes")}
-    if (days := given.number("days")) is not None:
+    params: dict[str, Any] = {"dryRun": not args.flag("yes")}
+    if (days := args.number("days")) is not None:
         params["graceMs"] = days * _DAY * 1_000
-    with connect(given) as daemon:
-        if given.flag("json"):
+    with connect(args) as daemon:
+        if args.flag("json"):
             print(daemon.call_text("blob/collect", params))
             return 0
         found = progress.call(daemon, "blob/collect", params)

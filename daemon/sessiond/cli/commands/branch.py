@@ -17,47 +17,47 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
 
-def branch(given: Given) -> int:
+def branch(args: ParsedArguments) -> int:
     """Send `session/branch`, or `session/prepareBranch` for a dry run."""
-    target = given.needed("ENTRY")
+    target = args.required("ENTRY")
     params: dict[str, Any] = {"entryId": None if target == "root" else target}
-    if (instructions := given.text("instructions")) is not None:
-        if not given.flag("summarize") and not given.flag("dry-run"):
+    if (instructions := args.value("instructions")) is not None:
+        if not args.flag("summarize") and not args.flag("dry-run"):
             raise UsageError("--instructions requires --summarize")
         params["instructions"] = instructions
-    if given.flag("dry-run"):
-        if others := [it for it in ("summarize", "summary", "expect") if given.many(it)]:
+    if args.flag("dry-run"):
+        if others := [it for it in ("summarize", "summary", "expect") if args.occurrences(it)]:
             raise UsageError(f"--dry-run and --{others[0]} cannot both be given")
-        return _preview(given, params)
-    if given.flag("summarize") and given.text("summary") is not None:
+        return _preview(args, params)
+    if args.flag("summarize") and args.value("summary") is not None:
         raise UsageError("--summarize and --summary cannot both be given")
-    if (summary := stdin.text(given, "summary")) is not None:
+    if (summary := stdin.text(args, "summary")) is not None:
         params["summary"] = summary
-    if given.flag("summarize"):
+    if args.flag("summarize"):
         params["summarize"] = True
-    if (expected := given.text("expect")) is not None:
+    if (expected := args.value("expect")) is not None:
         params["expectedLeafId"] = expected
-    with connect(given) as daemon:
-        params["sessionId"] = session_id_to_write(daemon, given)
-        if given.flag("json"):
+    with connect(args) as daemon:
+        params["sessionId"] = session_id_to_write(daemon, args)
+        if args.flag("json"):
             print(daemon.call_text("session/branch", params))
             return 0
         moved = progress.call(daemon, "session/branch", params)
     show_summary(moved)
-    if given.flag("summarize") and moved["summary"] is None:
+    if args.flag("summarize") and moved["summary"] is None:
         print("No entries were left behind, so there is no summary.", file=sys.stderr)
     leaf = moved.get("leafId")
     print(f"The leaf is now {one_line(leaf)}." if leaf else "The leaf is now before the first entry.")
     return 0
 
 
-def _preview(given: Given, params: dict[str, Any]) -> int:
+def _preview(args: ParsedArguments, params: dict[str, Any]) -> int:
     with connect() as daemon:
-        name = params["sessionId"] = session_id(daemon, given)
-        if given.flag("json"):
+        name = params["sessionId"] = session_id(daemon, args)
+        if args.flag("json"):
             print(daemon.call_text("session/prepareBranch", params))
             return 0
         prepared = daemon.call("session/prepareBranch", params)

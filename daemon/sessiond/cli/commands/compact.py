@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
     from sessiond.cli.render.style import Style
     from sessiond.client.blocking import BlockingDaemon
 
@@ -42,22 +42,22 @@ _NOTHING = {
 }
 
 
-def compact(given: Given) -> int:
+def compact(args: ParsedArguments) -> int:
     """Send `session/compact`, or `session/prepareCompaction` for a dry run."""
     params: dict[str, Any] = {}
-    if settings := chosen_settings(given):
+    if settings := chosen_settings(args):
         params["settings"] = settings
-    if (instructions := given.text("instructions")) is not None:
+    if (instructions := args.value("instructions")) is not None:
         params["instructions"] = instructions
-    if given.flag("dry-run"):
-        if given.text("summary") is not None:
+    if args.flag("dry-run"):
+        if args.value("summary") is not None:
             raise UsageError("--dry-run and --summary cannot both be given")
-        return _preview(given, params)
-    if (summary := stdin.text(given, "summary")) is not None:
+        return _preview(args, params)
+    if (summary := stdin.text(args, "summary")) is not None:
         params["summary"] = summary
-    with connect(given) as daemon:
-        name = params["sessionId"] = session_id_to_write(daemon, given)
-        if given.flag("json"):
+    with connect(args) as daemon:
+        name = params["sessionId"] = session_id_to_write(daemon, args)
+        if args.flag("json"):
             print(daemon.call_text("session/compact", params))
             return 0
         done = progress.call(daemon, "session/compact", params)
@@ -69,9 +69,9 @@ def compact(given: Given) -> int:
     return 0
 
 
-def chosen_settings(given: Given) -> dict[str, Any]:
+def chosen_settings(args: ParsedArguments) -> dict[str, Any]:
     """Return the compaction settings among the options, with their names on the wire."""
-    chosen = {field: given.number(option) for option, field in _SETTINGS}
+    chosen = {field: args.number(option) for option, field in _SETTINGS}
     return {field: number for field, number in chosen.items() if number is not None}
 
 
@@ -81,10 +81,10 @@ def show_summary(done: dict[str, Any]) -> None:
         print(*(f"  {line}".rstrip() for line in lines(done["summary"])), "", sep="\n")
 
 
-def _preview(given: Given, params: dict[str, Any]) -> int:
+def _preview(args: ParsedArguments, params: dict[str, Any]) -> int:
     with connect() as daemon:
-        params["sessionId"] = session_id(daemon, given)
-        if given.flag("json"):
+        params["sessionId"] = session_id(daemon, args)
+        if args.flag("json"):
             print(daemon.call_text("session/prepareCompaction", params))
             return 0
         prepared = daemon.call("session/prepareCompaction", params)

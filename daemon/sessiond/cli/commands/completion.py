@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 
+from sessiond.cli.help.manual import COMMON, TOPICS
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.choices import CHOICES
 from sessiond.cli.parse.entry_argument import LEAF
-from sessiond.cli.parse.manual import COMMON, TOPICS
-from sessiond.cli.parse.verbs import ALIASES, VERBS
+from sessiond.cli.table.index import ALIASES, all_commands
 from sessiond.text import one_line
 
 TYPE_CHECKING = False
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given, Option, Verb
+    from sessiond.cli.parse.arguments import Command, Option, ParsedArguments
 
 FILES = ":files"
 """Printed instead of a candidate: the shell completes file names."""
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.:@+")
 _MAX_CANDIDATES = 200
-_ABOUT = 60
+_MAX_DESCRIPTION = 60
 _FILE_VALUES = ("FILE", "DIR", "PATH", "FOLDER")
 
 _KINDS = {
@@ -37,7 +37,7 @@ _KINDS = {
     "list --tag": "TAG", "search --tag": "TAG", "cleanup --tag": "TAG", "tag --add": "TAG", "tag --remove": "TAG",
     "new --tag": "TAG", "tag --set": "TAG", "search --label": "LABEL",
 }  # fmt: skip
-"""Kinds of values of options and places whose name does not determine the kind."""
+"""Kinds of values of options and positional arguments whose name does not determine the kind."""
 
 _BASH = """\
 # sessiond for bash: eval "$(sessiond completion bash)"
@@ -83,47 +83,47 @@ complete -c sessiond -f -a '(__sessiond_complete)'
 _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
-def completion(given: Given) -> int:
+def completion(args: ParsedArguments) -> int:
     """Print a script, or the candidates: on each line the word, a tab and its description."""
-    shell = given.needed("SHELL")
+    shell = args.required("SHELL")
     if shell not in _SCRIPTS:
         raise UsageError(f"there is no completion for {shell!r}", "The shells are bash, zsh and fish.")
-    if not given.rest:
+    if not args.trailing:
         print(_SCRIPTS[shell], end="")
         return 0
-    for word, about in candidates(given.rest):
-        if word == FILES or word.startswith(given.rest[-1]):
-            print(f"{word}\t{one_line(about)[:_ABOUT]}" if about else word)
+    for word, about in candidates(args.trailing):
+        if word == FILES or word.startswith(args.trailing[-1]):
+            print(f"{word}\t{one_line(about)[:_MAX_DESCRIPTION]}" if about else word)
     return 0
 
 
 def candidates(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield candidates for the last of these words, with descriptions. The first word is the program."""
     if len(words) <= 2:
-        yield from ((name, verb.about) for name, verb in VERBS.items())
+        yield from ((name, command.description) for name, command in all_commands().items())
         return
     if words[1] == "help":
-        yield from ((name, verb.about) for name, verb in VERBS.items())
+        yield from ((name, command.description) for name, command in all_commands().items())
         yield from TOPICS.items()
         return
     name, last, before = ALIASES.get(words[1], words[1]), words[-1], words[2:-1]
-    verb = VERBS.get(name)
-    if verb is None:
+    command = all_commands().get(name)
+    if command is None:
         return
-    options = {f"--{it.name}": it for it in verb.options} | {
-        f"-{it.short}": it for it in verb.options if it.short
+    options = {f"--{it.name}": it for it in command.options} | {
+        f"-{it.short}": it for it in command.options if it.short
     }
     option = options.get(before[-1]) if before else None
     if option is not None and option.value:
-        yield from _values(f"{name} --{option.name}", option.value, _named(before, options))
+        yield from _values(f"{name} --{option.name}", option.value, _positional_words(before, options))
     elif last.startswith("-"):
-        yield from ((f"--{it.name}", it.about) for it in (*verb.options, *COMMON))
+        yield from ((f"--{it.name}", it.description) for it in (*command.options, *COMMON))
     else:
-        yield from _places(name, verb, _named(before, options))
+        yield from _positional_candidates(name, command, _positional_words(before, options))
 
 
-def _named(before: Sequence[str], options: dict[str, Option]) -> list[str]:
-    """Return the words that fill places."""
+def _positional_words(before: Sequence[str], options: dict[str, Option]) -> list[str]:
+    """Return the words that are positional arguments."""
     found: list[str] = []
     waiting = False
     for word in before:
@@ -136,11 +136,11 @@ def _named(before: Sequence[str], options: dict[str, Option]) -> list[str]:
     return found
 
 
-def _places(name: str, verb: Verb, filled: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield candidates for the next place. If it is in brackets, also for the place after it."""
-    for place in verb.places[len(filled) :]:
-        yield from _values(f"{name} {place}", place.strip("[]…"), filled)
-        if not place.startswith("["):
+def _positional_candidates(name: str, command: Command, filled: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield candidates for the next positional argument; if it is optional, also for the one after it."""
+    for positional in command.positionals[len(filled) :]:
+        yield from _values(f"{name} {positional}", positional.strip("[]…"), filled)
+        if not positional.startswith("["):
             return
 
 
@@ -178,7 +178,7 @@ def _labels(filled: list[str]) -> list[tuple[str, str]]:
 
 
 def _of_session(filled: list[str], method: str, params: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return rows of the session in the first place, or of this terminal's session if that finds none."""
+    """Return rows of the session that the first word names; if there are none, of this terminal's session."""
     from sessiond.cli.commands.shell_prompt import last_here
 
     here = last_here(os.getcwd())  # noqa: PTH109 - importing pathlib would take 5 ms of each key press
@@ -207,13 +207,13 @@ def _session(found: dict[str, Any]) -> tuple[str, str]:
 def _rows(method: str, params: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the sessions, nodes or items of a result; nothing if no daemon runs, or the request fails."""
     from sessiond.client.blocking import connect
-    from sessiond.client.daemon_socket import CannotConnect
-    from sessiond.client.wire import Disconnected, RpcError
+    from sessiond.client.daemon_socket import DaemonConnectionError
+    from sessiond.client.wire import DisconnectedError, RpcError
 
     try:
         with connect(autostart=False) as daemon:
             answer = daemon.call(method, params)
-    except (CannotConnect, Disconnected, RpcError):
+    except (DaemonConnectionError, DisconnectedError, RpcError):
         return []
     rows: list[dict[str, Any]] = next(
         (answer[name] for name in ("sessions", "nodes", "items") if name in answer), []

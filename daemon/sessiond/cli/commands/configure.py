@@ -16,16 +16,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
 _ENABLED = {"on": True, "off": False}
 
 
-def configure(given: Given) -> int:
+def configure(args: ParsedArguments) -> int:
     """Send `session/configure`."""
     params: dict[str, Any] = {}
-    choice: dict[str, Any] = chosen_settings(given)
-    when = given.text("auto-compact")
+    choice: dict[str, Any] = chosen_settings(args)
+    when = args.value("auto-compact")
     if when == "default":
         if choice:
             raise UsageError("--auto-compact default cannot be combined with other settings")
@@ -36,9 +36,9 @@ def configure(given: Given) -> int:
         choice["enabled"] = _ENABLED[when]
     if choice:
         params["autoCompact"] = choice
-    with connect(given) as daemon:
-        params["sessionId"] = session_id_to_write(daemon, given)
-        if given.flag("json"):
+    with connect(args) as daemon:
+        params["sessionId"] = session_id_to_write(daemon, args)
+        if args.flag("json"):
             print(daemon.call_text("session/configure", params))
             return 0
         settings = daemon.call("session/configure", params)["autoCompact"]

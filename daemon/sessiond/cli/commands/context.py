@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
 _REQUESTS = {
     "openai": ("", "messages"),
@@ -24,18 +24,18 @@ _REQUESTS = {
 """For each provider the fields of a request for the system prompt, if it has one, and for the messages."""
 
 
-def context(given: Given) -> int:
+def context(args: ParsedArguments) -> int:
     """Send `session/context`."""
     params: dict[str, Any] = {}
-    if (leaf := given.text("leaf")) is not None:
+    if (leaf := args.value("leaf")) is not None:
         params["leafId"] = leaf
-    if (format := given.text("format")) is not None:
+    if (format := args.value("format")) is not None:
         params["format"] = format
-    if given.flag("explain"):
+    if args.flag("explain"):
         params["explain"] = True
     with connect() as daemon:
-        params["sessionId"] = session_id(daemon, given)
-        if given.flag("json"):
+        params["sessionId"] = session_id(daemon, args)
+        if args.flag("json"):
             print(daemon.call_text("session/context", params))
             return 0
         seen = daemon.call("session/context", params)

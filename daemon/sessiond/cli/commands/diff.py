@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
     from sessiond.cli.render.style import Style
     from sessiond.client.blocking import BlockingDaemon
 
@@ -29,18 +29,18 @@ _MAX_SHOWN = 10_000
 _FILES = 20
 
 
-def diff(given: Given) -> int:
+def diff(args: ParsedArguments) -> int:
     """Send `session/compare`."""
-    if given.flag("all") and given.flag("stat"):
+    if args.flag("all") and args.flag("stat"):
         raise UsageError("--all and --stat cannot both be given")
-    params: dict[str, Any] = {"leftId": given.needed("A"), "rightId": given.needed("B")}
+    params: dict[str, Any] = {"leftId": args.required("A"), "rightId": args.required("B")}
     with connect() as daemon:
-        params["sessionId"] = session_id(daemon, given)
-        if given.flag("json"):
+        params["sessionId"] = session_id(daemon, args)
+        if args.flag("json"):
             print(daemon.call_text("session/compare", params))
             return 0
         found = daemon.call("session/compare", params)
-        shown = _MAX_SHOWN if given.flag("all") else 0 if given.flag("stat") else _SHOWN
+        shown = _MAX_SHOWN if args.flag("all") else 0 if args.flag("stat") else _SHOWN
         entries = _entries_by_id(daemon, params["sessionId"], [*_ends(found, shown), found["ancestorId"]])
     for line in _rendered(found, entries, shown, style_for(sys.stdout)):
         print(line)

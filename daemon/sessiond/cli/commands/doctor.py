@@ -14,48 +14,48 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from sessiond import human
-from sessiond.cli.commands.environment_checks import EnvironmentReport, call_back, look_around
-from sessiond.cli.exit_codes import DONE, REFUSED
+from sessiond.cli.commands.environment_checks import EnvironmentReport, check_environment, restore_listening
+from sessiond.cli.exit_codes import FAILURE, SUCCESS
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.render import progress
 from sessiond.cli.render.style import Style, style_for
 from sessiond.client.blocking import connect
-from sessiond.client.daemon_socket import CannotConnect
-from sessiond.client.wire import DaemonHung, Disconnected, RpcError
-from sessiond.paths import UnsafeFolder, places
+from sessiond.client.daemon_socket import DaemonConnectionError
+from sessiond.client.wire import DaemonUnresponsiveError, DisconnectedError, RpcError
+from sessiond.paths import UnsafeFolderError, places
 from sessiond.protocol import types as t
 from sessiond.text import one_line
 
 if TYPE_CHECKING:
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
 _FEW: Final = 5
 """Maximum findings of one kind that are printed."""
 _MAX_FINDINGS: Final = 1_000
 """Maximum findings of one kind in the output of --json: the maximum of the protocol."""
 _SIGNS: Final = {"error": ("red", "bold"), "warning": ("yellow",), "note": ("dim",)}
-_CALLS_BACK: Final = ("unreachable", "damagedEndpoint")
+_RESTORABLE: Final = ("unreachable", "damagedEndpoint")
 
 
-def doctor(given: Given) -> int:
+def doctor(args: ParsedArguments) -> int:
     """Check the environment, then the files. Returns 1 if anything but notes is left unfixed."""
-    where, fix = places(), given.flag("fix")
-    if given.rest:
-        around = EnvironmentReport(where, daemon="answers")
-        paths = [_path(word) for word in given.rest]
+    where, fix = places(), args.flag("fix")
+    if args.trailing:
+        report = EnvironmentReport(where, daemon="answers")
+        paths = [_path(word) for word in args.trailing]
     else:
-        around, paths = look_around(where, os.environ), []
+        report, paths = check_environment(where, os.environ), []
         if fix:
-            _call_back(around)
-    per_kind = _MAX_FINDINGS if given.flag("json") else _FEW
+            _restore_listening(report)
+    per_kind = _MAX_FINDINGS if args.flag("json") else _FEW
     params = {"paths": paths, "fix": fix, "findingsPerKind": per_kind}
-    result = _from_daemon(around, params) or _from_files(around, params)
-    result = _with_environment(result, around.findings)
-    if given.flag("json"):
+    result = _from_daemon(report, params) or _from_files(report, params)
+    result = _with_environment(result, report.findings)
+    if args.flag("json"):
         print(json.dumps(result, ensure_ascii=False))
     else:
         _show(result, fix=fix)
-    return DONE if result["healthy"] else REFUSED
+    return SUCCESS if result["healthy"] else FAILURE
 
 
 def _path(word: str) -> str:
@@ -72,31 +72,31 @@ def _path(word: str) -> str:
     return str(found)
 
 
-def _call_back(around: EnvironmentReport) -> None:
-    if not any(it.kind in _CALLS_BACK for it in around.findings):
+def _restore_listening(report: EnvironmentReport) -> None:
+    if not any(it.kind in _RESTORABLE for it in report.findings):
         return
-    back = call_back(around)
-    for number, found in enumerate(around.findings):
-        if found.kind in _CALLS_BACK:
-            fix_error = None if back else "the daemon does not respond"
-            around.findings[number] = msgspec.structs.replace(found, fixed=back, fix_error=fix_error)
-    if back:
-        around.daemon = "answers"
+    is_restored = restore_listening(report)
+    for number, found in enumerate(report.findings):
+        if found.kind in _RESTORABLE:
+            fix_error = None if is_restored else "the daemon does not respond"
+            report.findings[number] = msgspec.structs.replace(found, fixed=is_restored, fix_error=fix_error)
+    if is_restored:
+        report.daemon = "answers"
 
 
-def _from_daemon(around: EnvironmentReport, params: dict[str, Any]) -> dict[str, Any] | None:
+def _from_daemon(report: EnvironmentReport, params: dict[str, Any]) -> dict[str, Any] | None:
     """Return the result of a daemon, or None if there is none. A daemon is started only for --fix."""
     paths, fix = params["paths"], params["fix"]
-    if around.daemon == "silent" or (around.daemon == "none" and not (fix and around.may_start)):
+    if report.daemon == "silent" or (report.daemon == "none" and not (fix and report.may_start)):
         return None
     try:
         with connect(autostart=fix) as daemon:
             result: dict[str, Any] = progress.call(daemon, "server/doctor", params)
             return result
-    except (CannotConnect, UnsafeFolder, DaemonHung, Disconnected) as error:
+    except (DaemonConnectionError, UnsafeFolderError, DaemonUnresponsiveError, DisconnectedError) as error:
         if not paths or fix:
-            around.add(
-                "notRunning" if around.daemon == "none" else "unresponsive", str(error), severity="error"
+            report.add(
+                "notRunning" if report.daemon == "none" else "unresponsive", str(error), severity="error"
             )
         return None
     except RpcError as error:
@@ -105,12 +105,12 @@ def _from_daemon(around: EnvironmentReport, params: dict[str, Any]) -> dict[str,
         return None
 
 
-def _from_files(around: EnvironmentReport, params: dict[str, Any]) -> dict[str, Any]:
+def _from_files(report: EnvironmentReport, params: dict[str, Any]) -> dict[str, Any]:
     """Return the result of an examination in this process."""
     from sessiond.hub.doctor.examination import examine, result_of
     from sessiond.hub.doctor.scope import Scope
 
-    scope = Scope(around.where, around.chosen, only=[os.path.realpath(path) for path in params["paths"]])
+    scope = Scope(report.where, report.chosen, only=[os.path.realpath(path) for path in params["paths"]])
     for _ in examine(scope):
         pass
     findings = [it.finding for it in scope.found]

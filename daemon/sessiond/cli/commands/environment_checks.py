@@ -17,8 +17,14 @@ from typing import Any, Literal
 import sessiond
 from sessiond import config
 from sessiond.client.blocking import connect
-from sessiond.client.daemon_socket import CannotConnect, DaemonNotRunning, SocketRefused, knock, read_endpoint
-from sessiond.client.wire import BadReply, DaemonHung, Disconnected, RpcError
+from sessiond.client.daemon_socket import (
+    DaemonConnectionError,
+    DaemonNotRunningError,
+    SocketRefusedError,
+    find_socket,
+    read_endpoint,
+)
+from sessiond.client.wire import DaemonUnresponsiveError, DisconnectedError, InvalidResponseError, RpcError
 from sessiond.paths import OTHERS_MAY_ANYTHING, OTHERS_MAY_WRITE, SOCKET_PATH_LIMIT, Locations
 from sessiond.protocol import types as t
 from sessiond.protocol.findings import finding
@@ -26,7 +32,7 @@ from sessiond.rpc.process import boot_id, is_stopped, start_time
 
 _CONFIG_NAMES = ("config.toml", "sessiond.toml", "config.json", "config.yaml", "config.yml")
 
-_BACK_SECONDS = 10.0
+_RESTORE_SECONDS = 10.0
 """Seconds that a daemon may take to listen again after SIGHUP."""
 
 
@@ -54,57 +60,57 @@ class EnvironmentReport:
         self.findings.append(finding(kind, what, path, severity=severity, advice=advice))
 
 
-def look_around(where: Locations, environ: Mapping[str, str]) -> EnvironmentReport:
+def check_environment(where: Locations, environ: Mapping[str, str]) -> EnvironmentReport:
     """Run all checks. That of the daemon is late, since it takes up to 15 seconds if the daemon does not respond."""
-    around = EnvironmentReport(where)
-    _look_at_environment(around, environ)
-    _look_at_folders(around)
-    _look_at_config(around, environ)
-    _look_at_locks(around)
-    _look_at_endpoint(around)
-    _look_at_daemon(around)
-    _look_at_lingering(around, environ)
-    return around
+    report = EnvironmentReport(where)
+    _check_variables(report, environ)
+    _check_folders(report)
+    _check_config(report, environ)
+    _check_locks(report)
+    _check_endpoint(report)
+    _check_daemon(report)
+    _check_lingering(report, environ)
+    return report
 
 
-def call_back(around: EnvironmentReport) -> bool:
+def restore_listening(report: EnvironmentReport) -> bool:
     """Have the holder of the lock restore its socket and endpoint. Returns whether it can be reached then."""
-    if around.holder is None or not _is_sessiond(around.holder):
+    if report.holder is None or not _is_sessiond(report.holder):
         return False
     try:
-        os.kill(around.holder, signal.SIGHUP)
+        os.kill(report.holder, signal.SIGHUP)
     except OSError:
         return False
-    deadline = time.monotonic() + _BACK_SECONDS
+    deadline = time.monotonic() + _RESTORE_SECONDS
     while time.monotonic() < deadline:
         try:
-            found = knock(around.where, deadline)
-        except CannotConnect:
+            found = find_socket(report.where, deadline)
+        except DaemonConnectionError:
             found = None
         if found is not None:
             found.close()
-            if read_endpoint(around.where):
+            if read_endpoint(report.where):
                 return True
         time.sleep(0.05)
     return False
 
 
-def _look_at_environment(around: EnvironmentReport, environ: Mapping[str, str]) -> None:
+def _check_variables(report: EnvironmentReport, environ: Mapping[str, str]) -> None:
     if environ.get("SESSIOND_HOME"):
         usual = os.path.join(os.path.abspath(os.path.expanduser(environ["SESSIOND_HOME"])), "run")  # noqa: PTH100, PTH111
-        if os.path.dirname(around.where.socket) != usual:
-            what = f"{usual}/sessiond.sock has more than {SOCKET_PATH_LIMIT} bytes; the socket is {around.where.socket}"
-            around.add("longSocketPath", what, around.where.socket)
+        if os.path.dirname(report.where.socket) != usual:
+            what = f"{usual}/sessiond.sock has more than {SOCKET_PATH_LIMIT} bytes; the socket is {report.where.socket}"
+            report.add("longSocketPath", what, report.where.socket)
         return
     runtime = environ.get("XDG_RUNTIME_DIR")
     if not runtime:
-        around.add("noRuntimeFolder", f"XDG_RUNTIME_DIR is not set; the socket is {around.where.socket}")
-    elif (reason := _unfit(runtime)) is not None:
-        what = f"XDG_RUNTIME_DIR is {runtime}, but {reason}; the socket is {around.where.socket}"
-        around.add("unusableRuntimeFolder", what, runtime)
+        report.add("noRuntimeFolder", f"XDG_RUNTIME_DIR is not set; the socket is {report.where.socket}")
+    elif (reason := _runtime_folder_problem(runtime)) is not None:
+        what = f"XDG_RUNTIME_DIR is {runtime}, but {reason}; the socket is {report.where.socket}"
+        report.add("unusableRuntimeFolder", what, runtime)
 
 
-def _unfit(folder: str) -> str | None:
+def _runtime_folder_problem(folder: str) -> str | None:
     """Return why a folder is not suitable for a socket, or None."""
     if not os.path.isabs(folder):  # noqa: PTH117
         return "that is not an absolute path"
@@ -119,16 +125,16 @@ def _unfit(folder: str) -> str | None:
     return "other users can access it" if status.st_mode & OTHERS_MAY_ANYTHING else None
 
 
-def _look_at_folders(around: EnvironmentReport) -> None:
+def _check_folders(report: EnvironmentReport) -> None:
     """Check that each folder exists, or can be created. Other checks examine their content."""
-    for folder in dict.fromkeys((around.where.state, around.where.data, around.where.runtime)):
-        reason = _unusable(folder)
+    for folder in dict.fromkeys((report.where.state, report.where.data, report.where.runtime)):
+        reason = _folder_problem(folder)
         if reason is not None:
-            around.add("unusableFolder", f"the folder cannot be used: {reason}", folder)
-            around.may_start = False
+            report.add("unusableFolder", f"the folder cannot be used: {reason}", folder)
+            report.may_start = False
 
 
-def _unusable(folder: str) -> str | None:
+def _folder_problem(folder: str) -> str | None:
     try:
         status = os.lstat(folder)
     except FileNotFoundError:
@@ -151,17 +157,17 @@ def _unusable(folder: str) -> str | None:
     return None if os.access(folder, os.W_OK | os.X_OK) else "it is not writable"
 
 
-def _look_at_config(around: EnvironmentReport, environ: Mapping[str, str]) -> None:
-    path = around.where.config_file
+def _check_config(report: EnvironmentReport, environ: Mapping[str, str]) -> None:
+    path = report.where.config_file
     try:
-        around.chosen = config.read(path)
-    except config.InvalidConfig as error:
-        kind = "unsafeConfig" if isinstance(error, config.UnsafeConfig) else "invalidConfig"
-        around.add(kind, str(error), path)
-        around.may_start = False
-    for other in _other_config_files(around.where, environ):
+        report.chosen = config.read(path)
+    except config.InvalidConfigError as error:
+        kind = "unsafeConfig" if isinstance(error, config.UnsafeConfigError) else "invalidConfig"
+        report.add(kind, str(error), path)
+        report.may_start = False
+    for other in _other_config_files(report.where, environ):
         what = f"sessiond does not read this file; the configuration is read from {path}"
-        around.add("misplacedConfig", what, other)
+        report.add("misplacedConfig", what, other)
 
 
 def _other_config_files(where: Locations, environ: Mapping[str, str]) -> list[str]:
@@ -174,16 +180,16 @@ def _other_config_files(where: Locations, environ: Mapping[str, str]) -> list[st
     return [it for it in dict.fromkeys(found) if it != where.config_file and os.path.isfile(it)]  # noqa: PTH113
 
 
-def _look_at_locks(around: EnvironmentReport) -> None:
-    held = _holders()
-    around.holder = _holder_of(around.where.daemon_lock, held)
-    starting = _holder_of(around.where.start_lock, held)
+def _check_locks(report: EnvironmentReport) -> None:
+    held = _lock_holders()
+    report.holder = _holder_of(report.where.daemon_lock, held)
+    starting = _holder_of(report.where.start_lock, held)
     if starting is not None and start_time(starting) is not None:
         what = f"process {starting}, which is starting the daemon, holds this lock"
-        around.add("startLockHeld", what, around.where.start_lock)
+        report.add("startLockHeld", what, report.where.start_lock)
 
 
-def _holders() -> dict[tuple[int, int], int]:
+def _lock_holders() -> dict[tuple[int, int], int]:
     """Return the process that holds each flock, by device and inode of the file; empty if unknown."""
     found = {}
     try:
@@ -211,22 +217,22 @@ def _holder_of(path: str, held: dict[tuple[int, int], int]) -> int | None:
     return pid if pid is not None and pid > 0 else None
 
 
-def _look_at_endpoint(around: EnvironmentReport) -> None:
-    path = around.where.endpoint
+def _check_endpoint(report: EnvironmentReport) -> None:
+    path = report.where.endpoint
     if not os.path.lexists(path):
         return
-    endpoint = read_endpoint(around.where)
+    endpoint = read_endpoint(report.where)
     if not isinstance(endpoint.get("socket"), str) or not isinstance(endpoint.get("pid"), int):
-        around.add("damagedEndpoint", "the file is not a valid endpoint file", path)
+        report.add("damagedEndpoint", "the file is not a valid endpoint file", path)
     elif not _is_alive(endpoint):
-        around.add("staleEndpoint", f"the file names process {endpoint['pid']}, which does not run", path)
-    elif around.holder is not None and around.holder != endpoint["pid"]:
-        what = f"process {around.holder} holds this lock, not process {endpoint['pid']}"
-        around.add("lockHeldElsewhere", what, around.where.daemon_lock)
-    elif around.holder is None and endpoint["pid"] in _holders().values():
+        report.add("staleEndpoint", f"the file names process {endpoint['pid']}, which does not run", path)
+    elif report.holder is not None and report.holder != endpoint["pid"]:
+        what = f"process {report.holder} holds this lock, not process {endpoint['pid']}"
+        report.add("lockHeldElsewhere", what, report.where.daemon_lock)
+    elif report.holder is None and endpoint["pid"] in _lock_holders().values():
         # The daemon holds a lock on an earlier file, not on the one that has the name now.
         what = f"the lock of process {endpoint['pid']} is on another file, which had this name before"
-        around.add("lockLost", what, around.where.daemon_lock)
+        report.add("lockLost", what, report.where.daemon_lock)
 
 
 def _is_alive(endpoint: dict[str, Any]) -> bool:
@@ -243,55 +249,55 @@ def _is_sessiond(pid: int) -> bool:
         return False
 
 
-def _look_at_daemon(around: EnvironmentReport) -> None:
+def _check_daemon(report: EnvironmentReport) -> None:
     try:
-        with connect(autostart=False, where=around.where) as daemon:
+        with connect(autostart=False, where=report.where) as daemon:
             status = daemon.call("server/status")
-    except DaemonNotRunning:
-        _look_at_silence(around)
-    except SocketRefused as error:
-        around.add("foreignSocket", str(error), around.where.socket)
-        around.daemon, around.may_start = "silent", False
-    except DaemonHung as error:
-        around.daemon = "silent"
+    except DaemonNotRunningError:
+        _check_no_listener(report)
+    except SocketRefusedError as error:
+        report.add("foreignSocket", str(error), report.where.socket)
+        report.daemon, report.may_start = "silent", False
+    except DaemonUnresponsiveError as error:
+        report.daemon = "silent"
         if error.pid is not None and is_stopped(error.pid):
             advice = f"The process is stopped (SIGSTOP, or Ctrl-Z in a debugger): kill -CONT {error.pid}"
         elif error.pid is not None:
             advice = f"Try again in a moment. If it still hangs: kill {error.pid}. Acknowledged entries are on disk."
         else:
             advice = None
-        around.add("unresponsive", str(error), around.where.socket, advice=advice)
-    except (CannotConnect, Disconnected, BadReply, RpcError) as error:
-        around.daemon = "silent"
-        around.add("unresponsive", str(error), around.where.socket)
+        report.add("unresponsive", str(error), report.where.socket, advice=advice)
+    except (DaemonConnectionError, DisconnectedError, InvalidResponseError, RpcError) as error:
+        report.daemon = "silent"
+        report.add("unresponsive", str(error), report.where.socket)
     else:
-        around.daemon = "answers"
+        report.daemon = "answers"
         if status["version"] != sessiond.__version__:
             what = f"the daemon is sessiond {status['version']}, this command is {sessiond.__version__}"
-            around.add("versionMismatch", what)
+            report.add("versionMismatch", what)
 
 
-def _look_at_silence(around: EnvironmentReport) -> None:
+def _check_no_listener(report: EnvironmentReport) -> None:
     """Find out why no process listens: no daemon runs, or its socket is gone."""
-    path = around.where.socket
-    if around.holder is not None:
-        what = f"process {around.holder} holds {around.where.daemon_lock}, but no process listens at {path}"
-        around.add("unreachable", what, path)
-        around.daemon = "silent"
+    path = report.where.socket
+    if report.holder is not None:
+        what = f"process {report.holder} holds {report.where.daemon_lock}, but no process listens at {path}"
+        report.add("unreachable", what, path)
+        report.daemon = "silent"
         return
-    around.add("notRunning", "no daemon runs")
+    report.add("notRunning", "no daemon runs")
     try:
         status = os.lstat(path)
     except OSError:
         return
     if stat.S_ISSOCK(status.st_mode) and status.st_uid == os.geteuid():
-        around.add("staleSocket", "no process listens at this socket", path)
+        report.add("staleSocket", "no process listens at this socket", path)
     else:
-        around.add("foreignSocket", "the file is not a socket of this user", path)
-        around.may_start = False
+        report.add("foreignSocket", "the file is not a socket of this user", path)
+        report.may_start = False
 
 
-def _look_at_lingering(around: EnvironmentReport, environ: Mapping[str, str]) -> None:
+def _check_lingering(report: EnvironmentReport, environ: Mapping[str, str]) -> None:
     """Check whether systemd lets processes of this user continue after the last logout."""
     import pwd
 
@@ -302,4 +308,4 @@ def _look_at_lingering(around: EnvironmentReport, environ: Mapping[str, str]) ->
     except KeyError:
         return
     if not os.path.exists(f"/var/lib/systemd/linger/{name}"):
-        around.add("noLingering", f"lingering is not enabled for user {name}")
+        report.add("noLingering", f"lingering is not enabled for user {name}")

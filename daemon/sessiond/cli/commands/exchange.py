@@ -13,7 +13,7 @@ import os
 import sys
 
 from sessiond import human
-from sessiond.cli.exit_codes import DONE, REFUSED
+from sessiond.cli.exit_codes import FAILURE, SUCCESS
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import session_id
 from sessiond.cli.render import progress
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
     from sessiond.client.blocking import BlockingDaemon
 
 _FEW = 5
 
 
-def import_(given: Given) -> int:
+def import_(args: ParsedArguments) -> int:
     """Send `session/import`."""
-    params: dict[str, Any] = {"path": os.path.abspath(given.needed("PATH"))}
-    if (dialect := given.text("format")) is not None:
+    params: dict[str, Any] = {"path": os.path.abspath(args.required("PATH"))}
+    if (dialect := args.value("format")) is not None:
         params["format"] = dialect
-    if (cwd := given.text("cwd")) is not None:
+    if (cwd := args.value("cwd")) is not None:
         params["cwd"] = os.path.abspath(cwd)
     whole: dict[str, Any] = {"sessions": [], "skipped": [], "nextCursor": None}
     with connect() as daemon:
@@ -43,7 +43,7 @@ def import_(given: Given) -> int:
             for result in _pages(daemon, params):
                 whole["sessions"] += result["sessions"]
                 whole["skipped"] += result["skipped"]
-                if not given.flag("json"):
+                if not args.flag("json"):
                     _print_ids(result["sessions"])
         except KeyboardInterrupt:
             print(
@@ -51,11 +51,11 @@ def import_(given: Given) -> int:
                 file=sys.stderr,
             )
             raise
-    if given.flag("json"):
+    if args.flag("json"):
         print(json.dumps(whole, ensure_ascii=False))
     else:
         _explain_import(whole["sessions"], whole["skipped"])
-    return DONE if whole["sessions"] else REFUSED
+    return SUCCESS if whole["sessions"] else FAILURE
 
 
 def _pages(daemon: BlockingDaemon, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -76,23 +76,23 @@ def _print_ids(sessions: list[dict[str, Any]]) -> None:
             print(one_line(session["sessionId"]))
 
 
-def export(given: Given) -> int:
+def export(args: ParsedArguments) -> int:
     """Send `session/export`."""
-    params: dict[str, Any] = {"format": given.text("format") or "markdown"}
-    if (leaf := given.text("leaf")) is not None:
+    params: dict[str, Any] = {"format": args.value("format") or "markdown"}
+    if (leaf := args.value("leaf")) is not None:
         params["leafId"] = leaf
-    path = given.text("output")
+    path = args.value("output")
     if path is None and params["format"] == "html" and sys.stdout.isatty():
         path = "session.html"  # HTML is for a browser, not for a terminal
     if path is not None:
         params["path"] = os.path.abspath(path)
-    if given.flag("force"):
+    if args.flag("force"):
         params["overwrite"] = True
-    if given.flag("no-redact"):
+    if args.flag("no-redact"):
         params["redact"] = False
     with connect() as daemon:
-        params["sessionId"] = session_id(daemon, given)
-        if given.flag("json"):
+        params["sessionId"] = session_id(daemon, args)
+        if args.flag("json"):
             print(daemon.call_text("session/export", params))
             return 0
         result = progress.call(daemon, "session/export", params)

@@ -18,32 +18,32 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
 
-def history(given: Given) -> int:
+def history(args: ParsedArguments) -> int:
     """Send `history/list`, or `history/delete` if the first word is `delete`."""
-    query = given.text("QUERY")
+    query = args.value("QUERY")
     if query == "delete":
-        return _delete(given)
-    if given.rest:
+        return _delete(args)
+    if args.trailing:
         raise UsageError(
-            f"history got an unexpected argument {given.rest[0]!r}",
+            f"history got an unexpected argument {args.trailing[0]!r}",
             "Quote a text of several words.",
         )
     params: dict[str, Any] = {}
     if query is not None:
         params["query"] = query
-    if given.text("cwd") is not None:
-        params["cwd"] = where(given)
-    if (session := given.text("session")) is not None:
+    if args.value("cwd") is not None:
+        params["cwd"] = where(args)
+    if (session := args.value("session")) is not None:
         params["sessionId"] = session
-    if (cursor := given.text("cursor")) is not None:
+    if (cursor := args.value("cursor")) is not None:
         params["cursor"] = cursor
-    if (limit := given.number("limit", at_least=1)) is not None:
+    if (limit := args.number("limit", at_least=1)) is not None:
         params["limit"] = limit
-    with connect(given) as daemon:
-        if given.flag("json"):
+    with connect(args) as daemon:
+        if args.flag("json"):
             print(daemon.call_text("history/list", params))
             return 0
         found = daemon.call("history/list", params)
@@ -56,16 +56,16 @@ def history(given: Given) -> int:
     return 0
 
 
-def _delete(given: Given) -> int:
+def _delete(args: ParsedArguments) -> int:
     """Send `history/delete`."""
-    ids = stdin.ids(given)
+    ids = stdin.ids(args)
     if not ids:
         raise UsageError(
             "history delete needs the ids of prompts",
             "sessiond history lists them. To search for the word delete: sessiond history 'delete '",
         )
-    with connect(given) as daemon:
-        if given.flag("json"):
+    with connect(args) as daemon:
+        if args.flag("json"):
             print(daemon.call_text("history/delete", {"promptIds": ids}))
             return 0
         deleted = daemon.call("history/delete", {"promptIds": ids})["deletedIds"]

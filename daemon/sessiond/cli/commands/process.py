@@ -15,13 +15,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
 
-def status(given: Given) -> int:
+def status(args: ParsedArguments) -> int:
     """Send `server/status`."""
     with connect_to_any() as daemon:
-        if given.flag("json"):
+        if args.flag("json"):
             print(daemon.call_text("server/status"))
             return 0
         status = daemon.call("server/status")
@@ -62,10 +62,10 @@ def _print_blocked_sessions(sessions: list[dict[str, Any]]) -> None:
         print(f"    {one_line(it['sessionId'])}  {write_block['reason']}: {one_line(write_block['message'])}")
 
 
-def clients(given: Given) -> int:
+def clients(args: ParsedArguments) -> int:
     """Send `server/clients`."""
     with connect(autostart=False) as daemon:
-        if given.flag("json"):
+        if args.flag("json"):
             print(daemon.call_text("server/clients"))
             return 0
         attached = daemon.call("server/clients")["clients"]
@@ -91,39 +91,39 @@ def clients(given: Given) -> int:
     return 0
 
 
-def stop(given: Given) -> int:
+def stop(args: ParsedArguments) -> int:
     """Send `server/stop`, and wait until the daemon has stopped."""
-    from sessiond.client.daemon_socket import DaemonNotRunning
+    from sessiond.client.daemon_socket import DaemonNotRunningError
 
     try:
         daemon = connect_to_any()
-    except DaemonNotRunning:
-        if given.flag("json"):
+    except DaemonNotRunningError:
+        if args.flag("json"):
             raise
         print("The daemon was not running.", file=sys.stderr)
         return 0
     with daemon:
         text = daemon.call_text("server/stop")
         daemon.wait_closed()
-    print(text if given.flag("json") else "The daemon has stopped.")
+    print(text if args.flag("json") else "The daemon has stopped.")
     return 0
 
 
-def restart(given: Given) -> int:
+def restart(args: ParsedArguments) -> int:
     """Send `server/drain`, wait until the daemon has ended, and start another one."""
     import json  # noqa: TID251 - the thin client has no msgspec
 
     from sessiond.cli.parse.arguments import UsageError
     from sessiond.client.daemon_socket import ADDRESS, read_endpoint
-    from sessiond.client.replace import WITHIN, restart as start_anew
+    from sessiond.client.replace import DRAIN_SECONDS, restart as restart_daemon
     from sessiond.paths import places
 
     if os.environ.get(ADDRESS):
         raise UsageError(f"{ADDRESS} is set", "Restart the daemon where it runs.")
     where = places()
-    before = start_anew(where, within=0.0 if given.flag("now") else WITHIN)
+    before = restart_daemon(where, drain_seconds=0.0 if args.flag("now") else DRAIN_SECONDS)
     after = read_endpoint(where)
-    if given.flag("json"):
+    if args.flag("json"):
         print(json.dumps({"before": before, "after": after}, ensure_ascii=False))
         return 0
     print(
@@ -134,16 +134,16 @@ def restart(given: Given) -> int:
     return 0
 
 
-def serve(given: Given) -> int:
+def serve(args: ParsedArguments) -> int:
     """Run the daemon in the foreground."""
     from sessiond.cli.commands.serve import serve as be_the_daemon
 
     return be_the_daemon(
-        stdio=given.flag("stdio"), detach=given.flag("detach"), ready_fd=given.number("ready-fd")
+        stdio=args.flag("stdio"), detach=args.flag("detach"), ready_fd=args.number("ready-fd")
     )
 
 
-def attach(given: Given) -> int:
+def attach(args: ParsedArguments) -> int:
     """Copy bytes between standard input and output and the daemon."""
     from sessiond.cli.commands.serve import attach_stdio
 

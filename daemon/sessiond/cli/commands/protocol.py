@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from sessiond.cli.exit_codes import DONE, REFUSED
+from sessiond.cli.exit_codes import FAILURE, SUCCESS
 from sessiond.cli.parse import stdin
 from sessiond.cli.parse.arguments import UsageError
 
@@ -12,25 +12,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
 _HANDSHAKES = ("initialize", "server/hello")
 
 
-def rpc(given: Given) -> int:
+def rpc(args: ParsedArguments) -> int:
     """Call any method with unchanged params, and print the result as it was sent."""
     from sessiond.client.blocking import connect
 
-    method = given.needed("METHOD")
-    params = _params(given.text("PARAMS") or "{}")
+    method = args.required("METHOD")
+    params = _params(args.value("PARAMS") or "{}")
     # A status request or a stop does not start a daemon.
     autostart = not method.startswith("server/")
-    with connect(autostart=autostart, greeting=None if method in _HANDSHAKES else _greeting()) as daemon:
-        print(daemon.call_exactly(method, params))
+    with connect(autostart=autostart, hello=None if method in _HANDSHAKES else _hello()) as daemon:
+        print(daemon.call_unchanged(method, params))
     return 0
 
 
-def schema(given: Given) -> int:
+def schema(args: ParsedArguments) -> int:
     """Print the JSON Schema of every method and notification."""
     import msgspec
 
@@ -41,12 +41,12 @@ def schema(given: Given) -> int:
     return 0
 
 
-def terminal(given: Given) -> int:
+def terminal(args: ParsedArguments) -> int:
     """Print the identity of this command's terminal. Sends no request."""
     from sessiond.client.terminal import here
 
     found = here()
-    if given.flag("json"):
+    if args.flag("json"):
         import json  # noqa: TID251 - the thin client has no msgspec
 
         print(json.dumps(found, ensure_ascii=False))
@@ -54,10 +54,10 @@ def terminal(given: Given) -> int:
         print(found["id"])
     else:
         print("This process has no terminal. To name one: SESSIOND_TERMINAL=NAME", file=sys.stderr)
-    return REFUSED if found is None else DONE
+    return FAILURE if found is None else SUCCESS
 
 
-def _greeting() -> dict[str, Any] | None:
+def _hello() -> dict[str, Any] | None:
     """Return params of `server/hello` with the terminal; None without one."""
     from sessiond import __version__
     from sessiond.client.terminal import here

@@ -10,33 +10,33 @@ from __future__ import annotations
 import os
 import sys
 
-from sessiond.cli.exit_codes import DONE, REFUSED
+from sessiond.cli.exit_codes import FAILURE, SUCCESS
 from sessiond.cli.parse.arguments import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
 
-def resume(given: Given) -> int:
+def resume(args: ParsedArguments) -> int:
     """Send `session/continue`; with --prompt, print the id and the title of this terminal's session."""
-    if given.flag("prompt"):
-        return _prompt(given)
+    if args.flag("prompt"):
+        return _prompt(args)
     from sessiond import human
-    from sessiond.cli.commands.sessions import warn_of
+    from sessiond.cli.commands.sessions import print_problems
     from sessiond.cli.parse.entry_argument import connect
     from sessiond.cli.parse.session_argument import with_terminal
     from sessiond.text import one_line
 
-    params: dict[str, Any] = {"cwd": _where(given)}
-    if given.flag("no-create"):
+    params: dict[str, Any] = {"cwd": _where(args)}
+    if args.flag("no-create"):
         params["create"] = False
-    with connect(given) as daemon:
-        if given.flag("json"):
+    with connect(args) as daemon:
+        if args.flag("json"):
             print(daemon.call_text("session/continue", with_terminal(params)))
-            return DONE
+            return SUCCESS
         found = daemon.call("session/continue", with_terminal(params))
     print(one_line(found["session"]["sessionId"]))
     print(one_line(found["message"]), file=sys.stderr)
@@ -51,20 +51,20 @@ def resume(given: Given) -> int:
             f"  To move the newest here: sessiond move {ours} --cwd {one_line(params['cwd'])}",
             file=sys.stderr,
         )
-    warn_of(found.get("problems", []))
-    return DONE
+    print_problems(found.get("problems", []))
+    return SUCCESS
 
 
-def _prompt(given: Given) -> int:
-    if others := [it for it in ("no-create", "command-id", "json") if given.flag(it)]:
+def _prompt(args: ParsedArguments) -> int:
+    if others := [it for it in ("no-create", "command-id", "json") if args.flag(it)]:
         raise UsageError(f"--prompt and --{others[0]} cannot both be given")
     from sessiond.cli.commands import shell_prompt
 
-    if not (words := shell_prompt.words(_where(given))):
-        return REFUSED
+    if not (words := shell_prompt.words(_where(args))):
+        return FAILURE
     print(words)
-    return DONE
+    return SUCCESS
 
 
-def _where(given: Given) -> str:
-    return os.path.abspath(given.text("cwd") or os.getcwd())
+def _where(args: ParsedArguments) -> str:
+    return os.path.abspath(args.value("cwd") or os.getcwd())

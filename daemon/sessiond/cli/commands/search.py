@@ -18,33 +18,33 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
     from sessiond.cli.render.style import Style
 
 _INDENT = "    "
 
 
-def search(given: Given) -> int:
+def search(args: ParsedArguments) -> int:
     """Send `session/search`."""
-    params: dict[str, Any] = {"query": given.needed("QUERY")}
+    params: dict[str, Any] = {"query": args.required("QUERY")}
     if not params["query"].strip():
         raise UsageError("QUERY is empty", "sessiond list shows every session.")
-    if given.text("cwd") is not None:
-        params["cwd"] = where(given)
+    if args.value("cwd") is not None:
+        params["cwd"] = where(args)
     for option in ("role", "tag", "label"):
-        if values := [value for _, value in given.many(option)]:
+        if values := [value for _, value in args.occurrences(option)]:
             params[option + "s"] = values
     for option, field in (
         ("since", "since"), ("until", "until"), ("session", "sessionId"), ("cursor", "cursor")
     ):  # fmt: skip
-        if (value := given.text(option)) is not None:
+        if (value := args.value(option)) is not None:
             params[field] = value
-    if (limit := given.number("limit", at_least=1)) is not None:
+    if (limit := args.number("limit", at_least=1)) is not None:
         params["limit"] = limit
     with connect() as daemon:
         if "sessionId" in params:
             params["sessionId"] = whole_id(daemon, params["sessionId"])
-        if given.flag("json"):
+        if args.flag("json"):
             print(daemon.call_text("session/search", params))
             return 0
         found = daemon.call("session/search", params)

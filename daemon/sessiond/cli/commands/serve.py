@@ -35,9 +35,9 @@ def serve(*, stdio: bool, detach: bool, ready_fd: int | None) -> int:
 
 
 def attach_stdio() -> int:
-    """Run `sessiond attach --stdio`. Returns 1 if the connection is lost for good. Raises `CannotConnect`."""
+    """Run `sessiond attach --stdio`. Returns 1 if the connection is lost for good. Raises `DaemonConnectionError`."""
     from sessiond.client import attach
-    from sessiond.client.conversation import GreetingRefused
+    from sessiond.client.conversation import HandshakeRefusedError
 
     def report(message: str) -> None:
         with contextlib.suppress(OSError):  # an editor may have closed standard error
@@ -45,7 +45,7 @@ def attach_stdio() -> int:
 
     try:
         attach.attach(0, 1, report)
-    except (attach.DaemonWentAway, attach.NotMessages, GreetingRefused) as error:
+    except (attach.ConnectionLostError, attach.UnframedInputError, HandshakeRefusedError) as error:
         report(str(error))
         return 1
     return 0

@@ -8,9 +8,9 @@ import os
 import sys
 from pathlib import Path
 
-from sessiond.cli.exit_codes import DONE, REFUSED
+from sessiond.cli.exit_codes import FAILURE, SUCCESS
 from sessiond.client import service
-from sessiond.client.replace import make_room
+from sessiond.client.replace import daemon_stopped
 from sessiond.client.units import unit_name
 from sessiond.paths import places
 
@@ -18,72 +18,72 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
     from sessiond.paths import Locations
 
 
-def install(given: Given) -> int:
+def install(args: ParsedArguments) -> int:
     """Write the files of the service and have the manager listen; with --print, only print them."""
     where = places()
     files = service.files(where)
-    if given.flag("print"):
-        _print_report(given, {"files": files}, *(f"# {path}\n{text}" for path, text in files.items()))
-        return DONE
+    if args.flag("print"):
+        _print_report(args, {"files": files}, *(f"# {path}\n{text}" for path, text in files.items()))
+        return SUCCESS
     changed = [path for path, text in files.items() if _written(path, text)]
     lines = [f"{path} {'written' if path in changed else 'is unchanged'}" for path in files]
     report: dict[str, Any] = {
         "written": changed,
         "unchanged": [path for path in files if path not in changed],
     }
-    if not service.manager_answers():
+    if not service.manager_responds():
         by_hand = _by_hand(where)
-        _print_report(given, {**report, "on": False, "run": by_hand}, *lines)
+        _print_report(args, {**report, "on": False, "run": by_hand}, *lines)
         print("The service manager cannot be reached from here. In a login session, run:", file=sys.stderr)
         print(*(f"  {line}" for line in by_hand), sep="\n", file=sys.stderr)
-        return DONE
-    if sys.platform != "darwin" and (error := service.ask("daemon-reload")):
+        return SUCCESS
+    if sys.platform != "darwin" and (error := service.run_manager("daemon-reload")):
         return _failed(error)
     if not changed and _listens(where):
-        _print_report(given, {**report, "on": True}, *lines, "The service is already enabled.")
-        return DONE
+        _print_report(args, {**report, "on": True}, *lines, "The service is already enabled.")
+        return SUCCESS
     # The running daemon has the socket, and no client may start another one before the manager has it.
-    with make_room(where, "sessiond install-service"):
+    with daemon_stopped(where, "sessiond install-service"):
         if error := _enable(where):
             return _failed(error)
     lines.append("The service is enabled: the first client starts the daemon.")
     if sys.platform != "darwin":
         lines.append("The daemon stops when you log out, unless lingering is enabled: loginctl enable-linger")
-    _print_report(given, {**report, "on": True}, *lines)
-    return DONE
+    _print_report(args, {**report, "on": True}, *lines)
+    return SUCCESS
 
 
-def uninstall(given: Given) -> int:
+def uninstall(args: ParsedArguments) -> int:
     """Remove the service and its files. The daemon ends; clients start it as before."""
     where = places()
     there = [path for path in service.files(where) if os.path.lexists(path)]
-    if given.flag("print"):
-        _print_report(given, {"files": there}, *there)
-        return DONE
+    if args.flag("print"):
+        _print_report(args, {"files": there}, *there)
+        return SUCCESS
     if not there:
-        _print_report(given, {"removed": []}, "The service of sessiond is not installed.")
-        return DONE
-    if service.manager_answers():
+        _print_report(args, {"removed": []}, "The service of sessiond is not installed.")
+        return SUCCESS
+    if service.manager_responds():
         unit = unit_name(where)
         if sys.platform == "darwin":
-            service.ask("bootout", f"gui/{os.getuid()}/dev.{unit}")
+            service.run_manager("bootout", f"gui/{os.getuid()}/dev.{unit}")
         else:
-            service.ask("disable", "--now", f"{unit}.socket", f"{unit}.service")
+            service.run_manager("disable", "--now", f"{unit}.socket", f"{unit}.service")
     for path in there:
         Path(path).unlink()
-    _print_report(given, {"removed": there}, *(f"{path} removed" for path in there))
-    if sys.platform != "darwin" and service.manager_answers():
-        service.ask("daemon-reload")
-    return DONE
+    _print_report(args, {"removed": there}, *(f"{path} removed" for path in there))
+    if sys.platform != "darwin" and service.manager_responds():
+        service.run_manager("daemon-reload")
+    return SUCCESS
 
 
-def _print_report(given: Given, report: dict[str, Any], *lines: str) -> None:
+def _print_report(args: ParsedArguments, report: dict[str, Any], *lines: str) -> None:
     """Print the result: the report for scripts, or the lines for people."""
-    print(*([json.dumps(report, ensure_ascii=False)] if given.flag("json") else lines), sep="\n")
+    print(*([json.dumps(report, ensure_ascii=False)] if args.flag("json") else lines), sep="\n")
 
 
 def _written(path: str, text: str) -> bool:
@@ -104,13 +104,13 @@ def _enable(where: Locations) -> str:
     unit = unit_name(where)
     if sys.platform == "darwin":
         (path,) = service.files(where)
-        service.ask("bootout", f"gui/{os.getuid()}/dev.{unit}")
-        return service.ask("bootstrap", f"gui/{os.getuid()}", path)
-    return service.ask("enable", f"{unit}.socket") or service.ask("restart", f"{unit}.socket")
+        service.run_manager("bootout", f"gui/{os.getuid()}/dev.{unit}")
+        return service.run_manager("bootstrap", f"gui/{os.getuid()}", path)
+    return service.run_manager("enable", f"{unit}.socket") or service.run_manager("restart", f"{unit}.socket")
 
 
 def _listens(where: Locations) -> bool:
-    return sys.platform != "darwin" and not service.ask("is-active", f"{unit_name(where)}.socket")
+    return sys.platform != "darwin" and not service.run_manager("is-active", f"{unit_name(where)}.socket")
 
 
 def _by_hand(where: Locations) -> list[str]:
@@ -126,4 +126,4 @@ def _failed(error: str) -> int:
     print(
         "  systemctl --user status shows its state. sessiond works without the service, too.", file=sys.stderr
     )
-    return REFUSED
+    return FAILURE

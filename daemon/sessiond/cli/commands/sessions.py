@@ -29,26 +29,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
 
-def new(given: Given) -> int:
+def new(args: ParsedArguments) -> int:
     """Send `session/create`."""
-    params: dict[str, Any] = {"cwd": home_of_session(given)}
-    if tags := [word for _, word in given.many("tag")]:
+    params: dict[str, Any] = {"cwd": home_of_session(args)}
+    if tags := [word for _, word in args.occurrences("tag")]:
         params["tags"] = tags
     for option, field in (("title", "title"), ("id", "id")):
-        if (value := given.text(option)) is not None:
+        if (value := args.value(option)) is not None:
             params[field] = value
-    if (parent := given.text("parent")) is not None:
+    if (parent := args.value("parent")) is not None:
         if "/" in parent:
             params["parentPath"] = os.path.abspath(parent)  # noqa: PTH100 - pathlib is slow to import
         else:
             params["parentSessionId"] = parent
-    if given.flag("ephemeral"):
+    if args.flag("ephemeral"):
         params["ephemeral"] = True
-    with connect(given) as daemon:
-        if given.flag("json"):
+    with connect(args) as daemon:
+        if args.flag("json"):
             print(daemon.call_text("session/create", with_terminal(params)))
             return 0
         session = daemon.call("session/create", with_terminal(params))["session"]
@@ -61,43 +61,43 @@ def new(given: Given) -> int:
     return 0
 
 
-def listing(given: Given) -> int:
+def listing(args: ParsedArguments) -> int:
     """Send `session/list`."""
     params: dict[str, Any] = {}
-    if not given.flag("all"):
-        params["cwd"] = where(given)
-    if tags := [word for _, word in given.many("tag")]:
+    if not args.flag("all"):
+        params["cwd"] = where(args)
+    if tags := [word for _, word in args.occurrences("tag")]:
         params["tags"] = tags
     for field in ("query", "sort", "cursor"):
-        if (value := given.text(field)) is not None:
+        if (value := args.value(field)) is not None:
             params[field] = value
-    if (limit := given.number("limit", at_least=1)) is not None:
+    if (limit := args.number("limit", at_least=1)) is not None:
         params["limit"] = limit
-    if given.flag("drafts"):
+    if args.flag("drafts"):
         params["includeDrafts"] = True
     with connect() as daemon:
-        if given.flag("json"):
+        if args.flag("json"):
             print(daemon.call_text("session/list", params))
             return 0
         page = daemon.call("session/list", params)
     sessions = page["sessions"]
     if sessions:
-        _print_list(sessions, with_folders=given.flag("all"))
+        _print_list(sessions, with_folders=args.flag("all"))
         if page.get("nextCursor"):
             print("There are more results: use a higher --limit.", file=sys.stderr)
     else:
-        print(_nothing_found(given), file=sys.stderr)
+        print(_nothing_found(args), file=sys.stderr)
     _warn_of_files(page.get("problems", []))
     return 0
 
 
-def show(given: Given) -> int:
+def show(args: ParsedArguments) -> int:
     """Send `session/info`, or `session/entries` with `entryIds`."""
     with connect() as daemon:
-        session = session_id(daemon, given)
-        if entries := [entry for _, entry in given.many("entry")]:
+        session = session_id(daemon, args)
+        if entries := [entry for _, entry in args.occurrences("entry")]:
             params = {"sessionId": session, "entryIds": entries}
-            if given.flag("json"):
+            if args.flag("json"):
                 print(daemon.call_text("session/entries", params))
                 return 0
             from sessiond.cli.render import transcript
@@ -106,22 +106,22 @@ def show(given: Given) -> int:
             for item in daemon.call("session/entries", params)["items"]:
                 print(*transcript.entry(item["entry"], style), sep="\n")
             return 0
-        if given.flag("json"):
+        if args.flag("json"):
             print(daemon.call_text("session/info", {"sessionId": session}))
             return 0
         found = daemon.call("session/info", {"sessionId": session})
     _print_session(found["session"])
-    warn_of(found.get("problems", []))
+    print_problems(found.get("problems", []))
     return 0
 
 
-def fork(given: Given) -> int:
+def fork(args: ParsedArguments) -> int:
     """Send `session/fork`."""
     params: dict[str, Any] = {}
-    at, before = given.text("at"), given.text("before")
+    at, before = args.value("at"), args.value("before")
     if at and before:
         raise UsageError("--at and --before cannot both be given")
-    if given.flag("whole"):
+    if args.flag("whole"):
         if at or before:
             raise UsageError("--whole and --at or --before cannot both be given")
         params["whole"] = True
@@ -129,13 +129,13 @@ def fork(given: Given) -> int:
         params["leafId"] = entry
     if before:
         params["position"] = "before"
-    if given.text("cwd"):
-        params["cwd"] = home_of_session(given)
-    if (title := given.text("title")) is not None:
+    if args.value("cwd"):
+        params["cwd"] = home_of_session(args)
+    if (title := args.value("title")) is not None:
         params["title"] = title
-    with connect(given) as daemon:
-        params["sessionId"] = session_id(daemon, given)
-        if given.flag("json"):
+    with connect(args) as daemon:
+        params["sessionId"] = session_id(daemon, args)
+        if args.flag("json"):
             print(daemon.call_text("session/fork", params))
             return 0
         forked = daemon.call("session/fork", params)
@@ -148,11 +148,11 @@ def fork(given: Given) -> int:
     return 0
 
 
-def move(given: Given) -> int:
+def move(args: ParsedArguments) -> int:
     """Send `session/move`."""
-    with connect(given) as daemon:
-        params = {"sessionId": session_id(daemon, given), "cwd": home_of_session(given)}
-        if given.flag("json"):
+    with connect(args) as daemon:
+        params = {"sessionId": session_id(daemon, args), "cwd": home_of_session(args)}
+        if args.flag("json"):
             print(daemon.call_text("session/move", params))
             return 0
         session = daemon.call("session/move", params)["session"]
@@ -161,25 +161,25 @@ def move(given: Given) -> int:
     return 0
 
 
-def rename(given: Given) -> int:
+def rename(args: ParsedArguments) -> int:
     """Send `session/rename`."""
-    return _change(given, "session/rename", {"title": given.needed("TITLE")})
+    return _change(args, "session/rename", {"title": args.required("TITLE")})
 
 
-def tag(given: Given) -> int:
+def tag(args: ParsedArguments) -> int:
     """Send `session/tag`."""
     params: dict[str, Any] = {}
-    for option, word in given.many("add", "remove", "set"):
+    for option, word in args.occurrences("add", "remove", "set"):
         params.setdefault("tags" if option == "set" else option, []).append(word)
     if not params:
         raise UsageError("tag needs at least one of --add, --remove and --set", "sessiond tag --help")
-    return _change(given, "session/tag", params)
+    return _change(args, "session/tag", params)
 
 
-def _change(given: Given, method: str, params: dict[str, Any]) -> int:
-    with connect(given) as daemon:
-        params = {"sessionId": session_id_to_write(daemon, given)} | params
-        if given.flag("json"):
+def _change(args: ParsedArguments, method: str, params: dict[str, Any]) -> int:
+    with connect(args) as daemon:
+        params = {"sessionId": session_id_to_write(daemon, args)} | params
+        if args.flag("json"):
             print(daemon.call_text(method, params))
             return 0
         session = daemon.call(method, params)["session"]
@@ -265,7 +265,7 @@ def _print_session(session: dict[str, Any]) -> None:
     print(*aligned(rows, style, ["dim"]), sep="\n")
 
 
-def warn_of(problems: Sequence[dict[str, Any]]) -> None:
+def print_problems(problems: Sequence[dict[str, Any]]) -> None:
     """Print the problems of a session file on standard error."""
     for problem in problems[:10]:
         place = f"line {problem['line']}, byte {problem['byteOffset']}"
@@ -284,7 +284,7 @@ def _warn_of_files(problems: Sequence[dict[str, Any]]) -> None:
         print(f"and {human.count(len(problems) - 10, 'more file')}: see sessiond doctor", file=sys.stderr)
 
 
-def _nothing_found(given: Given) -> str:
-    if given.flag("all") or given.text("query") or given.many("tag"):
+def _nothing_found(args: ParsedArguments) -> str:
+    if args.flag("all") or args.value("query") or args.occurrences("tag"):
         return "No sessions match. Use --drafts to include drafts."
     return "No sessions in this folder. See sessiond list --all, or create one with sessiond new."

@@ -69,18 +69,18 @@ def _may_run(where: Locations) -> bool:
 def _fetch(where: Locations, session: str) -> dict[str, Any] | None:
     """Return the session from the list of a running daemon; None if none runs, or it does not respond in time."""
     from sessiond.client import dial
-    from sessiond.client.daemon_socket import CannotConnect
-    from sessiond.client.wire import BadReply, Disconnected
-    from sessiond.paths import UnsafeFolder
+    from sessiond.client.daemon_socket import DaemonConnectionError
+    from sessiond.client.wire import DisconnectedError, InvalidResponseError
+    from sessiond.paths import UnsafeFolderError
 
     try:
-        sock = dial.look(where)
+        sock = dial.connect_if_running(where)
         if sock is None:
             return None
         with sock:
             sock.settimeout(_AT_ONCE)
             found = _matching_sessions(sock, session)
-    except (CannotConnect, Disconnected, BadReply, UnsafeFolder, OSError):
+    except (DaemonConnectionError, DisconnectedError, InvalidResponseError, UnsafeFolderError, OSError):
         return None
     return next((it for it in found if it["sessionId"] == session), None)
 

@@ -19,42 +19,42 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
     from sessiond.client.blocking import BlockingDaemon
 
 _CHANGES = ("decide", "artifact", "plan", "tokens", "model", "agent", "compress")
 
 
-def state(given: Given) -> int:
+def state(args: ParsedArguments) -> int:
     """Send `state/get`, or, depending on the options, `state/update` or `state/beginTask`."""
-    changes = [name for name in _CHANGES if given.many(name)]
-    if given.text("because") is not None and "decide" not in changes:
+    changes = [name for name in _CHANGES if args.occurrences(name)]
+    if args.value("because") is not None and "decide" not in changes:
         raise UsageError("--because requires --decide")
-    if repeated := [name for name in _CHANGES if len(given.many(name)) > 1]:
+    if repeated := [name for name in _CHANGES if len(args.occurrences(name)) > 1]:
         raise UsageError(
             f"--{repeated[0]} can be given only once", "Run the command again for each further value."
         )
-    if (leaf := given.text("leaf")) is not None and (changes or given.flag("begin-task")):
+    if (leaf := args.value("leaf")) is not None and (changes or args.flag("begin-task")):
         raise UsageError(
             "--leaf cannot be combined with changes, which are recorded at the leaf of the session"
         )
-    if given.flag("begin-task"):
+    if args.flag("begin-task"):
         if others := [name for name in changes if name != "decide"]:
             raise UsageError(f"--begin-task and --{others[0]} cannot both be given", "Run two commands.")
-        return _begin_task(given)
+        return _begin_task(args)
     if changes:
-        return _show(given, "state/update", _change(given), session_id_to_write)
-    if given.text("command-id") is not None:
+        return _show(args, "state/update", _change(args), session_id_to_write)
+    if args.value("command-id") is not None:
         raise UsageError("--command-id requires a change", "sessiond state --help")
-    return _show(given, "state/get", {} if leaf is None else {"leafId": leaf}, session_id)
+    return _show(args, "state/get", {} if leaf is None else {"leafId": leaf}, session_id)
 
 
-def _begin_task(given: Given) -> int:
+def _begin_task(args: ParsedArguments) -> int:
     """Print the lines for a system prompt on standard output, for scripts, and the rest on standard error."""
-    params = _decision(given)
-    with connect(given) as daemon:
-        params["sessionId"] = session_id_to_write(daemon, given)
-        if given.flag("json"):
+    params = _decision(args)
+    with connect(args) as daemon:
+        params["sessionId"] = session_id_to_write(daemon, args)
+        if args.flag("json"):
             print(daemon.call_text("state/beginTask", params))
             return 0
         begun = daemon.call("state/beginTask", params)
@@ -66,11 +66,14 @@ def _begin_task(given: Given) -> int:
 
 
 def _show(
-    given: Given, method: str, params: dict[str, Any], session: Callable[[BlockingDaemon, Given], str]
+    args: ParsedArguments,
+    method: str,
+    params: dict[str, Any],
+    session: Callable[[BlockingDaemon, ParsedArguments], str],
 ) -> int:
-    with connect(given) as daemon:
-        params["sessionId"] = session(daemon, given)
-        if given.flag("json"):
+    with connect(args) as daemon:
+        params["sessionId"] = session(daemon, args)
+        if args.flag("json"):
             print(daemon.call_text(method, params))
             return 0
         found = daemon.call(method, params)
@@ -80,28 +83,28 @@ def _show(
     return 0
 
 
-def _change(given: Given) -> dict[str, Any]:
-    params = _decision(given)
-    if (artifact := given.text("artifact")) is not None:
+def _change(args: ParsedArguments) -> dict[str, Any]:
+    params = _decision(args)
+    if (artifact := args.value("artifact")) is not None:
         name, _, path = artifact.partition("=")
         if not name or not path:
             raise UsageError(f"--artifact takes NAME=PATH, not {artifact!r}")
         params["artifact"] = {"name": name, "path": path}
     for option, field in (("plan", "plan"), ("model", "model"), ("agent", "agentName")):
-        if (value := stdin.text(given, option)) is not None:
+        if (value := stdin.text(args, option)) is not None:
             params[field] = value
-    if (tokens := given.number("tokens")) is not None:
+    if (tokens := args.number("tokens")) is not None:
         params["tokens"] = tokens
-    if given.flag("compress"):
+    if args.flag("compress"):
         params["compress"] = True
     return params
 
 
-def _decision(given: Given) -> dict[str, Any]:
-    decision = stdin.text(given, "decide")
+def _decision(args: ParsedArguments) -> dict[str, Any]:
+    decision = stdin.text(args, "decide")
     if decision is None:
         return {}
-    return {"decision": {"decision": decision, "rationale": stdin.text(given, "because") or ""}}
+    return {"decision": {"decision": decision, "rationale": stdin.text(args, "because") or ""}}
 
 
 def _print_state(state: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
     from sessiond.cli.render.style import Style
 
 _BAR = 24
@@ -26,14 +26,14 @@ _TOOLS = 8
 _TOKENS = (("input", "in"), ("output", "out"), ("cacheRead", "cache read"), ("cacheWrite", "cache written"))
 
 
-def stats(given: Given) -> int:
+def stats(args: ParsedArguments) -> int:
     """Send `session/stats`."""
     params: dict[str, Any] = {}
-    if (leaf := given.text("leaf")) is not None:
+    if (leaf := args.value("leaf")) is not None:
         params["leafId"] = leaf
     with connect() as daemon:
-        params["sessionId"] = session_id(daemon, given)
-        if given.flag("json"):
+        params["sessionId"] = session_id(daemon, args)
+        if args.flag("json"):
             print(daemon.call_text("session/stats", params))
             return 0
         found = daemon.call("session/stats", params)

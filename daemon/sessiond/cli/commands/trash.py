@@ -22,20 +22,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
 _SKIPPED = {"open": "it is open", "labeled": "it has labels", "readOnly": "it is read-only"}
 
 
-def delete(given: Given) -> int:
+def delete(args: ParsedArguments) -> int:
     """Send `session/delete` for each session, until one is refused."""
-    names = stdin.ids(given)
-    with connect(given) as daemon:
+    names = stdin.ids(args)
+    with connect(args) as daemon:
         for name in names:
             params = {"path": _as_path(name)} if _is_path(name) else {"sessionId": whole_id(daemon, name)}
-            if (note := given.text("note")) is not None:
+            if (note := args.value("note")) is not None:
                 params["note"] = note
-            if given.flag("json"):
+            if args.flag("json"):
                 print(daemon.call_text("session/delete", params))
                 continue
             gone = daemon.call("session/delete", params)
@@ -44,13 +44,13 @@ def delete(given: Given) -> int:
     return 0
 
 
-def restore(given: Given) -> int:
+def restore(args: ParsedArguments) -> int:
     """Send `trash/restore` for each session, until one is refused."""
-    names = stdin.ids(given)
-    with connect(given) as daemon:
+    names = stdin.ids(args)
+    with connect(args) as daemon:
         for name in names:
             params = named_in_trash(daemon, name)
-            if given.flag("json"):
+            if args.flag("json"):
                 print(daemon.call_text("trash/restore", params))
                 continue
             session = daemon.call("trash/restore", params)["session"]
@@ -59,15 +59,15 @@ def restore(given: Given) -> int:
     return 0
 
 
-def trash(given: Given) -> int:
+def trash(args: ParsedArguments) -> int:
     """Send `trash/list`."""
     params: dict[str, Any] = {}
-    if (limit := given.number("limit", at_least=1)) is not None:
+    if (limit := args.number("limit", at_least=1)) is not None:
         params["limit"] = limit
-    if (cursor := given.text("cursor")) is not None:
+    if (cursor := args.value("cursor")) is not None:
         params["cursor"] = cursor
     with connect() as daemon:
-        if given.flag("json"):
+        if args.flag("json"):
             print(daemon.call_text("trash/list", params))
             return 0
         page = daemon.call("trash/list", {**params, "withTotal": True})
@@ -80,19 +80,19 @@ def trash(given: Given) -> int:
     return 0
 
 
-def cleanup(given: Given) -> int:
+def cleanup(args: ParsedArguments) -> int:
     """Send `session/cleanup`: a dry run, unless --yes is given."""
-    params: dict[str, Any] = {"dryRun": not given.flag("yes")}
-    if (days := given.number("days")) is not None:
+    params: dict[str, Any] = {"dryRun": not args.flag("yes")}
+    if (days := args.number("days")) is not None:
         params["maxAgeMs"] = days * human.DAY * 1_000
-    if (count := given.number("keep")) is not None:
+    if (count := args.number("keep")) is not None:
         params["maxSessions"] = count
-    if tags := [word for _, word in given.many("tag")]:
+    if tags := [word for _, word in args.occurrences("tag")]:
         params["tags"] = tags
     if days is None and count is None:
         raise UsageError("cleanup needs --days, --keep or both", "sessiond cleanup --help")
-    with connect(given) as daemon:
-        if given.flag("json"):
+    with connect(args) as daemon:
+        if args.flag("json"):
             print(daemon.call_text("session/cleanup", params))
             return 0
         found = daemon.call("session/cleanup", params)
@@ -131,20 +131,20 @@ def _judged(judged: list[tuple[dict[str, Any], str]]) -> list[str]:
     return list(aligned(rows, style_for(sys.stdout), ["yellow", "", "dim", "", "blue"]))
 
 
-def purge(given: Given) -> int:
+def purge(args: ParsedArguments) -> int:
     """Send `trash/purge` for named or for old sessions: a dry run, unless --yes is given."""
-    days = given.number("days")
-    if (days is None) is (not given.rest):
+    days = args.number("days")
+    if (days is None) is (not args.trailing):
         raise UsageError("purge takes either IDs or --days N", "sessiond purge --help")
-    names = [] if days is not None else stdin.ids(given)
-    really = given.flag("yes")
-    with connect(given) as daemon:
+    names = [] if days is not None else stdin.ids(args)
+    really = args.flag("yes")
+    with connect(args) as daemon:
         requests: list[dict[str, Any]] = [named_in_trash(daemon, name) for name in names]
         if days is not None:
             requests = [{"olderThanMs": days * human.DAY * 1_000}]
         for params in requests:
             params["dryRun"] = not really
-            if given.flag("json"):
+            if args.flag("json"):
                 print(daemon.call_text("trash/purge", params))
             else:
                 _print_purged(daemon.call("trash/purge", params))

@@ -15,34 +15,34 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
     from sessiond.client.blocking import BlockingDaemon
 
 _PAGE = 5_000
 _TRIES = 3
 
 
-def tree(given: Given) -> int:
+def tree(args: ParsedArguments) -> int:
     """Send `session/tree` and print all pages, or show the tree on the whole terminal."""
-    if given.flag("interactive"):
-        return _interactive(given)
-    if given.text("at") is not None:
+    if args.flag("interactive"):
+        return _interactive(args)
+    if args.value("at") is not None:
         raise UsageError("--at requires -i", "sessiond tree --root ENTRY shows an entry and its descendants.")
     params: dict[str, Any] = {}
     for option, field in (("filter", "filter"), ("query", "query"), ("root", "rootId"), ("cursor", "cursor")):
-        if (value := given.text(option)) is not None:
+        if (value := args.value(option)) is not None:
             params[field] = value
     with connect() as daemon:
-        params["sessionId"] = session_id(daemon, given)
-        if given.flag("json"):
-            if (limit := given.number("limit", at_least=1)) is not None:
+        params["sessionId"] = session_id(daemon, args)
+        if args.flag("json"):
+            if (limit := args.number("limit", at_least=1)) is not None:
                 params["limit"] = limit
             print(daemon.call_text("session/tree", params))
             return 0
         rows, page = _all_rows(daemon, params)
     from sessiond.cli.render.tree_drawing import draw
 
-    for line in draw(rows, page.get("leafId"), style_for(sys.stdout, plain=given.flag("ascii"))):
+    for line in draw(rows, page.get("leafId"), style_for(sys.stdout, plain=args.flag("ascii"))):
         print(line)
     if not rows:
         hidden = page.get("entryCount", 0)
@@ -55,41 +55,41 @@ def tree(given: Given) -> int:
     return 0
 
 
-def _interactive(given: Given) -> int:
-    from sessiond.tui.browse import NoTerminal, browse, check_terminal
+def _interactive(args: ParsedArguments) -> int:
+    from sessiond.tui.browse import NoTerminalError, browse, check_terminal
 
     for other in ("json", "limit", "cursor", "root"):
-        if given.text(other) is not None:
+        if args.value(other) is not None:
             raise UsageError(f"-i and --{other} cannot both be given")
     try:
         check_terminal()
-    except NoTerminal as error:
+    except NoTerminalError as error:
         raise UsageError(str(error), "sessiond tree draws it as text.") from None
-    style = style_for(sys.stdout, plain=given.flag("ascii"))
+    style = style_for(sys.stdout, plain=args.flag("ascii"))
     with connect() as daemon:
         return browse(
             daemon,
-            session_id(daemon, given),
-            filter=given.text("filter") or "default",
-            query=given.text("query"),
-            at=given.text("at"),
+            session_id(daemon, args),
+            filter=args.value("filter") or "default",
+            query=args.value("query"),
+            at=args.value("at"),
             named=lambda entry: daemon.resolved_ids.get(entry, entry),
             boxes=style.boxes,
             encoding=sys.stdout.encoding,
         )
 
 
-def label(given: Given) -> int:
+def label(args: ParsedArguments) -> int:
     """Send `session/label`."""
-    text = given.needed("TEXT")
-    params: dict[str, Any] = {"entryId": given.needed("ENTRY"), "label": text or None}
-    with connect(given) as daemon:
-        params["sessionId"] = session_id_to_write(daemon, given)
-        if given.flag("json"):
+    text = args.required("TEXT")
+    params: dict[str, Any] = {"entryId": args.required("ENTRY"), "label": text or None}
+    with connect(args) as daemon:
+        params["sessionId"] = session_id_to_write(daemon, args)
+        if args.flag("json"):
             print(daemon.call_text("session/label", params))
             return 0
         daemon.call("session/label", params)
-    name = given.needed("ENTRY")
+    name = args.required("ENTRY")
     entry = one_line(daemon.resolved_ids.get(name, name))
     print(f"{entry} is labeled [{one_line(text)}]." if text else f"{entry} has no label now.")
     return 0

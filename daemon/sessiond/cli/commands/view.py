@@ -22,17 +22,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
 
-def view(given: Given) -> int:
+def view(args: ParsedArguments) -> int:
     """Serve the page until Ctrl-C."""
     with blocking.connect() as daemon:
-        session = session_id(daemon, given)
-    report = _print_as_json if given.flag("json") else _print_address
-    show = report if given.flag("no-open") else partial(_open, report)
+        session = session_id(daemon, args)
+    report = _print_as_json if args.flag("json") else _print_address
+    show = report if args.flag("no-open") else partial(_open, report)
     with contextlib.ExitStack() as left:
-        asyncio.run(_serve(session, given.number("port") or 0, lambda address: show(address, left)))
+        asyncio.run(_serve(session, args.number("port") or 0, lambda address: show(address, left)))
     return 0
 
 

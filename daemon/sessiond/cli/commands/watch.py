@@ -14,8 +14,8 @@ from sessiond.cli.render.content_text import in_short, is_for_models_only, speak
 from sessiond.cli.render.style import Style, style_for
 from sessiond.client.backoff import pauses
 from sessiond.client.blocking import BlockingDaemon, connect
-from sessiond.client.daemon_socket import CannotConnect, VersionMismatch
-from sessiond.client.wire import Disconnected
+from sessiond.client.daemon_socket import DaemonConnectionError, VersionMismatchError
+from sessiond.client.wire import DisconnectedError
 from sessiond.text import fit, one_line, pad, width
 
 TYPE_CHECKING = False
@@ -23,21 +23,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
-_AWAY = (Disconnected, CannotConnect)  # the second when a request reconnects to a daemon that is ending
+_AWAY = (
+    DisconnectedError,
+    DaemonConnectionError,
+)  # the second when a request reconnects to a daemon that is ending
 _COLORS = {"user": "cyan", "assistant": "green", "toolResult": "blue"}
 
 
-def watch(given: Given) -> int:
+def watch(args: ParsedArguments) -> int:
     """Send `session/subscribe`, then print notifications without end."""
-    last, since = given.number("last"), given.number("since")
+    last, since = args.number("last"), args.number("since")
     if last is not None and since is not None:
         raise UsageError("--last and --since cannot both be given")
-    show = _as_json if given.flag("json") else _as_lines(style_for(sys.stdout))
+    show = _as_json if args.flag("json") else _as_lines(style_for(sys.stdout))
     daemon = connect()
     try:
-        session = session_id(daemon, given)
+        session = session_id(daemon, args)
         info = daemon.call("session/info", {"sessionId": session})["session"]
         known: int = info["lastSeq"] if last is None else max(info["lastSeq"] - last, 0)
         follower = NotificationPrinter(
@@ -70,7 +73,7 @@ class NotificationPrinter:
         self._print = show
 
     def subscribe(self, daemon: BlockingDaemon) -> None:
-        """Subscribe after the last printed line. Raises `Disconnected`, `CannotConnect`."""
+        """Subscribe after the last printed line. Raises `DisconnectedError`, `DaemonConnectionError`."""
         gap = daemon.call("session/subscribe", {"sessionId": self.session, "after": self._position()})
         if gap["logId"] != self.log_id:
             print("The session has a new log, which is shown from its first line.", file=sys.stderr)
@@ -80,7 +83,7 @@ class NotificationPrinter:
             self._read_up_to(daemon, gap["toSeq"])
 
     def show(self, daemon: BlockingDaemon) -> None:
-        """Print notifications after `subscribe`. Returns when the connection ends, or raises `Disconnected`."""
+        """Print notifications after `subscribe`. Returns when the connection ends, or raises `DisconnectedError`."""
         for method, params in daemon.notifications():
             about = params.get("sessionId") or params.get("session", {}).get("sessionId")
             if about != self.session:
@@ -128,7 +131,7 @@ def _once_back(follower: NotificationPrinter) -> BlockingDaemon:
             except BaseException:
                 daemon.close()
                 raise
-        except VersionMismatch:
+        except VersionMismatchError:
             raise
         except _AWAY:
             time.sleep(pause)

@@ -1,1 +1,1 @@
-"""The parsing of the command line: commands, arguments, help, and the ids and names that users type."""
+"""The parsing of the command line: arguments, and the ids and names that users type."""

@@ -24,7 +24,7 @@ class UsageError(TemplatedError):
         self.then = then
 
 
-class HelpAsked(TemplatedError):
+class HelpRequested(TemplatedError):
     """Raised for `--help`, which makes the rest of the command line irrelevant."""
 
     sentence = "The command line has --help."
@@ -33,12 +33,12 @@ class HelpAsked(TemplatedError):
 class Option:
     """An option `--name VALUE`, or a flag when it has no `value`. `short` is its one-letter form."""
 
-    __slots__ = ("about", "name", "short", "value")
+    __slots__ = ("description", "name", "short", "value")
 
-    def __init__(self, name: str, value: str, about: str, *, short: str = "") -> None:
+    def __init__(self, name: str, value: str, description: str, *, short: str = "") -> None:
         self.name = name
         self.value = value
-        self.about = about
+        self.description = description
         self.short = short
 
 
@@ -48,21 +48,30 @@ COMMAND_ID = Option(
 """Every command that writes accepts it, so that an interrupted script can repeat the command safely."""
 
 
-class Verb:
-    """A command: its function (`module:function` in `sessiond.cli.commands`) and its arguments.
+class Command:
+    """The declaration of a command.
 
-    `places` are positional arguments; `[ID]` in brackets is optional. Optional places are filled from the left
-    after every other has its value. `examples` are command lines. If `paged`, the output may be long and goes through
-    a pager on a terminal. `writes` are the methods to which --command-id applies.
+    Attributes:
+        description: One sentence without its period.
+        function: `module:function` in `sessiond.cli.commands`.
+        positionals: The positional arguments; `[ID]` in brackets is optional. Optional ones are filled from the left
+            after every required one has its value.
+        options: The options.
+        details: Further sentences for `--help`.
+        examples: Command lines.
+        paged: Whether the output may be long and goes through a pager on a terminal.
+        write_methods: The methods to which `--command-id` applies.
     """
 
-    __slots__ = ("about", "details", "examples", "options", "paged", "places", "run", "writes")
+    __slots__ = (
+        "description", "details", "examples", "function", "options", "paged", "positionals", "write_methods",
+    )  # fmt: skip
 
     def __init__(
         self,
-        about: str,
-        run: str,
-        places: tuple[str, ...] = (),
+        description: str,
+        function: str,
+        positionals: tuple[str, ...] = (),
         options: tuple[Option, ...] = (),
         details: str = "",
         examples: tuple[str, ...] = (),
@@ -70,11 +79,11 @@ class Verb:
         paged: bool = False,
         writes: tuple[str, ...] = (),
     ) -> None:
-        self.about = about
-        self.run = run
-        self.places = places
+        self.description = description
+        self.function = function
+        self.positionals = positionals
         self.options = (*options, COMMAND_ID) if writes else options
-        self.writes = writes
+        self.write_methods = writes
         self.details = details
         self.examples = examples
         self.paged = paged
@@ -84,40 +93,40 @@ NO_PAGER = Option("no-pager", "", "write directly to the terminal, without a pag
 """Every command accepts it, so that users need not know which commands are paged."""
 
 
-class Given:
+class ParsedArguments:
     """The arguments of one command, by name."""
 
-    def __init__(self, verb: str, writes: Sequence[str] = ()) -> None:
-        self.verb = verb
-        self.writes = writes
-        self.options: list[
-            tuple[str, str]
-        ] = []  # in the order of the command line; a flag has an empty value
-        self.places: dict[str, str] = {}
-        self.rest: list[str] = []  # the values of a last place that takes several words (`ID…`)
+    def __init__(self, command: str, write_methods: Sequence[str] = ()) -> None:
+        self.command = command
+        self.write_methods = write_methods
+        self.options: list[tuple[str, str]] = []
+        """In the order of the command line. A flag has an empty value."""
+        self.positionals: dict[str, str] = {}
+        self.trailing: list[str] = []
+        """The values of a last positional argument that takes several words (`ID…`)."""
 
-    def text(self, name: str) -> str | None:
-        """Return the value of an option (the last one) or of a place; None when it was not given."""
+    def value(self, name: str) -> str | None:
+        """Return the value of an option (its last one) or of a positional argument; None when it was not given."""
         for option, value in reversed(self.options):
             if option == name:
                 return value
-        return self.places.get(name)
+        return self.positionals.get(name)
 
-    def needed(self, name: str) -> str:
-        """Return the value of a required place."""
-        return self.places[name]
+    def required(self, name: str) -> str:
+        """Return the value of a required positional argument."""
+        return self.positionals[name]
 
     def flag(self, name: str) -> bool:
         """Return whether a flag was given."""
         return any(option == name for option, _ in self.options)
 
-    def many(self, *names: str) -> list[tuple[str, str]]:
+    def occurrences(self, *names: str) -> list[tuple[str, str]]:
         """Return every use of these options as (name, value), in the order of the command line."""
         return [(option, value) for option, value in self.options if option in names]
 
     def number(self, name: str, *, at_least: int = 0) -> int | None:
         """Return the value of a numeric option, or None. Raises `UsageError`."""
-        value = self.text(name)
+        value = self.value(name)
         if value is None:
             return None
         if not value.isdecimal():
@@ -127,16 +136,16 @@ class Given:
         return int(value)
 
 
-def parse(name: str, verb: Verb, words: Sequence[str]) -> Given:
-    """Sort the words after the command into options and places. Raises `UsageError` and `HelpAsked`."""
-    given = Given(name, verb.writes)
-    known = {f"--{option.name}": option for option in verb.options}
-    known.update({f"-{option.short}": option for option in verb.options if option.short})
-    loose: list[str] = []
+def parse(name: str, command: Command, words: Sequence[str]) -> ParsedArguments:
+    """Parse the words after the command. Raises `UsageError` and `HelpRequested`."""
+    args = ParsedArguments(name, command.write_methods)
+    known = {f"--{option.name}": option for option in command.options}
+    known.update({f"-{option.short}": option for option in command.options if option.short})
+    positionals: list[str] = []
     rest = iter(words)
     for word in rest:
         if word == "--":
-            loose.extend(rest)
+            positionals.extend(rest)
             break
         if word == "-" and "--stdin" in known:
             word = "--stdin"
@@ -144,7 +153,7 @@ def parse(name: str, verb: Verb, words: Sequence[str]) -> Given:
             option = known[word]
             value = next(rest, None) if option.value else ""
         elif word in ("-h", "--help"):
-            raise HelpAsked
+            raise HelpRequested
         elif word == "--no-pager":
             option, value = NO_PAGER, ""
         elif word.startswith("--") and (split := word.partition("="))[0] in known and split[1]:
@@ -154,42 +163,42 @@ def parse(name: str, verb: Verb, words: Sequence[str]) -> Given:
         elif word.startswith("-") and word != "-":
             raise UsageError(f"{name} has no option {word}", _did_you_mean(word, known, name))
         else:
-            loose.append(word)
+            positionals.append(word)
             continue
         if value is None:
             raise UsageError(f"{word} requires a value: {word} {option.value}")
-        given.options.append((option.name, value))
-    _fill(given, verb, loose)
-    return given
+        args.options.append((option.name, value))
+    _assign(args, command, positionals)
+    return args
 
 
-def _fill(given: Given, verb: Verb, loose: list[str]) -> None:
-    needed = sum(not place.startswith("[") for place in verb.places)
-    spare = len(loose) - needed
-    if spare < 0:
-        raise UsageError(f"{given.verb} requires {_listed(verb)}", f"sessiond {given.verb} --help")
-    rest = iter(loose)
-    for place in verb.places:
-        if place.strip("[]").endswith("…"):
-            given.rest = list(rest)
-        elif not place.startswith("["):
-            given.places[place] = next(rest)
-        elif spare:
-            given.places[place.strip("[]")] = next(rest)
-            spare -= 1
+def _assign(args: ParsedArguments, command: Command, words: list[str]) -> None:
+    required = sum(not it.startswith("[") for it in command.positionals)
+    optional_words = len(words) - required
+    if optional_words < 0:
+        raise UsageError(f"{args.command} requires {_required(command)}", f"sessiond {args.command} --help")
+    rest = iter(words)
+    for positional in command.positionals:
+        if positional.strip("[]").endswith("…"):
+            args.trailing = list(rest)
+        elif not positional.startswith("["):
+            args.positionals[positional] = next(rest)
+        elif optional_words:
+            args.positionals[positional.strip("[]")] = next(rest)
+            optional_words -= 1
     if extra := list(rest):
         raise UsageError(
-            f"{given.verb} got an unexpected argument {extra[0]!r}",
-            "Quote a text of several words." if verb.places else f"sessiond {given.verb} --help",
+            f"{args.command} got an unexpected argument {extra[0]!r}",
+            "Quote a text of several words." if command.positionals else f"sessiond {args.command} --help",
         )
 
 
-def _listed(verb: Verb) -> str:
-    return " ".join(place for place in verb.places if not place.startswith("["))
+def _required(command: Command) -> str:
+    return " ".join(it for it in command.positionals if not it.startswith("["))
 
 
-def _did_you_mean(word: str, known: dict[str, Option], verb: str) -> str:
+def _did_you_mean(word: str, known: dict[str, Option], command: str) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(word.partition("=")[0], known, n=1)
-    return f"Did you mean {close[0]}?" if close else f"sessiond {verb} --help"
+    return f"Did you mean {close[0]}?" if close else f"sessiond {command} --help"

@@ -1,4 +1,4 @@
-"""Options and places with a fixed set of values, for completion and for early checks."""
+"""Options and positional arguments with a fixed set of values, for completion and for early checks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sessiond.cli.parse.arguments import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "tree --filter": ("default", "noTools", "userOnly", "labeledOnly", "all"),
@@ -20,13 +20,13 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "blobs [collect]": ("collect",),
     "completion SHELL": ("bash", "zsh", "fish"),
 }
-"""By command and option or place, in the form that `completion` uses."""
+"""By command and option or positional argument, in the form that `completion` uses."""
 
 
-def check(given: Given) -> None:
+def check(args: ParsedArguments) -> None:
     """Raise `UsageError` for a value of an option that is not one of its choices."""
-    for option, value in given.options:
-        known = CHOICES.get(f"{given.verb} --{option}")
+    for option, value in args.options:
+        known = CHOICES.get(f"{args.command} --{option}")
         if known and value not in known:
             raise UsageError(
                 f"--{option} does not accept {value!r}",

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any, TypeVar
 
-    from sessiond.cli.parse.arguments import Given
-    from sessiond.client.blocking import Told
+    from sessiond.cli.parse.arguments import ParsedArguments
+    from sessiond.client.blocking import OnNotification
 
     T = TypeVar("T")
 
@@ -45,7 +45,7 @@ _PAGE = 5_000
 _MAX_NAMED = 8
 
 
-class Ambiguous(UsageError):
+class AmbiguousEntryError(UsageError):
     """Raised when several entries match a name; `then` has the lines that distinguish them."""
 
     sentence = "entry name {name!r} is ambiguous"
@@ -64,31 +64,38 @@ class _Commands:
         self.ids = itertools.chain([chosen], (f"{chosen}-{number}" for number in itertools.count(2)))
 
 
-def _commands(given: Given) -> _Commands | None:
-    chosen = given.text("command-id")
-    return None if chosen is None else _Commands(given.writes, chosen)
+def _commands(args: ParsedArguments) -> _Commands | None:
+    chosen = args.value("command-id")
+    return None if chosen is None else _Commands(args.write_methods, chosen)
 
 
 class ByName(BlockingDaemon):
-    """A daemon connection that accepts names of entries instead of their ids. Calls may raise `Ambiguous`."""
+    """A daemon connection that accepts names of entries instead of their ids. Calls may raise `AmbiguousEntryError`."""
 
-    def __init__(self, dial: Callable[[], socket.socket], given: Given | None = None) -> None:
+    def __init__(self, dial: Callable[[], socket.socket], args: ParsedArguments | None = None) -> None:
         super().__init__(dial)
-        self._commands = None if given is None else _commands(given)
+        self._commands = None if args is None else _commands(args)
         self.resolved_ids: dict[str, str] = {}
         """The ids of the names that were looked up."""
 
-    def call(self, method: str, params: dict[str, Any] | None = None, *, told: Told | None = None) -> Any:
+    def call(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        *,
+        on_notification: OnNotification | None = None,
+    ) -> Any:
         """Send a request as `BlockingDaemon.call` does, with names of entries replaced by ids where necessary."""
-        ask = super().call
+        send = super().call
         return self._with_ids(
-            lambda named: ask(method, named, told=told), self._as_command(method, params or {})
+            lambda named: send(method, named, on_notification=on_notification),
+            self._as_command(method, params or {}),
         )
 
     def call_text(self, method: str, params: dict[str, Any] | None = None) -> str:
         """Send a request as `BlockingDaemon.call_text` does, with names of entries replaced by ids where necessary."""
-        ask = super().call_text
-        return self._with_ids(lambda named: ask(method, named), self._as_command(method, params or {}))
+        send = super().call_text
+        return self._with_ids(lambda named: send(method, named), self._as_command(method, params or {}))
 
     def _as_command(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Return the params with the user's command id, if it applies to the method."""
@@ -96,12 +103,12 @@ class ByName(BlockingDaemon):
             return params
         return {**params, "commandId": next(self._commands.ids)}
 
-    def _with_ids(self, ask: Callable[[dict[str, Any]], T], params: dict[str, Any]) -> T:
+    def _with_ids(self, send: Callable[[dict[str, Any]], T], params: dict[str, Any]) -> T:
         for name in [name for name in _names(params) if name == LEAF or len(name) > _LONGEST]:
             params = self._with_id(params, name) or params
         while True:
             try:
-                return ask(params)
+                return send(params)
             except RpcError as error:
                 wrong = error.details.get("entryId") if error.kind == "entryNotFound" else None
                 if wrong not in _names(params) or (named := self._with_id(params, wrong)) is None:
@@ -134,22 +141,28 @@ class ByName(BlockingDaemon):
             params["cursor"] = page["nextCursor"]
 
 
-def connect(given: Given | None = None, *, autostart: bool = True) -> ByName:
-    """Connect as `client.blocking.connect` does; with `given`, --command-id is applied. Raises `CannotConnect`."""
+def connect(args: ParsedArguments | None = None, *, autostart: bool = True) -> ByName:
+    """Connect as `client.blocking.connect` does; with `args`, --command-id is applied.
+
+    Raises `DaemonConnectionError`.
+    """
     from sessiond.client.dial import connect as dial
     from sessiond.paths import places
 
     where = places()
-    return ByName(lambda: dial(where, autostart=autostart), given)
+    return ByName(lambda: dial(where, autostart=autostart), args)
 
 
 def chosen(name: str, rows: list[dict[str, Any]]) -> str | None:
-    """Return the id of the only entry with this label or id prefix; None if there is none. Raises `Ambiguous`."""
+    """Return the id of the only entry with this label or id prefix; None if there is none.
+
+    Raises `AmbiguousEntryError`.
+    """
     found = [row for row in rows if row["label"] == name]
     if not found and len(name) >= SHORTEST:
         found = [row for row in rows if row["id"].startswith(name)]
     if len(found) > 1:
-        raise Ambiguous(name, _candidate_lines(found))
+        raise AmbiguousEntryError(name, _candidate_lines(found))
     return found[0]["id"] if found else None
 
 
@@ -165,8 +178,8 @@ def _candidate_lines(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _names(params: dict[str, Any]) -> list[str]:
-    given = [params.get(field) for field in _FIELDS]
-    return [name for it in given for name in (it if isinstance(it, list) else [it]) if isinstance(name, str)]
+    args = [params.get(field) for field in _FIELDS]
+    return [name for it in args for name in (it if isinstance(it, list) else [it]) if isinstance(name, str)]
 
 
 def _replaced(value: Any, name: str, found: str) -> Any:

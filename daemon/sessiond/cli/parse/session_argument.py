@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
     from sessiond.client.blocking import BlockingDaemon
 
 
@@ -25,21 +25,21 @@ _SHORTEST = 4
 _MAX_NAMED = 8
 
 
-def session_id(daemon: BlockingDaemon, given: Given) -> str:
+def session_id(daemon: BlockingDaemon, args: ParsedArguments) -> str:
     """Return the session id: as named, of the named file, or of this terminal's session. Binds nothing."""
-    return _named(daemon, given) or _of_this_terminal(daemon)
+    return _named(daemon, args) or _of_this_terminal(daemon)
 
 
-def session_id_to_write(daemon: BlockingDaemon, given: Given) -> str:
+def session_id_to_write(daemon: BlockingDaemon, args: ParsedArguments) -> str:
     """Return the session id as `session_id` does, for a command that writes.
 
     A session that is found for this terminal is bound to it, so that the next command uses the same one.
     """
-    return _named(daemon, given) or _of_this_terminal(daemon, bind=True)
+    return _named(daemon, args) or _of_this_terminal(daemon, bind=True)
 
 
-def _named(daemon: BlockingDaemon, given: Given) -> str | None:
-    named = given.text("ID")
+def _named(daemon: BlockingDaemon, args: ParsedArguments) -> str | None:
+    named = args.value("ID")
     if named is None:
         return None
     if "/" in named or named.endswith(".jsonl"):
@@ -94,19 +94,19 @@ def _only(name: str, ids: list[str], *, others: bool) -> str:
     return ids[0] if ids else name
 
 
-def where(given: Given) -> str:
+def where(args: ParsedArguments) -> str:
     """Return the folder of `--cwd` or of this process, absolute."""
-    return os.path.abspath(given.text("cwd") or os.getcwd())
+    return os.path.abspath(args.value("cwd") or os.getcwd())
 
 
-def home_of_session(given: Given) -> str:
+def home_of_session(args: ParsedArguments) -> str:
     """Return the folder of `--cwd` or of this process, as the folder of a session.
 
     If the folder does not exist, it is probably a mistake: on a terminal the user is asked, elsewhere a warning is
     printed on standard error. Raises `UsageError` if the user answers no.
     """
-    folder = where(given)
-    if given.text("cwd") is None or os.path.isdir(folder):  # noqa: PTH112
+    folder = where(args)
+    if args.value("cwd") is None or os.path.isdir(folder):  # noqa: PTH112
         return folder
     from sessiond.text import one_line
 

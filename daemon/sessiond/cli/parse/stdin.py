@@ -8,7 +8,7 @@ from sessiond.cli.parse.arguments import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.parse.arguments import ParsedArguments
 
 
 def whole() -> str:
@@ -19,9 +19,9 @@ def whole() -> str:
         raise UsageError(f"standard input is not UTF-8 (byte {error.start})") from error
 
 
-def text(given: Given, option: str) -> str | None:
+def text(args: ParsedArguments, option: str) -> str | None:
     """Return the value of an option, with - replaced by standard input; None when the option was not given."""
-    value = given.text(option)
+    value = args.value(option)
     return None if value is None else resolve(value)
 
 
@@ -35,6 +35,6 @@ def resolve(value: str) -> str:
     return text
 
 
-def ids(given: Given) -> list[str]:
+def ids(args: ParsedArguments) -> list[str]:
     """Return the last words of a command; for a single -, the words of standard input."""
-    return whole().split() if given.rest == ["-"] else given.rest
+    return whole().split() if args.trailing == ["-"] else args.trailing

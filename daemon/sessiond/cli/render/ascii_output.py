@@ -41,21 +41,21 @@ def use(stream: TextIOWrapper) -> None:
     stream.reconfigure(encoding="ascii", errors=_SIMILAR)
 
 
-def use_for_data(stream: TextIO, verb: str) -> None:
+def use_for_data(stream: TextIO, command: str) -> None:
     r"""Make a stream that `use` changed suitable for output that programs read.
 
     JSON is written with `\uXXXX`, which keeps the characters. An export to a file or a pipe is written as UTF-8.
     """
-    if verb != "export":
+    if command != "export":
         codecs.register_error(_ESCAPED, _escaped)
         stream.reconfigure(errors=_ESCAPED)  # type: ignore[attr-defined]  # a TextIOWrapper
     elif not stream.isatty():
         stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[attr-defined]
 
 
-def is_data(verb: str, *, as_json: bool) -> bool:
-    """Return whether the command `verb` writes output for programs; `as_json`: it has the option `--json`."""
-    return verb in _DATA or as_json
+def is_data(command: str, *, as_json: bool) -> bool:
+    """Return whether the command `command` writes output for programs; `as_json`: it has the option `--json`."""
+    return command in _DATA or as_json
 
 
 def _similar(error: UnicodeError) -> tuple[str, int]:

@@ -29,7 +29,7 @@ def call(daemon: BlockingDaemon, method: str, params: dict[str, Any]) -> Any:
         return daemon.call(method, params)
     drawer = _Drawer()
     try:
-        return daemon.call(method, {**params, "workDoneToken": _TOKEN}, told=drawer.draw)
+        return daemon.call(method, {**params, "workDoneToken": _TOKEN}, on_notification=drawer.draw)
     except KeyboardInterrupt:
         print(f"{_ERASED}Stopped at: {drawer.message or 'the start'}", file=sys.stderr)
         raise

@@ -47,7 +47,7 @@ class AppendMethods(Methods):
         Raises:
             RpcError: The daemon refused the request, and nothing was stored. `kind` is for example
                 `leafConflict`, `invalidEntry` or `storageFull`; protocol.md lists them all.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.AppendParams(
             session_id=session_id,

@@ -16,7 +16,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 ONCE: Final = 1
 TWICE: Final = 2
 
-HARMLESS = frozenset(
+IDEMPOTENT = frozenset(
     method.name
     for method in (
         m.LIST, m.SEARCH, m.INFO, m.STATS, m.COMPARE, m.ENTRIES, m.PATH, m.TREE, m.LABELS, m.CONTEXT,
@@ -65,18 +65,18 @@ class Methods:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost in the last attempt.
+            DisconnectedError: The connection was lost in the last attempt.
             TimeoutError: There was no response in `timeout` seconds.
         """
-        return msgspec.json.decode(await self._ask(method, params, timeout, attempts), type=method.result)
+        return msgspec.json.decode(await self._request(method, params, timeout, attempts), type=method.result)
 
     async def _decoded(self, method: m.Method[P, R], params: P, into: type[S]) -> S:
-        return msgspec.json.decode(await self._ask(method, params), type=into)
+        return msgspec.json.decode(await self._request(method, params), type=into)
 
-    async def _ask(
+    async def _request(
         self, method: m.Method[P, R], params: P, timeout: float | None = None, attempts: int | None = None
     ) -> Raw:
         params = with_command_id(params)
-        is_safe = method.name in HARMLESS or "command_id" in params.__struct_fields__
+        is_safe = method.name in IDEMPOTENT or "command_id" in params.__struct_fields__
         attempts = attempts or (TWICE if is_safe else ONCE)
-        return await self._link.ask(method.name, params, timeout=timeout, attempts=attempts)
+        return await self._link.request(method.name, params, timeout=timeout, attempts=attempts)

@@ -26,7 +26,7 @@ class BlobMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `storageFull`, `storageFailed`, `draining`, or one
                 that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         return await self.call(m.BLOB_PUT, t.BlobPutParams(data=b2a_base64(data, newline=False).decode()))
 
@@ -44,7 +44,7 @@ class BlobMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `blobNotFound`, `damaged`, `storageFailed`, or one
                 that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         parts: list[bytes] = []
         offset: int | None = 0

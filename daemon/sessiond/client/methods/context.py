@@ -53,7 +53,7 @@ class ContextMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
                 that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.ContextParams(
             session_id=session_id,
@@ -93,7 +93,7 @@ class ContextMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
                 that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.PrepareCompactionParams(
             session_id=session_id,
@@ -154,9 +154,9 @@ class ContextMethods(Methods):
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
                 `storageFull`, `draining`, `idReused`, `entryNotFound`, `leafConflict`, `wouldBreakTree`,
                 `nothingToCompact`, `noSummarizer`, `summarizerFailed`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
-        with self._link.watching(progress) as token:
+        with self._link.progress_token(progress) as token:
             params = t.CompactParams(
                 session_id=session_id,
                 summary=summary,
@@ -200,7 +200,7 @@ class ContextMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
                 `storageFull`, `draining`, `idReused`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.ConfigureParams(
             session_id=session_id,
@@ -239,7 +239,7 @@ class ContextMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
                 that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.PrepareBranchParams(
             session_id=session_id,
@@ -295,9 +295,9 @@ class ContextMethods(Methods):
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
                 `storageFull`, `draining`, `idReused`, `entryNotFound`, `leafConflict`, `noSummarizer`,
                 `summarizerFailed`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
-        with self._link.watching(progress) as token:
+        with self._link.progress_token(progress) as token:
             params = t.BranchParams(
                 session_id=session_id,
                 entry_id=entry_id,

@@ -54,7 +54,7 @@ class EntryMethods(AppendMethods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`,
                 `cursorExpired`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.EntriesParams(
             session_id=session_id,
@@ -99,7 +99,7 @@ class EntryMethods(AppendMethods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`,
                 `cursorExpired`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.PathParams(
             session_id=session_id,
@@ -150,7 +150,7 @@ class EntryMethods(AppendMethods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`,
                 `cursorExpired`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.TreeParams(
             session_id=session_id,
@@ -186,7 +186,7 @@ class EntryMethods(AppendMethods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `cursorExpired`, or one
                 that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.LabelsParams(
             session_id=session_id,
@@ -220,7 +220,7 @@ class EntryMethods(AppendMethods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
                 `storageFull`, `draining`, `idReused`, `entryNotFound`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.LabelParams(
             session_id=session_id,

@@ -52,9 +52,9 @@ class ExchangeMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, `storageFull`,
                 `storageFailed`, `draining`, or one that every request may have.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
         """
-        with self._link.watching(progress) as token:
+        with self._link.progress_token(progress) as token:
             params = t.ImportParams(
                 paths=list(paths),
                 format=format,
@@ -106,9 +106,9 @@ class ExchangeMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`,
                 `tooLarge`, `storageFull`, or one that every request may have.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
         """
-        with self._link.watching(progress) as token:
+        with self._link.progress_token(progress) as token:
             params = t.ExportParams(
                 session_id=session_id,
                 format=format,

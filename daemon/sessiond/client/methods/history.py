@@ -39,7 +39,7 @@ class HistoryMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `idReused`, `storageFailed`, `draining`, or
                 one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.HistoryAddParams(
             prompt=prompt,
@@ -77,7 +77,7 @@ class HistoryMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, `storageFailed`, `draining`,
                 or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.HistoryListParams(
             query=query,
@@ -111,7 +111,7 @@ class HistoryMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `idReused`, `storageFailed`, `draining`, or
                 one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.HistoryDeleteParams(
             prompt_ids=list(prompt_ids),

@@ -21,7 +21,7 @@ class ProcessMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.StatusParams()
         return await self.call(m.STATUS, params)
@@ -36,7 +36,7 @@ class ProcessMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.ClientsParams()
         return await self.call(m.CLIENTS, params)
@@ -71,9 +71,9 @@ class ProcessMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `draining`, or one that every request may
                 have.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
         """
-        with self._link.watching(progress) as token:
+        with self._link.progress_token(progress) as token:
             params = t.DoctorParams(
                 fix=fix,
                 paths=list(paths),
@@ -92,7 +92,7 @@ class ProcessMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
         """
         params = t.StopParams()
         return await self.call(m.STOP, params)
@@ -114,7 +114,7 @@ class ProcessMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `unauthenticated`, or one that every request
                 may have.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
         """
         params = t.AuthenticateParams(
             token=token,
@@ -144,7 +144,7 @@ class ProcessMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
         """
         params = t.DrainParams(
             note=note,

@@ -41,7 +41,7 @@ class RetentionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `alreadyExists`,
                 `idReused`, `storageFull`, `draining`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.DeleteParams(
             session_id=session_id,
@@ -77,7 +77,7 @@ class RetentionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `alreadyExists`,
                 `idReused`, `sessionDamaged`, `storageFull`, `storageFailed`, `draining`, or one that every
                 request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.RestoreParams(
             session_id=session_id,
@@ -118,7 +118,7 @@ class RetentionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `idReused`, `storageFull`, `storageFailed`,
                 `draining`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.CleanupParams(
             max_age_ms=max_age_ms,
@@ -160,7 +160,7 @@ class RetentionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `idReused`,
                 `storageFailed`, `draining`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.PurgeParams(
             session_id=session_id,
@@ -193,7 +193,7 @@ class RetentionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, `storageFailed`, or one that
                 every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.TrashListParams(
             cursor=cursor,
@@ -230,9 +230,9 @@ class RetentionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `idReused`, `storageFailed`, `draining`, or
                 one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
-        with self._link.watching(progress) as token:
+        with self._link.progress_token(progress) as token:
             params = t.BlobCollectParams(
                 dry_run=dry_run,
                 grace_ms=grace_ms,

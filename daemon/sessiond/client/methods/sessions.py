@@ -56,7 +56,7 @@ class SessionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `alreadyExists`, `idReused`, `storageFull`,
                 `storageFailed`, `draining`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.CreateParams(
             cwd=cwd or str(Path.cwd()),
@@ -96,7 +96,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `alreadyExists`, or one
                 that every request may have.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
         """
         params = t.OpenParams(
             session_id=session_id,
@@ -122,7 +122,7 @@ class SessionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`, or one
                 that every request may have.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
         """
         params = t.CloseParams(
             session_id=session_id,
@@ -162,7 +162,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `idReused`, `draining`,
                 or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.ContinueParams(
             cwd=cwd or str(Path.cwd()),
@@ -216,7 +216,7 @@ class SessionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, or one that every request may
                 have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.ListParams(
             cwd=cwd,
@@ -254,7 +254,7 @@ class SessionMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
         """
         params = t.ResolveParams(
             query=query,
@@ -308,7 +308,7 @@ class SessionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `cursorExpired`, `storageFailed`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.SearchParams(
             query=query,
@@ -342,7 +342,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, or one that every
                 request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.InfoParams(
             session_id=session_id,
@@ -369,7 +369,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
                 that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.StatsParams(
             session_id=session_id,
@@ -402,7 +402,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
                 that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.CompareParams(
             session_id=session_id,
@@ -449,7 +449,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
                 `storageFull`, `draining`, `idReused`, `entryNotFound`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.ForkParams(
             session_id=session_id,
@@ -489,7 +489,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
                 `storageFull`, `draining`, `idReused`, `alreadyExists`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.MoveParams(
             session_id=session_id,
@@ -523,7 +523,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
                 `storageFull`, `draining`, `idReused`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.RenameParams(
             session_id=session_id,
@@ -562,7 +562,7 @@ class SessionMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
                 `storageFull`, `draining`, `idReused`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.TagParams(
             session_id=session_id,
@@ -590,7 +590,7 @@ class SessionMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `storageFull`, `storageFailed`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.FlushParams(
             session_id=session_id,

@@ -34,7 +34,7 @@ class StateMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
                 that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.StateGetParams(
             session_id=session_id,
@@ -89,7 +89,7 @@ class StateMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
                 `storageFull`, `draining`, `idReused`, `invalidEntry`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.StateUpdateParams(
             session_id=session_id,
@@ -138,7 +138,7 @@ class StateMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
                 `storageFull`, `draining`, `idReused`, `invalidEntry`, or one that every request may have.
-            Disconnected: The connection was lost in both attempts.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.StateBeginTaskParams(
             session_id=session_id,

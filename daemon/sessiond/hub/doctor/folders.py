@@ -11,7 +11,7 @@ from typing import Final
 
 from sessiond.hub.doctor.rights import check_rights
 from sessiond.hub.doctor.scope import Scope
-from sessiond.paths import OTHERS_MAY_WRITE, UnsafeFolder, obstacle, require_text
+from sessiond.paths import OTHERS_MAY_WRITE, UnsafeFolderError, obstacle, require_text
 from sessiond.store.files import paths
 from sessiond.store.files.holds import read_hold
 from sessiond.store.files.remains import is_beside
@@ -37,7 +37,7 @@ def check_folders(scope: Scope) -> Iterator[None]:
     for top in (scope.places.state, scope.places.runtime):
         try:
             require_text(top)
-        except UnsafeFolder as unsafe:
+        except UnsafeFolderError as unsafe:
             scope.add("unusableFolder", unsafe.reason, top)
     for top in (scope.places.data, scope.places.state, scope.places.runtime):
         _check_root(scope, top)

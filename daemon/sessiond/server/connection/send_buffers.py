@@ -113,7 +113,7 @@ class SendBuffers:
 
     def _disconnect(self, client: BufferedClient, reason: str) -> None:
         log.warning(
-            "Disconnected client %s with %d unread bytes: %s",
+            "DisconnectedError client %s with %d unread bytes: %s",
             client.client_id, client.connection.queued_bytes, reason,
         )  # fmt: skip
         client.connection.abort()

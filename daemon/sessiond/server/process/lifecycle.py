@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from sessiond.config import Config
-from sessiond.paths import Locations, UnsafeFolder, make_private
+from sessiond.paths import Locations, UnsafeFolderError, make_private
 from sessiond.server.listeners.unix_socket import CannotListen, UnixListener
 from sessiond.server.process import endpoint
 from sessiond.server.process.lock import DaemonLock
@@ -234,7 +234,7 @@ async def _displaced(
                     pass
             if endpoint.read(where.endpoint) != published:
                 endpoint.publish(where.endpoint, published)
-        except (OSError, CannotListen, UnsafeFolder) as error:
+        except (OSError, CannotListen, UnsafeFolderError) as error:
             log.warning("Cannot restore the socket or the endpoint file: %s", error)
 
 

@@ -28,10 +28,10 @@ ANOTHER_RUNS: Final = 75
 _STATUS: Final = {
     LockRefused: 71,
     CannotListen: 73,
-    paths.UnsafeFolder: 73,
+    paths.UnsafeFolderError: 73,
     activation.BadActivation: 73,
-    config.InvalidConfig: 78,
-    config.UnsafeConfig: 78,
+    config.InvalidConfigError: 78,
+    config.UnsafeConfigError: 78,
 }
 
 _DESCRIPTORS: Final = 65_536  # the file descriptor limit that the daemon sets, if the hard limit allows it
@@ -115,7 +115,7 @@ def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build
         lock = DaemonLock(where.daemon_lock) if inherited is None else _wait_for_lock(where)
     except AnotherRuns as error:
         raise CannotServe(_describe_lock_holder(where), ANOTHER_RUNS) from error
-    except (LockRefused, paths.UnsafeFolder, activation.BadActivation) as error:
+    except (LockRefused, paths.UnsafeFolderError, activation.BadActivation) as error:
         raise CannotServe(str(error), _STATUS[type(error)]) from error
     manager = _Manager(inherited, notifier)
     try:
@@ -128,7 +128,7 @@ def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build
                 logging.shutdown()
                 os._exit(status)
         return status
-    except (CannotListen, config.InvalidConfig) as error:
+    except (CannotListen, config.InvalidConfigError) as error:
         raise CannotServe(str(error), _STATUS.get(type(error), 73)) from error
     finally:
         lock.release()
@@ -180,7 +180,7 @@ def _reload(config_file: str, pace: lifecycle.Pace, server: lifecycle.Served) ->
     """Apply a changed configuration. An invalid one changes nothing."""
     try:
         chosen = config.read(config_file)
-    except config.InvalidConfig as error:
+    except config.InvalidConfigError as error:
         log.error("%s The configuration is unchanged.", error)
         return
     pace.idle_exit = chosen.listen.idle_exit

@@ -5,21 +5,21 @@ from __future__ import annotations
 import sys
 
 from sessiond.cli.exit_codes import MEANINGS
-from sessiond.cli.parse import manual
+from sessiond.cli.help import manual
+from sessiond.cli.help.suggestions import did_you_mean
 from sessiond.cli.parse.arguments import UsageError
-from sessiond.cli.parse.suggestions import did_you_mean
-from sessiond.cli.parse.verbs import ALIASES, VERBS
 from sessiond.cli.render.columns import aligned
 from sessiond.cli.render.style import style_for
+from sessiond.cli.table.index import ALIASES, all_commands
 from sessiond.text import pad
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sessiond.cli.parse.arguments import Option, Verb
+    from sessiond.cli.parse.arguments import Command, Option
 
-ABOUT = (
+DESCRIPTION = (
     "sessiond stores the sessions of coding agents, and shares them between editors, terminals and scripts."
 )
 
@@ -37,15 +37,15 @@ GROUPS = (
 """Every command, under its heading in help and manual."""
 
 _USAGE = "usage: sessiond COMMAND [...]        sessiond COMMAND --help describes one"
-_WIDE = 80
+_DEFAULT_COLUMNS = 80
 
 
 def overview() -> int:
     """Print the names of all commands, on one screen."""
     style = style_for(sys.stdout)
-    print(f"{ABOUT}\n\n{_USAGE}\n")
+    print(f"{DESCRIPTION}\n\n{_USAGE}\n")
     longest = max(len(heading) for heading, _ in GROUPS)
-    columns = (style.columns or _WIDE) - longest - 2
+    columns = (style.columns or _DEFAULT_COLUMNS) - longest - 2
     for heading, names in GROUPS:
         first, *more = _wrapped(", ".join(names), columns)
         print(f"{style(pad(heading, longest), 'bold')}  {first}")
@@ -59,11 +59,15 @@ def everything(words: Sequence[str]) -> int:
     if words:
         return topic(words[0]) if words[0] in manual.TOPICS else explain(ALIASES.get(words[0], words[0]))
     style = style_for(sys.stdout)
-    print(f"{ABOUT}\n\n{_USAGE}\n")
-    longest = max(map(len, VERBS))
+    print(f"{DESCRIPTION}\n\n{_USAGE}\n")
+    commands = all_commands()
+    longest = max(map(len, commands))
     for heading, names in GROUPS:
         print(style(heading, "bold"))
-        print(*aligned([(f"  {name:<{longest}}", VERBS[name].about) for name in names], style), sep="\n")
+        print(
+            *aligned([(f"  {name:<{longest}}", commands[name].description) for name in names], style),
+            sep="\n",
+        )
         print()
     print(style("More help", "bold"))
     rows = [(f"  help {name}", about) for name, about in manual.TOPICS.items()]
@@ -73,21 +77,20 @@ def everything(words: Sequence[str]) -> int:
 
 def explain(name: str) -> int:
     """Print the description, options and examples of one command."""
-    if name not in VERBS:
-        raise UsageError(
-            f"there is no command {name!r}", did_you_mean(name, [*VERBS, *manual.TOPICS], "help ")
-        )
-    verb = VERBS[name]
+    commands = all_commands()
+    if name not in commands:
+        raise UsageError(f"there is no command {name!r}", did_you_mean(name, manual.TOPICS, "help "))
+    command = commands[name]
     style = style_for(sys.stdout)
-    print(f"usage: {usage(name, verb)}\n\n{verb.about}.")
-    if verb.details:
-        print(*_paragraph(verb.details, style.columns), sep="\n")
+    print(f"usage: {usage(name, command)}\n\n{command.description}.")
+    if command.details:
+        print(*_paragraph(command.details, style.columns), sep="\n")
     print(f"\n{style('Options', 'bold')}")
-    shown = [*verb.options, *manual.COMMON]
-    print(*aligned([(f"  {option_words(option)}", option.about) for option in shown], style), sep="\n")
-    if verb.examples:
+    shown = [*command.options, *manual.COMMON]
+    print(*aligned([(f"  {option_words(option)}", option.description) for option in shown], style), sep="\n")
+    if command.examples:
         print(f"\n{style('Examples', 'bold')}")
-        print(*(f"  {example}" for example in verb.examples), sep="\n")
+        print(*(f"  {example}" for example in command.examples), sep="\n")
     return 0
 
 
@@ -106,9 +109,9 @@ def topic(name: str) -> int:
     return 0
 
 
-def usage(name: str, verb: Verb) -> str:
+def usage(name: str, command: Command) -> str:
     """Return the usage line of a command."""
-    return " ".join(("sessiond", name, *verb.places, *(["[options]"] if verb.options else [])))
+    return " ".join(("sessiond", name, *command.positionals, *(["[options]"] if command.options else [])))
 
 
 def option_words(option: Option) -> str:

@@ -1,10 +1,10 @@
-"""The declarations of commands about the context: context, compaction, state, statistics."""
+"""Declarations of the commands about the context of a model: compaction, state, statistics."""
 
-from sessiond.cli.parse.arguments import Option, Verb
-from sessiond.cli.parse.options import AT_LEAF, CONTEXT_WINDOW, INSTRUCTIONS, JSON, KEEP_RECENT, RESERVE
+from sessiond.cli.parse.arguments import Command, Option
+from sessiond.cli.table.options import AT_LEAF, CONTEXT_WINDOW, INSTRUCTIONS, JSON, KEEP_RECENT, RESERVE
 
-MODEL_VERBS: dict[str, Verb] = {
-    "context": Verb(
+COMMANDS: dict[str, Command] = {
+    "context": Command(
         "Show the context that a model receives",
         "context:context",
         ("[ID]",),
@@ -17,7 +17,7 @@ MODEL_VERBS: dict[str, Verb] = {
         examples=("sessiond context --explain", "sessiond context atlas --format anthropic | jq .messages"),
         paged=True,
     ),
-    "compact": Verb(
+    "compact": Command(
         "Replace the older part of a session by a summary in the context",
         "compact:compact",
         ("[ID]",),
@@ -39,7 +39,7 @@ MODEL_VERBS: dict[str, Verb] = {
         ),
         writes=("session/compact",),
     ),
-    "configure": Verb(
+    "configure": Command(
         "Show or set when a session is compacted automatically",
         "configure:configure",
         ("[ID]",),
@@ -54,14 +54,14 @@ MODEL_VERBS: dict[str, Verb] = {
         ("sessiond configure atlas --auto-compact on --context-window 128000",),
         writes=("session/configure",),
     ),
-    "stats": Verb(
+    "stats": Command(
         "Show counts, context use, tokens and cost of a session",
         "stats:stats",
         ("[ID]",),
         (AT_LEAF, JSON),
         paged=True,
     ),
-    "state": Verb(
+    "state": Command(
         "Show or update the working state of an agent: plan, decisions, artifacts",
         "state:state",
         ("[ID]",),

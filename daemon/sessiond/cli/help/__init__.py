@@ -1,0 +1,1 @@
+"""Help: the pages of `--help` and the manual, and suggestions for unknown commands."""

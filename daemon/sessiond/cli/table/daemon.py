@@ -1,0 +1,59 @@
+"""Declarations of the commands for the daemon's process and its service."""
+
+from sessiond.cli.parse.arguments import Command, Option
+from sessiond.cli.table.options import JSON, REPORT
+
+COMMANDS: dict[str, Command] = {
+    "status": Command("Show the state of the daemon, without starting it", "process:status", (), (JSON,)),
+    "clients": Command("List the clients of the daemon", "process:clients", (), (JSON,)),
+    "stop": Command("Stop the daemon after everything is on disk", "process:stop", (), (JSON,)),
+    "restart": Command(
+        "Restart the daemon after everything is on disk, for example after an update",
+        "process:restart",
+        (),
+        (Option("now", "", "do not wait for requests of other clients that are in flight"), JSON),
+        "Clients reconnect automatically and miss nothing. If no daemon is running, one is started.",
+    ),
+    "doctor": Command(
+        "Diagnose problems and, with --fix, repair what is safe to repair",
+        "doctor:doctor",
+        ("[PATH…]",),
+        (
+            Option("fix", "", "repair what is safe to repair; the report names the copies of the originals"),
+            JSON,
+        ),
+        "Without PATH, it checks sessions, blobs, databases, folders, the machine, the daemon and its socket. PATH is a"
+        " session file, a folder of them, or an id. A daemon is not required. Exit status 1: problems were found.",
+        ("sessiond doctor --fix", "sessiond doctor ~/.pi/agent/sessions"),
+        paged=True,
+    ),
+    "serve": Command(
+        "Run the daemon in the foreground (other commands start it automatically)",
+        "process:serve",
+        (),
+        (
+            Option("detach", "", "run in the background, and return once the daemon is ready"),
+            Option("stdio", "", "also serve one client on standard input and output"),
+            Option("ready-fd", "N", "write a line to this file descriptor when the daemon is ready"),
+        ),
+    ),
+    "attach": Command(
+        "Connect standard input and output to the daemon, for editors",
+        "process:attach",
+        (),
+        (Option("stdio", "", "the default, and the only mode"),),
+    ),
+    "install-service": Command(
+        "Have systemd (or launchd) listen for the daemon, and start it on demand",
+        "service:install",
+        (),
+        (Option("print", "", "only print the files that it would write"), REPORT),
+        "It writes unit files of this user and enables them. Run it again after an update.",
+    ),
+    "uninstall-service": Command(
+        "Remove the service; commands then start the daemon automatically",
+        "service:uninstall",
+        (),
+        (Option("print", "", "only list the files that it would remove"), REPORT),
+    ),
+}

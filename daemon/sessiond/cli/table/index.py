@@ -1,0 +1,55 @@
+"""Names of commands. Only the group of the requested command is imported, because a command uses one."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sessiond.cli.parse.arguments import Command
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "sessions": ("new", "continue", "list", "search", "history", "show", "fork", "rename", "tag", "move"),
+    "entries": ("tree", "view", "append", "branch", "diff", "label", "watch"),
+    "context": ("context", "compact", "configure", "stats", "state"),
+    "retention": ("delete", "restore", "trash", "cleanup", "purge", "blobs"),
+    "daemon": (
+        "status",
+        "clients",
+        "stop",
+        "restart",
+        "doctor",
+        "serve",
+        "attach",
+        "install-service",
+        "uninstall-service",
+    ),
+    "tools": ("import", "export", "completion", "rpc", "terminal", "schema"),
+}
+"""The commands that each module of this package declares."""
+
+ALIASES: dict[str, str] = {"rm": "delete"}
+
+SIMILAR_COMMANDS: dict[str, str] = {
+    "ls": "list", "sessions": "list", "cat": "context", "log": "tree", "info": "show", "get": "show",
+    "open": "view", "resume": "continue", "start": "new", "init": "new", "create": "new", "add": "append",
+    "commit": "append", "checkout": "branch", "switch": "branch", "undo": "branch", "bookmark": "label",
+    "find": "search", "grep": "search", "gc": "blobs", "merge": "diff", "compare": "diff", "follow": "watch",
+    "tail": "watch", "logs": "status", "daemon": "status", "config": "configure", "version": "--version",
+}  # fmt: skip
+"""Names of other programs' commands. They are not accepted, but the equivalent is suggested."""
+
+
+def find(name: str) -> Command | None:
+    """Return the declaration of a command; None for an unknown name."""
+    return next((_commands(group)[name] for group, names in GROUPS.items() if name in names), None)
+
+
+def all_commands() -> dict[str, Command]:
+    """Return the declaration of every command, by name."""
+    return {name: command for group in GROUPS for name, command in _commands(group).items()}
+
+
+def _commands(group: str) -> dict[str, Command]:
+    from importlib import import_module
+
+    commands: dict[str, Command] = import_module(f"sessiond.cli.table.{group}").COMMANDS
+    return commands

@@ -1,0 +1,75 @@
+"""Declarations of the commands for the trash and for blobs."""
+
+from sessiond.cli.parse.arguments import Command, Option
+from sessiond.cli.table.options import CURSOR, JSON
+
+COMMANDS: dict[str, Command] = {
+    "delete": Command(
+        "Move sessions to the trash, even if clients have them open",
+        "trash:delete",
+        ("ID…",),
+        (Option("note", "TEXT", "a text for the trash, for example the reason"), JSON),
+        "A session in a folder of another program is deleted only if its file is named. Alias: sessiond rm.",
+        (
+            "sessiond delete 4f0c21aa --note 'an experiment'",
+            "sessiond list --all --tag scratch --json | jq -r '.sessions[].sessionId' | sessiond delete -",
+        ),
+        writes=("session/delete",),
+    ),
+    "restore": Command(
+        "Move sessions from the trash back to their folders",
+        "trash:restore",
+        ("ID…",),
+        (JSON,),
+        "ID is a session id (its last deletion is restored), or a trash id (`trashId` of sessiond trash --json).",
+        writes=("trash/restore",),
+    ),
+    "trash": Command(
+        "List the sessions in the trash, newest deletion first",
+        "trash:trash",
+        (),
+        (Option("limit", "N", "maximum number of results (default: 50)", short="n"), CURSOR, JSON),
+        paged=True,
+    ),
+    "cleanup": Command(
+        "Move old sessions to the trash; without --yes, only list them",
+        "trash:cleanup",
+        (),
+        (
+            Option("days", "N", "sessions that were not written for N days"),
+            Option("keep", "N", "all sessions but the newest N"),
+            Option("tag", "WORD", "only sessions with this tag; repeatable"),
+            Option("yes", "", "move them; sessiond restore undoes it"),
+            JSON,
+        ),
+        "Open, labeled and read-only sessions are skipped. Drafts and folders of other programs are not considered.",
+        ("sessiond cleanup --days 90 --tag scratch",),
+        paged=True,
+        writes=("session/cleanup",),
+    ),
+    "purge": Command(
+        "Delete sessions from the trash for good; without --yes, only list them",
+        "trash:purge",
+        ("[ID…]",),
+        (
+            Option("days", "N", "all sessions that have been in the trash for N days (0: all)"),
+            Option("yes", "", "delete them; this cannot be undone"),
+            JSON,
+        ),
+        "sessiond blobs collect then collects the blobs that no other session references.",
+        ("sessiond purge --days 30 --yes",),
+        writes=("trash/purge",),
+    ),
+    "blobs": Command(
+        "Show the total size of blobs, or collect those that no session references",
+        "blobs:blobs",
+        ("[collect]",),
+        (
+            Option("yes", "", "move them to the trash; without it, collect only lists them"),
+            Option("days", "N", "only blobs older than N days (default: as configured, 7)"),
+            JSON,
+        ),
+        "Images and long texts of sessions are stored in blobs. Collected blobs are moved to the trash, with a note.",
+        writes=("blob/collect",),
+    ),
+}

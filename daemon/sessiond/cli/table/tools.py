@@ -1,0 +1,65 @@
+"""Declarations of the commands for other programs: import, export, completion, and the protocol itself."""
+
+from sessiond.cli.parse.arguments import Command, Option
+from sessiond.cli.table.options import JSON
+
+COMMANDS: dict[str, Command] = {
+    "import": Command(
+        "Import session files of other programs",
+        "exchange:import_",
+        ("PATH",),
+        (
+            Option(
+                "format", "NAME", "pi, pi4, operator, go, nova, claude-code or codex (default: as detected)"
+            ),
+            Option("cwd", "DIR", "the folder of the sessions, instead of the one in their files"),
+            JSON,
+        ),
+        "PATH is a file or a folder. A second import adds new entries. After Ctrl-C, imported sessions stay.",
+    ),
+    "export": Command(
+        "Export a session as a transcript, an HTML page, or a file of another program",
+        "exchange:export",
+        ("[ID]",),
+        (
+            Option("format", "NAME", "markdown (default), html, jsonl, operator, go or nova"),
+            Option("leaf", "ENTRY", "only the path to this entry"),
+            Option(
+                "output",
+                "FILE",
+                "write to this file, not to standard output (html on a terminal: session.html)",
+                short="o",
+            ),
+            Option("force", "", "replace an existing file"),
+            Option("no-redact", "", "do not redact keys and tokens"),
+            JSON,
+        ),
+        paged=True,
+    ),
+    "completion": Command(
+        "Print the completion script for a shell: bash, zsh or fish",
+        "completion:completion",
+        ("SHELL", "[WORD…]"),
+        (),
+        'In ~/.bashrc or ~/.zshrc: eval "$(sessiond completion bash)", or zsh. The scripts call it with the WORDs of\n'
+        "a command line after --; it then prints the candidates for the last word.",
+        ("sessiond completion fish > ~/.config/fish/completions/sessiond.fish",),
+    ),
+    "rpc": Command(
+        "Call any method and print the result",
+        "protocol:rpc",
+        ("METHOD", "[PARAMS]"),
+        (),
+        "PARAMS is a JSON object, or - to read it from standard input.",
+        paged=True,
+    ),
+    "terminal": Command(
+        "Print the identity of this terminal, by which its sessions are found",
+        "protocol:terminal",
+        (),
+        (JSON,),
+        "It does not contact the daemon. Without a terminal it prints nothing, or null with --json, and the exit code"
+        " is 1. For other clients, --json prints a Terminal as the protocol defines it.",
+    ),
+    "schema": Command("Print the JSON Schema of the protocol", "protocol:schema", paged=True),
+}
