@@ -49,6 +49,8 @@ def test_subcommands_and_their_arguments_are_completed(shell: Shell, teller: Tel
         completes(nvim, "vertical Sessiond! open atl", [story.id])
         shown_tree(nvim, story)
         completes(nvim, f"Sessiond branch {story.fix[:7]}", [story.fix])
+        completes(nvim, "Sessiond branch the", ["the\\ cause"])
+        completes(nvim, "Sessiond fork @", ["@"])
         teller.call("session/delete", sessionId=story.id)
         completes(nvim, "Sessiond restore ", [story.id])
 
@@ -103,6 +105,65 @@ def test_the_leaf_is_moved_with_b(shell: Shell, teller: Teller, story: Story) ->
         nvim.keys("4Gb")
         nvim.see("│ ◉ assistant  Done: it counts.")
         assert teller.call("session/info", sessionId=story.id)["session"]["leafId"] == story.fixed
+
+
+def test_the_newest_entries_of_a_long_session_are_completed(shell: Shell, teller: Teller) -> None:
+    ids = teller.create("atlas-long", *[say(f"{turn}") for turn in range(600) for say in (user, assistant)])
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.command("Sessiond tree atlas-long")
+        nvim.see("◀ leaf")
+        completes(nvim, f"Sessiond branch {ids[-1]}", [ids[-1]])
+        completes(nvim, f"Sessiond branch {ids[0]}", [])
+
+
+def test_an_entry_is_named_by_its_label_its_id_or_as_the_leaf(
+    shell: Shell, teller: Teller, story: Story
+) -> None:
+    def leaf() -> str:
+        found: str = teller.call("session/info", sessionId=story.id)["session"]["leafId"]
+        return found
+
+    teller.label(story.id, story.why, story.fix)  # an id that is also a label
+    with a_neovim(shell.where, shell.folder, columns=250) as nvim:
+        shown_tree(nvim, story)
+        nvim.command("Sessiond branch the\\ cause")
+        nvim.see("◉ assistant  [the cause]")
+        assert leaf() == story.because
+        nvim.command(f"Sessiond branch {story.fix}")
+        nvim.see("◉ user       Fix it.")
+        nvim.command("Sessiond context @")
+        nvim.see("# Context", "3 messages", f"## user · {story.fix}")
+        nvim.lua("vim.notify = function(text) told = text end")
+        nvim.command("Sessiond branch nothing-like-it")
+        nvim.until("told")
+        assert "There is no entry 'nothing-like-it'" in nvim.lua("return told")
+        teller.label(story.id, story.fixed, "the cause")
+        before = leaf()
+        nvim.lua("told = nil")
+        nvim.command("Sessiond branch the\\ cause")
+        nvim.until("told")
+        assert "Entry name 'the cause' is ambiguous" in nvim.lua("return told")
+        assert leaf() == before
+
+
+def test_a_labeled_entry_is_chosen_and_shown_in_the_tree(shell: Shell, teller: Teller, story: Story) -> None:
+    teller.label(story.id, story.fixed, "quick")
+    with a_neovim(shell.where, shell.folder) as nvim:
+        shown_tree(nvim, story)
+        nvim.lua("""vim.ui.select = function(items, options, chosen)
+            offered = vim.tbl_map(options.format_item, items)
+            chosen(items[2])
+        end""")
+        nvim.command("Sessiond labels")
+        nvim.until("vim.api.nvim_win_get_cursor(0)[1] == 4")
+        first, second = nvim.lua("return offered")
+        assert first.startswith("the cause ")
+        assert second.endswith("assistant: Done: it counts.")
+        nvim.command(f"edit sessiond://session/{story.id}/entry/{story.because}.md")
+        nvim.see("It stops at the last newline.")
+        nvim.keys(":Sessiond label<CR>")
+        nvim.see("Label (empty: none): the cause")
+        nvim.keys("<Esc>")
 
 
 def test_a_fork_is_made_and_shown_with_its_title(shell: Shell, story: Story) -> None:

@@ -143,9 +143,19 @@ function M.label(id, entry, label)
     set(label)
     return
   end
-  local view = require('sessiond.tree.view').of(0)
-  local row = view and view.rows:get(entry)
-  vim.ui.input({ prompt = 'Label (empty: none): ', default = row and text.one_line(row.label) or '' }, set)
+  require('sessiond.labels').read(id, function(err, labels)
+    if not labels then
+      tell_error(err --[[@as sessiond.RpcError]])
+      return
+    end
+    local present = ''
+    for _, it in ipairs(labels) do
+      if it.entryId == entry then
+        present = text.one_line(it.label)
+      end
+    end
+    vim.ui.input({ prompt = 'Label (empty: none): ', default = present }, set)
+  end)
 end
 
 ---@param id string

@@ -30,17 +30,27 @@ local function with_session(id, callback)
   end)
 end
 
----@param entry string? as typed
+---@param name string? as typed: an id, a label or `@`; without it, the entry under the cursor
 ---@param callback fun(id: string, entry: string)
-local function with_entry(entry, callback)
+local function with_entry(name, callback)
   require('sessiond.current').with(function(id)
-    entry = entry or require('sessiond.current').entry()
-    if entry then
+    local entry = not name and require('sessiond.current').entry()
+    if name then
+      require('sessiond.entry_names').resolve(id, name, function(found)
+        callback(id, found)
+      end)
+    elseif entry then
       callback(id, entry)
     else
-      actions.say('Which entry? Put the cursor on one in a tree, or name its id.')
+      actions.say('Which entry? Put the cursor on one in a tree, or give its id or label.')
     end
   end)
+end
+
+---@param lead string
+---@return string[]
+local function complete_entry(lead)
+  return require('sessiond.entry_names').complete(lead)
 end
 
 ---@param lead string
@@ -60,23 +70,6 @@ local function session_ids(lead)
   local ids = {}
   for _, session in ipairs(result and result.sessions or {}) do
     ids[#ids + 1] = session.sessionId
-  end
-  return beginning_with(lead, ids)
-end
-
----@param lead string
----@return string[]
-local function entry_ids(lead)
-  local id = require('sessiond.current').id()
-  local result = id
-    and require('sessiond.client').call(
-      'session/tree',
-      { sessionId = id, filter = 'all', limit = 1000 },
-      2000
-    )
-  local ids = {}
-  for _, node in ipairs(result and result.nodes or {}) do
-    ids[#ids + 1] = node.id
   end
   return beginning_with(lead, ids)
 end
@@ -289,7 +282,7 @@ M.SUBCOMMANDS = {
         actions.fork(id, entry, given.words[2] and table.concat(given.words, ' ', 2) or nil)
       end)
     end,
-    complete = entry_ids,
+    complete = complete_entry,
   },
   branch = {
     takes = '[entry]',
@@ -297,7 +290,7 @@ M.SUBCOMMANDS = {
     run = function(given)
       with_entry(given.words[1], given.bang and actions.branch_summary or actions.branch)
     end,
-    complete = entry_ids,
+    complete = complete_entry,
   },
   label = {
     takes = '[label]',
@@ -306,6 +299,13 @@ M.SUBCOMMANDS = {
       with_entry(nil, function(id, entry)
         actions.label(id, entry, given.bang and '' or (given.rest ~= '' and given.rest or nil))
       end)
+    end,
+  },
+  labels = {
+    takes = '',
+    description = 'Choose a labeled entry, and show it in the tree',
+    run = function()
+      require('sessiond.current').with(require('sessiond.labels').pick)
     end,
   },
   search = {
@@ -330,11 +330,13 @@ M.SUBCOMMANDS = {
     takes = '[entry]',
     description = 'Show what a model would see',
     run = function(given)
-      require('sessiond.current').with(function(id)
-        actions.context(id, given.words[1])
-      end)
+      if given.words[1] then
+        with_entry(given.words[1], actions.context)
+      else
+        require('sessiond.current').with(actions.context)
+      end
     end,
-    complete = entry_ids,
+    complete = complete_entry,
   },
   export = {
     takes = '[format] [file]',
