@@ -8,8 +8,10 @@ from pathlib import Path
 
 from scripts.benchmarks.drafts import ASSISTANT, CUSTOM, USER, appends, new_session
 from scripts.benchmarks.load import Outcome, drive, latencies
+from scripts.benchmarks.peer_timing import PeerTimes
 from scripts.benchmarks.processes import Daemon, Process, echo, sessiond
 from scripts.benchmarks.report import Row, at_least, at_most, duration, middle, sampled
+from scripts.benchmarks.session_files import session_name, write_session
 
 REPLY_BYTES = 90
 PIPELINE = 32
@@ -95,10 +97,15 @@ def _group_commit(daemon: Daemon, rounds: int) -> Row:
 
 def _latency(daemon: Daemon, folder: Path, rounds: int, each: int) -> list[Row]:
     """The rows of one client that waits for each reply; a sample is the median of a round."""
-    synced, bare = [], []
+    written, synced, bare = [], [], []
+    peers = PeerTimes("append")
+    path = folder / session_name("bench-append")
+    write_session(path, "bench-append", 100)
     for _ in range(rounds):
         bare.append(middle(_write_and_sync(folder / "bare", each)))
         synced.append(middle(latencies(daemon, appends(new_session(daemon), "synced", each))))
+        written.append(middle(latencies(daemon, appends(new_session(daemon), "written", each))))
+        peers.round(path, repeated=each)
     extra = middle(synced) - middle(bare)
     return [
         sampled(
@@ -108,7 +115,11 @@ def _latency(daemon: Daemon, folder: Path, rounds: int, each: int) -> list[Row]:
             ratio=f"a bare write + fdatasync ({duration(middle(bare))}) + {duration(extra)}",
             bar="+ 0.5 ms",
             verdict=at_most(extra, 0.0005),
-        )
+        ),
+        sampled(
+            "append written, one client, p50", written, "s", ratio="peers: in their process, without a sync"
+        ),
+        *peers.rows(written),
     ]
 
 

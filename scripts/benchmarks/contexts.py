@@ -8,8 +8,9 @@ from pathlib import Path
 
 import msgspec
 from scripts.benchmarks.load import exchange
+from scripts.benchmarks.peer_timing import MISSING
 from scripts.benchmarks.processes import sessiond
-from scripts.benchmarks.report import Row, Verdict, at_most, middle, milliseconds
+from scripts.benchmarks.report import Row, at_most, duration, middle, sampled
 from scripts.benchmarks.session_files import session_name, write_session
 
 from sessiond.hub.session.log_reader import LogReader
@@ -62,23 +63,27 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
     _expect(len(msgspec.json.decode(reply)["result"]["messages"]))
     asked, own = middle(took), asyncio.run(_in_process(path, rounds))
     others = {it: _peer(it, path, rounds) for it in peers.BOTH} if peers.available() else {}
+    opened, warm = ([getattr(it, name) for it in own] for name in ("opened", "warm"))
     return [
-        Row(
+        sampled(
             f"context of a path of {DEPTH:,} entries, with its {len(reply) / 1e6:.0f} MB at the client",
-            milliseconds(asked),
-            f"{asked / middle(decoded):.1f} x msgspec decoding it ({milliseconds(middle(decoded))})",
+            took,
+            "s",
+            ratio=f"{asked / middle(decoded):.1f} x msgspec decoding it ({duration(middle(decoded))})",
         ),
-        *(_shaped(format, middle(times), asked) for format, times in shaped.items()),
+        *(_shaped(format, times, asked) for format, times in shaped.items()),
         *(_against_a_new_process(asked, str(peer), figures) for peer, figures in others.items()),
-        Row("  in one process: open the file, first context", milliseconds(own.opened)),
-        *(_against(own.opened, str(peer), (it.open + it.first) / 1e3) for peer, it in others.items()),
-        Row("  in one process: context of an open session, again", milliseconds(own.warm)),
-        *(_against(own.warm, str(peer), it.warm / 1e3) for peer, it in others.items()),
+        *(() if others else (MISSING,)),
+        sampled("  in one process: open the file, first context", opened, "s"),
+        *(_against(middle(opened), str(peer), (it.open + it.first) / 1e3) for peer, it in others.items()),
+        sampled("  in one process: context of an open session, again", warm, "s"),
+        *(_against(middle(warm), str(peer), it.warm / 1e3) for peer, it in others.items()),
     ]
 
 
-def _shaped(format: str, took: float, asked: float) -> Row:
-    return Row(f"    in the format of {format}", milliseconds(took), f"{took / asked:.1f} x the agents' own")
+def _shaped(format: str, took: list[float], asked: float) -> Row:
+    ratio = f"{middle(took) / asked:.1f} x the agents' own"
+    return sampled(f"    in the format of {format}", took, "s", ratio=ratio)
 
 
 def _against_a_new_process(asked: float, peer: str, figures: Figures) -> Row:
@@ -88,8 +93,9 @@ def _against_a_new_process(asked: float, peer: str, figures: Figures) -> Row:
 
 
 def _against(ours: float, what: str, theirs: float) -> Row:
-    verdict: Verdict = at_most(ours, theirs)
-    return Row(f"    {what}", milliseconds(theirs), f"ours {ours / theirs:.2f} x", "<= 1 x", verdict)
+    ratio = ours / theirs
+    verdict = at_most(ours, theirs)
+    return sampled(f"    {what}", [theirs], "s", ratio=f"ours {ratio:.2f} x", bar="<= 1 x", verdict=verdict)
 
 
 def _peer(peer: peers.Peer, path: Path, rounds: int) -> Figures:
@@ -99,23 +105,25 @@ def _peer(peer: peers.Peer, path: Path, rounds: int) -> Figures:
     return figures
 
 
-async def _in_process(path: Path, rounds: int) -> Timed:
+async def _in_process(path: Path, rounds: int) -> list[Timed]:
     """As the hub does it: a session that is open, whose last context is kept."""
     store = FileStore(path.parent / "data", path.parent / "state")
-    opened, warm = list[float](), list[float]()
+    timed: list[Timed] = []
     for _ in range(rounds):
         start = time.perf_counter()
         session = LogReader(await store.open_ref(str(path)))
         await session.load()
         leaf = session.tree.leaf
-        for times in (opened, warm):
+        times = []
+        for _ in ("opened", "warm"):
             context = await session.contexts.at(leaf)
             times.append(time.perf_counter() - start)
             _expect(len(context.messages))
             start = time.perf_counter()
         await session.log.close()
+        timed.append(Timed(*times))
     await store.close()
-    return Timed(middle(opened), middle(warm))
+    return timed
 
 
 def _expect(messages: int) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from scripts.benchmarks.drafts import appends, new_session
 from scripts.benchmarks.load import drive
 from scripts.benchmarks.processes import Daemon, sessiond, until
-from scripts.benchmarks.report import Row, at_most, middle
+from scripts.benchmarks.report import Row, middle, sampled
 
 LIMIT = 8e-6
 SUBSCRIBERS = 64
@@ -25,14 +25,13 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
             watched = _append_all(daemon, each, SUBSCRIBERS)
             costs.append((watched - alone) / (each * SUBSCRIBERS))
             appends_cost.append(alone / each)
-    cost = middle(costs)
     return [
-        Row(
+        sampled(
             f"an entry to one of {SUBSCRIBERS} subscribers, server CPU",
-            f"{cost * 1e6:.1f} µs",
-            f"{cost / middle(appends_cost):.2f} x an append nobody watches",
-            f"<= {LIMIT * 1e6:.0f} µs",
-            at_most(cost, LIMIT),
+            costs,
+            "s",
+            ratio=f"{middle(costs) / middle(appends_cost):.2f} x an append without subscribers",
+            limit=LIMIT,
         )
     ]
 

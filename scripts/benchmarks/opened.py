@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from scripts.benchmarks.load import exchange
 from scripts.benchmarks.processes import Process, sessiond
-from scripts.benchmarks.report import Row, at_most, middle, milliseconds
+from scripts.benchmarks.report import Row, at_most, middle, sampled
 from scripts.benchmarks.session_files import session_name, write_session
 
 SESSIONS, ENTRIES = 2_000, 10
@@ -37,18 +37,23 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
 
 
 def _rows(what: str, times: list[tuple[float, float, float]]) -> list[Row]:
-    none, looked_at, held = (middle(column) for column in zip(*times, strict=True))
+    none, looked_at, held = zip(*times, strict=True)
     return [
-        Row(f"{what} of {SESSIONS:,} sessions, none of them open", milliseconds(none)),
+        sampled(f"{what} of {SESSIONS:,} sessions, none of them open", none, "s"),
         _compared("  right after all of them were looked at", looked_at, none),
         _compared("  while a client has all of them open", held, none),
     ]
 
 
-def _compared(what: str, took: float, none: float) -> Row:
-    ratio = took / none
-    return Row(
-        what, milliseconds(took), f"{ratio:.2f} x with none", f"<= {MAX_RATIO} x", at_most(ratio, MAX_RATIO)
+def _compared(what: str, took: tuple[float, ...], none: tuple[float, ...]) -> Row:
+    ratio = middle(took) / middle(none)
+    return sampled(
+        what,
+        took,
+        "s",
+        ratio=f"{ratio:.2f} x with none",
+        bar=f"<= {MAX_RATIO} x",
+        verdict=at_most(ratio, MAX_RATIO),
     )
 
 

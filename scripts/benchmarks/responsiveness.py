@@ -20,7 +20,7 @@ import msgspec
 from scripts.benchmarks.heavy_requests import Asker, Heavy, HeavyRequests
 from scripts.benchmarks.loop_probe import Hold, read_report
 from scripts.benchmarks.processes import Daemon, probed_sessiond
-from scripts.benchmarks.report import Row, at_most, milliseconds
+from scripts.benchmarks.report import Row, Samples, at_most, duration
 from scripts.benchmarks.session_files import assistant_message
 from scripts.benchmarks.small_requests import Taken
 
@@ -128,14 +128,19 @@ def _rows(phase: Phase, taken: Sequence[Taken], holds: Sequence[Hold]) -> Iterat
     held = (
         ""
         if longest is None
-        else f"{milliseconds(longest.cpu)} ({milliseconds(longest.wall)} wall) {longest.what}"
+        else f"; held {duration(longest.cpu)} ({duration(longest.wall)} wall) by {_innermost(longest.what)}"
     )
     p99, most = cuts[98], max(waits)
-    verdict = at_most(max(p99 / P99, most / LONGEST), 1.0)
     yield Row(
-        f"beside {phase.name} ({milliseconds(phase.ended - phase.began)})",
-        f"p50 {milliseconds(cuts[49])}, p99 {milliseconds(p99)}, max {milliseconds(most)}",
-        held,
+        f"small requests beside {phase.name}",
+        f"p50 {duration(cuts[49])}, p99 {duration(p99)}, max {duration(most)}",
+        f"took {duration(phase.ended - phase.began)}{held}",
         f"p99 <= {P99 * 1e3:.0f}, max <= {LONGEST * 1e3:.0f} ms",
-        verdict,
+        at_most(max(p99 / P99, most / LONGEST), 1.0),
+        Samples("s", (p99,)),
     )
+
+
+def _innermost(what: str) -> str:
+    """The last two functions of those that called one another."""
+    return " > ".join(what.split(" > ")[-2:])
