@@ -1,6 +1,9 @@
 """Numbers and times as people read them."""
 
+from datetime import UTC, datetime
+
 import pytest
+from hypothesis import assume, given, strategies as st
 
 from sessiond import human
 
@@ -50,3 +53,13 @@ def test_counts_folders_and_choices() -> None:
     assert human.folder("/home/developer", "/home/dev") == "/home/developer"
     assert human.listed(["a", "b", "c"]) == "a, b or c"
     assert human.listed(["a"]) == "a"
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_the_form_of_the_daemon_is_the_same_time_as_any_other_form(moment: datetime) -> None:
+    own = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    other = moment.isoformat(timespec="milliseconds")
+    assume(2 < moment.year < 9998)  # datetime.timestamp needs a day on both sides
+    for seconds in (1, 100, 10_000, 1_000_000):
+        now = moment.timestamp() + seconds
+        assert human.ago(own, now) == human.ago(other, now)

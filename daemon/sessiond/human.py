@@ -101,6 +101,20 @@ def listed(words: Sequence[str]) -> str:
 
 
 def _seconds(timestamp: str) -> float | None:
+    """Return the Unix time of an ISO 8601 time; None for other texts.
+
+    Times of the daemon have one form, `2026-02-16T10:20:30.123Z`, which is converted here: importing `datetime` takes
+    longer than formatting a list.
+    """
+    if len(timestamp) == 24 and timestamp[10] == "T" and timestamp[23] == "Z":
+        parts = (timestamp[:4], timestamp[5:7], timestamp[8:10], timestamp[11:13], timestamp[14:16],
+                 timestamp[17:19], timestamp[20:23])  # fmt: skip
+        separators = timestamp[4] + timestamp[7] + timestamp[13] + timestamp[16] + timestamp[19]
+        if separators == "--::." and all(part.isascii() and part.isdigit() for part in parts):
+            year, month, day, hour, minute, second, millisecond = map(int, parts)
+            if year and 1 <= month <= 12 and 1 <= day <= 28 and hour < 24 and minute < 60 and second < 60:
+                days = _days_before(year, month) + day - 1
+                return days * DAY + hour * HOUR + minute * MINUTE + second + millisecond / 1000
     from datetime import UTC, datetime
 
     try:
@@ -108,3 +122,10 @@ def _seconds(timestamp: str) -> float | None:
         return (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
+
+
+def _days_before(year: int, month: int) -> int:
+    """Return the days from 1970 to the first of a month. Years are counted from March, so a leap day is their last."""
+    if month < 3:
+        year, month = year - 1, month + 12
+    return year * 365 + year // 4 - year // 100 + year // 400 + (153 * month - 457) // 5 - 719_469 + 1

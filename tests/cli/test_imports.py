@@ -8,11 +8,40 @@ import pytest
 
 from support.commands import a_shell
 
-TOO_DEAR = {
+TOO_SLOW = {
     "argparse", "asyncio", "ast", "concurrent.futures", "dataclasses", "difflib", "importlib.metadata",
     "inspect", "logging", "lsprotocol", "msgspec", "pathlib", "platformdirs", "pygls", "shutil", "sqlite3",
     "rich", "subprocess", "tempfile", "textual", "typing", "unicodedata", "uuid",
 }  # fmt: skip
+
+HALF_A_START = {
+    "collections", "contextlib", "datetime", "enum", "functools", "importlib", "json", "re", "selectors", "socket",
+    "warnings",
+}  # fmt: skip
+"""Together they take as long as an empty Python program; commands that only read and print need none of them."""
+
+LIST_MODULES = 35
+"""The modules of sessiond that `list` may load; each takes about a hundredth of a Python start."""
+
+
+def modules_of(words: list[str], tmp_path: Path) -> set[str]:
+    """The modules that a successful command has loaded, for a session with two messages."""
+    with a_shell(tmp_path) as shell:
+        shell("append", shell("new").lines[0], "--user", "hello", "--assistant", "hello")
+        program = (
+            "import sys; from sessiond.cli.main import run; code = run(sys.argv[1:])\n"
+            "print(*sys.modules, file=sys.stderr); sys.exit(code)"
+        )
+        # -S: what the site packages of this machine load at the start is not ours.
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{program}", *words],
+            capture_output=True,
+            encoding="utf-8",
+            cwd=tmp_path,
+            env=shell.environment(),
+        )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.splitlines()[-1].split())
 
 
 @pytest.mark.parametrize(
@@ -37,28 +66,36 @@ TOO_DEAR = {
     ],
 )
 def test_a_command_does_not_load_what_takes_longer_than_its_work(words: list[str], tmp_path: Path) -> None:
-    with a_shell(tmp_path) as shell:
-        shell("append", shell("new").lines[0], "--user", "hello", "--assistant", "hello")
-        program = (
-            "import sys; from sessiond.cli.main import run; code = run(sys.argv[1:])\n"
-            "print(*sys.modules, file=sys.stderr); sys.exit(code)"
-        )
-        # -S: what the site packages of this machine load at the start is not ours.
-        done = subprocess.run(
-            [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{program}", *words],
-            capture_output=True,
-            encoding="utf-8",
-            cwd=tmp_path,
-            env=shell.environment(),
-        )
-    assert done.returncode == 0, done.stderr
-    loaded = set(done.stderr.splitlines()[-1].split())
+    loaded = modules_of(words, tmp_path)
     assert "sessiond.client.wire" in loaded
-    assert loaded & TOO_DEAR == set()
+    assert loaded & TOO_SLOW == set()
     loaded -= {"sessiond.protocol", "sessiond.protocol.versions"}  # two numbers
     assert not {
         name for name in loaded if name.startswith(("sessiond.server", "sessiond.hub", "sessiond.protocol"))
     }
+
+
+@pytest.mark.parametrize(
+    "words", [["status"], ["list", "--all"], ["continue"], ["new"], ["show"], ["tree"], ["stats"], ["state"]]
+)
+def test_a_command_that_reads_and_prints_loads_almost_only_its_own_modules(
+    words: list[str], tmp_path: Path
+) -> None:
+    assert modules_of(words, tmp_path) & HALF_A_START == set()
+
+
+def test_a_list_loads_few_modules(tmp_path: Path) -> None:
+    own = {name for name in modules_of(["list", "--all"], tmp_path) if name.split(".")[0] == "sessiond"}
+    assert {name for name in own if name.startswith("sessiond.cli.table.")} == {
+        "sessiond.cli.table.index", "sessiond.cli.table.options", "sessiond.cli.table.sessions"
+    }  # fmt: skip
+    assert len(own) <= LIST_MODULES, sorted(own)
+
+
+def test_the_script_itself_loads_nothing_but_the_command() -> None:
+    script = Path(__file__).parents[2] / "daemon/bin/sessiond"
+    imports = [line for line in script.read_text(encoding="utf-8").splitlines() if "import" in line]
+    assert imports == ["import sys", "from sessiond.cli.main import main"]
 
 
 def test_importing_the_client_package_loads_neither_client() -> None:

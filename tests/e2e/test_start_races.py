@@ -1,5 +1,6 @@
 """Real processes, started as people and editors start them."""
 
+import _socket
 import os
 import signal
 import socket
@@ -22,6 +23,7 @@ from support.homes import a_home, a_stand_in, answers, environment, sessiond, wa
 CLIENTS = 50
 STATUS = b'{"jsonrpc":"2.0","id":1,"method":"server/status"}\n'
 CLIENT = f"""
+import socket
 import sys
 import time
 from sessiond.client.dial import connect
@@ -29,16 +31,18 @@ from sessiond.paths import places
 sys.stdin.readline()
 with connect(places()) as daemon:
     daemon.sendall({STATUS!r})
-    sys.stdout.buffer.write(daemon.makefile("rb").readline())
+    sys.stdout.buffer.write(socket.socket(fileno=daemon.detach()).makefile("rb").readline())
 """
 
 
-def ask(client: socket.socket) -> int:
+def ask(client: _socket.socket) -> int:
     """The process id that the daemon at the other end gives."""
     client.settimeout(60)
     client.sendall(STATUS)
-    with client.makefile("rb") as replies:
-        return pid_in(replies.readline())
+    reply = b""
+    while not reply.endswith(b"\n"):
+        reply += client.recv(65_536)
+    return pid_in(reply)
 
 
 def pid_in(reply: bytes) -> int:

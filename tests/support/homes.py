@@ -1,10 +1,10 @@
 """Folders of their own for daemons in tests, and the processes that run there."""
 
+import _socket
 import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -79,7 +79,7 @@ def sessiond(*words: str) -> list[str]:
     return [sys.executable, "-m", "sessiond", *words]
 
 
-def answers(client: socket.socket) -> bool:
+def answers(client: _socket.socket) -> bool:
     """Whether a stand-in is at the other end."""
     client.settimeout(BOUND)
     client.sendall(b"hallo")

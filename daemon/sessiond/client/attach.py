@@ -11,8 +11,8 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import socket
 import time
+from _socket import SHUT_WR
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -22,6 +22,7 @@ from sessiond.client.conversation import Conversation
 from sessiond.client.daemon_socket import DaemonConnectionError, find_socket, read_endpoint
 from sessiond.client.declaration import Declaration
 from sessiond.client.dial import connect, connect_if_running
+from sessiond.client.light_socket import LightSocket
 from sessiond.client.terminal import here
 from sessiond.error_text import TemplatedError
 from sessiond.paths import Locations, UnsafeFolderError, places
@@ -88,9 +89,7 @@ def attach(source: int, sink: int, report: Report) -> None:
 class _AttachLoop:
     """The loop between an editor and the current daemon."""
 
-    def __init__(
-        self, source: int, sink: int, where: Locations, daemon: socket.socket, report: Report
-    ) -> None:
+    def __init__(self, source: int, sink: int, where: Locations, daemon: LightSocket, report: Report) -> None:
         self._source = source
         self._sink = sink
         self._where = where
@@ -103,10 +102,10 @@ class _AttachLoop:
         self._to_sink = bytearray()
         self._useless_connections = 0
         self._pauses = pauses(longest=_MAX_PAUSE_SECONDS)
-        self._daemon: socket.socket | None = None
+        self._daemon: LightSocket | None = None
         self._use_connection(daemon)
 
-    def _use_connection(self, daemon: socket.socket) -> None:
+    def _use_connection(self, daemon: LightSocket) -> None:
         daemon.setblocking(False)
         self._daemon = daemon
         self._epoch = read_endpoint(self._where).get("epoch")
@@ -231,7 +230,7 @@ class _AttachLoop:
         elif not self._source_open:
             self._daemon_reads = False
             with contextlib.suppress(OSError):  # the daemon has closed already; the next read reports it
-                self._daemon.shutdown(socket.SHUT_WR)
+                self._daemon.shutdown(SHUT_WR)
 
     def _send_first(self, bodies: Iterable[bytes]) -> None:
         for body in bodies:
@@ -319,7 +318,7 @@ class _AttachLoop:
             if found is not None:
                 self._begin_handshake(found)
 
-    def _begin_handshake(self, daemon: socket.socket) -> None:
+    def _begin_handshake(self, daemon: LightSocket) -> None:
         self._use_connection(daemon)
         self._send_first(self._conversation.handshake())
 

@@ -8,8 +8,6 @@ restored on the next.
 
 from __future__ import annotations
 
-from collections import deque
-
 from sessiond.client.commands import is_repeatable, repeatable
 from sessiond.client.wire import (
     DaemonUnresponsiveError,
@@ -25,7 +23,7 @@ from sessiond.rpc.peer import peer_pid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
+    from _socket import socket
     from collections.abc import Callable, Iterator
     from types import TracebackType
     from typing import Any, NoReturn, Self, TypeAlias
@@ -95,14 +93,14 @@ def connect_to_any(where: Locations | None = None) -> BlockingDaemon:
 class BlockingDaemon:
     """A connection to the daemon, and a context manager. `close` may be called twice."""
 
-    def __init__(self, dial: Callable[[], socket.socket], hello: dict[str, Any] | None = None) -> None:
+    def __init__(self, dial: Callable[[], socket], hello: dict[str, Any] | None = None) -> None:
         self._dial = dial
         self._hello = hello
         self._connect()
         self._subscribed = False
         self._last_id = 0
         self._on_notification: OnNotification | None = None
-        self._buffered: deque[tuple[str, Any]] = deque()
+        self._buffered: list[tuple[str, Any]] = []
 
     def call(
         self,
@@ -182,7 +180,7 @@ class BlockingDaemon:
     def _notifications(self) -> Iterator[tuple[str, Any]]:
         while True:
             while self._buffered:
-                yield self._buffered.popleft()
+                yield self._buffered.pop(0)
             try:
                 self._receive()
             except DisconnectedError:

@@ -5,6 +5,7 @@ The object has no state of sessions and makes no decisions.
 """
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -193,7 +194,8 @@ class Daemon(
 def _dial(folders: Locations, *, autostart: bool) -> Dial:
     async def dial(handler: Handler[Connection]) -> Connection:
         # Finding or starting a daemon blocks.
-        sock = await asyncio.to_thread(connect_socket, folders, autostart=autostart)
+        found = await asyncio.to_thread(connect_socket, folders, autostart=autostart)
+        sock = socket.socket(fileno=found.detach())
         sock.setblocking(False)
         loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(lambda: Connection(handler), sock=sock)

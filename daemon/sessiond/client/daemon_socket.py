@@ -1,4 +1,4 @@
-"""Connects to the running daemon: blocking and with the standard library only, because every command starts here.
+"""Connects to the running daemon, blocking. Every command starts here, so it imports little.
 
 The daemon is found through `endpoint.json` and a listening socket that belongs to this user; no protocol is spoken. A
 daemon that ends may close the connection before it responds. A client that reads end of file before its first response
@@ -7,11 +7,12 @@ connects again.
 
 from __future__ import annotations
 
-import json  # noqa: TID251  (msgspec costs a command 25 ms)
 import os
-import socket
 import time
+from _socket import AF_UNIX, SOCK_STREAM
 
+from sessiond.client.light_json import decode
+from sessiond.client.light_socket import LightSocket
 from sessiond.error_text import TemplatedError
 from sessiond.protocol import versions
 from sessiond.rpc.peer import peer_uid
@@ -104,7 +105,7 @@ class FoundDaemon:
 
     __slots__ = ("endpoint", "path", "sock")
 
-    def __init__(self, sock: socket.socket, path: str, endpoint: dict[str, Any]) -> None:
+    def __init__(self, sock: LightSocket, path: str, endpoint: dict[str, Any]) -> None:
         self.sock = sock
         self.path = path
         self.endpoint = endpoint
@@ -117,7 +118,7 @@ class FoundDaemon:
         return None
 
 
-def find_socket(places: Locations, deadline: float) -> socket.socket | None:
+def find_socket(places: Locations, deadline: float) -> LightSocket | None:
     """Connect as `find_daemon` does, and return only the socket."""
     found = find_daemon(places, deadline)
     return found.sock if found is not None else None
@@ -160,14 +161,14 @@ def read_endpoint(places: Locations) -> dict[str, Any]:
     """Return the content of the endpoint file (see `server/process/endpoint.py`); empty when it is unreadable."""
     try:
         with open(places.endpoint, "rb") as file:
-            endpoint = json.loads(file.read(65_536))
+            endpoint = decode(file.read(65_536).decode())
     except (OSError, ValueError):
         return {}
     return endpoint if isinstance(endpoint, dict) else {}
 
 
-def _connect(path: str) -> socket.socket:
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+def _connect(path: str) -> LightSocket:
+    sock = LightSocket(AF_UNIX, SOCK_STREAM)
     try:
         # With a timeout, a full queue fails with EAGAIN instead of blocking without limit.
         sock.settimeout(1.0)

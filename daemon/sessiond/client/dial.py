@@ -21,12 +21,11 @@ from sessiond.protocol import versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
-
+    from sessiond.client.light_socket import LightSocket
     from sessiond.paths import Locations
 
 
-def connect(places: Locations, *, autostart: bool = True) -> socket.socket:
+def connect(places: Locations, *, autostart: bool = True) -> LightSocket:
     """Return a blocking socket to the daemon of `places`, which is started if necessary.
 
     A daemon that supports only older versions of the protocol is replaced by one of this version.
@@ -64,7 +63,7 @@ def connect(places: Locations, *, autostart: bool = True) -> socket.socket:
     return start.start(places, deadline)
 
 
-def connect_to_any(places: Locations) -> socket.socket:
+def connect_to_any(places: Locations) -> LightSocket:
     """Connect to the running daemon of any version. Raises `DaemonNotRunningError`."""
     if address := os.environ.get(ADDRESS):
         return _over_tcp(places, address)
@@ -74,7 +73,7 @@ def connect_to_any(places: Locations) -> socket.socket:
     return found.sock
 
 
-def connect_if_running(places: Locations) -> socket.socket | None:
+def connect_if_running(places: Locations) -> LightSocket | None:
     """Connect to the running daemon of any version, without waiting. Returns None if that fails."""
     if not (address := os.environ.get(ADDRESS)):
         return find_socket(places, time.monotonic())
@@ -84,7 +83,7 @@ def connect_if_running(places: Locations) -> socket.socket | None:
         return None
 
 
-def _over_tcp(places: Locations, address: str) -> socket.socket:
+def _over_tcp(places: Locations, address: str) -> LightSocket:
     from sessiond.client import tcp
 
     return tcp.connect(places, address)

@@ -24,9 +24,10 @@ from sessiond.protocol import versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable, Iterator
     from typing import Any
+
+    from sessiond.client.light_socket import LightSocket
 
 REPLACE_SECONDS = 40.0
 """Seconds for the whole replacement, in addition to the time that requests in flight may take."""
@@ -46,7 +47,7 @@ class DaemonNotStoppedError(DaemonConnectionError):
         super().__init__(path=path, reason=reason)
 
 
-def replace_if_older(places: Locations) -> socket.socket:
+def replace_if_older(places: Locations) -> LightSocket:
     """Connect to a daemon that shares a version of the protocol. A daemon with only older versions is replaced.
 
     Raises:

@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import os
 import select
-import socket
 import subprocess
 import sys
 import time
@@ -28,6 +27,8 @@ from sessiond.paths import Locations, make_private, require_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from sessiond.client.light_socket import LightSocket
 
 ANOTHER_RUNS = 75
 """The exit code of a daemon when another process holds `daemon.lock` (EX_TEMPFAIL)."""
@@ -52,7 +53,7 @@ _LAST_LINES = 20
 _START_SECONDS = 2.0  # seconds that another attempt needs; with less time, the last reason is raised
 
 
-def start(places: Locations, deadline: float) -> socket.socket:
+def start(places: Locations, deadline: float) -> LightSocket:
     """Start the daemon, or wait for a concurrent start, and return a blocking socket to it.
 
     Args:
@@ -108,7 +109,7 @@ def start_successor(places: Locations, deadline: float) -> FoundDaemon:
             time.sleep(next(waits))
 
 
-def _start_once(places: Locations, deadline: float) -> socket.socket:
+def _start_once(places: Locations, deadline: float) -> LightSocket:
     pause, reason = 0.005, ""
     while True:
         found = find_socket(places, deadline)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import socket
+from socket import create_connection
 
 from sessiond.client.daemon_socket import ADDRESS, DaemonConnectionError
+from sessiond.client.light_socket import LightSocket
 from sessiond.client.wire import DisconnectedError, InvalidResponseError, RpcError, frame, members
 
 TYPE_CHECKING = False
@@ -31,7 +32,7 @@ class TcpConnectionError(DaemonConnectionError):
         super().__init__(address=address, reason=reason)
 
 
-def connect(places: Locations, address: str) -> socket.socket:
+def connect(places: Locations, address: str) -> LightSocket:
     """Return a blocking, authenticated socket to the daemon at `tcp://127.0.0.1:PORT`. Raises `TcpConnectionError`."""
     host, port = _parse_address(address)
     path = os.environ.get(TOKEN_FILE) or places.tcp_token
@@ -44,9 +45,11 @@ def connect(places: Locations, address: str) -> socket.socket:
             address, f"cannot read its token from {path} ({reason}); set {TOKEN_FILE} to the token file"
         ) from error
     try:
-        sock = socket.create_connection((host, port), timeout=_TIMEOUT_SECONDS)
+        connection = create_connection((host, port), timeout=_TIMEOUT_SECONDS)
     except OSError as error:
         raise TcpConnectionError(address, error.strerror or str(error)) from error
+    sock = LightSocket(fileno=connection.detach())
+    sock.settimeout(_TIMEOUT_SECONDS)
     try:
         sock.sendall(
             frame({"jsonrpc": "2.0", "id": 0, "method": "server/authenticate", "params": {"token": token}})
@@ -82,7 +85,7 @@ def _is_this_machine(host: str) -> bool:
         return False
 
 
-def _read_response(sock: socket.socket) -> None:
+def _read_response(sock: LightSocket) -> None:
     """Read the response to the token, and not a byte more: later bytes belong to the user of the socket."""
     header = b""
     while not header.endswith(b"\r\n\r\n"):
@@ -101,7 +104,7 @@ def _read_response(sock: socket.socket) -> None:
         raise RpcError(error.get("code", 0), str(error.get("message", "")), error.get("data"))
 
 
-def _receive(sock: socket.socket, max_bytes: int) -> bytes:
+def _receive(sock: LightSocket, max_bytes: int) -> bytes:
     piece = sock.recv(max_bytes)
     if not piece:
         raise DisconnectedError

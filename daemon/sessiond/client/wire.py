@@ -1,25 +1,22 @@
 """JSON-RPC messages over a blocking socket, for the thin client: `Content-Length` frames, text in and out.
 
-Standard library only: importing msgspec, dataclasses or typing would take longer than a command's round trip
-(decision 0031). The module contains no names of methods. `rpc/` is the asynchronous counterpart.
+Importing msgspec, dataclasses, typing or json would take longer than a command's round trip (decision 0031). The module
+contains no names of methods. `rpc/` is the asynchronous counterpart.
 """
 
 from __future__ import annotations
 
-import json  # noqa: TID251 - importing msgspec takes longer than a whole command of the thin client
-
+from sessiond.client.light_json import encode, scan
 from sessiond.error_text import TemplatedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
+    from _socket import socket
     from collections.abc import Callable
     from typing import Any
 
 _LONGEST_HEADER = 8192
 _CHUNK = 1 << 18
-
-_decoder = json.JSONDecoder()
 
 
 class RpcError(TemplatedError):
@@ -89,7 +86,7 @@ class InvalidResponseError(TemplatedError):
 
 def frame(message: dict[str, Any]) -> bytes:
     """Return one message as a frame. Raises ValueError for NaN and lone surrogates."""
-    body = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    body = encode(message).encode()
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
@@ -99,7 +96,7 @@ class MessageReader:
     `on_silence` is called when nothing came within the socket's timeout. It may raise; otherwise reading continues.
     """
 
-    def __init__(self, sock: socket.socket, on_silence: Callable[[], None] | None = None) -> None:
+    def __init__(self, sock: socket, on_silence: Callable[[], None] | None = None) -> None:
         self._sock = sock
         self.on_silence = on_silence
         self._buffer = bytearray()
@@ -164,18 +161,18 @@ def members(text: str) -> dict[str, tuple[Any, int, int]]:
         opening = "{"
         while text[at] == opening:
             start = _skip(text, at + 1)
-            name, at = _decoder.raw_decode(text, start)
+            name, at = scan(text, start)
             at = _skip(text, at)
             if text[start] != '"' or text[at] != ":":
                 raise InvalidResponseError("a message that is not an object")
             start = _skip(text, at + 1)
-            value, at = _decoder.raw_decode(text, start)
+            value, at = scan(text, start)
             found[name] = (value, start, at)
             at = _skip(text, at)
             opening = ","
         if text[at] == "}" and found:
             return found
-    except (ValueError, IndexError, RecursionError, TypeError) as error:
+    except (ValueError, StopIteration, IndexError, RecursionError, TypeError) as error:
         raise InvalidResponseError("a message that is not JSON") from error
     raise InvalidResponseError("a message that is not an object")
 

@@ -16,9 +16,9 @@ from sessiond.paths import places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
     from typing import Any
 
+    from sessiond.client.light_socket import LightSocket
     from sessiond.paths import Locations
 
 _AT_ONCE = 0.2
@@ -85,7 +85,7 @@ def _fetch(where: Locations, session: str) -> dict[str, Any] | None:
     return next((it for it in found if it["sessionId"] == session), None)
 
 
-def _matching_sessions(sock: socket.socket, session: str) -> list[dict[str, Any]]:
+def _matching_sessions(sock: LightSocket, session: str) -> list[dict[str, Any]]:
     """Return the sessions that match this id; none if the request fails."""
     from sessiond.client.wire import MessageReader, frame, members
 

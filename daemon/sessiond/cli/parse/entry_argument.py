@@ -15,7 +15,7 @@ from sessiond.error_text import TemplatedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
+    from _socket import socket
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any, TypeVar
 
@@ -72,7 +72,7 @@ def _commands(args: ParsedArguments) -> _Commands | None:
 class ByName(BlockingDaemon):
     """A daemon connection that accepts names of entries instead of their ids. Calls may raise `AmbiguousEntryError`."""
 
-    def __init__(self, dial: Callable[[], socket.socket], args: ParsedArguments | None = None) -> None:
+    def __init__(self, dial: Callable[[], socket], args: ParsedArguments | None = None) -> None:
         super().__init__(dial)
         self._commands = None if args is None else _commands(args)
         self.resolved_ids: dict[str, str] = {}

@@ -8,7 +8,6 @@ import os
 import sys
 
 from sessiond.cli.parse.arguments import UsageError
-from sessiond.client import terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,6 +121,8 @@ def home_of_session(args: ParsedArguments) -> str:
 
 def with_terminal(params: dict[str, Any]) -> dict[str, Any]:
     """Return the params with the terminal of this process, if it has one, since the daemon cannot see it."""
+    from sessiond.client import terminal
+
     here = terminal.here()
     return params | {"terminal": here} if here else params
 

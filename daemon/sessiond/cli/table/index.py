@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessiond.cli.parse.arguments import Command
@@ -49,7 +51,7 @@ def all_commands() -> dict[str, Command]:
 
 
 def _commands(group: str) -> dict[str, Command]:
-    from importlib import import_module
-
-    commands: dict[str, Command] = import_module(f"sessiond.cli.table.{group}").COMMANDS
+    module = f"sessiond.cli.table.{group}"
+    __import__(module)  # importing `importlib` takes longer
+    commands: dict[str, Command] = sys.modules[module].COMMANDS
     return commands
