@@ -29,7 +29,7 @@ from sessiond.rpc.message import (
 from sessiond.rpc.peer import has_left
 from sessiond.rpc.receive_queue import ReceiveQueue
 from sessiond.rpc.refused_body import RefusedBody
-from sessiond.rpc.send_queue import SendQueue, framed
+from sessiond.rpc.send_queue import SendQueue
 from sessiond.rpc.unfinished_frame import UnfinishedFrame
 
 CANCEL: Final = "$/cancelRequest"
@@ -109,10 +109,13 @@ class Connection(asyncio.Protocol):
 
     def reply(self, id: RequestId, result: object) -> None:
         """Respond to a request. Raises `NotAwaited` on the second response."""
-        if isinstance(result, EncodedResult):
-            self._reply(id, encode_frame_of_parts(encode_parts(id, result), self.mode))
-        else:
+        if not isinstance(result, EncodedResult):
             self.reply_body(id, encode_result(id, result))
+        elif not self.closing:
+            self._settle(id)
+            self._sending.put_parts(encode_frame_of_parts(encode_parts(id, result), self.mode))
+            if self._ended:
+                self._wind_up()
 
     def fail(self, id: RequestId | None, code: int, message: str, data: object = UNSET) -> None:
         """Respond to a request with an error. With the id None, report an error about a message without an id."""
@@ -124,31 +127,35 @@ class Connection(asyncio.Protocol):
 
     def reply_body(self, id: RequestId, body: bytes) -> None:
         """Respond to a request with an encoded response."""
-        self._reply(id, framed(body, self.mode))
-
-    def _reply(self, id: RequestId, frame: list[bytes]) -> None:
         if self.closing:
             return
-        if id not in self._unanswered:
-            raise NotAwaited(id)
-        self._unanswered.remove(id)
-        self._sending.put(frame)
+        self._settle(id)
+        self._sending.put(body, self.mode)
         if self._ended:
             self._wind_up()
+
+    def _settle(self, id: RequestId) -> None:
+        try:
+            self._unanswered.remove(id)
+        except KeyError:
+            raise NotAwaited(id) from None
 
     def send_body(self, body: bytes) -> None:
         """Send an encoded message. One encoded message can be sent to many connections."""
         if not self.closing:
-            self._sending.put(framed(body, self.mode))
+            self._sending.put(body, self.mode)
 
     def send_parts(self, parts: list[bytes]) -> None:
         """Send an encoded message that is given in parts. The parts are not joined."""
         if not self.closing:
-            self._sending.put(encode_frame_of_parts(parts, self.mode))
+            self._sending.put_parts(encode_frame_of_parts(parts, self.mode))
 
-    def holds_more_than(self, size: int) -> bool:
-        """Return whether more than `size` bytes are queued. Cheap enough for every message, unlike `queued_bytes`."""
-        return self._sending.holds_more_than(size)
+    def exceeds(self, requests: int, size: int) -> bool:
+        """Return whether more than these requests are unanswered, or more than `size` bytes are queued.
+
+        It is cheap enough for every message, unlike `queued_bytes`.
+        """
+        return len(self._unanswered) > requests or self._sending.holds_more_than(size)
 
     @property
     def full(self) -> bool:
@@ -302,31 +309,35 @@ class Connection(asyncio.Protocol):
             return
         self._sending.expect_flush()  # responses to the requests of one read are sent in one write
         try:
+            unanswered, received = self._unanswered, self._handler.received
             for message in receiving.turn(has_cut=bool(bodies)):
                 if isinstance(message, BadMessage):
                     self._deliver_broken(message)
+                    continue
+                head, body = message
+                id = head.id
+                if id is None or id is UNSET or head.method is UNSET or id in unanswered:
+                    self._deliver_other(head, body)
                 else:
-                    self._hand_over(*message)
+                    unanswered.add(cast(RequestId, id))
+                    received(self, head, body)
         finally:
             self._sending.flush()
         if receiving and not receiving.is_paused and not self.closing:
             self._transport.pause_reading()
             self._loop.call_soon(self._deliver_undelivered)
 
-    def _hand_over(self, head: Head, body: bytes) -> None:
-        id = head.id
+    def _deliver_other(self, head: Head, body: bytes) -> None:
+        """Deliver a response, a notification, or a request whose id is in use."""
         if head.method is UNSET:
             if not self._calls.settle(head):
                 self._handler.strayed(self, head, body)
-        elif id is UNSET:
+        elif head.id is UNSET:
             self._handler.received(self, head, body)
-        elif id in self._unanswered:
-            # Two responses with one id would be ambiguous, so this error has no id.
-            message = f"The id {id!r} is that of a request which is still in work."
-            self._handler.broken(self, BadMessage(INVALID_REQUEST, message))
         else:
-            self._unanswered.add(cast(RequestId, id))
-            self._handler.received(self, head, body)
+            # Two responses with one id would be ambiguous, so this error has no id.
+            message = f"The id {head.id!r} is that of a request that is not answered yet."
+            self._handler.broken(self, BadMessage(INVALID_REQUEST, message))
 
     def _tell_of_arrival(self) -> None:
         """Report that the announced large body, if any, has been delivered."""

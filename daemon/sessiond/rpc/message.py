@@ -91,7 +91,11 @@ def decode_message(body: bytes) -> tuple[Head, bytes]:
 
 def encode_result(id: RequestId, result: object) -> bytes:
     """Return an encoded response. Raw values are spliced at any depth. attrs objects must be unstructured before."""
-    return _encode(_Result(id, result))
+    envelope = _Result(id, result)
+    try:
+        return _encode_valid(envelope)
+    except UnicodeEncodeError:
+        return _encode(envelope)
 
 
 class EncodedResult:

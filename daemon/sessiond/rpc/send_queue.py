@@ -10,13 +10,6 @@ _PIECE_BYTES: Final = 512 * 1024
 """Bytes of one piece when more than these are queued."""
 
 
-def framed(body: bytes, mode: Mode) -> list[bytes]:
-    """Return the frame of a body. A large body is not copied."""
-    if len(body) > _PIECE_BYTES:
-        return encode_frame_of_parts([body], mode)
-    return [encode_frame(body, mode)]
-
-
 class SendQueue:
     """Combines the frames of one tick of the event loop, or until the next `flush`, into one write."""
 
@@ -31,8 +24,20 @@ class SendQueue:
         self._flush_is_due = False
         self._drained: list[asyncio.Future[None]] = []
 
-    def put(self, frame: list[bytes]) -> None:
-        """Queue a frame, and flush by the next tick."""
+    def put(self, body: bytes, mode: Mode) -> None:
+        """Queue a body as a frame, and flush by the next tick. A large body is not copied."""
+        if len(body) > _PIECE_BYTES:
+            self.put_parts(encode_frame_of_parts([body], mode))
+            return
+        frame = encode_frame(body, mode)
+        self._frames.append(frame)
+        self._bytes += len(frame)
+        if not self._flush_is_due:
+            self._flush_is_due = True
+            self._loop.call_soon(self.flush)
+
+    def put_parts(self, frame: list[bytes]) -> None:
+        """Queue a frame that is given in parts, and flush by the next tick."""
         self._frames += frame
         self._bytes += sum(map(len, frame))
         if not self._flush_is_due:

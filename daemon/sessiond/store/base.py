@@ -143,6 +143,19 @@ class Log(Protocol):
             ValueError: `data` does not end with a newline.
         """
 
+    def extend(self, batch: asyncio.Future[bool], data: bytes) -> bool:
+        """Add whole lines to the batch that was queued last, unless a write has taken it already.
+
+        The lines are then part of the batch: they reach its durability with it, or fail with it.
+
+        Args:
+            batch: The future of the batch, as `append` returned it.
+            data: Lines, each with its newline.
+
+        Returns:
+            Whether the lines were added. If not, the caller queues them with `append`.
+        """
+
     async def flush(self) -> bool:
         """Wait until everything queued is written and synced. Return False if there was nothing to sync."""
 

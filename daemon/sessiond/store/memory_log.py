@@ -46,7 +46,7 @@ class MemoryLog:
         self.draft = content.draft
         self._content = content
         self._remains = remains
-        self._queue: list[tuple[bytes, asyncio.Future[bool]]] = []
+        self._queue: list[tuple[list[bytes], asyncio.Future[bool]]] = []
         self._closed = False
 
     @property
@@ -119,8 +119,15 @@ class MemoryLog:
             return future
         if not self._queue:
             loop.call_soon(self._write)
-        self._queue.append((data, future))
+        self._queue.append(([data], future))
         return future
+
+    def extend(self, batch: asyncio.Future[bool], data: bytes) -> bool:
+        """Add lines to the last queued batch."""
+        if not self._queue or self._queue[-1][1] is not batch:
+            return False
+        self._queue[-1][0].append(data)
+        return True
 
     async def flush(self) -> bool:
         """Write the queued batches. Return False if there were none."""
@@ -175,8 +182,8 @@ class MemoryLog:
 
     def _write(self) -> None:
         queue, self._queue = self._queue, []
-        for data, future in queue:
-            self._content.put(data)
+        for parts, future in queue:
+            self._content.put(b"".join(parts))
             if not future.done():
                 future.set_result(False)
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from sessiond.hub.errors import NamesALine, Overloaded
+from sessiond.hub.errors import HubError, NamesALine, Overloaded
 from sessiond.hub.session import entry_placement
 from sessiond.hub.session.announcements import Announcements
 from sessiond.hub.session.batches import (
@@ -24,13 +24,14 @@ from sessiond.hub.session.batches import (
     scan,
 )
 from sessiond.hub.session.blobs import SessionBlobs
-from sessiond.hub.session.entry_placement import Placement, Prepared
+from sessiond.hub.session.entry_placement import AT_THE_LEAF, Placement, Prepared
 from sessiond.hub.session.log_maintenance import LogMaintenance
 from sessiond.hub.session.log_reader import LogReader
-from sessiond.hub.session.pending_batches import PendingBatches
+from sessiond.hub.session.pending_batches import MAX_JOINED_BYTES, PendingBatches
 from sessiond.hub.session.write_block import RESTS_ON_LINES, WriteBlockMonitor, as_committed
 from sessiond.protocol import types as t
 from sessiond.store.base import Durability
+from sessiond.store.errors import LogReplaced, StorageFailed
 
 QUEUE_AT_ONCE: Final = 100
 """The number of batches that are queued in one turn of the event loop."""
@@ -95,6 +96,8 @@ class AppendQueue:
         if self._maintenance.closing_error is not None:
             done(self._maintenance.closing_error)
             return
+        if len(raw) == 1 and placement is AT_THE_LEAF and self._append_message(raw[0], durability, origin, done):
+            return
         size = sum(memoryview(draft).nbytes for draft in raw)
         if self.unwritten_bytes + size > MAX_UNWRITTEN_BYTES and self.is_pending:
             done(Overloaded(f"{self.unwritten_bytes:,} bytes wait to be written to this session"))
@@ -117,6 +120,26 @@ class AppendQueue:
         self._waiting.append(waiting)
         if self._serving is None:
             self._serving = asyncio.get_running_loop().create_task(self._serve())
+
+    def _append_message(self, raw: bytes, durability: Durability, origin: t.Origin, done: Done) -> bool:
+        """Queue a new message, if it is small and nothing must be prepared: the most common append.
+
+        Returns:
+            False if it must take the general way; then nothing has changed.
+        """
+        draft, reader, pending = bytes(raw), self._reader, self._pending
+        if self._waiting or reader.log.draft or len(draft) > MAX_JOINED_BYTES or self._blobs.needed_by((draft,)):
+            return False
+        try:
+            if not pending.accepts_batches() or pending.unwritten_bytes > THROTTLE_UNWRITTEN_BYTES:
+                return False
+        except (StorageFailed, LogReplaced, HubError):
+            return False
+        prepared = entry_placement.prepare_new_message(reader.tree, draft)
+        if prepared is None:
+            return False
+        pending.submit(prepared, durability, origin, done)
+        return True
 
     def _queue(
         self,

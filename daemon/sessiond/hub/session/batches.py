@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -33,15 +33,29 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     seq: int
 
 
-@dataclass(slots=True)
-class Batch:
-    """A batch that is queued at the log, and the callback that answers its request."""
+class Request(NamedTuple):
+    """The entries of one request, the origin of the request, and the callback that answers it."""
 
     prepared: Prepared
-    size: int
-    future: asyncio.Future[bool]
     origin: t.Origin
     done: Done
+
+
+@dataclass(slots=True)
+class Batch:
+    """Requests whose lines are queued at the log as one: one request, or plain requests that follow each other.
+
+    Attributes:
+        requests: The requests, in log order.
+        size: The bytes of their lines.
+        durability: The durability of the plain requests that may join; None if none may join.
+        future: Set when the lines have their durability.
+    """
+
+    requests: list[Request]
+    size: int
+    durability: Durability | None
+    future: asyncio.Future[bool]
 
 
 @dataclass(slots=True)

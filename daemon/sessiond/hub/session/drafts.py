@@ -25,6 +25,15 @@ _KNOWN = frozenset(entries.TYPES)
 _UNREADABLE: Final = (RecursionError, KeyError, msgspec.DecodeError)
 
 
+class _NewMessage(msgspec.Struct, tag_field="type", tag="message", forbid_unknown_fields=True, gc=False):
+    """The most common draft."""
+
+    message: Raw
+
+
+_new_message = msgspec.json.Decoder(_NewMessage).decode
+
+
 class Draft(msgspec.Struct, frozen=True, gc=False):
     """A parsed draft: `fields` has all its members, `target` is the target id of a leaf or label entry."""
 
@@ -55,6 +64,17 @@ def read_draft(index: int, raw: bytes) -> Draft:
         return _draft(index, raw, fields, _plain_message(fields) or _head(raw))
     except _UNREADABLE as error:
         raise _refusal(index, error) from None
+
+
+def read_new_message(raw: bytes) -> tuple[Raw, str] | None:
+    """Return the message and its role, if a draft has only the members `type` and `message`. None for any other."""
+    try:
+        if b"\n" in raw:
+            return None
+        message = _new_message(raw).message
+        return message, _message(message).role
+    except _UNREADABLE:
+        return None
 
 
 def read_in_steps(index: int, raw: bytes) -> Steps[Draft]:

@@ -19,7 +19,7 @@ from sessiond.hub.errors import (
     WouldBreakTree,
 )
 from sessiond.hub.session import json_equality
-from sessiond.hub.session.drafts import Draft, read_draft, read_in_steps
+from sessiond.hub.session.drafts import Draft, read_draft, read_in_steps, read_new_message
 from sessiond.session.compaction import safety
 from sessiond.session.tree import command_ids, entries
 from sessiond.session.tree.batches import MORE_FOLLOWS
@@ -67,7 +67,7 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
     former_leaf: str | None
     leaf: str | None
     branched: bool = False
-    is_turn: bool = False  # one new message at the leaf: the most common batch, which changes nothing else
+    is_plain: bool = False  # one new entry at the leaf that changes nothing else: the most common batch
     repeated: CommandMark | None = None
 
     @property
@@ -92,12 +92,34 @@ def prepare(
     """
     if len(drafts) == 1 and placement is AT_THE_LEAF:
         draft = read_draft(0, drafts[0])
-        if draft.type == "message" and draft.id is None and draft.parent_id is UNSET:
-            entry_id = free_id(tree)
+        is_plain = draft.type == "message" or draft.sets_no_property
+        if is_plain and draft.parent_id is UNSET and (draft.id is None or tree.any_row(draft.id) is None):
+            entry_id = draft.id or free_id(tree)
             leaf = tree.pending_leaf_id
-            row = _row(draft, entry_id, leaf)
-            return Prepared([row], [entry_id], {entry_id}, leaf, entry_id, is_turn=True)
+            return _plain(_row(draft, entry_id, leaf), leaf)
     return run(prepare_in_steps(tree, drafts, placement, read))
+
+
+def prepare_new_message(tree: Tree, raw: bytes) -> Prepared | None:
+    """Turn a draft that has only `type` and `message` into a row at the leaf, as `prepare` does, but faster.
+
+    Returns:
+        None if the draft is any other, or cannot be stored. `prepare` then decides.
+    """
+    message = read_new_message(raw)
+    if message is None:
+        return None
+    body, role = message
+    entry_id = free_id(tree)
+    leaf = tree.pending_leaf_id
+    line = b'{"type":"message","id":"%b","parentId":%b,"timestamp":"%b","message":%b}\n' % (
+        entry_id.encode(), _encode(leaf), clock.timestamp().encode(), body
+    )  # fmt: skip
+    return _plain(NewRow(line, "message", entry_id, leaf, role), leaf)
+
+
+def _plain(row: NewRow, leaf: str | None) -> Prepared:
+    return Prepared([row], [row.id], {row.id}, leaf, row.id, is_plain=True)
 
 
 def prepare_in_steps(

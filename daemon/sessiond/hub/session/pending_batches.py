@@ -2,6 +2,10 @@
 
 A batch becomes visible as a whole. If a write fails, the batch and all later batches are rolled back. If another
 program wrote between them, their lines are read from the log again.
+
+Most requests append one message at the leaf. While the last batch waits for its write, such plain requests join it:
+they share one future, one commit and one notification, and each is still answered by itself. So many clients that
+append at the same time cost little more than one that sends the same lines in one request.
 """
 
 import asyncio
@@ -11,7 +15,7 @@ from typing import Any, Final
 
 from sessiond.hub.session import changes
 from sessiond.hub.session.announcements import Announcements
-from sessiond.hub.session.batches import Batch, Done, Outcome
+from sessiond.hub.session.batches import Batch, Done, Outcome, Request
 from sessiond.hub.session.entry_placement import Prepared
 from sessiond.hub.session.log_reader import LogReader
 from sessiond.hub.session.write_block import WriteBlockMonitor
@@ -20,7 +24,11 @@ from sessiond.store.base import Durability
 from sessiond.store.errors import LogReplaced, StorageFailed
 
 COMMIT_AT_ONCE: Final = 100
-"""The number of batches that are committed in one turn of the event loop."""
+"""The number of requests after which the commits of one turn of the event loop end."""
+MAX_JOINED: Final = 64
+"""The number of requests in one batch. They are committed in one turn of the event loop."""
+MAX_JOINED_BYTES: Final = 64 * 1024
+"""The size in bytes from which no further request joins a batch, so that one notification stays small."""
 
 
 class PendingBatches:
@@ -68,8 +76,9 @@ class PendingBatches:
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the queued batches."""
         for batch in self._batches:
-            for row in batch.prepared.rows:
-                yield row.line
+            for request in batch.requests:
+                for row in request.prepared.rows:
+                    yield row.line
 
     def submit(
         self,
@@ -79,7 +88,12 @@ class PendingBatches:
         done: Done,
         lines: bytes | None = None,
     ) -> None:
-        """Queue a batch. `lines` holds the joined lines of its rows if they are joined already."""
+        """Queue a request. `lines` holds the joined lines of its rows if they are joined already."""
+        request = Request(prepared, origin, done)
+        if prepared.is_plain:
+            lines = prepared.rows[0].line
+            if self._join(request, lines, durability):
+                return
         size = 0
         if prepared.rows:
             if lines is None:
@@ -90,10 +104,25 @@ class PendingBatches:
             self._reader.tree.attach(prepared.rows, leaf=prepared.leaf)
         else:
             future = asyncio.get_running_loop().create_task(self._barrier(durability))
-        self._batches.append(Batch(prepared, size, future, origin, done))
+        self._batches.append(Batch([request], size, durability if prepared.is_plain else None, future))
         if len(self._batches) == 1:
             self._empty.clear()
             self._watch()
+
+    def _join(self, request: Request, line: bytes, durability: Durability) -> bool:
+        """Add a plain request to the last batch, if that takes plain requests and waits for its write."""
+        if not self._batches:
+            return False
+        last = self._batches[-1]
+        if last.durability != durability or len(last.requests) >= MAX_JOINED or last.size > MAX_JOINED_BYTES:
+            return False
+        if not self._reader.log.extend(last.future, line):
+            return False
+        last.requests.append(request)
+        last.size += len(line)
+        self.unwritten_bytes += len(line)
+        self._reader.tree.attach(request.prepared.rows, leaf=request.prepared.leaf)
+        return True
 
     async def _barrier(self, durability: Durability) -> bool:
         """Wait until the entries that a retry repeats have the requested durability. A retry adds no lines."""
@@ -116,9 +145,8 @@ class PendingBatches:
             if self._watched is None:
                 self._resync()
             return
-        for _ in range(COMMIT_AT_ONCE):
-            if not batches or not batches[0].future.done():
-                break
+        committed = 0
+        while committed < COMMIT_AT_ONCE and batches and batches[0].future.done():
             batch = batches[0]
             if batch.future.cancelled() or batch.future.exception() is not None:
                 self._fail_all()
@@ -129,6 +157,7 @@ class PendingBatches:
                 return
             batches.popleft()
             self._commit(batch)
+            committed += len(batch.requests)
         if not batches:
             self._empty.set()
         elif batches[0].future.done():
@@ -137,21 +166,23 @@ class PendingBatches:
             self._watch()
 
     def _commit(self, batch: Batch) -> None:
-        """Make a batch visible, answer its request, then announce it."""
+        """Make a batch visible, answer its requests, then announce it."""
         self.unwritten_bytes -= batch.size
-        prepared, tree = batch.prepared, self._reader.tree
-        rows, first = prepared.rows, tree.committed
-        may_change_more = bool(rows) and (not prepared.is_turn or self._announcements.is_promotion_pending)
+        last, tree = batch.requests[-1].prepared, self._reader.tree
+        count = len(batch.requests) if last.is_plain else len(last.rows)
+        first = tree.committed
+        may_change_more = count and (not last.is_plain or self._announcements.is_promotion_pending)
         before = changes.facts(tree) if may_change_more else None
-        tree.commit(len(rows), leaf=prepared.leaf)
+        tree.commit(count, leaf=last.leaf)
         if self._write_block.current is not None:
             self._write_block.update()
-        if prepared.is_turn:
-            outcome = Outcome(prepared, [first], prepared.leaf, self._reader.log.log_id, first)
+        if last.is_plain:
+            log_id = self._reader.log.log_id
+            for seq, (prepared, _, done) in enumerate(batch.requests, first):
+                done(Outcome(prepared, [seq], prepared.leaf, log_id, seq))
         else:
-            outcome = self._outcome(prepared)
-        batch.done(outcome)
-        if rows:
+            batch.requests[0].done(self._outcome(last))
+        if count:
             self._announcements.committed(batch, first, before)
 
     def _outcome(self, prepared: Prepared) -> Outcome:
@@ -171,7 +202,8 @@ class PendingBatches:
                 batch.future.add_done_callback(_consume)
             elif isinstance(error := batch.future.exception(), Exception):
                 refusal = error
-            batch.done(refusal)
+            for request in batch.requests:
+                request.done(refusal)
         self._empty.set()
         self._write_block.update()
 
@@ -195,10 +227,12 @@ class PendingBatches:
             # The content of the log is unknown, so the tree may be wrong. The session must be opened again.
             unread = error
             reader.log.distrust()
+        origins: dict[str, t.Origin] = {}
         for batch in batches:
-            refusal = batch.future.exception() or unread or self._error_if_missing(batch.prepared)
-            batch.done(refusal if isinstance(refusal, Exception) else self._outcome(batch.prepared))
-        origins = {name: batch.origin for batch in batches for name in batch.prepared.created}
+            for prepared, origin, done in batch.requests:
+                refusal = batch.future.exception() or unread or self._error_if_missing(prepared)
+                done(refusal if isinstance(refusal, Exception) else self._outcome(prepared))
+                origins.update(dict.fromkeys(prepared.created, origin))
         self._announcements.read_again(before, origins)
         self.is_log_prepared = not reader.tree.tail and not reader.tree.tail_is_entry
         self._empty.set()

@@ -61,14 +61,20 @@ class Publisher(Generic[Session]):
             first: Its first row.
             before: The facts of the session before it; None if it cannot have changed more than the leaf.
         """
-        subscribers, rows = self._subscribers, batch.prepared.rows
+        subscribers = self._subscribers
         if batch.size > LARGE:
             subscribers.catch_up()
         elif len(subscribers):
-            lines = [row.line[:-1] for row in rows]
-            subscribers.appended(lines, range(first, first + len(rows)), batch.origin)
+            seq = first
+            for origin, requests in itertools.groupby(batch.requests, lambda request: request.origin):
+                lines: list[bytes] = []
+                for request in requests:
+                    lines += [row.line[:-1] for row in request.prepared.rows]
+                    leaf_id = request.prepared.leaf
+                subscribers.appended(lines, range(seq, seq + len(lines)), origin, leaf_id)
+                seq += len(lines)
         if before is not None:
-            self._announce_changes(before, batch.origin)
+            self._announce_changes(before, batch.requests[-1].origin)
         self._growth_observer.grew(self._session, first)
 
     def read_again(self, before: changes.SessionBefore, origins: Mapping[str, t.Origin]) -> None:
@@ -101,7 +107,7 @@ class Publisher(Generic[Session]):
         elif len(subscribers):
             for origin, run in itertools.groupby(rows, lambda row: origins.get(tree.id(row) or "", _FOREIGN)):
                 some = list(run)
-                subscribers.appended(self._reader.read_rows(some), some, origin)
+                subscribers.appended(self._reader.read_rows(some), some, origin, tree.leaf_id)
         self._announce_changes(before, origins.get(tree.id(rows[-1]) or "", _FOREIGN))
         self._growth_observer.grew(self._session, before.rows)
 

@@ -109,8 +109,10 @@ class Subscribers:
             subscription.pump.cancel()
         return subscription is not None
 
-    def appended(self, entries: Sequence[bytes], seqs: Sequence[int], origin: t.Origin) -> None:
-        """Notify of committed lines."""
+    def appended(
+        self, entries: Sequence[bytes], seqs: Sequence[int], origin: t.Origin, leaf_id: str | None
+    ) -> None:
+        """Notify of committed lines. `leaf_id`: The leaf after them."""
         if not self._all or not seqs:
             return
         if sum(map(len, entries)) > LARGE:
@@ -121,7 +123,7 @@ class Subscribers:
             if not subscription.is_current:
                 continue
             if body is None:
-                body = self._note(entries, seqs, origin)
+                body = self._note(entries, seqs, origin, leaf_id)
             self._send(subscription, body)
             subscription.next_row = seqs[-1] + 1
 
@@ -172,20 +174,20 @@ class Subscribers:
         subscription.subscriber.send(encode_notification(m.LAGGED.name, note))
 
     def _note(
-        self, entries: Sequence[bytes], seqs: Sequence[int], origin: t.Origin | None, *, replay: bool = False
+        self, entries: Sequence[bytes], seqs: Sequence[int], origin: t.Origin | None, leaf_id: str | None
     ) -> bytes:
         return encode_notification(
             m.APPENDED.name,
             t.AppendedNote(
                 session_id=self.session_id, log_id=self.log_id(),
                 items=[t.StoredEntry(seq=seq, entry=Raw(entry)) for seq, entry in zip(seqs, entries, strict=True)],
-                from_seq=seqs[0], to_seq=seqs[-1], leaf_id=self.leaf_id(), origin=origin, replay=replay,
+                from_seq=seqs[0], to_seq=seqs[-1], leaf_id=leaf_id, origin=origin, replay=origin is None,
             ),
         )  # fmt: skip
 
     def _note_in_parts(self, entries: Sequence[bytes], seqs: Sequence[int]) -> list[bytes]:
         """Encode a replay notification without copying its entries: copying large entries blocks the event loop."""
-        note = self._note([_NOTHING] * len(entries), seqs, None, replay=True)
+        note = self._note([_NOTHING] * len(entries), seqs, None, self.leaf_id())
         *before, tail = note.split(b'"entry":' + _NOTHING)
         parts = [
             part for head, entry in zip(before, entries, strict=True) for part in (head, b'"entry":', entry)
@@ -224,5 +226,5 @@ class Subscribers:
 
     def _send_page(self, subscription: _Subscription, entries: Sequence[bytes], seqs: Sequence[int]) -> None:
         if seqs and subscription.subscriber.receives(m.APPENDED.name):
-            subscription.subscriber.send(self._note(entries, seqs, None, replay=True))
+            subscription.subscriber.send(self._note(entries, seqs, None, self.leaf_id()))
         subscription.next_row = seqs[-1] + 1 if seqs else self.rows()

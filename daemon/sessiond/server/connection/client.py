@@ -166,7 +166,8 @@ class Client(Handler[Connection]):
     def _answer(self, request_id: RequestId, answer: object) -> None:
         if self.connection.closing:
             return
-        self.answered()
+        if self._read_throttle.awaits_answer:
+            self._read_throttle.answered()
         if not isinstance(answer, Exception):
             try:
                 self.connection.reply(request_id, answer)

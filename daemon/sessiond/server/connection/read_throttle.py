@@ -48,13 +48,14 @@ class ReadThrottle:
         self._held = False
         self._owes_an_answer = False
         self._has_answered = asyncio.Event()
+        self.awaits_answer = False
+        """Whether `answered` must be called for the next answer."""
         self._needs = 0  # bytes of an announced large frame that are not acquired yet
         self._place = 0  # bytes acquired for an announced large frame
 
     def look(self) -> None:
         """Pause reading if too many requests or bytes wait. Called after each message."""
-        connection = self._connection
-        if connection.unanswered > MAX_IN_FLIGHT or connection.holds_more_than(QUEUE_SOFT):
+        if self._connection.exceeds(MAX_IN_FLIGHT, QUEUE_SOFT):
             self.hold()
 
     def hold(self) -> None:
@@ -83,7 +84,9 @@ class ReadThrottle:
 
     def answered(self) -> None:
         """A request has received its response, or will not receive one."""
-        self._has_answered.set()
+        if self.awaits_answer:
+            self.awaits_answer = False
+            self._has_answered.set()
 
     def announced(self, size: int) -> None:
         """A large frame of `size` bytes has begun. It is read when the memory budget has room for it."""
@@ -166,5 +169,6 @@ class ReadThrottle:
             self.arrived()
 
     async def _next_answer(self) -> None:
+        self.awaits_answer = True
         self._has_answered.clear()
         await self._has_answered.wait()

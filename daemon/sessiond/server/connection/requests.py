@@ -65,7 +65,10 @@ class Requests:
     ) -> None:
         """Answer a request when `pending` has its answer, and end its ticket. `size`: Bytes of its body."""
         self._read_throttle.began(size)
-        self._wait(request_id, size, pending, ticket)
+        if pending.give_up is not None or self._gone:
+            self._wait(request_id, size, pending, ticket)
+        else:
+            pending.then(partial(self._end, request_id, size, ticket))
 
     def answer_later(
         self, request_id: RequestId, size: int, work: Work, execution: AnyExecution, ticket: AnyTicket | None

@@ -89,10 +89,10 @@ class Tree(ReadRows):
             leaf: The id of the session's leaf after them.
 
         """
-        for new in self._pending[:count]:
-            if not new.sets_no_property and self._kinds[self.committed] in PROPERTY_KINDS:
-                self._properties.apply(self.committed, new.line)
-            self.committed += 1
+        for row, new in enumerate(self._pending[:count], self.committed):
+            if self._kinds[row] in PROPERTY_KINDS and not new.sets_no_property:
+                self._properties.apply(row, new.line)
+        self.committed += count
         del self._pending[:count]
         last = self.committed - 1
         self.leaf = last if leaf == self._names[last] else self._row_of(leaf)

@@ -70,6 +70,10 @@ class Commits:
             self._loop.call_soon(self._step)
         return future
 
+    def extend(self, batch: asyncio.Future[bool], data: bytes) -> bool:
+        """Add lines to a batch if it is the last one that waits for a write. Return whether they were added."""
+        return self._queued.extend(batch, data)
+
     async def flush(self) -> bool:
         """Wait until all batches that were queued before are synced. Return False if nothing was unsynced."""
         if not (self._queued or self._written or self._unsynced):
@@ -148,7 +152,7 @@ class Commits:
 
     def _write(self) -> None:
         batches = self._queued.take()
-        parts = [batch.data for batch in batches]
+        parts = [part for batch in batches for part in batch.parts]
         size = sum(map(len, parts))
         if not size:
             self._place(batches, WriteOutcome(self._file.size, b"", drifted=False))
@@ -180,14 +184,14 @@ class Commits:
             self._unsynced.extend((self._generation, blank.offset, blank.data) for blank in placed.blanked)
             self._unsynced.append((self._generation, placed.offset, placed.data))
         drifted, self._shifted = placed.drifted or self._shifted, False
-        offset = placed.offset + len(placed.data) - sum(len(batch.data) for batch in batches)
+        offset = placed.offset + len(placed.data) - sum(batch.size for batch in batches)
         for batch in batches:
             batch.offset = offset
-            offset += len(batch.data)
+            offset += batch.size
             batch.generation = self._generation
             batch.drifted = drifted
             batch.reported_size = self._file.size if drifted else offset
-            batch.data = b""
+            batch.parts.clear()
         self._written.extend(batches)
 
     def _wait_for_half_line(self, batches: list[QueuedBatch], size: int) -> None:

@@ -24,8 +24,17 @@ class CommitQueue:
     def add(self, batch: "QueuedBatch") -> None:
         """Queue a batch behind all others."""
         self._batches.append(batch)
-        self.size += len(batch.data)
+        self.size += batch.size
         self.has_hurried = self.has_hurried or not batch.synced
+
+    def extend(self, future: asyncio.Future[bool], data: bytes) -> bool:
+        """Add lines to the last batch if it has this future. Return whether they were added."""
+        if not self._batches or (last := self._batches[-1]).future is not future:
+            return False
+        last.parts.append(data)
+        last.size += len(data)
+        self.size += len(data)
+        return True
 
     def take(self) -> "list[QueuedBatch]":
         """Remove and return all batches in order."""
@@ -42,12 +51,18 @@ class CommitQueue:
 
 
 class QueuedBatch:
-    """The lines of one append, until their outcome is reported."""
+    """The lines that are reported as one, until their outcome is reported.
 
-    __slots__ = ("data", "drifted", "future", "generation", "offset", "reported_size", "synced")
+    Attributes:
+        parts: The lines, in pieces of whole lines; empty after they are written.
+        size: The bytes of the lines.
+    """
+
+    __slots__ = ("drifted", "future", "generation", "offset", "parts", "reported_size", "size", "synced")
 
     def __init__(self, data: bytes, durability: Durability, future: asyncio.Future[bool]) -> None:
-        self.data = data
+        self.parts = [data]
+        self.size = len(data)
         self.synced = durability == "synced"
         self.future = future
         self.drifted = False

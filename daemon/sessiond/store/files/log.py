@@ -180,6 +180,10 @@ class FileLog:
             return refused
         return self._commits.append(data, durability)
 
+    def extend(self, batch: asyncio.Future[bool], data: bytes) -> bool:
+        """Add lines to the last queued batch."""
+        return self._commits.extend(batch, data)
+
     async def flush(self) -> bool:
         """Wait until the group commit has written and synced all queued batches."""
         return await self._commits.flush()
