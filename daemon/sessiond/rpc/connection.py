@@ -319,7 +319,7 @@ class Connection(asyncio.Protocol):
                 if id is None or id is UNSET or head.method is UNSET or id in unanswered:
                     self._deliver_other(head, body)
                 else:
-                    unanswered.add(cast(RequestId, id))
+                    unanswered.add(id)
                     received(self, head, body)
         finally:
             self._sending.flush()

@@ -18,13 +18,14 @@ from sessiond.hub.session.batches import (
     LARGE_BATCH_BYTES,
     Done,
     Outcome,
+    PlainRequest,
     PreparedAt,
     QueuedAppend,
     makes_session,
     scan,
 )
 from sessiond.hub.session.blobs import SessionBlobs
-from sessiond.hub.session.entry_placement import AT_THE_LEAF, Placement, Prepared
+from sessiond.hub.session.entry_placement import Placement, Prepared
 from sessiond.hub.session.log_maintenance import LogMaintenance
 from sessiond.hub.session.log_reader import LogReader
 from sessiond.hub.session.pending_batches import MAX_JOINED_BYTES, PendingBatches
@@ -96,8 +97,6 @@ class AppendQueue:
         if self._maintenance.closing_error is not None:
             done(self._maintenance.closing_error)
             return
-        if len(raw) == 1 and placement is AT_THE_LEAF and self._append_message(raw[0], durability, origin, done):
-            return
         size = sum(memoryview(draft).nbytes for draft in raw)
         if self.unwritten_bytes + size > MAX_UNWRITTEN_BYTES and self.is_pending:
             done(Overloaded(f"{self.unwritten_bytes:,} bytes wait to be written to this session"))
@@ -121,14 +120,12 @@ class AppendQueue:
         if self._serving is None:
             self._serving = asyncio.get_running_loop().create_task(self._serve())
 
-    def _append_message(self, raw: bytes, durability: Durability, origin: t.Origin, done: Done) -> bool:
-        """Queue a new message, if it is small and nothing must be prepared: the most common append.
-
-        Returns:
-            False if it must take the general way; then nothing has changed.
-        """
+    def append_message(self, raw: bytes, durability: Durability, request: PlainRequest) -> bool:
+        """Append a new message at the leaf: see `LiveSession.append_message`."""
         draft, reader, pending = bytes(raw), self._reader, self._pending
-        if self._waiting or reader.log.draft or len(draft) > MAX_JOINED_BYTES or self._blobs.needed_by((draft,)):
+        if self._waiting or reader.log.draft or self._maintenance.closing_error is not None:
+            return False
+        if len(draft) > MAX_JOINED_BYTES or self._blobs.needed_by((draft,)):
             return False
         try:
             if not pending.accepts_batches() or pending.unwritten_bytes > THROTTLE_UNWRITTEN_BYTES:
@@ -138,7 +135,8 @@ class AppendQueue:
         prepared = entry_placement.prepare_new_message(reader.tree, draft)
         if prepared is None:
             return False
-        pending.submit(prepared, durability, origin, done)
+        request.prepared = prepared
+        pending.submit_plain(request, durability)
         return True
 
     def _queue(

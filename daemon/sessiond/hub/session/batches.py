@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Protocol
 
 import msgspec
 
@@ -33,12 +33,38 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     seq: int
 
 
-class Request(NamedTuple):
-    """The entries of one request, the origin of the request, and the callback that answers it."""
+class PlainRequest(Protocol):
+    """The append of one new message at the leaf, which its sender answers by itself."""
 
     prepared: Prepared
     origin: t.Origin
-    done: Done
+
+    def committed(self, log_id: str, seq: int) -> None:
+        """The message is committed as the line `seq`."""
+
+    def done(self, outcome: "Outcome | Exception", /) -> None:
+        """The append has failed, or its place in the log was found again after another program wrote to it."""
+
+
+class Request:
+    """One append that is queued at the log.
+
+    Attributes:
+        prepared: Its entries.
+        origin: The origin that notifications name.
+        done: Called once, with the outcome or the error.
+    """
+
+    __slots__ = ("done", "origin", "prepared")
+
+    def __init__(self, prepared: Prepared, origin: t.Origin, done: Done) -> None:
+        self.prepared = prepared
+        self.origin = origin
+        self.done = done
+
+    def committed(self, log_id: str, seq: int) -> None:
+        """Answer a plain request, whose entry is the line `seq`."""
+        self.done(Outcome(self.prepared, [seq], self.prepared.leaf, log_id, seq))
 
 
 @dataclass(slots=True)
@@ -52,7 +78,7 @@ class Batch:
         future: Set when the lines have their durability.
     """
 
-    requests: list[Request]
+    requests: "list[Request | PlainRequest]"
     size: int
     durability: Durability | None
     future: asyncio.Future[bool]

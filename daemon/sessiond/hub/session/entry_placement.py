@@ -3,7 +3,7 @@
 Bodies are spliced, never re-encoded, so stored bodies equal the sent ones.
 """
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from typing import Final
 
 import msgspec
@@ -63,7 +63,7 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
 
     rows: list[NewRow]
     ids: list[str]
-    created: set[str]
+    created: Collection[str]
     former_leaf: str | None
     leaf: str | None
     branched: bool = False
@@ -119,7 +119,8 @@ def prepare_new_message(tree: Tree, raw: bytes) -> Prepared | None:
 
 
 def _plain(row: NewRow, leaf: str | None) -> Prepared:
-    return Prepared([row], [row.id], {row.id}, leaf, row.id, is_plain=True)
+    ids = [row.id]
+    return Prepared([row], ids, ids, leaf, row.id, is_plain=True)
 
 
 def prepare_in_steps(

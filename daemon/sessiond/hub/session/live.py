@@ -10,7 +10,7 @@ from msgspec import UnsetType
 
 from sessiond.hub.errors import EntryNotFound, HubError
 from sessiond.hub.session.append_queue import AppendQueue
-from sessiond.hub.session.batches import Done
+from sessiond.hub.session.batches import Done, PlainRequest
 from sessiond.hub.session.blobs import NO_BLOBS, SessionBlobs
 from sessiond.hub.session.changes import SessionBefore
 from sessiond.hub.session.derived_cache import DerivedCache
@@ -266,6 +266,24 @@ class LiveSession:
         self.used_at = time.monotonic()
         self._divergence.begin()
         self._appends.append(raw, placement, durability, origin, done)
+
+    def append_message(self, raw: bytes, durability: Durability, request: PlainRequest) -> bool:
+        """Append a new message at the leaf, if it is small and nothing has to be prepared or waited for.
+
+        This is the short way of the most frequent append. It has the same effect as `append`.
+
+        Args:
+            raw: The draft, as JSON.
+            durability: The durability at which it is committed.
+            request: Receives the row, and is answered in log order.
+
+        Returns:
+            False if the append needs the general way, or has an error. Then nothing has changed.
+        """
+        if not self._appends.append_message(raw, durability, request):
+            return False
+        self._divergence.begin()
+        return True
 
     # --- maintenance: see `LogMaintenance` -------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from sessiond.hub.session import changes
 from sessiond.hub.session.announcements import Announcements
-from sessiond.hub.session.batches import Batch, Done, Outcome, Request
+from sessiond.hub.session.batches import Batch, Done, Outcome, PlainRequest, Request
 from sessiond.hub.session.entry_placement import Prepared
 from sessiond.hub.session.log_reader import LogReader
 from sessiond.hub.session.write_block import WriteBlockMonitor
@@ -91,9 +91,8 @@ class PendingBatches:
         """Queue a request. `lines` holds the joined lines of its rows if they are joined already."""
         request = Request(prepared, origin, done)
         if prepared.is_plain:
-            lines = prepared.rows[0].line
-            if self._join(request, lines, durability):
-                return
+            self.submit_plain(request, durability)
+            return
         size = 0
         if prepared.rows:
             if lines is None:
@@ -104,25 +103,31 @@ class PendingBatches:
             self._reader.tree.attach(prepared.rows, leaf=prepared.leaf)
         else:
             future = asyncio.get_running_loop().create_task(self._barrier(durability))
-        self._batches.append(Batch([request], size, durability if prepared.is_plain else None, future))
+        self._add(Batch([request], size, None, future))
+
+    def submit_plain(self, request: Request | PlainRequest, durability: Durability) -> None:
+        """Queue a plain request: it joins the last batch, if that takes plain requests and waits for its write."""
+        batches, reader = self._batches, self._reader
+        row = request.prepared.rows[0]
+        size = len(row.line)
+        self.unwritten_bytes += size
+        if batches:
+            last = batches[-1]
+            has_room = len(last.requests) < MAX_JOINED and last.size < MAX_JOINED_BYTES
+            if last.durability == durability and has_room and reader.log.extend(last.future, row.line):
+                last.requests.append(request)
+                last.size += size
+                reader.tree.attach_at_leaf(row)
+                return
+        future = reader.log.append(row.line, durability)
+        reader.tree.attach_at_leaf(row)
+        self._add(Batch([request], size, durability, future))
+
+    def _add(self, batch: Batch) -> None:
+        self._batches.append(batch)
         if len(self._batches) == 1:
             self._empty.clear()
             self._watch()
-
-    def _join(self, request: Request, line: bytes, durability: Durability) -> bool:
-        """Add a plain request to the last batch, if that takes plain requests and waits for its write."""
-        if not self._batches:
-            return False
-        last = self._batches[-1]
-        if last.durability != durability or len(last.requests) >= MAX_JOINED or last.size > MAX_JOINED_BYTES:
-            return False
-        if not self._reader.log.extend(last.future, line):
-            return False
-        last.requests.append(request)
-        last.size += len(line)
-        self.unwritten_bytes += len(line)
-        self._reader.tree.attach(request.prepared.rows, leaf=request.prepared.leaf)
-        return True
 
     async def _barrier(self, durability: Durability) -> bool:
         """Wait until the entries that a retry repeats have the requested durability. A retry adds no lines."""
@@ -178,8 +183,8 @@ class PendingBatches:
             self._write_block.update()
         if last.is_plain:
             log_id = self._reader.log.log_id
-            for seq, (prepared, _, done) in enumerate(batch.requests, first):
-                done(Outcome(prepared, [seq], prepared.leaf, log_id, seq))
+            for seq, request in enumerate(batch.requests, first):
+                request.committed(log_id, seq)
         else:
             batch.requests[0].done(self._outcome(last))
         if count:
@@ -229,10 +234,11 @@ class PendingBatches:
             reader.log.distrust()
         origins: dict[str, t.Origin] = {}
         for batch in batches:
-            for prepared, origin, done in batch.requests:
+            for request in batch.requests:
+                prepared = request.prepared
                 refusal = batch.future.exception() or unread or self._error_if_missing(prepared)
-                done(refusal if isinstance(refusal, Exception) else self._outcome(prepared))
-                origins.update(dict.fromkeys(prepared.created, origin))
+                request.done(refusal if isinstance(refusal, Exception) else self._outcome(prepared))
+                origins.update(dict.fromkeys(prepared.created, request.origin))
         self._announcements.read_again(before, origins)
         self.is_log_prepared = not reader.tree.tail and not reader.tree.tail_is_entry
         self._empty.set()

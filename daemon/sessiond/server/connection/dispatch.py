@@ -80,6 +80,9 @@ class Dispatcher(Generic[C]):
         if effect == "append":
             started = order.try_append(params.session_id)
             if started is not None:
+                direct = route.direct
+                if direct is not None and direct(self._client, request_id, size, params, started):
+                    return
                 self._call(request_id, size, route, params, started)
                 return
         ticket = _ticket(route, params, partial(self._start, request_id, size, route, params))

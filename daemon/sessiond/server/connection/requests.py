@@ -60,6 +60,17 @@ class Requests:
         self._tasks: dict[RequestId, asyncio.Task[Any]] = {}
         self._turn = asyncio.Lock()
 
+    def began(self, size: int) -> None:
+        """Count a request that could not be answered at once. `size`: Bytes of its body. `end` must follow."""
+        self._read_throttle.began(size)
+
+    def end(self, request_id: RequestId, size: int, ticket: AnyTicket | None, answer: object) -> None:
+        """Answer a request that was counted, and end its ticket. `size`: Bytes of its body."""
+        self._read_throttle.ended(size)
+        self._answer(request_id, answer)
+        if ticket is not None:
+            ticket.ended()
+
     def answer_when_there(
         self, request_id: RequestId, size: int, pending: Pending, ticket: AnyTicket | None
     ) -> None:
@@ -126,10 +137,7 @@ class Requests:
     def _end(self, request_id: RequestId, size: int, ticket: AnyTicket | None, answer: object) -> None:
         if self._waits:
             self._waits.pop(request_id, None)
-        self._read_throttle.ended(size)
-        self._answer(request_id, answer)
-        if ticket is not None:
-            ticket.ended()
+        self.end(request_id, size, ticket, answer)
 
     async def _answered(
         self, request_id: RequestId, size: int, work: Work, execution: AnyExecution, ticket: AnyTicket | None

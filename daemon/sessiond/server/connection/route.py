@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from sessiond.rpc.message import RequestId
 from sessiond.server.connection.execution import Execution
-from sessiond.server.connection.tickets import Effect
+from sessiond.server.connection.tickets import Effect, StartedAppend
 
 C = TypeVar("C")
 """The client, the first argument of handlers."""
@@ -26,6 +27,8 @@ class Route(Generic[C]):
         effect: When the request takes effect on the session that `names` finds in its params. None: it is about no
             session.
         names: Finds the session in the params.
+        direct: Carries out the most frequent request of the method without the objects that other requests need. It
+            returns False, having changed nothing, for any other request. None: there is no such request.
         reads_by_id: Whether the request only reads, from a session that `sessionId` names.
 
     """
@@ -37,3 +40,4 @@ class Route(Generic[C]):
     effect: Effect | Callable[[Any], Effect] | None
     names: Names
     reads_by_id: bool
+    direct: "Callable[[C, RequestId, int, Any, StartedAppend], bool] | None" = None

@@ -29,6 +29,7 @@ from typing import Any, TypeVar
 
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
+from sessiond.rpc.message import RequestId
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Unopened
 from sessiond.server.connection.execution import (
@@ -44,7 +45,7 @@ from sessiond.server.connection.execution import (
 )
 from sessiond.server.connection.params import reader_of
 from sessiond.server.connection.route import Names, Route
-from sessiond.server.connection.tickets import READS, Effect
+from sessiond.server.connection.tickets import READS, Effect, StartedAppend
 from sessiond.server.handlers import (
     blobs,
     branching,
@@ -55,6 +56,7 @@ from sessiond.server.handlers import (
     exchange,
     history,
     list_watches,
+    messages,
     reading,
     retention,
     sessions,
@@ -91,9 +93,10 @@ def _route(
     execution: Execution[Client, P, R],
     effect: Effect | Callable[[P], Effect] | None = None,
     names: Names = _not_at_all,
+    direct: "Callable[[Client, RequestId, int, P, StartedAppend], bool] | None" = None,
 ) -> tuple[str, Route[Client]]:
-    """Return a route whose handler takes the client and the params."""
-    return _registered(method, execution.call, execution, effect, names)
+    """Return a route whose handler takes the client and the params. For `direct` see `Route`."""
+    return _registered(method, execution.call, execution, effect, names, direct)
 
 
 def _on_session(
@@ -138,11 +141,12 @@ def _registered(
     execution: Execution[*tuple[Any, ...], Any],
     effect: Effect | Callable[[Any], Effect] | None,
     names: Names,
+    direct: "Callable[[Client, RequestId, int, Any, StartedAppend], bool] | None" = None,
 ) -> tuple[str, Route[Client]]:
     reader = reader_of(method)
     reads_by_id = effect in READS and names is _by_id
     return method.name, Route(
-        reader.decode, reader.decode_slowly, call, execution, effect, names, reads_by_id
+        reader.decode, reader.decode_slowly, call, execution, effect, names, reads_by_id, direct
     )
 
 
@@ -161,7 +165,7 @@ ROUTES: dict[str, Route[Client]] = dict(
         _route(m.FORK, Uninterrupted(sessions.fork), sessions.effect_of_fork, _by_id_or_path),
         _route(m.IMPORT, Cancellable(exchange.import_), "overhaul"),
         _on_session(m.EXPORT, HugeAnswer(exchange.export)),
-        _route(m.APPEND, AfterWrite(writing.append), "append", _by_id),
+        _route(m.APPEND, AfterWrite(writing.append), "append", _by_id, messages.append),
         _on_session(m.ENTRIES, SmallOrLargeAnswer(reading.entries_)),
         _on_session(m.PATH, LargeAnswer(reading.path)),
         _on_session(m.TREE, LargeAnswer(reading.tree), "scan"),

@@ -60,7 +60,7 @@ def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: 
         if isinstance(outcome, Exception):
             pending.resolve(outcome)
             return
-        pending.resolve(_appended(outcome))
+        pending.resolve(append_result(outcome))
         if not live.ephemeral and live.tree.header is not None:
             client.hub.history.remember(outcome.prepared.rows, live.session_id, live.tree.header.cwd)
 
@@ -74,7 +74,8 @@ def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: 
         client.hold()
 
 
-def _appended(outcome: Outcome) -> t.AppendResult:
+def append_result(outcome: Outcome) -> t.AppendResult:
+    """Return the result of `session/append` for a committed batch."""
     created = outcome.prepared.created
     return t.AppendResult(
         leaf_id=outcome.leaf_id,

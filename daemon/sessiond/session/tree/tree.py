@@ -81,6 +81,16 @@ class Tree(ReadRows):
         self._pending += rows
         self._pending_leaf = row if leaf == tip else self._row_of(leaf)
 
+    def attach_at_leaf(self, new: NewRow) -> None:
+        """Add one pending row whose parent is the pending leaf, and which becomes the pending leaf."""
+        row = len(self._kinds)
+        role = 0 if new.role is None else ROLE_OF[new.role]
+        self._add(self.end, KIND_OF[new.type], role, self._pending_leaf, new.id)
+        self._ids.set(new.id, row)
+        self.end += len(new.line)
+        self._pending.append(new)
+        self._pending_leaf = row
+
     def commit(self, count: int, *, leaf: str | None) -> None:
         """Make the oldest pending rows visible.
 
