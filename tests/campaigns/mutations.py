@@ -328,7 +328,10 @@ def a_failure_told_to_one_only() -> None:
 
     def fail_one(self: Any) -> None:
         batch = self._batches.popleft()
-        batch.done(batch.future.exception())
+        first, *others = batch.requests
+        first.done(batch.future.exception())
+        for request in others:
+            request.committed(self._reader.log.log_id, self._reader.tree.seq)
         self._commit_finished()
 
     _replace(queue, "_fail_all", fail_one)
@@ -349,10 +352,19 @@ def news_before_the_sync() -> None:
         rows = prepared.rows
         if rows and len(self._announcements._subscribers):
             self._announcements._subscribers.appended(
-                [row.line[:-1] for row in rows], range(first, first + len(rows)), origin
+                [row.line[:-1] for row in rows], range(first, first + len(rows)), origin, prepared.leaf
             )
 
     _replace(queue, "submit", early)
+    submit_plain = queue.submit_plain
+
+    def early_plain(self: Any, request: Any, durability: Any) -> None:
+        first, row = len(self._reader.tree), request.prepared.rows[0]
+        submit_plain(self, request, durability)
+        if len(self._announcements._subscribers):
+            self._announcements._subscribers.appended([row.line[:-1]], [first], request.origin, row.id)
+
+    _replace(queue, "submit_plain", early_plain)
 
 
 @_fault
@@ -395,9 +407,9 @@ def a_gap_for_followers() -> None:
     subscribers = _module("hub.session.subscribers").Subscribers
     appended = subscribers.appended
 
-    def forgetful(self: Any, entries: Any, seqs: Any, origin: Any) -> None:
+    def forgetful(self: Any, entries: Any, seqs: Any, origin: Any, leaf_id: Any) -> None:
         if seqs[-1] % 5:
-            appended(self, entries, seqs, origin)
+            appended(self, entries, seqs, origin, leaf_id)
 
     _replace(subscribers, "appended", forgetful)
 

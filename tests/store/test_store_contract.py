@@ -224,6 +224,19 @@ def _teller(told: list[int], number: int) -> Callable[[asyncio.Future[bool]], No
     return lambda _: told.append(number)
 
 
+async def test_lines_join_the_batch_that_was_queued_last_until_it_is_written(store: Store) -> None:
+    log = await new_log(store)
+    first, second = log.append(b"1\n", "written"), log.append(b"2\n", "synced")
+    assert not log.extend(first, b"no\n")
+    assert log.extend(second, b"3\n")
+    assert log.extend(second, b"4\n")
+    assert [await first, await second] == [False, False]
+    assert not log.extend(second, b"no\n")
+    assert content(log) == HEADER + b"1\n2\n3\n4\n"
+    assert log.size == len(content(log))
+    await log.close()
+
+
 async def test_a_canceled_append_is_kept_all_the_same(store: Store) -> None:
     log = await new_log(store)
     first, second = log.append(b"1\n", "synced"), log.append(b"2\n", "synced")

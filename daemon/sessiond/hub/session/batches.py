@@ -46,7 +46,7 @@ class PlainRequest(Protocol):
         """The append has failed, or its place in the log was found again after another program wrote to it."""
 
 
-class Request:
+class QueuedRequest:
     """One append that is queued at the log.
 
     Attributes:
@@ -78,7 +78,7 @@ class Batch:
         future: Set when the lines have their durability.
     """
 
-    requests: "list[Request | PlainRequest]"
+    requests: "list[QueuedRequest | PlainRequest]"
     size: int
     durability: Durability | None
     future: asyncio.Future[bool]

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from sessiond.hub.session import changes
 from sessiond.hub.session.announcements import Announcements
-from sessiond.hub.session.batches import Batch, Done, Outcome, PlainRequest, Request
+from sessiond.hub.session.batches import Batch, Done, Outcome, PlainRequest, QueuedRequest
 from sessiond.hub.session.entry_placement import Prepared
 from sessiond.hub.session.log_reader import LogReader
 from sessiond.hub.session.write_block import WriteBlockMonitor
@@ -89,7 +89,7 @@ class PendingBatches:
         lines: bytes | None = None,
     ) -> None:
         """Queue a request. `lines` holds the joined lines of its rows if they are joined already."""
-        request = Request(prepared, origin, done)
+        request = QueuedRequest(prepared, origin, done)
         if prepared.is_plain:
             self.submit_plain(request, durability)
             return
@@ -105,7 +105,7 @@ class PendingBatches:
             future = asyncio.get_running_loop().create_task(self._barrier(durability))
         self._add(Batch([request], size, None, future))
 
-    def submit_plain(self, request: Request | PlainRequest, durability: Durability) -> None:
+    def submit_plain(self, request: QueuedRequest | PlainRequest, durability: Durability) -> None:
         """Queue a plain request: it joins the last batch, if that takes plain requests and waits for its write."""
         batches, reader = self._batches, self._reader
         row = request.prepared.rows[0]
