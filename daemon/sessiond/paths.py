@@ -103,6 +103,11 @@ class Locations:
         return os.path.join(self.state, "index.db")
 
     @property
+    def imports(self) -> str:
+        """The records of imported files. It may be deleted at any time; see `hub/transfer/source_records.py`."""
+        return os.path.join(self.state, "imports.db")
+
+    @property
     def secret_rules(self) -> str:
         """Compiled rules that find secrets in exports. They may be deleted at any time; see `hub/redaction`."""
         return os.path.join(self.state, "secret-rules")

@@ -28,6 +28,7 @@ MEASUREMENTS = {
     "browse": "browsing",
     "responsiveness": "responsiveness",
     "redact": "redaction",
+    "import": "importing",
 }
 """The module of each. A module is imported when it is run, as not every commit has what each of them imports."""
 

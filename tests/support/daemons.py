@@ -252,7 +252,8 @@ def _server(home: Path, socket_path: str | None, calls: Syscalls | None, chosen:
         (home / folder).mkdir(parents=True, exist_ok=True)
     files = FileStore(home / "data", home / "state", roots=roots, calls=calls)
     hub = Hub(files, MemoryStore(), chosen, index_path=str(home / "state/index.db"),
-              history_path=str(home / "data/history.db"), commands_path=str(home / "state/commands.db"))  # fmt: skip
+              history_path=str(home / "data/history.db"), commands_path=str(home / "state/commands.db"),
+              imports_path=str(home / "state/imports.db"))  # fmt: skip
     return Server(hub, home=str(home), socket_path=socket_path, chosen=chosen)
 
 

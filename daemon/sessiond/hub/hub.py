@@ -56,6 +56,7 @@ class Hub:
         secret_rules_folder: The cache folder for the compiled rules that find secrets in exports; None disables the
             cache.
         commands_path: The file of the command journal; None means a temporary file.
+        imports_path: The file of the records of imports; None means a temporary file.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Hub:
         history_path: str | None = None,
         secret_rules_folder: str | None = None,
         commands_path: str | None = None,
+        imports_path: str | None = None,
     ) -> None:
         chosen = chosen or config.Config()
         self.draining = False
@@ -92,7 +94,7 @@ class Hub:
         self.cleanup = Cleanup(files, self.index, self._open, self.deletion, self.terminals)
         self.blobs = SessionBlobs(None, stores=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(chosen.summarizer)
-        self.exchange = Exchange(self, files, secret_rules_folder)
+        self.exchange = Exchange(self, files, secret_rules_folder, imports_path)
         self._jobs = Jobs()
         self.compactions = Compactions(chosen.compaction, self.summarizers, self._jobs)
         self.branches = Branches(chosen.compaction, self.summarizers, self._jobs)
@@ -301,6 +303,7 @@ class Hub:
         await self.index.close()
         await self.history.close()
         await self.commands.close()
+        await self.exchange.close()
         refusals: list[StorageFailed] = []
         for live in self.open_sessions():
             try:

@@ -19,12 +19,19 @@ if TYPE_CHECKING:
 
 
 class Exchange:
-    """Imports into, and exports from, one store. See `Hub` for `secret_rules_folder`."""
+    """Imports into, and exports from, one store. See `Hub` for the paths."""
 
-    def __init__(self, sessions: "ImportHost", files: Store, secret_rules_folder: str | None) -> None:
+    def __init__(
+        self,
+        sessions: "ImportHost",
+        files: Store,
+        secret_rules_folder: str | None,
+        records_path: str | None,
+    ) -> None:
         self._sessions = sessions
         self._files = files
         self._secret_rules_folder = secret_rules_folder
+        self._records_path = records_path
         self._both: tuple[Imports, Exports] | None = None
 
     async def import_(self, params: t.ImportParams, reporting: Reporting) -> t.ImportResult:
@@ -40,6 +47,11 @@ class Exchange:
         _, exports = await self._loaded()
         return await exports.run(live, moment, params, state, report)
 
+    async def close(self) -> None:
+        """Close the files of the parts that were loaded."""
+        if self._both is not None:
+            await asyncio.to_thread(self._both[0].close)
+
     async def _loaded(self) -> "tuple[Imports, Exports]":
         if self._both is None:
             self._both = await asyncio.to_thread(self._load)
@@ -51,4 +63,4 @@ class Exchange:
         from sessiond.hub.transfer.importing import Imports
 
         exports = Exports(self._files, ProviderKeys(self._secret_rules_folder))
-        return Imports(self._sessions, self._files), exports
+        return Imports(self._sessions, self._files, self._records_path), exports

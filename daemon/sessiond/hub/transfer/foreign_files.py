@@ -6,12 +6,19 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from sessiond.error_text import TemplatedError
 from sessiond.hub import clock
+from sessiond.hub.transfer.source_state import (
+    FileStatus,
+    SourceState,
+    digest_of,
+    digest_of_companions,
+    is_settled,
+)
 from sessiond.session.dialects import codex, known
 from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.dialects.recognition import without_importer
@@ -33,6 +40,8 @@ class NotImported(TemplatedError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason=reason)
         self.reason = reason
+        self.state: SourceState | None = None
+        """The state of the file, if the reason is its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,13 @@ class ImportCandidate:
 
     path: str
     named: bool
+
+
+class ReadSource(NamedTuple):
+    """The session that was read from a file, and the state of the file."""
+
+    imported: Imported
+    state: SourceState
 
 
 def find(paths: Iterable[str]) -> list[ImportCandidate]:
@@ -60,7 +76,7 @@ def find(paths: Iterable[str]) -> list[ImportCandidate]:
     return list(found.values())
 
 
-def read(path: str, dialect: str | None, titles: "Titles") -> Imported:
+def read(path: str, dialect: str | None, titles: "Titles") -> ReadSource:
     """Read the session in a file.
 
     Args:
@@ -74,7 +90,44 @@ def read(path: str, dialect: str | None, titles: "Titles") -> Imported:
     """
     if path.endswith(".zst"):
         raise NotImported("it is compressed: unpack it first, with `zstd -d`")
-    data, modified = _bytes(path)
+    data, status, is_identified = _bytes(path)
+    growing = time.time() - status.modified_ns / 1e9 < GROWING_SECONDS
+    try:
+        imported, beside = _imported(path, data, status, dialect, titles, growing=growing)
+    except NotImported as refusal:
+        refusal.state = _state(data, status, {}, is_settled=is_identified, is_final=not growing)
+        raise
+    is_final = not growing or (imported.report.held_back_count == 0 and data.endswith(b"\n"))
+    return ReadSource(imported, _state(data, status, beside, is_settled=is_identified, is_final=is_final))
+
+
+def state_if_same_content(path: str, known_state: SourceState) -> SourceState | None:
+    """Read a file, and return its present state if it has the content of an earlier state, otherwise None.
+
+    Raises:
+        NotImported: The file is not a regular file, or too large.
+        OSError: The file cannot be read.
+    """
+    data, status, is_identified = _bytes(path)
+    if len(data) != known_state.consumed_bytes or digest_of(data) != known_state.digest:
+        return None
+    return msgspec.structs.replace(known_state, status=status, is_settled=is_identified)
+
+
+def _state(
+    data: bytes, status: FileStatus, beside: dict[str, Any], *, is_settled: bool, is_final: bool
+) -> SourceState:
+    consumed = len(data) if is_final else data.rfind(b"\n") + 1
+    return SourceState(
+        status=status, is_settled=is_settled, is_final=is_final, consumed_bytes=consumed,
+        digest=digest_of(memoryview(data)[:consumed]), companions=digest_of_companions(beside),
+    )  # fmt: skip
+
+
+def _imported(
+    path: str, data: bytes, status: FileStatus, dialect: str | None, titles: "Titles", *, growing: bool
+) -> tuple[Imported, dict[str, Any]]:
+    """Return the session in the bytes of a file, and the data from files beside it. Raises `NotImported`."""
     head = data[: known.HEAD_BYTES]
     if dialect is None and (program := without_importer(first_objects(head))) is not None:
         raise NotImported(f"sessiond cannot import session files of {program.name}")
@@ -83,17 +136,21 @@ def read(path: str, dialect: str | None, titles: "Titles") -> Imported:
         detected = known.detect(data)
     if detected is None:
         raise NotImported("it is not a session file of a known program")
+    beside = companions(path, detected, titles)
     source = Source(
-        name=Path(path).name, data=data, modified=clock.iso(int(modified * 1e9)),
-        growing=time.time() - modified < GROWING_SECONDS, beside=_beside(path, detected, titles),
-    )  # fmt: skip
+        name=Path(path).name,
+        data=data,
+        modified=clock.iso(status.modified_ns),
+        growing=growing,
+        beside=beside,
+    )
     try:
         imported = known.DIALECTS[detected].read(source)
     except RecursionError:
         raise NotImported("it is nested too deeply") from None
     if not imported.conversation_count:
         raise NotImported("it has no entries")
-    return imported
+    return imported, beside
 
 
 class Titles:
@@ -125,14 +182,15 @@ def _names(index: str) -> Iterator[tuple[str, str]]:
                 yield session, name
 
 
-def _beside(path: str, dialect: str, titles: Titles) -> dict[str, Any]:
+def companions(path: str, dialect: str, titles: Titles) -> dict[str, Any]:
+    """Return the data about a session from files beside its file."""
     beside: dict[str, Any] = {"sourcePath": path}
     if dialect == codex.NAME and (title := titles.of(path)) is not None:
         beside["title"] = title
-    meta = Path(path).with_suffix(".meta.json")
-    if meta.is_file():
+    meta = os.path.splitext(path)[0] + ".meta.json"  # noqa: PTH122 - for each of many files, and pathlib is slow
+    if os.path.isfile(meta):  # noqa: PTH113
         try:
-            values = msgspec.json.decode(meta.read_bytes())
+            values = msgspec.json.decode(Path(meta).read_bytes())
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OSError):
             return beside
         if isinstance(values, dict):
@@ -140,23 +198,26 @@ def _beside(path: str, dialect: str, titles: Titles) -> dict[str, Any]:
     return beside
 
 
-def _bytes(path: str) -> tuple[bytes, float]:
-    """Return the bytes of a regular file, and its modification time in seconds since 1970."""
+def _bytes(path: str) -> tuple[bytes, FileStatus, bool]:
+    """Return the bytes of a regular file, its status before it was read, and whether the status identifies them."""
+    now_ns = time.time_ns()
     fd = os.open(
         path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
     )  # opening a FIFO must not block until it has a writer
     with os.fdopen(fd, "rb") as file:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
             raise NotImported("it is not a regular file")
-        if status.st_size > MAX_BYTES:
-            raise NotImported(f"it has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read")
-        return file.read(), status.st_mtime
+        if found.st_size > MAX_BYTES:
+            raise NotImported(f"it has {found.st_size:,} bytes; at most {MAX_BYTES:,} are read")
+        data, before = file.read(), FileStatus.of(found)
+        is_unchanged = len(data) == before.size and FileStatus.of(os.fstat(fd)) == before
+        return data, before, is_unchanged and is_settled(before, now_ns)
 
 
 def _below(folder: str) -> Iterator[str]:
-    for parent, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(str(Path(folder))):
         folders.sort()
         for name in sorted(names):
             if name.endswith(_SUFFIXES) and not name.endswith(".meta.json"):
-                yield str(Path(parent) / name)
+                yield f"{parent.rstrip('/')}/{name}"

@@ -15,7 +15,8 @@ from sessiond.hub import session_info
 from sessiond.hub.execution.child_process import ChildNotStarted, run_in_child_process
 from sessiond.hub.session import entry_placement
 from sessiond.hub.transfer import foreign_files
-from sessiond.hub.transfer.foreign_files import Titles
+from sessiond.hub.transfer.foreign_files import ReadSource, Titles
+from sessiond.hub.transfer.source_state import SourceState
 from sessiond.protocol import types as t
 from sessiond.session.content.restore_blobs import Find, may_refer_to_blobs
 from sessiond.session.dialects import imported_log
@@ -53,6 +54,7 @@ class NewSession:
         is_answered: Whether it has an assistant message.
         info: Its description on the wire, without a path.
         imported: The session that was read, without its entries.
+        state: The state of the file that was read.
         added: The number of imported entries.
     """
 
@@ -63,12 +65,13 @@ class NewSession:
     is_answered: bool
     info: t.SessionInfo
     imported: Imported
+    state: SourceState
     added: int
 
 
 async def read(
     path: str, dialect: str | None, titles: Titles, taken: Iterable[str], target: Target
-) -> NewSession | Imported:
+) -> NewSession | ReadSource:
     """Read a file. If it is large and not yet imported, convert it to a new session, too.
 
     Args:
@@ -89,33 +92,35 @@ async def read(
     return await asyncio.to_thread(foreign_files.read, path, dialect, titles)
 
 
-def new_session(imported: Imported, session_id: str, target: Target, find: Find) -> NewSession:
+def new_session(source: ReadSource, session_id: str, target: Target, find: Find) -> NewSession:
     """Convert an imported session to a new session with the given id.
 
     Args:
-        imported: The session that was read.
+        source: The session that was read.
         session_id: The id of the new session.
         target: The properties of the new session.
         find: Finds the blobs that the lines name.
 
     The conversion can take long and runs in a thread or a child process.
     """
+    imported = source.imported
     cwd = target.cwd or imported.cwd
     landed = imported_log.new_log(imported, session_id, cwd, images=target.images, find=find)
     return NewSession(
         session_id, cwd, b"".join(entry_placement.ended([landed.log])), landed.blobs, imported.is_answered,
-        _info(landed.log), replace(imported, entries=[]), len(imported.entries),
+        _info(landed.log), replace(imported, entries=[]), source.state, len(imported.entries),
     )  # fmt: skip
 
 
 def _read_and_make(
     path: str, dialect: str | None, titles: Titles, taken: Container[str], target: Target
-) -> NewSession | Imported:
-    imported = foreign_files.read(path, dialect, titles)
+) -> NewSession | ReadSource:
+    source = foreign_files.read(path, dialect, titles)
+    imported = source.imported
     session_id = imported_log.candidates(imported, path)[0]
     if session_id in taken or any(may_refer_to_blobs(it.line) for it in imported.entries):
-        return imported  # the store has the session, or the blobs
-    return new_session(imported, session_id, target, _nothing)
+        return source  # the store has the session, or the blobs
+    return new_session(source, session_id, target, _nothing)
 
 
 def _nothing(_digest: str) -> None:

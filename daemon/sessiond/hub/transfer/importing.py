@@ -1,31 +1,34 @@
 """Imports session files of other programs: creates new sessions, and appends the new entries of files that have grown.
 
-Files are read one after the other, outside the event loop (`import_reading`). A new session is created atomically as
+Files that are unchanged since an earlier import are not read (`unchanged`). The others are read one after the other,
+outside the event loop (`import_reading`). A new session is created atomically as
 one file. New entries of an existing session are appended through its queue. If the session was continued here, its leaf
 does not move.
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from sessiond.hub.errors import HubError, IncompatibleParams, refuse_unless_absolute
 from sessiond.hub.execution.child_process import ChildFailed
 from sessiond.hub.index.facts import bytes_of
-from sessiond.hub.session import drafts
-from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.blob_resolution import BlobFinder
 from sessiond.hub.session.blobs import SessionBlobs
-from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.transfer import foreign_files, import_pages, import_reading
-from sessiond.hub.transfer.foreign_files import NotImported, Titles
+from sessiond.hub.transfer.foreign_files import NotImported, ReadSource, Titles
+from sessiond.hub.transfer.import_appending import append_entries
+from sessiond.hub.transfer.import_pages import ImportPage
 from sessiond.hub.transfer.import_reading import NewSession, Target, new_session
+from sessiond.hub.transfer.import_results import reason_of, report_fields
 from sessiond.hub.transfer.reporting import Reporting
+from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
+from sessiond.hub.transfer.source_state import FileStatus, SourceState
+from sessiond.hub.transfer.unchanged import IMPORTER, ImportOutcome, UnchangedSources
 from sessiond.protocol import types as t
 from sessiond.session.content.blobs import PREFIX
 from sessiond.session.content.restore_blobs import Find, restore_images
@@ -37,18 +40,8 @@ from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Store
 from sessiond.store.errors import LogExists, LogNotFound, LogReplaced, StorageFailed, StorageFull
 
-ENTRIES_AT_ONCE: Final = 500
-"""Limit of entries in one append."""
-MAX_KINDS: Final = 100
-"""Limit of types and of kinds of lines that a result lists for a file."""
-MAX_KIND_LENGTH: Final = 100
-"""Limit of the name of a kind, in characters."""
-MAX_PROBLEMS: Final = 20
-"""Limit of problems that a result lists for a file."""
 _OF_ONE_FILE: Final = (NotImported, HubError, LogExists, LogReplaced, StorageFailed, ChildFailed)
 """Errors that skip one file and do not end the import."""
-_ADVANCING: Final = Placement(as_found=True)
-_STAYING: Final = Placement(as_found=True, advance=False)
 
 
 class ImportHost(Protocol):
@@ -73,21 +66,50 @@ class ImportHost(Protocol):
 
 @dataclass(slots=True)
 class _Run:
-    """One import: the request, and the logs of the store."""
+    """One import: the request, the logs of the store, and what is recorded at the end."""
 
     params: t.ImportParams
     reporting: Reporting
-    refs: dict[str, str]  # session id -> ref of its log
-    ours: set[str]  # the refs of all logs
     titles: Titles = field(default_factory=Titles)
+    refs: dict[str, str] = field(default_factory=dict)  # session id -> ref of its log
+    ours: set[str] = field(default_factory=set)  # the refs of all logs
+    records: dict[str, SourceRecord] = field(default_factory=dict)  # by the path of the source
+
+    def record(
+        self,
+        path: str,
+        state: SourceState,
+        session: t.ImportedSession,
+        log: str,
+        log_status: FileStatus | None,
+    ) -> None:
+        """Record the outcome for the next import, if the session has a file.
+
+        Args:
+            path: The path of the source.
+            state: The state of the source.
+            session: The outcome for an unchanged source.
+            log: The ref of the session's log.
+            log_status: The status of the log, which has every entry of the source; None without a file.
+        """
+        if log_status is not None:
+            self.records[path] = SourceRecord(
+                IMPORTER, state, log=log, log_status=log_status, session=session
+            )
 
 
 class Imports:
-    """Imports into one store."""
+    """Imports into one store. `records_path` is the file of the records of imports; None: a temporary file."""
 
-    def __init__(self, sessions: ImportHost, files: Store) -> None:
+    def __init__(self, sessions: ImportHost, files: Store, records_path: str | None) -> None:
         self._sessions = sessions
         self._files = files
+        self._records = SourceRecords(records_path)
+        self._unchanged = UnchangedSources(files, self._records)
+
+    def close(self) -> None:
+        """Close the records of imports."""
+        self._records.close()
 
     async def run(self, params: t.ImportParams, reporting: Reporting) -> t.ImportResult:
         """Import files that the request names, or that are below the folders that it names: at most `limit`.
@@ -100,25 +122,49 @@ class Imports:
         """
         paths = _named(params)
         page = await asyncio.to_thread(import_pages.page, paths, params.cursor, params.limit)
-        refs = {it.session_id: it.ref for it in await self._files.list()}
-        run = _Run(params, reporting, refs, set(refs.values()))
-        sessions: list[t.ImportedSession] = []
-        skipped: list[t.SkippedFile] = []
+        run = _Run(params, reporting)
+        unchanged = await asyncio.to_thread(
+            self._unchanged.outcomes, [it.path for it in page.files], params.format, run.titles
+        )
+        if len(unchanged) < len(page.files):
+            run.refs = {it.session_id: it.ref for it in await self._files.list()}
+            run.ours = set(run.refs.values())
+        try:
+            outcomes = await self._import_all(page, unchanged, run)
+        finally:
+            await asyncio.to_thread(self._records.put, run.records, params.format)
+        return t.ImportResult(
+            sessions=[it for it in outcomes if isinstance(it, t.ImportedSession)],
+            skipped=[it for it in outcomes if isinstance(it, t.SkippedFile)],
+            next_cursor=page.next_cursor,
+        )
+
+    async def _import_all(
+        self, page: ImportPage, unchanged: Mapping[str, ImportOutcome], run: _Run
+    ) -> list[ImportOutcome]:
+        """Import the files of a page that are not unchanged. Returns the outcomes for all of them, in order."""
+        outcomes: list[ImportOutcome] = []
         for number, it in enumerate(page.files, page.start):
+            if (known := unchanged.get(it.path)) is not None:
+                outcomes.append(known)
+                continue
             self._sessions.refuse_when_draining()
             percentage = 100 * number // page.file_count
             message = f"{number + 1:,} of {page.file_count:,}: {lines.valid_text(it.path.rpartition('/')[2])}"
-            reporting.report(t.Progress(kind="report", message=message, percentage=percentage))
+            run.reporting.report(t.Progress(kind="report", message=message, percentage=percentage))
             try:
-                sessions.append(await self._take(it.path, run))
+                outcomes.append(await self._import(it.path, run))
             except StorageFull:
                 raise  # no other file could be stored either
             except (*_OF_ONE_FILE, OSError) as refusal:
-                message = lines.valid_text(_reason(refusal))
-                skipped.append(t.SkippedFile(path=lines.valid_text(it.path), message=message))
-        return t.ImportResult(sessions=sessions, skipped=skipped, next_cursor=page.next_cursor)
+                message = lines.valid_text(reason_of(refusal))
+                skipped = t.SkippedFile(path=lines.valid_text(it.path), message=message)
+                outcomes.append(skipped)
+                if isinstance(refusal, NotImported) and refusal.state is not None:
+                    run.records[it.path] = SourceRecord(IMPORTER, refusal.state, skipped=skipped)
+        return outcomes
 
-    async def _take(self, path: str, run: _Run) -> t.ImportedSession:
+    async def _import(self, path: str, run: _Run) -> t.ImportedSession:
         if path in run.ours and not await asyncio.to_thread(self._is_foreign, path):
             raise NotImported("it is a session of sessiond already")
         target = Target(run.params.cwd, self._sessions.takes_images)
@@ -128,20 +174,22 @@ class Imports:
                 return await self._create(found, path, run)
             # A session with this id was opened in the meantime.
             found = await asyncio.to_thread(foreign_files.read, path, run.params.format, run.titles)
-        return await self._take_in(found, target, path, run)
+        return await self._create_or_grow(found, target, path, run)
 
-    async def _take_in(self, imported: Imported, target: Target, path: str, run: _Run) -> t.ImportedSession:
+    async def _create_or_grow(
+        self, source: ReadSource, target: Target, path: str, run: _Run
+    ) -> t.ImportedSession:
         """Create a session from a file, or append the entries that the session of an earlier import lacks."""
+        imported = source.imported
         names = imported_log.candidates(imported, path)
         for session_id in names:
             there = await self._there(session_id, run)
             if there is None:
                 finding = BlobFinder(self._blobs_of(path))
-                new = await asyncio.to_thread(new_session, imported, session_id, target, finding)
-                _report_missing(imported, finding)
-                return await self._create(new, path, run)
+                new = await asyncio.to_thread(new_session, source, session_id, target, finding)
+                return await self._create(new, path, run, missing_images=finding.missing)
             if await asyncio.to_thread(imported_log.is_import_of, there.tree, there.read, imported):
-                return await self._grow(imported, session_id, there.tree, path, run)
+                return await self._grow(source, session_id, there, path, run)
         raise NotImported(f"other sessions have its ids: {', '.join(names)}")
 
     async def _there(self, session_id: str, run: _Run) -> "_Scanned | None":
@@ -155,7 +203,7 @@ class Imports:
         return foreign_program_of(lambda size: bytes_of(self._files, ref, 0, size)) is not None
 
     def _scan(self, ref: str) -> "_Scanned | None":
-        scanned = _Scanned()
+        scanned = _Scanned(ref)
         try:
             if self._is_foreign(ref):
                 return None
@@ -166,7 +214,9 @@ class Imports:
         scanned.tree.finish()
         return scanned
 
-    async def _create(self, new: NewSession, path: str, run: _Run) -> t.ImportedSession:
+    async def _create(
+        self, new: NewSession, path: str, run: _Run, *, missing_images: Iterable[str] = ()
+    ) -> t.ImportedSession:
         await asyncio.gather(*map(self._files.blobs.put, new.blobs.values()))
         await self._blobs_of(path).carry([new.lines], self._files.blobs)
         made = await self._files.create(
@@ -176,19 +226,27 @@ class Imports:
         await made.close()
         info = msgspec.structs.replace(new.info, path=made.path, is_draft=made.draft and new.info.is_draft)
         run.refs[new.session_id] = made.ref
+        session = t.ImportedSession(
+            status="unchanged", session_id=new.session_id, title=info.title, is_draft=info.is_draft,
+            added_count=0, **report_fields(new.imported, path),
+        )  # fmt: skip
+        run.record(path, new.state, session, made.ref, FileStatus.at(made.ref))
         run.reporting.created(info)
+        _report_missing(new.imported, missing_images)
         if not new.cwd:
             new.imported.report.add_problem(0, "it names no folder; import it with `cwd`")
-        return t.ImportedSession(
-            status="created", session_id=new.session_id, title=info.title, is_draft=info.is_draft,
-            added_count=new.added, **_account(new.imported, path),
-        )  # fmt: skip
+        return msgspec.structs.replace(
+            session, status="created", added_count=new.added, **report_fields(new.imported, path)
+        )
 
     async def _grow(
-        self, imported: Imported, session_id: str, rows: Tree, path: str, run: _Run
+        self, source: ReadSource, session_id: str, there: "_Scanned", path: str, run: _Run
     ) -> t.ImportedSession:
+        imported, rows = source.imported, there.tree
         new: list[ImportedEntry] = []
+        missing_images: Iterable[str] = ()
         title, draft = rows.title, not (rows.has_assistant() or imported.is_answered)
+        ref, log_status = there.ref, there.status
         if await asyncio.to_thread(imported_log.missing, imported, rows):
             was_open = self._sessions.cached(session_id) is not None
             live = await self._sessions.session(session_id)
@@ -198,45 +256,40 @@ class Imports:
                 blobs = self._blobs_of(path)
                 finding = BlobFinder(blobs)
                 whole_lines = await asyncio.to_thread(_with_images, new, finding)
-                _report_missing(imported, finding)
+                missing_images = finding.missing
                 if not live.blobs.takes_images:
                     new = whole_lines
                 await blobs.carry([it.line for it in new], self._files.blobs)
-                await self._append(live, imported, new, run.reporting.origin)
+                await append_entries(live, imported, new, run.reporting.origin)
             finally:
                 live.appending_jobs -= 1
-            title, draft = live.tree.title, live.is_draft
+            title, draft, ref = live.tree.title, live.is_draft, live.log.ref
+            log_status = FileStatus.at(ref)
             if not was_open:  # thousands of grown sessions would otherwise all keep their files open
                 await self._sessions.close_unless_in_use(live)
-        return t.ImportedSession(
-            status="grown" if new else "unchanged", session_id=session_id, title=title, is_draft=draft,
-            added_count=len(new), **_account(imported, path),
+        session = t.ImportedSession(
+            status="unchanged", session_id=session_id, title=title, is_draft=draft, added_count=0,
+            **report_fields(imported, path),
         )  # fmt: skip
+        run.record(path, source.state, session, ref, log_status)
+        if not new:
+            return session
+        _report_missing(imported, missing_images)
+        return msgspec.structs.replace(
+            session, status="grown", added_count=len(new), **report_fields(imported, path)
+        )
 
     def _blobs_of(self, path: str) -> SessionBlobs:
         """Return the blobs of the store, and those of the program that wrote the file."""
         return SessionBlobs(None, stores=(self._files.blobs,), fallback=self._files.blobs_beside(path))
 
-    async def _append(
-        self, live: LiveSession, imported: Imported, new: Sequence[ImportedEntry], origin: t.Origin
-    ) -> None:
-        """Append new entries. The leaf moves if it is still an imported entry, or the session has none."""
-        leaf = live.tree.pending_leaf_id
-        follows = leaf is None or any(it.id == leaf for it in imported.entries)
-        there = {it.id for it in imported.entries}
-        for start in range(0, len(new), ENTRIES_AT_ONCE):
-            some = new[start : start + ENTRIES_AT_ONCE]
-            batch = [_draft(it, imported.dialect, there) for it in some]
-            is_last = start + ENTRIES_AT_ONCE >= len(new)
-            if is_last and follows and some[-1].id != imported.leaf:
-                batch.append(msgspec.json.encode({"type": "leaf", "targetId": imported.leaf}))
-            await _appended(live, batch, _ADVANCING if follows else _STAYING, origin)
-
 
 class _Scanned:
-    """A log that was read completely without opening its session."""
+    """A log that was read completely without opening its session. `status` is that of its file before."""
 
-    def __init__(self) -> None:
+    def __init__(self, ref: str) -> None:
+        self.ref = ref
+        self.status = FileStatus.at(ref)
         self.tree = Tree()
         self._data = bytearray()
 
@@ -261,73 +314,10 @@ def _named(params: t.ImportParams) -> list[str]:
     return paths
 
 
-def _account(imported: Imported, path: str) -> dict[str, Any]:
-    """Return the import report of a file as fields of `ImportedSession`."""
-    report = imported.report
-    return {
-        "path": lines.valid_text(path), "format": imported.dialect, "converted_lines": _most_frequent(report.converted),
-        "preserved_lines": _most_frequent(report.preserved),
-        "held_back_count": report.held_back_count, "problem_count": report.problem_count,
-        "problems": [
-            t.ImportProblem(line=it.line, message=lines.valid_text(it.message))
-            for it in report.problems[:MAX_PROBLEMS]
-        ],
-    }  # fmt: skip
-
-
-def _most_frequent(counts: Counter[str]) -> dict[str, int]:
-    """Return the counts of the most frequent kinds, in the order in which they were found."""
-    listed = {kind for kind, _ in counts.most_common(MAX_KINDS)}
-    return {
-        lines.valid_text(kind[:MAX_KIND_LENGTH]): count for kind, count in counts.items() if kind in listed
-    }
-
-
 def _with_images(entries: Sequence[ImportedEntry], find: Find) -> list[ImportedEntry]:
     return [replace(it, line=restore_images(it.line, find)) for it in entries]
 
 
-def _report_missing(imported: Imported, finding: BlobFinder) -> None:
-    for digest in finding.missing:
+def _report_missing(imported: Imported, digests: Iterable[str]) -> None:
+    for digest in digests:
         imported.report.add_problem(0, f"an image is missing, and its reference stays: {PREFIX}{digest}")
-
-
-def _draft(it: ImportedEntry, dialect: str, there: Container[str | None]) -> bytes:
-    """Return the draft of an entry. An entry that an append would refuse becomes raw data in a custom entry."""
-    try:
-        draft = drafts.read_draft(0, it.line)
-    except HubError as refusal:
-        return imported_log.as_preserved(it, dialect, str(refusal))
-    if draft.target is not None and draft.target not in there:
-        return imported_log.as_preserved(
-            it, dialect, f"it points to an entry that is not in the file: {draft.target}"
-        )
-    return it.line
-
-
-async def _appended(
-    live: LiveSession, batch: Sequence[bytes], placement: Placement, origin: t.Origin
-) -> None:
-    ended: asyncio.Future[Outcome | Exception] = asyncio.get_running_loop().create_future()
-
-    def done(outcome: Outcome | Exception) -> None:
-        if not ended.done():
-            ended.set_result(outcome)
-
-    live.append(batch, placement, "synced", origin, done)
-    outcome = await ended
-    if isinstance(outcome, Exception):
-        raise outcome
-
-
-def _reason(refusal: Exception) -> str:
-    """Return why a file was skipped, as a message."""
-    match refusal:
-        case NotImported():
-            return refusal.reason
-        case FileNotFoundError():
-            return "there is no such file or folder"
-        case OSError(strerror=str(strerror)):
-            return f"it cannot be read: {strerror.lower()}"
-        case _:
-            return str(refusal)

@@ -13,7 +13,8 @@ Path = Annotated[str, Meta(min_length=1, max_length=4096)]
 class ImportParams(Params, frozen=True):
     """Import session files of other programs: files, or folders with everything below them.
 
-    The source is only read. A repeated import of a file adds the lines that are new since, or nothing. Every line that
+    The source is only read. A repeated import of a file adds the lines that are new since, or nothing. A file that is
+    unchanged is recognized by its status and is not read again; its report is the earlier one. Every line that
     was not converted is stored in the session unchanged. A file that cannot be read does not stop the others. A
     cancellation takes effect between two files: imported sessions stay, and the next import continues there. With
     `workDoneToken`, the client receives progress.

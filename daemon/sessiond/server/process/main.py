@@ -81,6 +81,7 @@ async def build(where: paths.Locations, chosen: config.Config) -> lifecycle.Serv
         history_path=where.history,
         secret_rules_folder=where.secret_rules,
         commands_path=where.commands,
+        imports_path=where.imports,
     )
     return Server(
         hub,

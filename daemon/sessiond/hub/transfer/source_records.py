@@ -1,0 +1,128 @@
+"""The records of imported source files: the state in which each was read, and the outcome of its import.
+
+The database is a cache. If it is missing or damaged, files are read again, and nothing else differs. Its methods block
+and may be called on any thread.
+"""
+
+import logging
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeVar
+
+import msgspec
+
+from sessiond.hub.database_file import DatabaseFile, in_transaction
+from sessiond.hub.transfer.source_state import FileStatus, SourceState
+from sessiond.protocol import types as t
+from sessiond.store.errors import StorageFailed
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+MAX_RECORDS: Final = 100_000
+"""Limit of records. The oldest ones are deleted."""
+
+_TABLES: Final = """
+BEGIN;
+CREATE TABLE IF NOT EXISTS sources(
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    path BLOB NOT NULL,            -- the bytes of the file's absolute path
+    format TEXT NOT NULL,          -- the format that the import named; empty: it was detected
+    record BLOB NOT NULL,          -- JSON: a `SourceRecord`
+    UNIQUE(path, format)
+);
+PRAGMA user_version = 1;
+COMMIT;
+"""
+
+
+class SourceRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One source file: the state in which it was read, and the outcome. Exactly one of the outcomes is not None.
+
+    Attributes:
+        importer: The version of the code that read it.
+        state: The state of the file.
+        log: The ref of the session's log, with its status in `log_status`.
+        log_status: The status of the log after the import.
+        session: The outcome for an unchanged file, if the file was imported.
+        skipped: The outcome if the file is not a session that can be imported.
+    """
+
+    importer: str
+    state: SourceState
+    log: str | None = None
+    log_status: FileStatus | None = None
+    session: t.ImportedSession | None = None
+    skipped: t.SkippedFile | None = None
+
+
+_decode = msgspec.json.Decoder(SourceRecord).decode
+
+
+class SourceRecords:
+    """The records in a database file; `path` None: in a temporary file."""
+
+    def __init__(self, path: str | None) -> None:
+        self._file = DatabaseFile(path or "", _TABLES, name="the records of imports", synchronous="NORMAL")
+        self._lock = threading.Lock()
+
+    def find(self, paths: Iterable[str], format: str | None) -> dict[str, SourceRecord]:
+        """Return the records of those of the files that have one.
+
+        Args:
+            paths: The absolute paths of the files.
+            format: The format that the import names; None if it is detected.
+        """
+
+        def work(connection: sqlite3.Connection) -> dict[str, SourceRecord]:
+            found = {}
+            for path in paths:
+                row = connection.execute(
+                    "SELECT record FROM sources WHERE path = ? AND format = ?",
+                    [os.fsencode(path), format or ""],
+                ).fetchone()
+                record = None if row is None else _decoded(row[0])
+                if record is not None:
+                    found[path] = record
+            return found
+
+        return self._use(work, {})
+
+    def put(self, records: Mapping[str, SourceRecord], format: str | None) -> None:
+        """Store the records of files by their absolute paths, in place of earlier ones. See `find` for `format`."""
+        rows = [
+            (os.fsencode(path), format or "", msgspec.json.encode(record)) for path, record in records.items()
+        ]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany(
+                "INSERT OR REPLACE INTO sources(path, format, record) VALUES(?, ?, ?)", rows
+            )
+            newest = connection.execute("SELECT max(number) FROM sources").fetchone()[0]
+            connection.execute("DELETE FROM sources WHERE number <= ?", [newest - MAX_RECORDS])
+
+        if rows:
+            self._use(lambda it: in_transaction(it, lambda: work(it)), None)
+
+    def close(self) -> None:
+        """Close the database file."""
+        with self._lock:
+            self._file.close()
+
+    def _use(self, work: Callable[[sqlite3.Connection], T], default: T) -> T:
+        try:
+            with self._lock:
+                return self._file.use(work)
+        except StorageFailed as error:
+            log.warning("the records of imports cannot be used: %s", error)
+            return default
+
+
+def _decoded(data: bytes) -> SourceRecord | None:
+    """Return a record; None if another version of sessiond wrote it."""
+    try:
+        return _decode(data)
+    except msgspec.DecodeError:
+        return None

@@ -1,0 +1,80 @@
+"""The state of a source file when it was read: its status, and a digest of the bytes that were read.
+
+The state tells whether a file is unchanged, and at which byte a reader continues. All functions block.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+UNSETTLED_SECONDS: Final = 3.0
+"""A file that changed less than this many seconds before it was read is not recognized by its status.
+
+A further change may leave the same times: a file system rounds them to milliseconds, some to two seconds.
+"""
+_DIGEST_BYTES: Final = 16
+
+
+class FileStatus(msgspec.Struct, frozen=True, array_like=True):
+    """What the system reports about a file. It differs after every change, unless two changes have the same time.
+
+    `changed_ns` (ctime) cannot be set by a program, so a file with a restored modification time differs, too.
+    """
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "FileStatus":
+        """Return the status from a result of `os.stat`."""
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+    @classmethod
+    def at(cls, path: str) -> "FileStatus | None":
+        """Return the status of a file; None if there is none."""
+        try:
+            return cls.of(os.stat(path))  # noqa: PTH116 - a text
+        except (OSError, ValueError):
+            return None
+
+
+class SourceState(msgspec.Struct, frozen=True):
+    """The state of a source file.
+
+    Attributes:
+        status: Its status before it was read.
+        is_settled: Whether a file with this status has the same content.
+        is_final: Whether it gives the same result when it is read again unchanged. A reader of a growing file may
+            leave its last lines to a later import.
+        consumed_bytes: The offset of the end of the last line that was read. A reader of lines continues here.
+        digest: The digest of the bytes before `consumed_bytes`.
+        companions: The digest of the data that was read from files beside it.
+    """
+
+    status: FileStatus
+    is_settled: bool
+    is_final: bool
+    consumed_bytes: int
+    digest: str
+    companions: str
+
+
+def is_settled(status: FileStatus, now_ns: int) -> bool:
+    """Return whether a later change gives another status. `now_ns` is a time before the file was read."""
+    return max(status.modified_ns, status.changed_ns) < now_ns - int(UNSETTLED_SECONDS * 1e9)
+
+
+def digest_of(data: bytes | memoryview) -> str:
+    """Return the digest of bytes in hexadecimal digits."""
+    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def digest_of_companions(companions: Mapping[str, object]) -> str:
+    """Return the digest of the data from files beside a source."""
+    return digest_of(msgspec.json.encode(companions, order="sorted"))

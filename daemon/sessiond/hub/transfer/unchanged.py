@@ -1,0 +1,90 @@
+"""Recognizes source files that are unchanged since an earlier import, from their records and with one `stat` each.
+
+A file is unchanged if its status, the data beside it and the log of its session are those of the record. If only the
+status differs, the file is read and its digest is compared. In any other case the importer reads the file again
+(decision 0034).
+"""
+
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+import msgspec
+
+import sessiond
+from sessiond.hub.transfer import foreign_files
+from sessiond.hub.transfer.foreign_files import NotImported, Titles
+from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
+from sessiond.hub.transfer.source_state import FileStatus, SourceState, digest_of_companions
+from sessiond.protocol import types as t
+from sessiond.session.dialects import known
+from sessiond.store.base import Store
+
+IMPORTER: Final = f"{sessiond.__version__}.{known.READERS_VERSION}"
+"""The version of the code that reads source files. Records of another version are not used."""
+
+ImportOutcome: TypeAlias = t.ImportedSession | t.SkippedFile
+
+
+class UnchangedSources:
+    """Recognizes unchanged files by `records`; `files` is the store that has their sessions."""
+
+    def __init__(self, files: Store, records: SourceRecords) -> None:
+        self._files = files
+        self._records = records
+
+    def outcomes(self, paths: Iterable[str], format: str | None, titles: Titles) -> dict[str, ImportOutcome]:
+        """Return the outcomes for those of the files that are unchanged. Blocks.
+
+        Args:
+            paths: The absolute paths of the files.
+            format: The format that the import names; None if it is detected.
+            titles: Finds the titles of Codex sessions.
+        """
+        found: dict[str, ImportOutcome] = {}
+        updated: dict[str, SourceRecord] = {}
+        in_store: dict[str, bool] = {}
+        for path, record in self._records.find(paths, format).items():
+            folder = path.rpartition("/")[0]
+            if folder not in in_store:
+                in_store[folder] = self._files.holds(path)
+            # A file that is in a folder of the store now may be one of its sessions.
+            if in_store[folder] or not _is_applicable(path, record, titles):
+                continue
+            state = _present_state(path, record.state)
+            if state is None:
+                continue
+            if state != record.state:
+                updated[path] = msgspec.structs.replace(record, state=state)
+            if (outcome := record.session or record.skipped) is not None:
+                found[path] = outcome
+        self._records.put(updated, format)
+        return found
+
+
+def _is_applicable(path: str, record: SourceRecord, titles: Titles) -> bool:
+    """Return whether the outcome of a record is that of another import, provided that the file has the same content."""
+    if record.importer != IMPORTER or not record.state.is_final:
+        return False
+    session = record.session
+    if session is None:
+        return True
+    # Of a log with the same status, the session has the same entries and the same title.
+    if record.log is None or record.log_status is None or FileStatus.at(record.log) != record.log_status:
+        return False
+    return (
+        digest_of_companions(foreign_files.companions(path, session.format, titles))
+        == record.state.companions
+    )
+
+
+def _present_state(path: str, state: SourceState) -> SourceState | None:
+    """Return the state of a file if it has the recorded content, otherwise None."""
+    status = FileStatus.at(path)
+    if status == state.status and state.is_settled:
+        return state
+    if status is None or status.size != state.status.size:
+        return None
+    try:
+        return foreign_files.state_if_same_content(path, state)
+    except (NotImported, OSError):
+        return None  # the importer reports the reason
