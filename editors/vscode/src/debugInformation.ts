@@ -1,10 +1,9 @@
 // Debug information for a bug report. It contains no transcript text and only the settings of this extension.
 import * as vscode from "vscode";
-import { type AttachedDaemon, whereItIs } from "./daemon/attach.ts";
+import { type AttachedDaemon, currentPaths } from "./daemon/attach.ts";
 import { settings } from "./settings.ts";
 
-/** Milliseconds for finding the command. */
-const PATIENCE = 5000;
+const FIND_TIMEOUT_MS = 5000;
 
 export async function debugInformation(
   daemon: AttachedDaemon,
@@ -22,8 +21,8 @@ export async function debugInformation(
       trusted: vscode.workspace.isTrusted,
       folders: vscode.workspace.workspaceFolders?.length ?? 0,
       state: reported,
-      command: await daemon.findCommand(AbortSignal.timeout(PATIENCE)),
-      places: whereItIs(),
+      command: await daemon.findCommand(AbortSignal.timeout(FIND_TIMEOUT_MS)),
+      paths: currentPaths(),
       environment: {
         SESSIOND_HOME: process.env["SESSIOND_HOME"] ?? null,
         SESSIOND_NO_AUTOSTART: process.env["SESSIOND_NO_AUTOSTART"] ?? null,

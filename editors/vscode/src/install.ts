@@ -2,7 +2,7 @@
 import * as os from "node:os";
 import * as vscode from "vscode";
 import { which } from "./daemon/command.ts";
-import type { Environment } from "./daemon/places.ts";
+import type { Environment } from "./daemon/paths.ts";
 
 interface Way {
   tool: string;

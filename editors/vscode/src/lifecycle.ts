@@ -1,7 +1,7 @@
-// The commands about the daemon and this window's connection to it.
+// The commands for the daemon and for this window's connection to it.
 import * as fs from "node:fs";
 import * as vscode from "vscode";
-import { type AttachedDaemon, whereItIs } from "./daemon/attach.ts";
+import { type AttachedDaemon, currentPaths } from "./daemon/attach.ts";
 import { debugInformation } from "./debugInformation.ts";
 import { installDaemon } from "./install.ts";
 import type { Logs } from "./logs.ts";
@@ -18,7 +18,7 @@ export function registerLifecycle(
   const commands: Record<string, () => unknown> = {
     "sessiond.copyDebugInformation": async () => {
       await vscode.env.clipboard.writeText(await debugInformation(daemon, extension));
-      vscode.window.setStatusBarMessage("Copied what sessiond knows of itself.", 3000);
+      vscode.window.setStatusBarMessage("Copied the debug information.", 3000);
     },
     "sessiond.installDaemon": installDaemon,
     "sessiond.openPathSetting": () =>
@@ -70,13 +70,13 @@ async function confirmed(others: readonly ClientInfo[]): Promise<boolean> {
   const count = others.length === 1 ? "Another client is" : `${others.length} other clients are`;
   const chosen = await vscode.window.showWarningMessage(
     notificationText(`${count} attached to the daemon.`),
-    { modal: true, detail: `Stopping the daemon disconnects them:\n${others.map(named).join("\n")}` },
+    { modal: true, detail: `Stopping the daemon disconnects them:\n${others.map(clientName).join("\n")}` },
     stop,
   );
   return chosen === stop;
 }
 
-function named({ name, clientId, terminal }: ClientInfo): string {
+function clientName({ name, clientId, terminal }: ClientInfo): string {
   return `${name ?? clientId}${terminal?.cwd ? ` in ${terminal.cwd}` : ""}`;
 }
 
@@ -97,7 +97,7 @@ async function writeReport(information: string): Promise<void> {
 }
 
 async function showDaemonLog(): Promise<void> {
-  const { log } = whereItIs();
+  const { log } = currentPaths();
   if (!fs.existsSync(log)) {
     void vscode.window.showInformationMessage(notificationText(`The daemon has not written a log yet: ${log}`));
     return;

@@ -1,4 +1,4 @@
-// The daemon as this window has it: the loop that attaches, with VS Code's language client as the connection.
+// The daemon of this window: the connection loop, with VS Code's language client as the connection.
 import { randomUUID } from "node:crypto";
 import type * as net from "node:net";
 import * as vscode from "vscode";
@@ -6,7 +6,7 @@ import { ExecuteCommandRequest, type LanguageClient, ProgressType } from "vscode
 import type { Logs } from "../logs.ts";
 import { bothWays, type HelloResult, notifications } from "../protocol.ts";
 import { pythonInterpreter, settings } from "../settings.ts";
-import { greet } from "./client.ts";
+import { handshake } from "./client.ts";
 import { type Found, find, type VersionCache } from "./command.ts";
 import type {
   Daemon,
@@ -20,26 +20,26 @@ import type {
 import { sockets } from "./endpoint.ts";
 import { DaemonError, daemonError } from "./errors.ts";
 import { type Attachment, AttachLoop } from "./loop.ts";
-import { greeting, terminal } from "./options.ts";
-import { type Places, places } from "./places.ts";
-import { ask, named } from "./repeat.ts";
+import { handshakeOptions, terminal } from "./handshakeOptions.ts";
+import { type DaemonPaths, daemonPaths } from "./paths.ts";
+import { prepare, sendWithRetry } from "./retry.ts";
 import { registerServerCommands, serverCommandMiddleware } from "./serverCommands.ts";
-import { environmentOfDaemon, start } from "./start.ts";
+import { daemonEnvironment, start } from "./start.ts";
 
 type Handler = (params: never) => void;
 
-/** The daemon listens on a unix socket, which programs on Windows itself cannot reach. */
+/** The daemon listens on a Unix socket, which programs on Windows itself cannot reach. */
 export const isSupported = process.platform !== "win32";
 const UNSUPPORTED =
-  "sessiond does not run on Windows itself. Open the folder in WSL, in a container or over SSH: the extension and the daemon are there then.";
+  "sessiond does not run on Windows itself. Open the folder in WSL, in a container or over SSH.";
 
-/** Milliseconds for a greeting: a daemon that has just been started may be busy with its index. */
-const PATIENCE = 30_000;
+/** A daemon that has just been started may be busy with its index. */
+const HANDSHAKE_TIMEOUT_MS = 30_000;
 
 /** An attachment with the client that requests go through. */
 interface Attached extends Attachment {
   readonly client: LanguageClient;
-  /** Fails a request that waits for its answer. */
+  /** Functions that reject the requests in flight. */
   readonly inFlight: Set<(error: DaemonError) => void>;
 }
 
@@ -56,19 +56,19 @@ export class AttachedDaemon implements Daemon {
   constructor(logs: Logs) {
     this.#logs = logs;
     this.#loop = new AttachLoop({
-      sockets: () => sockets(settings().socket, whereItIs()),
-      endpoint: () => whereItIs().endpoint,
-      impossible: () => (isSupported ? undefined : UNSUPPORTED),
-      noStart: () => (settings().socket ? "none is started for the setting sessiond.socket" : undefined),
+      sockets: () => sockets(settings().socket, currentPaths()),
+      endpoint: () => currentPaths().endpoint,
+      unsupportedReason: () => (isSupported ? undefined : UNSUPPORTED),
+      noStartReason: () => (settings().socket ? "it is not started automatically while sessiond.socket is set" : undefined),
       autoStart: mayStart,
       findCommand: (signal) => this.findCommand(signal),
       start: (command, signal) => {
         logs.log.info(`Starting the daemon: ${command} serve --detach`);
-        return start(command, environmentOfDaemon(process.env, settings().home), signal);
+        return start(command, daemonEnvironment(process.env, settings().home), signal);
       },
-      greet: (socket, signal) => this.#greet(socket, signal),
-      patience: PATIENCE,
-      changed: (state) => this.#tellState(state),
+      handshake: (socket, signal) => this.#handshake(socket, signal),
+      handshakeTimeoutMs: HANDSHAKE_TIMEOUT_MS,
+      changed: (state) => this.#stateChanged(state),
     });
     this.#commands = registerServerCommands((command, parameters) =>
       this.#send(ExecuteCommandRequest.method, { command, arguments: parameters }),
@@ -80,12 +80,12 @@ export class AttachedDaemon implements Daemon {
     return this.#loop.state;
   }
 
-  /** Look for the daemon from now on. */
+  /** Connect to the daemon, and keep trying. */
   begin(): void {
     this.#loop.begin();
   }
 
-  /** Attach, and start the daemon for it. Resolves to how that went. */
+  /** Attach, and start the daemon if it does not run. Resolves to the state after the attempt. */
   ensureRunning(): Promise<DaemonState> {
     this.#versions.clear();
     return this.#loop.ensureRunning();
@@ -96,9 +96,9 @@ export class AttachedDaemon implements Daemon {
     return this.#loop.restart();
   }
 
-  /** Stop the daemon, for everybody, and do not look for it afterwards. Rejects with a `DaemonError`. */
+  /** Stop the daemon for all clients, and do not reconnect. Rejects with a `DaemonError`. */
   stop(): Promise<void> {
-    return this.#loop.rest(() => this.request("server/stop", {}));
+    return this.#loop.stopDaemon(() => this.request("server/stop", {}));
   }
 
   /** The command that would start the daemon. */
@@ -136,7 +136,7 @@ export class AttachedDaemon implements Daemon {
     void this.close();
   }
 
-  /** End for good; resolves when the connection is closed. */
+  /** Close the connection and do not reconnect. Resolves when it is closed. */
   async close(): Promise<void> {
     this.#commands.dispose();
     await this.#loop.close();
@@ -148,14 +148,14 @@ export class AttachedDaemon implements Daemon {
     if (token?.isCancellationRequested) {
       throw new DaemonError("canceled", "The request was canceled before it was sent.");
     }
-    const givenUp = new AbortController();
-    const listening = token?.onCancellationRequested(() => givenUp.abort());
-    const send = (attachment: Attachment, it: object) =>
-      this.#sendOver<R>(attachment as Attached, method, it, token);
+    const cancellation = new AbortController();
+    const subscription = token?.onCancellationRequested(() => cancellation.abort());
+    const send = (attachment: Attachment, prepared: object) =>
+      this.#sendOver<R>(attachment as Attached, method, prepared, token);
     try {
-      return await ask(this.#loop, named(method, params), send, givenUp.signal);
+      return await sendWithRetry(this.#loop, prepare(method, params), send, cancellation.signal);
     } finally {
-      listening?.dispose();
+      subscription?.dispose();
     }
   }
 
@@ -174,7 +174,8 @@ export class AttachedDaemon implements Daemon {
     try {
       // The library treats any argument after the params, even undefined, as another parameter.
       const canceling = token === undefined ? [] : [token];
-      // It forgets what waits when a daemon that hangs is left, so that the end of the connection counts, too.
+      // The library does not settle requests if the connection to a hanging daemon is dropped, so the end of the
+      // connection rejects them here.
       return await Promise.race([attached.client.sendRequest<R>(method, params, ...canceling), lost]);
     } catch (error) {
       throw daemonError(error);
@@ -194,12 +195,12 @@ export class AttachedDaemon implements Daemon {
     );
   }
 
-  async #greet(socket: net.Socket, signal: AbortSignal): Promise<Attached> {
-    const greeted = await greet(
+  async #handshake(socket: net.Socket, signal: AbortSignal): Promise<Attached> {
+    const connected = await handshake(
       socket,
       {
         documentSelector: [{ language: "jsonl", scheme: "file" }],
-        initializationOptions: { sessiond: greeting(this.clientId, here(), settings().lsp) },
+        initializationOptions: { sessiond: handshakeOptions(this.clientId, thisTerminal(), settings().lsp) },
         middleware: serverCommandMiddleware,
         outputChannel: this.#logs.log,
         synchronize: { configurationSection: "sessiond.lsp" },
@@ -213,20 +214,20 @@ export class AttachedDaemon implements Daemon {
       },
       signal,
     );
-    const { capabilities, serverInfo } = greeted.client.initializeResult ?? {};
-    const handshake = capabilities?.experimental?.sessiond as HelloResult | undefined;
-    if (handshake === undefined) {
-      await greeted.end();
-      throw new DaemonError("invalidRequest", "Who answers at the socket is not sessiond.");
+    const { capabilities, serverInfo } = connected.client.initializeResult ?? {};
+    const hello = capabilities?.experimental?.sessiond as HelloResult | undefined;
+    if (hello === undefined) {
+      await connected.end();
+      throw new DaemonError("invalidRequest", "The process at the socket is not sessiond.");
     }
-    const { epoch, methods } = handshake;
+    const { epoch, methods } = hello;
     const inFlight = new Set<(error: DaemonError) => void>();
-    void greeted.ended.then(() => {
+    void connected.ended.then(() => {
       for (const fail of [...inFlight]) {
-        fail(new DaemonError("disconnected", "The connection to the daemon ended before the answer."));
+        fail(new DaemonError("disconnected", "The connection to the daemon ended before the response."));
       }
     });
-    return { ...greeted, inFlight, facts: { version: serverInfo?.version ?? "?", epoch, methods } };
+    return { ...connected, inFlight, facts: { version: serverInfo?.version ?? "?", epoch, methods } };
   }
 
   #notify(name: NotificationName, params: unknown): void {
@@ -234,13 +235,13 @@ export class AttachedDaemon implements Daemon {
       try {
         handler(params as never);
       } catch (error) {
-        this.#logs.log.error(`${name} was not taken in`, error);
+        this.#logs.log.error(`A handler of ${name} failed`, error);
       }
     }
   }
 
-  #tellState(state: DaemonState): void {
-    this.#logs.log.info(described(state));
+  #stateChanged(state: DaemonState): void {
+    this.#logs.log.info(stateLine(state));
     setContext(state);
     this.#changed.fire(state);
   }
@@ -251,9 +252,9 @@ export function mayStart(): boolean {
   return settings().autoStart && !process.env["SESSIOND_NO_AUTOSTART"];
 }
 
-/** Where the daemon's files are, by the settings of this moment. */
-export function whereItIs(): Places {
-  return places(settings().home, process.env);
+/** The paths of the daemon's files with the current settings. */
+export function currentPaths(): DaemonPaths {
+  return daemonPaths(settings().home, process.env);
 }
 
 /** For conditions in package.json. */
@@ -266,14 +267,14 @@ function folders(): string[] {
   return local.map(({ uri }) => uri.fsPath);
 }
 
-function here() {
+function thisTerminal() {
   const { workspaceFile, workspaceFolders } = vscode.workspace;
   const workspace = workspaceFile ?? workspaceFolders?.[0]?.uri;
   return terminal(workspace?.toString(), vscode.env.sessionId, folders()[0], process.pid);
 }
 
 /** One line for a log. */
-function described(state: DaemonState): string {
+function stateLine(state: DaemonState): string {
   switch (state.kind) {
     case "attached":
       return `Attached to sessiond ${state.version} at ${state.socket}`;
@@ -281,7 +282,7 @@ function described(state: DaemonState): string {
     case "missing":
       return `${state.kind}: ${state.reason}`;
     case "mismatch":
-      return `mismatch: this extension needs ${state.ours}, there is ${state.theirs}`;
+      return `mismatch: this extension needs ${state.ours}, found ${state.theirs}`;
     default:
       return state.kind;
   }

@@ -13,8 +13,8 @@ import {
 } from "vscode-languageclient/node";
 import { daemonError } from "./errors.ts";
 
-/** Milliseconds for the shutdown exchange; nothing depends on its success. */
-const GOODBYE = 1000;
+/** For the shutdown exchange. Its success does not matter. */
+const SHUTDOWN_TIMEOUT_MS = 1000;
 
 /** The library's message when a connection ends, which is not an error here. */
 const ENDED = "The connection has ended.";
@@ -30,9 +30,9 @@ class QuietClient extends LanguageClient {
   }
 
   override registerFeature(feature: StaticFeature | DynamicFeature<unknown>): void {
-    // The daemon serves `workspace/executeCommand` under names such as `sessiond.fork`, and the library would make
-    // VS Code commands of them: the same names as ours, which fails, and once for every connection.
-    // `serverCommands.ts` runs them instead.
+    // The daemon serves `workspace/executeCommand` with names such as `sessiond.fork`. The library would register
+    // them as VS Code commands, which fails: this extension has commands of these names, and each connection would
+    // register them again. `serverCommands.ts` runs them instead.
     if ("registrationType" in feature && feature.registrationType.method === ExecuteCommandRequest.method) {
       return;
     }
@@ -69,25 +69,25 @@ function details(data: unknown): unknown[] {
   return data === undefined || data === null ? [] : [data];
 }
 
-/** A client over a connection, greeted. */
-export interface Greeted {
+/** A client after the handshake. */
+export interface Connected {
   readonly client: LanguageClient;
-  /** Resolves once the connection has ended and all that the client had registered is gone. */
+  /** Resolves when the connection has ended and all registrations of the client are disposed. */
   readonly ended: Promise<void>;
   end(): Promise<void>;
 }
 
 /**
- * Greet the daemon at the other end of `socket`. Rejects with a `DaemonError` when it refuses or goes away, or when
- * `signal` cancels and ends the socket. `prepare` is called with the client before any message.
+ * Perform the handshake with the daemon over `socket`. Rejects with a `DaemonError` if the daemon refuses or the
+ * connection ends, or if `signal` cancels, which ends the socket. `prepare` is called with the client before any message.
  */
-export async function greet(
+export async function handshake(
   socket: net.Socket,
   options: LanguageClientOptions,
   log: vscode.LogOutputChannel,
   prepare: (client: LanguageClient) => void,
   signal: AbortSignal,
-): Promise<Greeted> {
+): Promise<Connected> {
   const client = new QuietClient(
     socket,
     {
@@ -102,21 +102,21 @@ export async function greet(
   );
   prepare(client);
   const ended = untilStopped(client);
-  const givenUp = () => socket.destroy();
-  signal.addEventListener("abort", givenUp, { once: true });
+  const cancel = () => socket.destroy();
+  signal.addEventListener("abort", cancel, { once: true });
   try {
     if (signal.aborted) {
-      givenUp();
+      cancel();
     }
     await client.start();
   } catch (error) {
     socket.destroy();
     throw daemonError(error);
   } finally {
-    signal.removeEventListener("abort", givenUp);
+    signal.removeEventListener("abort", cancel);
   }
   const end = async () => {
-    await client.stop(GOODBYE).catch(() => undefined);
+    await client.stop(SHUTDOWN_TIMEOUT_MS).catch(() => undefined);
     socket.destroy();
     await ended;
   };
@@ -125,9 +125,9 @@ export async function greet(
 
 function untilStopped(client: LanguageClient): Promise<void> {
   return new Promise((resolve) => {
-    const watching = client.onDidChangeState(({ newState }) => {
+    const subscription = client.onDidChangeState(({ newState }) => {
       if (newState === State.Stopped) {
-        watching.dispose();
+        subscription.dispose();
         resolve();
       }
     });

@@ -1,22 +1,22 @@
-// Which `sessiond` is run to start the daemon. Knows nothing of VS Code.
+// Finds the `sessiond` command that starts the daemon. Independent of VS Code.
 import { execFile } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import type { Environment } from "./places.ts";
+import type { Environment } from "./paths.ts";
 
 /** The oldest `sessiond` that this extension works with. */
-export const OLDEST = "0.1.0";
+export const OLDEST_VERSION = "0.1.0";
 
-/** Milliseconds for `sessiond --version`; Python may have to be read from a slow disk first. */
-const PATIENCE = 20_000;
+/** For `sessiond --version`. Python may have to be read from a slow disk first. */
+const VERSION_TIMEOUT_MS = 20_000;
 
-const LATE = "it did not say its version in time";
+const TIMED_OUT = "it did not print its version in time";
 
-/** What decides where to look. */
+/** The settings and the environment that determine the candidates. */
 export interface Lookup {
   /** The setting `sessiond.path`; "" for none. */
   chosen: string;
-  /** Without trust nothing is run that the workspace brings. */
+  /** Whether the workspace is trusted. Without trust, no program of the workspace is run. */
   trusted: boolean;
   /** Paths of the workspace's folders. */
   folders: readonly string[];
@@ -27,7 +27,7 @@ export interface Lookup {
 
 export interface Candidate {
   file: string;
-  /** Where it comes from, for people. */
+  /** Where it was found, for messages. */
   from: string;
 }
 
@@ -36,38 +36,38 @@ export type Found =
   | { kind: "tooOld"; file: string; from: string; version: string }
   | { kind: "missing"; reason: string };
 
-/** The files to try, in order. What a person chose is the only one then: no other is taken silently. */
+/** The files to try, in order. A command in the settings is the only candidate, so that it is never replaced silently. */
 export function candidates(lookup: Lookup): Candidate[] {
   if (lookup.chosen) {
-    const file = whole(lookup.chosen, lookup);
+    const file = expanded(lookup.chosen, lookup);
     const files = file.includes("/") ? [file] : onPath(file, lookup.environment);
     return files.map((candidate) => ({ file: candidate, from: "the setting sessiond.path" }));
   }
-  const beside = lookup.trusted ? [...environments(lookup)] : [];
+  const ofWorkspace = lookup.trusted ? [...environments(lookup)] : [];
   const paths = onPath("sessiond", lookup.environment).map((file) => ({ file, from: "the PATH" }));
   const home = lookup.environment["HOME"];
-  // Where pipx, uv and pip put it; the PATH of a window that was not opened from a shell often lacks it.
-  const usual = home ? [{ file: path.join(home, ".local/bin/sessiond"), from: "~/.local/bin" }] : [];
-  return unique([...beside, ...paths, ...usual]);
+  // The folder of pipx, uv and pip. The PATH of a window that was not opened from a shell often lacks it.
+  const installed = home ? [{ file: path.join(home, ".local/bin/sessiond"), from: "~/.local/bin" }] : [];
+  return unique([...ofWorkspace, ...paths, ...installed]);
 }
 
 function* environments(lookup: Lookup): Generator<Candidate> {
   for (const folder of lookup.folders) {
     yield { file: path.join(folder, ".venv/bin/sessiond"), from: "the workspace's .venv" };
   }
-  const interpreter = whole(lookup.interpreter, lookup);
+  const interpreter = expanded(lookup.interpreter, lookup);
   if (path.isAbsolute(interpreter)) {
     yield { file: path.join(path.dirname(interpreter), "sessiond"), from: "the workspace's Python" };
   }
 }
 
-function whole(file: string, lookup: Lookup): string {
+function expanded(file: string, lookup: Lookup): string {
   const folder = lookup.folders[0];
-  const expanded = file
+  const absolute = file
     .replace(/^~(?=\/|$)/, lookup.environment["HOME"] ?? "~")
     .replaceAll("${workspaceFolder}", folder ?? "${workspaceFolder}");
-  const relative = expanded.includes("/") && !path.isAbsolute(expanded);
-  return relative && folder !== undefined ? path.join(folder, expanded) : expanded;
+  const relative = absolute.includes("/") && !path.isAbsolute(absolute);
+  return relative && folder !== undefined ? path.join(folder, absolute) : absolute;
 }
 
 /** The first program of this name on the PATH. */
@@ -75,7 +75,7 @@ export function which(name: string, environment: Environment): string | undefine
   return onPath(name, environment).find((file) => identify(file) !== undefined);
 }
 
-/** Every file of this name on the PATH; relative folders of the PATH are left out, they may be the workspace. */
+/** Every file of this name on the PATH. Relative folders are skipped, because they may be in the workspace. */
 function onPath(name: string, environment: Environment): string[] {
   const folders = (environment["PATH"] ?? "").split(path.delimiter).filter((folder) => path.isAbsolute(folder));
   return folders.map((folder) => path.join(folder, name));
@@ -90,8 +90,8 @@ function unique(found: readonly Candidate[]): Candidate[] {
 }
 
 /** The output of `--version` by identity of the file, so that an unchanged program runs only once. */
-export type VersionCache = Map<string, Answer>;
-type Answer = { version: string } | { problem: string };
+export type VersionCache = Map<string, VersionResult>;
+type VersionResult = { version: string } | { problem: string };
 
 /** The first candidate that runs and is new enough. */
 export async function find(lookup: Lookup, cache: VersionCache, signal: AbortSignal): Promise<Found> {
@@ -102,28 +102,28 @@ export async function find(lookup: Lookup, cache: VersionCache, signal: AbortSig
     if (identity === undefined) {
       continue;
     }
-    const answer = cache.get(identity) ?? (await version(file, signal));
-    if (!signal.aborted && !("problem" in answer && answer.problem === LATE)) {
-      cache.set(identity, answer);
+    const result = cache.get(identity) ?? (await version(file, signal));
+    if (!signal.aborted && !("problem" in result && result.problem === TIMED_OUT)) {
+      cache.set(identity, result);
     }
-    if ("problem" in answer) {
-      problems.push(`${file} (from ${from}): ${answer.problem}`);
-    } else if (older(answer.version, OLDEST)) {
-      old ??= { kind: "tooOld", file, from, version: answer.version };
+    if ("problem" in result) {
+      problems.push(`${file} (from ${from}): ${result.problem}`);
+    } else if (isOlder(result.version, OLDEST_VERSION)) {
+      old ??= { kind: "tooOld", file, from, version: result.version };
     } else {
-      return { kind: "found", file, from, version: answer.version };
+      return { kind: "found", file, from, version: result.version };
     }
   }
-  return old ?? { kind: "missing", reason: problems.join("; ") || nowhere(lookup) };
+  return old ?? { kind: "missing", reason: problems.join("; ") || missingReason(lookup) };
 }
 
-function nowhere(lookup: Lookup): string {
+function missingReason(lookup: Lookup): string {
   return lookup.chosen
-    ? `The setting sessiond.path names ${lookup.chosen}, which is no program that can be run.`
+    ? `The setting sessiond.path names ${lookup.chosen}, which is not an executable file.`
     : "There is no command sessiond in the workspace's environment, on the PATH or in ~/.local/bin.";
 }
 
-/** Names the very content of a file that can be run. */
+/** Identifies the content of an executable file; undefined if the file is not executable. */
 function identify(file: string): string | undefined {
   try {
     fs.accessSync(file, fs.constants.X_OK);
@@ -135,17 +135,17 @@ function identify(file: string): string | undefined {
 }
 
 /** The version that `--version` prints. */
-function version(file: string, signal: AbortSignal): Promise<Answer> {
+function version(file: string, signal: AbortSignal): Promise<VersionResult> {
   return new Promise((resolve) => {
-    const options = { timeout: PATIENCE, signal, killSignal: "SIGKILL", encoding: "utf8" } as const;
+    const options = { timeout: VERSION_TIMEOUT_MS, signal, killSignal: "SIGKILL", encoding: "utf8" } as const;
     const child = execFile(file, ["--version"], options, (error, stdout) => {
       const found = /^sessiond (\d+\.\d+\.\d+\S*)\s*$/.exec(stdout)?.[1];
       if (found !== undefined) {
         resolve({ version: found });
       } else if (error?.killed) {
-        resolve({ problem: LATE });
+        resolve({ problem: TIMED_OUT });
       } else {
-        resolve({ problem: error ? firstLine(error.message) : "it does not say that it is sessiond" });
+        resolve({ problem: error ? firstLine(error.message) : "it does not print a version of sessiond" });
       }
     });
     child.stdin?.end();
@@ -156,8 +156,8 @@ function firstLine(text: string): string {
   return text.split("\n", 1)[0] ?? "";
 }
 
-/** Whether version `one` comes before `other`; what follows the three numbers does not count. */
-export function older(one: string, other: string): boolean {
+/** Whether version `one` comes before `other`. Only the first three numbers are compared. */
+export function isOlder(one: string, other: string): boolean {
   const [left, right] = [numbers(one), numbers(other)];
   const differing = left.findIndex((number, place) => number !== right[place]);
   return differing >= 0 && (left[differing] ?? 0) < (right[differing] ?? 0);

@@ -1,4 +1,4 @@
-// What the rest of the extension knows of the daemon: its state, requests and notifications. `attach.ts` is it.
+// The interface of the daemon for the rest of the extension: state, requests, notifications. `attach.ts` implements it.
 import type * as vscode from "vscode";
 import type { BothWays, Notifications, Requests } from "../protocol.ts";
 
@@ -12,24 +12,24 @@ export type ResultOf<M extends MethodName> = Requests[M]["result"];
 export type NotificationName = keyof Notifications | keyof BothWays;
 export type NotificationParams<N extends NotificationName> = (Notifications & BothWays)[N]["params"];
 
-/** What is known of the daemon that we are attached to. */
+/** The daemon that this window is attached to. */
 export interface AttachedState {
   kind: "attached";
   version: string;
-  /** Of the daemon, where it told it. */
+  /** Process id, if the endpoint file has it. */
   pid?: number;
   socket: string;
-  /** New at every start of the daemon. */
+  /** Different after each start of the daemon. */
   epoch: string;
-  /** What this daemon answers. */
+  /** The methods of this daemon. */
   methods: readonly string[];
 }
 
 /**
- * `connecting`: looking for it, starting it, or greeting it. `attached`: requests are answered. `offline`: not
- * there, and looked for again and again. `missing`: it does not run and there is no `sessiond` command that could
- * start it. `mismatch`: it, or the command, is of a version that does not go with ours. `stopped`: not looked for,
- * because somebody in this window wanted it so.
+ * `connecting`: connecting to the daemon or starting it. `attached`: the daemon accepts requests. `offline`: not
+ * running; the extension keeps trying. `missing`: not running, and there is no `sessiond` command to start it.
+ * `mismatch`: the version of the daemon or of the command is not supported. `stopped`: the user stopped the daemon in
+ * this window; the extension does not reconnect.
  */
 export type DaemonState =
   | { kind: "connecting" }
@@ -42,18 +42,18 @@ export type DaemonState =
 export interface Daemon extends vscode.Disposable {
   readonly state: DaemonState;
   readonly onDidChangeState: vscode.Event<DaemonState>;
-  /** `origin.clientId` of what this window changed. */
+  /** The `origin.clientId` of changes by this window. */
   readonly clientId: string;
   /**
-   * Ask the daemon. A request that writes is sent again when the connection ends before the answer, and takes effect
-   * once. Rejects with a `DaemonError`, at once when it is not attached.
+   * Send a request. A request that writes is sent again if the connection ends before the response, and takes effect
+   * once. Rejects with a `DaemonError`; immediately if this window is not attached.
    */
   request<M extends MethodName>(
     method: M,
     params: ParamsOf<M>,
     token?: vscode.CancellationToken,
   ): Promise<ResultOf<M>>;
-  /** Hear of a kind of notification until disposed, whichever daemon is attached then. */
+  /** Handle a kind of notification, from every connection, until disposed. */
   onNotification<N extends NotificationName>(
     name: N,
     handler: (params: NotificationParams<N>) => void,

@@ -1,14 +1,14 @@
-// The sockets at which the daemon may be found, and which of them must not be used. Knows nothing of VS Code.
+// The sockets at which the daemon may listen, and the check that a socket is safe. Independent of VS Code.
 import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
-import type { Places } from "./places.ts";
+import type { DaemonPaths } from "./paths.ts";
 
 /** The endpoint file of a daemon. A daemon that was killed leaves it behind. */
 export interface Endpoint {
   socket: string;
   pid?: number;
-  /** Clock ticks after boot; with `pid` it names one process for ever. Null on systems without /proc. */
+  /** Clock ticks after boot; with `pid` it identifies one process. Null on systems without /proc. */
   startTime?: number | null;
 }
 
@@ -30,7 +30,7 @@ export function readEndpoint(file: string): Endpoint | undefined {
   }
 }
 
-/** Whether the process that wrote it still runs; as far as that can be known here. */
+/** Whether the process that wrote the endpoint file runs, as far as this system can tell. */
 export function isAlive({ pid, startTime }: Endpoint): boolean {
   if (pid === undefined) {
     return false;
@@ -58,19 +58,19 @@ function statOf(pid: number): string[] {
   }
 }
 
-/** The sockets to connect to, the likeliest first. `chosen` is the setting, "" for none. */
-export function sockets(chosen: string, where: Places): string[] {
+/** The sockets to connect to, the most likely first. `chosen` is the setting, "" for none. */
+export function sockets(chosen: string, paths: DaemonPaths): string[] {
   if (chosen) {
     return [chosen.replace(/^~(?=\/)/, os.homedir())];
   }
-  const published = readEndpoint(where.endpoint)?.socket;
-  return published === undefined || published === where.socket ? [where.socket] : [published, where.socket];
+  const published = readEndpoint(paths.endpoint)?.socket;
+  return published === undefined || published === paths.socket ? [paths.socket] : [published, paths.socket];
 }
 
 /** Why a socket must not be used, or undefined. A socket of another user could receive the text of sessions. */
-export function unsafe(socket: string): string | undefined {
+export function unsafeReason(socket: string): string | undefined {
   if (!path.isAbsolute(socket)) {
-    return `${socket} is no absolute path`;
+    return `${socket} is not an absolute path`;
   }
   const uid = process.geteuid?.();
   const found = stat(socket);
@@ -79,7 +79,7 @@ export function unsafe(socket: string): string | undefined {
   }
   const folder = stat(path.dirname(socket));
   if (folder !== undefined && (folder.uid !== uid || (folder.mode & 0o22) !== 0)) {
-    return `others may write to the folder of ${socket}`;
+    return `other users can write to the folder of ${socket}`;
   }
   return undefined;
 }

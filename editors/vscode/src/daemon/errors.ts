@@ -1,10 +1,10 @@
-// How requests fail here. Knows nothing of VS Code.
+// The errors of requests. Independent of VS Code.
 import { type ErrorDetails, type ErrorKind, errorCodes } from "../protocol.ts";
 
 /**
- * What the daemon answers, and what can go wrong before it does: `notAttached`, nothing was sent;
- * `disconnected`, the connection ended before the answer, so what was asked may have been done or not. A request that
- * writes has been sent again by then, if the daemon came back in time.
+ * The kinds of the daemon, and two of the connection. `notAttached`: the request was not sent. `disconnected`: the
+ * connection ended before the response, so the outcome is unknown. A request that writes has been sent again before,
+ * if the daemon came back in time.
  */
 export type DaemonErrorKind = ErrorKind | "notAttached" | "disconnected";
 
@@ -29,7 +29,7 @@ export class DaemonError extends Error {
   }
 }
 
-/** Codes of vscode-jsonrpc itself: write and read errors, what waited when the connection went, no connection. */
+/** Codes of vscode-jsonrpc itself: write and read errors, requests in flight at the end of the connection, no connection. */
 const CONNECTION_ENDED = new Set([-32099, -32098, -32097, -32096]);
 
 /** Convert the rejection of a request into a `DaemonError`. */
@@ -50,7 +50,7 @@ function kindOf(kind: unknown, code: number): ErrorKind {
   if (typeof kind === "string" && Object.hasOwn(errorCodes, kind)) {
     return kind as ErrorKind;
   }
-  // LSP's own ways to say that a request was given up.
+  // LSP's own codes of canceled requests.
   if (code === -32801 || code === -32802) {
     return "canceled";
   }

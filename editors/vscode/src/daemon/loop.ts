@@ -2,114 +2,115 @@
 // protocol.
 //
 // A user action starts the daemon. A reconnect does not, because the user may have stopped the daemon. A daemon that
-// was killed is started again a limited number of times.
+// crashed is started again a limited number of times.
 import type * as net from "node:net";
-import { Deaths, pauses } from "./backoff.ts";
-import { type Found, OLDEST } from "./command.ts";
+import { CrashCounter, pauses } from "./restartLimit.ts";
+import { type Found, OLDEST_VERSION } from "./command.ts";
 import type { AttachedState, DaemonState } from "./daemon.ts";
-import { dial, type Dialled, NobodyListens } from "./dial.ts";
+import { dial, type Dialed, NoListener } from "./dial.ts";
 import { isAlive, readEndpoint } from "./endpoint.ts";
 import { protocolVersion } from "../protocol.ts";
 import { DaemonError } from "./errors.ts";
 
-/** A connection that has been greeted. */
+/** A connection after the handshake. */
 export interface Attachment {
   readonly facts: Pick<AttachedState, "version" | "epoch" | "methods">;
-  /** Resolves, never rejects, once the connection is gone and all that came with it. */
+  /** Resolves when the connection has ended and all of its registrations are disposed. Never rejects. */
   readonly ended: Promise<void>;
-  /** End it; resolves like `ended`, and soon. */
+  /** End the connection. Resolves like `ended`, within a short time. */
   end(): Promise<void>;
 }
 
 /** The environment of the loop. The loop calls these functions for each attempt, because settings change. */
-export interface Surroundings {
-  /** Where to knock, the likeliest first. */
+export interface LoopEnvironment {
+  /** The sockets to try, the most likely first. */
   sockets(): readonly string[];
   /** The file that describes the running daemon. */
   endpoint(): string;
-  /** Why no daemon can be reached from this machine at all, if so. */
-  impossible(): string | undefined;
-  /** Why no daemon that we start could be found at these sockets, if so. */
-  noStart(): string | undefined;
-  /** Whether a daemon that died is started again. */
+  /** Why this platform is not supported; undefined if it is. */
+  unsupportedReason(): string | undefined;
+  /** Why the daemon must not be started; undefined if it may be. */
+  noStartReason(): string | undefined;
+  /** Whether a daemon that crashed is started again. */
   autoStart(): boolean;
   findCommand(signal: AbortSignal): Promise<Found>;
   start(command: string, signal: AbortSignal): Promise<void>;
   /** Perform the handshake. Rejects with a `DaemonError` and ends the socket if it fails. */
-  greet(socket: net.Socket, signal: AbortSignal): Promise<Attachment>;
-  /** Milliseconds for a greeting: a daemon that has just been started may be busy. */
-  readonly patience: number;
+  handshake(socket: net.Socket, signal: AbortSignal): Promise<Attachment>;
+  /** For the handshake. A daemon that has just been started may be busy. */
+  readonly handshakeTimeoutMs: number;
   changed(state: DaemonState): void;
 }
 
-/** Milliseconds between attempts while the daemon's version does not match. */
-const RARELY = 15_000;
+/** Between attempts while the daemon's version does not match. */
+const MISMATCH_PAUSE_MS = 15_000;
 
-/** States that do not end by themselves. */
-const HOPELESS: readonly DaemonState["kind"][] = ["missing", "mismatch", "stopped"];
+/** States that end only after an action of the user. */
+const FINAL_STATES: readonly DaemonState["kind"][] = ["missing", "mismatch", "stopped"];
 
-const DIES = "The daemon ended repeatedly. See the daemon log for the reason.";
+const CRASHED_REPEATEDLY = "The daemon crashed repeatedly. See the daemon log for the reason.";
 
 export class AttachLoop {
-  readonly #world: Surroundings;
-  readonly #deaths = new Deaths();
+  readonly #environment: LoopEnvironment;
+  readonly #crashes = new CrashCounter();
   #state: DaemonState = { kind: "connecting" };
   #attachment: Attachment | undefined;
-  #life: { abort: AbortController; over: Promise<void> } | undefined;
-  /** The queue of begin, restart and close: each runs after the previous one. */
-  #turn: Promise<void> = Promise.resolve();
+  #run: { abort: AbortController; ended: Promise<void> } | undefined;
+  /** The queue of `begin`, `restart` and `close`: each runs after the previous one. */
+  #queue: Promise<void> = Promise.resolve();
   #restartQueued: Promise<void> | undefined;
   /** The next attempt starts the daemon if it does not run. */
   #startRequested = false;
   /** Why the last start failed; reported until the next start. */
   #startProblem: string | undefined;
-  /** The daemon is about to end because this window stopped it. */
+  /** This window has requested the daemon to stop. */
   #stopping = false;
   #closed = false;
   /** Process id of the daemon that we were attached to last. */
   #lastPid: number | undefined;
   /** Called with the state after the next attempt. */
   #waiting: ((state: DaemonState) => void)[] = [];
-  #wake: () => void = () => undefined;
-  /** Look again, since something has changed: for those who wait for the next connection. */
-  readonly #watchers = new Set<() => void>();
+  #endPause: () => void = () => undefined;
+  /** Called after each change of state, for callers of `next`. */
+  readonly #checks = new Set<() => void>();
 
-  constructor(world: Surroundings) {
-    this.#world = world;
+  constructor(environment: LoopEnvironment) {
+    this.#environment = environment;
   }
 
   get state(): DaemonState {
     return this.#state;
   }
 
-  /** The greeted connection of this moment. */
+  /** The current connection. */
   get attachment(): Attachment | undefined {
     return this.#attachment;
   }
 
   /**
-   * The connection that is made after one that was lost. Undefined when `signal` gives up, and when none will be made
-   * by itself: the daemon was stopped here or cannot be found, or this is closed. A daemon is not started for it.
+   * Wait for the connection after one that was lost. Resolves to undefined if `signal` cancels, or if there will be no
+   * connection without an action of the user: the daemon was stopped in this window or is missing, or the loop is
+   * closed. Does not start the daemon.
    */
   next(lost: Attachment, signal: AbortSignal): Promise<Attachment | undefined> {
     return new Promise((resolve) => {
-      const look = () => {
+      const check = () => {
         const found = this.#attachment === lost ? undefined : this.#attachment;
-        if (found !== undefined || this.#closed || signal.aborted || HOPELESS.includes(this.#state.kind)) {
-          this.#watchers.delete(look);
-          signal.removeEventListener("abort", look);
+        if (found !== undefined || this.#closed || signal.aborted || FINAL_STATES.includes(this.#state.kind)) {
+          this.#checks.delete(check);
+          signal.removeEventListener("abort", check);
           resolve(found);
         }
       };
-      this.#watchers.add(look);
-      signal.addEventListener("abort", look);
-      look();
+      this.#checks.add(check);
+      signal.addEventListener("abort", check);
+      check();
     });
   }
 
-  /** Look for the daemon from now on. */
+  /** Connect to the daemon, and keep trying. */
   begin(): void {
-    void this.#takeTurn(() => this.#beginLife());
+    void this.#enqueue(() => this.#startRun());
   }
 
   /** Connect now, and start the daemon if it does not run. Resolves to the state after the attempt. */
@@ -120,28 +121,28 @@ export class AttachLoop {
     return new Promise((resolve) => {
       this.#startRequested = true;
       this.#stopping = false;
-      this.#deaths.forget();
+      this.#crashes.reset();
       this.#waiting.push(resolve);
       this.begin();
-      this.#wake();
+      this.#endPause();
     });
   }
 
   /** Reconnect with the current settings. Concurrent calls cause one restart. */
   restart(): Promise<void> {
-    this.#restartQueued ??= this.#takeTurn(async () => {
+    this.#restartQueued ??= this.#enqueue(async () => {
       this.#restartQueued = undefined;
-      await this.#endLife();
-      this.#beginLife();
+      await this.#endRun();
+      this.#startRun();
     });
     return this.#restartQueued;
   }
 
-  /** Have the daemon stopped by `stop`, and do not look for it afterwards. Rejects as `stop` does. */
-  async rest(stop: () => Promise<unknown>): Promise<void> {
+  /** Stop the daemon with `request`, and do not reconnect. Rejects as `request` does. */
+  async stopDaemon(request: () => Promise<unknown>): Promise<void> {
     this.#stopping = true;
     try {
-      await stop();
+      await request();
     } catch (error) {
       // The connection ended before the response: the daemon has stopped, as requested.
       if (!(error instanceof DaemonError && error.kind === "disconnected")) {
@@ -151,76 +152,76 @@ export class AttachLoop {
     }
   }
 
-  /** End for good. */
+  /** Close the connection and do not reconnect. */
   close(): Promise<void> {
     this.#closed = true;
     this.#notifyWatchers();
-    return this.#takeTurn(async () => {
-      await this.#endLife();
-      this.#answer(this.#waiting.splice(0));
+    return this.#enqueue(async () => {
+      await this.#endRun();
+      this.#resolve(this.#waiting.splice(0));
     });
   }
 
-  #takeTurn(action: () => void | Promise<void>): Promise<void> {
-    this.#turn = this.#turn.catch(() => undefined).then(action);
-    return this.#turn;
+  #enqueue(action: () => void | Promise<void>): Promise<void> {
+    this.#queue = this.#queue.catch(() => undefined).then(action);
+    return this.#queue;
   }
 
-  #beginLife(): void {
-    if (this.#closed || this.#life !== undefined) {
+  #startRun(): void {
+    if (this.#closed || this.#run !== undefined) {
       return;
     }
-    const impossible = this.#world.impossible();
-    if (impossible !== undefined) {
-      this.#become({ kind: "missing", reason: impossible });
-      this.#answer(this.#waiting.splice(0));
+    const unsupported = this.#environment.unsupportedReason();
+    if (unsupported !== undefined) {
+      this.#setState({ kind: "missing", reason: unsupported });
+      this.#resolve(this.#waiting.splice(0));
       return;
     }
     this.#stopping = false;
-    this.#become({ kind: "connecting" });
-    const life = { abort: new AbortController(), over: Promise.resolve() };
-    this.#life = life;
-    life.over = this.#live(life.abort.signal);
+    this.#setState({ kind: "connecting" });
+    const run = { abort: new AbortController(), ended: Promise.resolve() };
+    this.#run = run;
+    run.ended = this.#connectRepeatedly(run.abort.signal);
   }
 
-  async #endLife(): Promise<void> {
-    const life = this.#life;
-    if (life !== undefined) {
-      life.abort.abort();
-      this.#wake();
+  async #endRun(): Promise<void> {
+    const run = this.#run;
+    if (run !== undefined) {
+      run.abort.abort();
+      this.#endPause();
       await this.#attachment?.end();
-      await life.over;
-      this.#life = undefined;
+      await run.ended;
+      this.#run = undefined;
     }
   }
 
-  async #live(signal: AbortSignal): Promise<void> {
-    let waits = pauses();
+  async #connectRepeatedly(signal: AbortSignal): Promise<void> {
+    let pauseTimes = pauses();
     while (!signal.aborted) {
-      const asking = this.#waiting.splice(0);
+      const waiting = this.#waiting.splice(0);
       const attachment = await this.#attempt(signal);
       if (signal.aborted) {
-        this.#waiting.unshift(...asking); // the next life resolves them
+        this.#waiting.unshift(...waiting); // the next run resolves them
       } else {
-        this.#answer(asking);
+        this.#resolve(waiting);
       }
       if (attachment !== undefined) {
-        this.#answer(this.#waiting.splice(0));
-        waits = pauses();
+        this.#resolve(this.#waiting.splice(0));
+        pauseTimes = pauses();
         await attachment.ended;
         this.#attachment = undefined;
         if (signal.aborted) {
           return;
         }
         if (this.#stopping) {
-          this.#life = undefined; // before listeners are called: they may start the next life at once
-          this.#become({ kind: "stopped" });
+          this.#run = undefined; // before listeners are called: they may start the next run
+          this.#setState({ kind: "stopped" });
           return;
         }
-        this.#become({ kind: "offline", reason: "The connection to the daemon has ended." });
+        this.#setState({ kind: "offline", reason: "The connection to the daemon has ended." });
       }
       if (this.#waiting.length === 0) {
-        await this.#pause(this.#state.kind === "mismatch" ? RARELY : waits.next().value, signal);
+        await this.#pause(this.#state.kind === "mismatch" ? MISMATCH_PAUSE_MS : pauseTimes.next().value, signal);
       }
     }
   }
@@ -228,80 +229,80 @@ export class AttachLoop {
   /** Try to connect once, and start the daemon once if requested. Sets the state. */
   async #attempt(signal: AbortSignal): Promise<Attachment | undefined> {
     try {
-      const dialled = await this.#reached(signal);
-      const attachment = await this.#greeted(dialled.socket, signal);
+      const dialed = await this.#connect(signal);
+      const attachment = await this.#handshake(dialed.socket, signal);
       if (signal.aborted) {
         await attachment.end();
         return undefined;
       }
-      const pid = readEndpoint(this.#world.endpoint())?.pid;
+      const pid = readEndpoint(this.#environment.endpoint())?.pid;
       this.#attachment = attachment;
       this.#lastPid = pid;
       this.#startRequested = false;
       this.#startProblem = undefined;
       const known = pid === undefined ? {} : { pid };
-      this.#become({ kind: "attached", ...attachment.facts, socket: dialled.path, ...known });
+      this.#setState({ kind: "attached", ...attachment.facts, socket: dialed.path, ...known });
       return attachment;
     } catch (error) {
       if (!signal.aborted) {
-        this.#become(refusal(error));
+        this.#setState(stateAfter(error));
       }
       return undefined;
     }
   }
 
-  async #reached(signal: AbortSignal): Promise<Dialled> {
+  async #connect(signal: AbortSignal): Promise<Dialed> {
     try {
-      return await dial(this.#world.sockets(), signal);
+      return await dial(this.#environment.sockets(), signal);
     } catch (error) {
-      if (!(error instanceof NobodyListens)) {
+      if (!(error instanceof NoListener)) {
         throw error;
       }
-      if (this.#died() && this.#world.autoStart()) {
-        this.#startRequested ||= this.#deaths.note(Date.now());
-        this.#startProblem = this.#startRequested ? undefined : DIES;
+      if (this.#hasCrashed() && this.#environment.autoStart()) {
+        this.#startRequested ||= this.#crashes.record(Date.now());
+        this.#startProblem = this.#startRequested ? undefined : CRASHED_REPEATEDLY;
       }
       if (!this.#startRequested) {
         throw new Error(this.#startProblem ?? `The daemon does not run: ${error.message}.`);
       }
     }
-    const against = this.#world.noStart();
-    if (against !== undefined) {
-      throw new Error(`The daemon does not run, and ${against}.`);
+    const reason = this.#environment.noStartReason();
+    if (reason !== undefined) {
+      throw new Error(`The daemon does not run, and ${reason}.`);
     }
-    return await this.#started(signal);
+    return await this.#startDaemon(signal);
   }
 
-  async #started(signal: AbortSignal): Promise<Dialled> {
-    const found = await this.#world.findCommand(signal);
+  async #startDaemon(signal: AbortSignal): Promise<Dialed> {
+    const found = await this.#environment.findCommand(signal);
     if (found.kind !== "found") {
-      throw new NoCommand(found);
+      throw new CommandNotFound(found);
     }
     // One start per request: a failure is reported, and the next request tries again.
     this.#startRequested = false;
     this.#startProblem = undefined;
-    this.#become({ kind: "connecting" });
+    this.#setState({ kind: "connecting" });
     try {
-      await this.#world.start(found.file, signal);
-      return await dial(this.#world.sockets(), signal);
+      await this.#environment.start(found.file, signal);
+      return await dial(this.#environment.sockets(), signal);
     } catch (error) {
       this.#startProblem = `The daemon could not be started: ${(error as Error).message}`;
       throw new Error(this.#startProblem);
     }
   }
 
-  async #greeted(socket: net.Socket, signal: AbortSignal): Promise<Attachment> {
-    const late = AbortSignal.timeout(this.#world.patience);
+  async #handshake(socket: net.Socket, signal: AbortSignal): Promise<Attachment> {
+    const timeout = AbortSignal.timeout(this.#environment.handshakeTimeoutMs);
     try {
-      return await this.#world.greet(socket, AbortSignal.any([signal, late]));
+      return await this.#environment.handshake(socket, AbortSignal.any([signal, timeout]));
     } catch (error) {
-      throw late.aborted ? new Error("The daemon took the connection and did not answer.") : error;
+      throw timeout.aborted ? new Error("The daemon accepted the connection and did not respond.") : error;
     }
   }
 
-  /** Whether the last attached daemon died. A daemon that stops in order removes its endpoint file. */
-  #died(): boolean {
-    const endpoint = readEndpoint(this.#world.endpoint());
+  /** Whether the last attached daemon crashed. A daemon that stops normally removes its endpoint file. */
+  #hasCrashed(): boolean {
+    const endpoint = readEndpoint(this.#environment.endpoint());
     if (this.#lastPid === undefined || endpoint?.pid !== this.#lastPid || isAlive(endpoint)) {
       return false;
     }
@@ -309,8 +310,8 @@ export class AttachLoop {
     return true;
   }
 
-  #answer(asking: readonly ((state: DaemonState) => void)[]): void {
-    for (const resolve of asking) {
+  #resolve(waiting: readonly ((state: DaemonState) => void)[]): void {
+    for (const resolve of waiting) {
       resolve(this.#state);
     }
   }
@@ -318,34 +319,34 @@ export class AttachLoop {
   #pause(milliseconds: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, milliseconds);
-      this.#wake = () => {
+      this.#endPause = () => {
         clearTimeout(timer);
         resolve();
       };
       if (signal.aborted) {
-        this.#wake();
+        this.#endPause();
       }
     });
   }
 
-  #become(state: DaemonState): void {
+  #setState(state: DaemonState): void {
     const same = JSON.stringify(state) === JSON.stringify(this.#state);
     if (!same && !this.#closed) {
       this.#state = state;
       this.#notifyWatchers();
-      this.#world.changed(state);
+      this.#environment.changed(state);
     }
   }
 
   #notifyWatchers(): void {
-    for (const look of [...this.#watchers]) {
-      look();
+    for (const check of [...this.#checks]) {
+      check();
     }
   }
 }
 
-/** There is nothing to start the daemon with. */
-class NoCommand extends Error {
+/** There is no usable command to start the daemon. */
+class CommandNotFound extends Error {
   readonly found: Exclude<Found, { kind: "found" }>;
 
   constructor(found: Exclude<Found, { kind: "found" }>) {
@@ -354,14 +355,14 @@ class NoCommand extends Error {
   }
 }
 
-function refusal(error: unknown): DaemonState {
-  if (error instanceof NoCommand) {
+function stateAfter(error: unknown): DaemonState {
+  if (error instanceof CommandNotFound) {
     const { found } = error;
     return found.kind === "missing"
       ? { kind: "missing", reason: found.reason }
       : {
           kind: "mismatch",
-          ours: `sessiond ${OLDEST} or newer`,
+          ours: `sessiond ${OLDEST_VERSION} or newer`,
           theirs: `sessiond ${found.version} (${found.file})`,
         };
   }

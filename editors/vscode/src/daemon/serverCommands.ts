@@ -1,6 +1,6 @@
-// Commands that the daemon itself serves (`workspace/executeCommand`): those of its code actions and lenses.
+// Commands that the daemon serves (`workspace/executeCommand`), for its code actions and lenses.
 //
-// They run under one name of ours, for theirs are VS Code commands of this extension, too, with other arguments.
+// They run through one VS Code command, because this extension has commands of the same names with other arguments.
 import * as vscode from "vscode";
 import type { Middleware } from "vscode-languageclient/node";
 import { showError } from "../userMessages.ts";
@@ -21,22 +21,22 @@ export function registerServerCommands(run: Run): vscode.Disposable {
   });
 }
 
-/** Lets what the daemon offers run under our name. */
+/** Redirects the commands of code actions and lenses to that command. */
 export const serverCommandMiddleware: Middleware = {
   async provideCodeActions(document, range, context, token, next) {
     const actions = await next(document, range, context, token);
-    return actions?.map((action) => (isCommand(action) ? ours(action) : rewritten(action)));
+    return actions?.map((action) => (isCommand(action) ? redirectedCommand(action) : redirected(action)));
   },
   async resolveCodeAction(action, token, next) {
     const resolved = await next(action, token);
-    return resolved && rewritten(resolved);
+    return resolved && redirected(resolved);
   },
   async provideCodeLenses(document, token, next) {
-    return (await next(document, token))?.map(rewritten);
+    return (await next(document, token))?.map(redirected);
   },
   async resolveCodeLens(lens, token, next) {
     const resolved = await next(lens, token);
-    return resolved && rewritten(resolved);
+    return resolved && redirected(resolved);
   },
 };
 
@@ -44,14 +44,14 @@ function isCommand(action: vscode.Command | vscode.CodeAction): action is vscode
   return typeof action.command === "string";
 }
 
-function rewritten<T extends { command?: vscode.Command }>(offer: T): T {
+function redirected<T extends { command?: vscode.Command }>(offer: T): T {
   if (offer.command !== undefined) {
-    offer.command = ours(offer.command);
+    offer.command = redirectedCommand(offer.command);
   }
   return offer;
 }
 
-function ours(command: vscode.Command): vscode.Command {
+function redirectedCommand(command: vscode.Command): vscode.Command {
   if (command.command === RUN) {
     return command;
   }

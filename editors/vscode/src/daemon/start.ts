@@ -1,10 +1,10 @@
-// Start the daemon by its command. Knows nothing of VS Code.
+// Starts the daemon with its command. Independent of VS Code.
 import { execFile } from "node:child_process";
 import * as os from "node:os";
-import type { Environment } from "./places.ts";
+import type { Environment } from "./paths.ts";
 
-/** Milliseconds until the command has to be back; it returns as soon as the daemon listens. */
-const PATIENCE = 60_000;
+/** The command returns when the daemon listens. */
+const START_TIMEOUT_MS = 60_000;
 
 /**
  * Run `sessiond serve --detach`, which returns once clients can connect. Rejects with its output.
@@ -15,7 +15,7 @@ export function start(command: string, environment: Environment, signal: AbortSi
   const options = {
     cwd: os.homedir(), // never the workspace, whose files Python might pick up
     env: environment as NodeJS.ProcessEnv,
-    timeout: PATIENCE,
+    timeout: START_TIMEOUT_MS,
     killSignal: "SIGKILL",
     signal,
     encoding: "utf8",
@@ -34,8 +34,8 @@ export function start(command: string, environment: Environment, signal: AbortSi
   });
 }
 
-/** What the daemon is to have of our environment: all but what VS Code put there for itself. */
-export function environmentOfDaemon(environment: Environment, home: string): Environment {
+/** The environment for the daemon: that of this process without the variables of VS Code itself. */
+export function daemonEnvironment(environment: Environment, home: string): Environment {
   const inherited = Object.entries(environment).filter(([name]) => !/^(VSCODE_|ELECTRON_)/.test(name));
   return { ...Object.fromEntries(inherited), ...(home ? { SESSIOND_HOME: home } : {}) };
 }

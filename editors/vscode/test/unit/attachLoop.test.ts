@@ -6,101 +6,101 @@ import { test } from "node:test";
 import type { Found } from "../../src/daemon/command.ts";
 import { sockets } from "../../src/daemon/endpoint.ts";
 import { DaemonError } from "../../src/daemon/errors.ts";
-import { aHome, greet } from "./support/daemons.ts";
+import { aHome, handshake } from "./support/daemons.ts";
 import { aLoop, FOUND } from "./support/loops.ts";
-import { until } from "./support/patience.ts";
+import { until } from "./support/until.ts";
 
-test("a daemon that is wanted is started, and attached to", async (t) => {
+test("ensureRunning starts the daemon and attaches to it", async (t) => {
   const home = aHome(t);
   const { loop } = aLoop(t, home);
   const state = await loop.ensureRunning();
   assert.equal(state.kind, "attached");
-  assert.deepEqual(state.kind === "attached" && [state.pid, state.socket], [home.pid, home.places.socket]);
+  assert.deepEqual(state.kind === "attached" && [state.pid, state.socket], [home.pid, home.paths.socket]);
 });
 
-test("a daemon that is only waited for is not started, and attached to once somebody starts it", async (t) => {
+test("begin does not start the daemon, and attaches when another program starts it", async (t) => {
   const home = aHome(t);
-  const watched = aLoop(t, home);
-  watched.loop.begin();
-  await until("it is offline", () => watched.loop.state.kind === "offline");
-  assert.equal(watched.starts, 0);
+  const recorded = aLoop(t, home);
+  recorded.loop.begin();
+  await until("it is offline", () => recorded.loop.state.kind === "offline");
+  assert.equal(recorded.starts, 0);
   await home.run("serve", "--detach");
-  await until("it is attached", () => watched.loop.state.kind === "attached");
-  assert.equal(watched.starts, 0);
+  await until("it is attached", () => recorded.loop.state.kind === "attached");
+  assert.equal(recorded.starts, 0);
 });
 
 test("a daemon that was killed is started again", async (t) => {
   const home = aHome(t);
-  const watched = aLoop(t, home);
-  const first = await watched.loop.ensureRunning();
+  const recorded = aLoop(t, home);
+  const first = await recorded.loop.ensureRunning();
   home.signal("SIGKILL");
-  await until("it is attached again", () => watched.kinds().filter((kind) => kind === "attached").length === 2);
-  const second = watched.loop.state;
+  await until("it is attached again", () => recorded.kinds().filter((kind) => kind === "attached").length === 2);
+  const second = recorded.loop.state;
   assert.ok(first.kind === "attached" && second.kind === "attached" && first.epoch !== second.epoch);
-  assert.deepEqual(watched.starts, 2);
+  assert.deepEqual(recorded.starts, 2);
 });
 
-test("a daemon that was killed is left alone where it is not to be started", async (t) => {
+test("a daemon that was killed is not started again without autoStart", async (t) => {
   const home = aHome(t);
-  let looks = 0;
-  const watched = aLoop(t, home, {
+  let attempts = 0;
+  const recorded = aLoop(t, home, {
     autoStart: () => false,
     sockets: () => {
-      looks += 1;
-      return sockets("", home.places);
+      attempts += 1;
+      return sockets("", home.paths);
     },
   });
-  await watched.loop.ensureRunning();
+  await recorded.loop.ensureRunning();
   home.signal("SIGKILL");
-  const before = looks;
-  await until("it was looked for again", () => watched.loop.state.kind === "offline" && looks >= before + 3);
-  assert.equal(watched.starts, 1);
+  const before = attempts;
+  await until("it was tried again", () => recorded.loop.state.kind === "offline" && attempts >= before + 3);
+  assert.equal(recorded.starts, 1);
 });
 
-test("a daemon that was stopped in order by somebody else stays so", async (t) => {
+test("a daemon that another program stopped is not started again", async (t) => {
   const home = aHome(t);
-  let looks = 0;
-  const watched = aLoop(t, home, {
+  let attempts = 0;
+  const recorded = aLoop(t, home, {
     sockets: () => {
-      looks += 1;
-      return sockets("", home.places);
+      attempts += 1;
+      return sockets("", home.paths);
     },
   });
-  await watched.loop.ensureRunning();
+  await recorded.loop.ensureRunning();
   await home.run("stop");
-  const before = looks;
-  await until("it was looked for again", () => watched.loop.state.kind === "offline" && looks >= before + 3);
-  assert.equal(watched.starts, 1);
+  const before = attempts;
+  await until("it was tried again", () => recorded.loop.state.kind === "offline" && attempts >= before + 3);
+  assert.equal(recorded.starts, 1);
 });
 
-test("a daemon that this window stopped is not looked for, until it is wanted again", async (t) => {
+test("after the window stopped the daemon, it does not reconnect until ensureRunning", async (t) => {
   const home = aHome(t);
-  const watched = aLoop(t, home);
-  await watched.loop.ensureRunning();
-  const attached = watched.loop.attachment as Awaited<ReturnType<typeof greet>>;
-  await watched.loop.rest(() => attached.request("server/stop", {}));
-  await until("it is stopped", () => watched.loop.state.kind === "stopped");
-  assert.equal((await watched.loop.ensureRunning()).kind, "attached");
-  assert.equal(watched.starts, 2);
+  const recorded = aLoop(t, home);
+  await recorded.loop.ensureRunning();
+  const attached = recorded.loop.attachment as Awaited<ReturnType<typeof handshake>>;
+  await recorded.loop.stopDaemon(() => attached.request("server/stop", {}));
+  await until("it is stopped", () => recorded.loop.state.kind === "stopped");
+  assert.equal((await recorded.loop.ensureRunning()).kind, "attached");
+  assert.equal(recorded.starts, 2);
 });
 
-test("a stop that is refused leaves all as it was", async (t) => {
+test("after a refused stop, the window reconnects as before", async (t) => {
   const { loop, kinds } = aLoop(t, aHome(t));
   const refused = new DaemonError("overloaded", "not now");
   await loop.ensureRunning();
   await assert.rejects(
-    loop.rest(() => Promise.reject(refused)),
+    loop.stopDaemon(() => Promise.reject(refused)),
     refused,
   );
   await loop.attachment?.end();
   await until("it is attached again", () => kinds().filter((kind) => kind === "attached").length === 2);
 });
 
-test("what waits for an answer when the connection ends fails as disconnected", async (t) => {
+test("a request in flight at the end of the connection fails as disconnected", async (t) => {
   const home = aHome(t);
   const { loop } = aLoop(t, home);
   await loop.ensureRunning();
-  const attached = loop.attachment as Awaited<ReturnType<typeof greet>>;
+  const attached = loop.attachment as Awaited<ReturnType<typeof handshake>>;
   home.signal("SIGSTOP");
   const waiting = attached.request("server/status", {});
   await attached.sent();
@@ -108,7 +108,7 @@ test("what waits for an answer when the connection ends fails as disconnected", 
   await assert.rejects(waiting, { name: "DaemonError", kind: "disconnected" });
 });
 
-test("restarts that come together are one, and end in one connection", async (t) => {
+test("concurrent restarts cause one restart and one connection", async (t) => {
   const home = aHome(t);
   const { loop, kinds } = aLoop(t, home);
   await loop.ensureRunning();
@@ -121,7 +121,7 @@ test("restarts that come together are one, and end in one connection", async (t)
   });
 });
 
-test("without a command it is missing, and attached to as soon as there is one", async (t) => {
+test("without a command the state is missing, and attached as soon as there is one", async (t) => {
   const home = aHome(t);
   let found: Found = { kind: "missing", reason: "There is none." };
   const { loop } = aLoop(t, home, { findCommand: () => Promise.resolve(found) });
@@ -140,94 +140,94 @@ test("a command that is too old is a mismatch that names both versions", async (
   });
 });
 
-test("a daemon that speaks no version of ours is a mismatch", async (t) => {
-  const { loop } = aLoop(t, aHome(t), { greet: (socket, signal) => greet(socket, signal, [999]) });
+test("a daemon without a common protocol version is a mismatch", async (t) => {
+  const { loop } = aLoop(t, aHome(t), { handshake: (socket, signal) => handshake(socket, signal, [999]) });
   assert.deepEqual(await loop.ensureRunning(), { kind: "mismatch", ours: "protocol 1", theirs: "protocol 1" });
 });
 
-test("a daemon that cannot be started says why, goes on saying it, and is not started again by itself", async (t) => {
+test("after a failed start, the reason stays in the state and the daemon is not started again automatically", async (t) => {
   const home = aHome(t);
-  fs.writeFileSync(home.environment["SESSIOND_HOME"] as string, "a file, no folder");
-  let looks = 0;
-  const watched = aLoop(t, home, {
+  fs.writeFileSync(home.environment["SESSIOND_HOME"] as string, "a file, not a folder");
+  let attempts = 0;
+  const recorded = aLoop(t, home, {
     sockets: () => {
-      looks += 1;
-      return sockets("", home.places);
+      attempts += 1;
+      return sockets("", home.paths);
     },
   });
-  const state = await watched.loop.ensureRunning();
+  const state = await recorded.loop.ensureRunning();
   assert.equal(state.kind, "offline");
-  const before = looks;
-  await until("it was looked for again", () => looks >= before + 2);
-  assert.deepEqual(watched.loop.state, state);
-  assert.equal(watched.starts, 1);
+  const before = attempts;
+  await until("it was tried again", () => attempts >= before + 2);
+  assert.deepEqual(recorded.loop.state, state);
+  assert.equal(recorded.starts, 1);
 });
 
-test("a command that is asked for by a setting of the socket alone is not run", async (t) => {
+test("with a reason against a start, the command is not run", async (t) => {
   const home = aHome(t);
-  const watched = aLoop(t, home, { noStart: () => "the setting says so" });
-  assert.equal((await watched.loop.ensureRunning()).kind, "offline");
-  assert.equal(watched.starts, 0);
+  const recorded = aLoop(t, home, { noStartReason: () => "the setting forbids it" });
+  assert.equal((await recorded.loop.ensureRunning()).kind, "offline");
+  assert.equal(recorded.starts, 0);
 });
 
-test("whoever takes the connection and says nothing is left when the loop is closed", async (t) => {
+test("closing the loop cancels a handshake without a response", async (t) => {
   const home = aHome(t);
   const socket = path.join(home.folder, "silent.sock");
   const silent = net.createServer(() => undefined);
   await new Promise<void>((resolve) => silent.listen(socket, resolve));
   t.after(() => silent.close());
-  let greeted = false;
+  let called = false;
   const { loop } = aLoop(t, home, {
     sockets: () => [socket],
-    greet: (connection, signal) => {
-      greeted = true;
-      return greet(connection, signal);
+    handshake: (connection, signal) => {
+      called = true;
+      return handshake(connection, signal);
     },
   });
   loop.begin();
-  await until("it is greeted", () => greeted);
+  await until("the handshake begins", () => called);
   await loop.close();
   assert.equal(loop.attachment, undefined);
 });
 
-test("whoever takes the connection and says nothing is not waited for for ever", async (t) => {
+test("a handshake without a response times out", async (t) => {
   const home = aHome(t);
   const socket = path.join(home.folder, "silent.sock");
   const silent = net.createServer(() => undefined);
   await new Promise<void>((resolve) => silent.listen(socket, resolve));
   t.after(() => silent.close());
-  const { loop } = aLoop(t, home, { sockets: () => [socket], patience: 1 });
+  const { loop } = aLoop(t, home, { sockets: () => [socket], handshakeTimeoutMs: 1 });
   assert.equal((await loop.ensureRunning()).kind, "offline");
 });
 
-test("a daemon that is wanted while this window has it stopped is restarted", async (t) => {
+test("ensureRunning during a stop restarts the daemon", async (t) => {
   const home = aHome(t);
-  const watched = aLoop(t, home);
-  const first = await watched.loop.ensureRunning();
-  const attached = watched.loop.attachment as Awaited<ReturnType<typeof greet>>;
+  const recorded = aLoop(t, home);
+  const first = await recorded.loop.ensureRunning();
+  const attached = recorded.loop.attachment as Awaited<ReturnType<typeof handshake>>;
   const [, second] = await Promise.all([
-    watched.loop.rest(() => attached.request("server/stop", {})),
-    watched.loop.ensureRunning(),
+    recorded.loop.stopDaemon(() => attached.request("server/stop", {})),
+    recorded.loop.ensureRunning(),
   ]);
   assert.ok(first.kind === "attached" && second.kind === "attached" && first.epoch !== second.epoch);
 });
 
-test("who waits when the loop is closed is told", async (t) => {
-  let asked = false;
+test("closing the loop resolves a pending ensureRunning", async (t) => {
+  let searching = false;
   const { loop } = aLoop(t, aHome(t), {
     findCommand: (signal) =>
       new Promise((resolve) => {
-        asked = true;
-        signal.addEventListener("abort", () => resolve({ kind: "missing", reason: "given up" }));
+        searching = true;
+        signal.addEventListener("abort", () => resolve({ kind: "missing", reason: "canceled" }));
       }),
   });
-  const wanted = loop.ensureRunning();
-  await until("the command is looked for", () => asked);
+  const pending = loop.ensureRunning();
+  await until("the command is looked for", () => searching);
   await loop.close();
-  assert.notEqual((await wanted).kind, "attached");
+  assert.notEqual((await pending).kind, "attached");
 });
 
-test("where no daemon can be, it is missing at once", async (t) => {
-  const { loop } = aLoop(t, aHome(t), { impossible: () => "not here" });
+test("on an unsupported platform the state is missing at once", async (t) => {
+  const { loop } = aLoop(t, aHome(t), { unsupportedReason: () => "not here" });
   assert.deepEqual(await loop.ensureRunning(), { kind: "missing", reason: "not here" });
 });

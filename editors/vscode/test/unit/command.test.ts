@@ -3,7 +3,7 @@ import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import { test, type TestContext } from "node:test";
-import { candidates, find, type Lookup, older, which } from "../../src/daemon/command.ts";
+import { candidates, find, type Lookup, isOlder, which } from "../../src/daemon/command.ts";
 import { SESSIOND } from "./support/daemons.ts";
 
 const NEVER = new AbortController().signal;
@@ -14,10 +14,10 @@ function aFolder(t: TestContext): string {
   return folder;
 }
 
-/** A program that answers `--version`, and counts in a file beside it how often it ran. */
-function program(file: string, says: string): string {
+/** A program that prints its version, and counts its runs in a file beside it. */
+function program(file: string, output: string): string {
   fs.mkdirSync(path.dirname(file), { recursive: true });
-  fs.writeFileSync(file, `#!/bin/sh\nprintf x >> "$0.ran"\nprintf '%s\\n' '${says}'\n`, { mode: 0o755 });
+  fs.writeFileSync(file, `#!/bin/sh\nprintf x >> "$0.ran"\nprintf '%s\\n' '${output}'\n`, { mode: 0o755 });
   return file;
 }
 
@@ -29,7 +29,7 @@ function lookup(about: Partial<Lookup>): Lookup {
   return { chosen: "", trusted: true, folders: [], interpreter: "", environment: {}, ...about };
 }
 
-test("the setting comes before the workspace's environment, that before the PATH, and then the usual place", () => {
+test("the setting comes first, then the workspace's environment, the PATH and ~/.local/bin", () => {
   const about = {
     folders: ["/ws/one", "/ws/two"],
     interpreter: "${workspaceFolder}/env/bin/python",
@@ -52,7 +52,7 @@ test("the setting comes before the workspace's environment, that before the PATH
   );
 });
 
-test("without trust nothing of the workspace is a candidate", () => {
+test("without trust, no program of the workspace is a candidate", () => {
   const about = {
     trusted: false,
     folders: ["/ws"],
@@ -65,7 +65,7 @@ test("without trust nothing of the workspace is a candidate", () => {
   );
 });
 
-test("a setting may be a name on the PATH, and a path from the first folder", () => {
+test("the setting is a name on the PATH or a path relative to the first folder", () => {
   const environment = { PATH: "/usr/bin" };
   const files = (chosen: string) =>
     candidates(lookup({ chosen, environment, folders: ["/ws"] })).map(({ file }) => file);
@@ -74,25 +74,25 @@ test("a setting may be a name on the PATH, and a path from the first folder", ()
   assert.deepEqual(files("${workspaceFolder}/x/sessiond"), ["/ws/x/sessiond"]);
 });
 
-test("the real command is found and says its version", async () => {
+test("the real command is found with its version", async () => {
   const found = await find(lookup({ chosen: SESSIOND }), new Map(), NEVER);
   assert.equal(found.kind === "found" && found.file, SESSIOND);
 });
 
-test("a program of the name that is not ours is passed over", async (t) => {
+test("another program of that name is skipped", async (t) => {
   const folder = aFolder(t);
   program(path.join(folder, "a/sessiond"), "some other program 9.9.9");
-  const ours = program(path.join(folder, "b/sessiond"), "sessiond 0.1.0");
+  const sessiond = program(path.join(folder, "b/sessiond"), "sessiond 0.1.0");
   const environment = { PATH: `${folder}/a:${folder}/b` };
   assert.deepEqual(await find(lookup({ environment }), new Map(), NEVER), {
     kind: "found",
-    file: ours,
+    file: sessiond,
     from: "the PATH",
     version: "0.1.0",
   });
 });
 
-test("an old one is passed over for a newer one, and told when there is no other", async (t) => {
+test("an old command is skipped for a newer one, and reported if there is no other", async (t) => {
   const folder = aFolder(t);
   const old = program(path.join(folder, "ws/.venv/bin/sessiond"), "sessiond 0.0.9");
   const about = { folders: [`${folder}/ws`], environment: { PATH: `${folder}/bin` } };
@@ -102,33 +102,33 @@ test("an old one is passed over for a newer one, and told when there is no other
   assert.equal((await find(lookup(about), new Map(), NEVER)).kind, "found");
 });
 
-test("what a person chose and cannot be run is not replaced by another one", async (t) => {
+test("a command in the settings that cannot be run is not replaced by another one", async (t) => {
   const folder = aFolder(t);
   program(path.join(folder, "bin/sessiond"), "sessiond 0.1.0");
   const about = { chosen: "/nowhere/sessiond", environment: { PATH: `${folder}/bin` } };
   assert.equal((await find(lookup(about), new Map(), NEVER)).kind, "missing");
 });
 
-test("a program is asked once, and again when it has changed", async (t) => {
+test("a program is run once, and again after it has changed", async (t) => {
   const file = program(path.join(aFolder(t), "sessiond"), "something else");
-  const said = new Map();
-  await find(lookup({ chosen: file }), said, NEVER);
-  await find(lookup({ chosen: file }), said, NEVER);
+  const cache = new Map();
+  await find(lookup({ chosen: file }), cache, NEVER);
+  await find(lookup({ chosen: file }), cache, NEVER);
   assert.equal(runs(file), 1);
   program(file, "sessiond 0.1.0, or rather not");
-  await find(lookup({ chosen: file }), said, NEVER);
+  await find(lookup({ chosen: file }), cache, NEVER);
   assert.equal(runs(file), 2);
 });
 
-test("versions compare by their numbers", () => {
-  assert.ok(older("0.9.0", "0.10.0"));
-  assert.ok(older("0.1.9", "1.0.0"));
-  assert.ok(!older("0.1.0", "0.1.0"));
-  assert.ok(!older("0.1.0rc1", "0.1.0"));
-  assert.ok(!older("2.0.0", "1.9.9"));
+test("versions are compared by their numbers", () => {
+  assert.ok(isOlder("0.9.0", "0.10.0"));
+  assert.ok(isOlder("0.1.9", "1.0.0"));
+  assert.ok(!isOlder("0.1.0", "0.1.0"));
+  assert.ok(!isOlder("0.1.0rc1", "0.1.0"));
+  assert.ok(!isOlder("2.0.0", "1.9.9"));
 });
 
-test("a folder or a file that nobody may run is no program", (t) => {
+test("folders and files that are not executable are not programs", (t) => {
   const folder = aFolder(t);
   fs.mkdirSync(path.join(folder, "a/uv"), { recursive: true });
   fs.mkdirSync(path.join(folder, "b"));

@@ -4,17 +4,17 @@ import * as net from "node:net";
 import { test, type TestContext } from "node:test";
 import { SessionsModel } from "../../src/model/sessions.ts";
 import type { ListResult, WatchResult } from "../../src/protocol.ts";
-import { aHome, type Greeted, greet, type Home } from "./support/daemons.ts";
-import { until } from "./support/patience.ts";
+import { aHome, type Connected, handshake, type Home } from "./support/daemons.ts";
+import { until } from "./support/until.ts";
 
 const user = (content: string) => ({ type: "message", message: { role: "user", content, timestamp: 1 } });
 
-async function connect(t: TestContext, home: Home): Promise<Greeted> {
-  const socket = net.connect(home.places.socket);
+async function connect(t: TestContext, home: Home): Promise<Connected> {
+  const socket = net.connect(home.paths.socket);
   await new Promise<void>((resolve, reject) => socket.once("connect", resolve).once("error", reject));
-  const greeted = await greet(socket, AbortSignal.timeout(30_000));
-  t.after(() => greeted.end());
-  return greeted;
+  const connected = await handshake(socket, AbortSignal.timeout(30_000));
+  t.after(() => connected.end());
+  return connected;
 }
 
 interface Window {
@@ -23,15 +23,15 @@ interface Window {
   readonly modes: string[];
   /** The number of lists so far. */
   lists(): number;
-  attach(connection: Greeted): Promise<void>;
+  attach(connection: Connected): Promise<void>;
 }
 
 /** The list of a window, over whichever connection it is attached to. */
 function aWindow(): Window {
-  let connection: Greeted | undefined;
+  let connection: Connected | undefined;
   let lists = 0;
   const modes: string[] = [];
-  const request = <R>(method: string, params: object) => (connection as Greeted).request(method, params) as Promise<R>;
+  const request = <R>(method: string, params: object) => (connection as Connected).request(method, params) as Promise<R>;
   const requests = {
     list: (params: object) => {
       lists += 1;

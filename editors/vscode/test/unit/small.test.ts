@@ -1,33 +1,33 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Deaths, pauses } from "../../src/daemon/backoff.ts";
+import { CrashCounter, pauses } from "../../src/daemon/restartLimit.ts";
 import { DaemonError, daemonError } from "../../src/daemon/errors.ts";
-import { greeting, terminal } from "../../src/daemon/options.ts";
-import { environmentOfDaemon } from "../../src/daemon/start.ts";
+import { handshakeOptions, terminal } from "../../src/daemon/handshakeOptions.ts";
+import { daemonEnvironment } from "../../src/daemon/start.ts";
 import { isSession } from "../../src/sessionFiles.ts";
 import { statusText } from "../../src/statusText.ts";
 
-test("pauses grow up to a bound", () => {
-  const waits = pauses();
+test("pauses grow up to a maximum", () => {
+  const times = pauses();
   assert.deepEqual(
-    Array.from({ length: 6 }, () => waits.next().value),
+    Array.from({ length: 6 }, () => times.next().value),
     [200, 400, 800, 1600, 2000, 2000],
   );
 });
 
-test("a daemon that dies three times within a minute is not started again", () => {
-  const deaths = new Deaths();
-  assert.deepEqual([0, 20_000, 40_000].map((time) => deaths.note(time)), [true, true, false]);
-  deaths.forget();
-  assert.ok(deaths.note(50_000));
+test("a daemon that crashes three times within a minute is not started again", () => {
+  const crashes = new CrashCounter();
+  assert.deepEqual([0, 20_000, 40_000].map((time) => crashes.record(time)), [true, true, false]);
+  crashes.reset();
+  assert.ok(crashes.record(50_000));
 });
 
-test("a daemon that dies now and then is started each time", () => {
-  const deaths = new Deaths();
-  assert.ok([0, 60_000, 120_000, 180_000].every((time) => deaths.note(time)));
+test("a daemon that crashes once a minute is started each time", () => {
+  const crashes = new CrashCounter();
+  assert.ok([0, 60_000, 120_000, 180_000].every((time) => crashes.record(time)));
 });
 
-test("what the daemon refuses has its kind and the details of that kind", () => {
+test("an error of the daemon has its kind and the details of that kind", () => {
   const refused = { code: 1409, message: "The leaf moved.", data: { kind: "leafConflict", details: { currentLeafId: "e7" } } };
   const error = daemonError(refused);
   assert.deepEqual([error.kind, error.message], ["leafConflict", "The leaf moved."]);
@@ -35,7 +35,7 @@ test("what the daemon refuses has its kind and the details of that kind", () => 
   assert.equal(error.details("idReused"), undefined);
 });
 
-test("an error without a kind is known by its code, and one of nobody's is a defect", () => {
+test("an error without a kind gets it from its code, and is internal if that is unknown", () => {
   assert.equal(daemonError({ code: -32601, message: "" }).kind, "methodNotFound");
   assert.equal(daemonError({ code: -32800, message: "" }).kind, "canceled");
   assert.equal(daemonError({ code: -32802, message: "" }).kind, "canceled");
@@ -43,25 +43,25 @@ test("an error without a kind is known by its code, and one of nobody's is a def
   assert.equal(daemonError({ code: 7, message: "", data: { kind: "toString" } }).kind, "internal");
 });
 
-test("an end of the connection is disconnected, however it is told", () => {
+test("every error of the connection is disconnected", () => {
   for (const thrown of [{ code: -32096, message: "" }, { code: -32099, message: "" }, new Error("EPIPE"), undefined]) {
     assert.equal(daemonError(thrown).kind, "disconnected");
   }
-  const ours = new DaemonError("notAttached", "");
-  assert.equal(daemonError(ours), ours);
+  const own = new DaemonError("notAttached", "");
+  assert.equal(daemonError(own), own);
 });
 
-test("a window is the same place when its workspace is opened again, and one without is only itself", () => {
-  const place = (workspace: string | undefined, window: string) => terminal(workspace, window, "/ws", 1).id;
-  assert.equal(place("file:///ws", "one"), place("file:///ws", "two"));
-  assert.notEqual(place("file:///ws", "one"), place("file:///other", "one"));
-  assert.notEqual(place(undefined, "one"), place(undefined, "two"));
-  assert.match(place("file:///ä ö/\n", "one"), /^[A-Za-z0-9._%@+:-]{1,128}$/);
+test("a window has the same terminal when its workspace is opened again; without a workspace, another one", () => {
+  const idOf = (workspace: string | undefined, window: string) => terminal(workspace, window, "/ws", 1).id;
+  assert.equal(idOf("file:///ws", "one"), idOf("file:///ws", "two"));
+  assert.notEqual(idOf("file:///ws", "one"), idOf("file:///other", "one"));
+  assert.notEqual(idOf(undefined, "one"), idOf(undefined, "two"));
+  assert.match(idOf("file:///ä ö/\n", "one"), /^[A-Za-z0-9._%@+:-]{1,128}$/);
 });
 
-test("what a person chose about session files is part of the greeting", () => {
+test("the settings for session files are part of the handshake", () => {
   const lsp = { codeLens: true, inlayHints: false, diagnostics: true };
-  assert.deepEqual(greeting("vscode-1", terminal("file:///ws", "w", undefined, 7), lsp), {
+  assert.deepEqual(handshakeOptions("vscode-1", terminal("file:///ws", "w", undefined, 7), lsp), {
     protocolVersions: [1],
     clientId: "vscode-1",
     terminal: { id: terminal("file:///ws", "w", undefined, 7).id, kind: "vscode", pid: 7 },
@@ -69,13 +69,13 @@ test("what a person chose about session files is part of the greeting", () => {
   });
 });
 
-test("the daemon inherits the environment, but nothing that VS Code put there for itself", () => {
+test("the daemon inherits the environment without the variables of VS Code", () => {
   const environment = { PATH: "/bin", VSCODE_PID: "1", ELECTRON_RUN_AS_NODE: "1", SESSIOND_HOME: "/x" };
-  assert.deepEqual(environmentOfDaemon(environment, ""), { PATH: "/bin", SESSIOND_HOME: "/x" });
-  assert.deepEqual(environmentOfDaemon(environment, "/y"), { PATH: "/bin", SESSIOND_HOME: "/y" });
+  assert.deepEqual(daemonEnvironment(environment, ""), { PATH: "/bin", SESSIOND_HOME: "/x" });
+  assert.deepEqual(daemonEnvironment(environment, "/y"), { PATH: "/bin", SESSIOND_HOME: "/y" });
 });
 
-test("a session is known by its header, also below a title, and nothing else is one", () => {
+test("a session file is recognized by its header, also below a title", () => {
   assert.ok(isSession('{"type":"session","version":3}', ""));
   assert.ok(isSession('{"version": 3, "type": "session"}', ""));
   assert.ok(isSession('{"type":"title","title":"Atlas"}', '{"type":"session","version":3}'));
@@ -85,12 +85,12 @@ test("a session is known by its header, also below a title, and nothing else is 
   assert.ok(!isSession("", ""));
 });
 
-test("every state says what is so and offers something to do", () => {
+test("every state has a text and offers commands", () => {
   const attached = { kind: "attached", version: "0.1.0", socket: "/s", epoch: "e", methods: [] } as const;
   const states = [
     attached,
     { kind: "connecting" },
-    { kind: "offline", reason: "Nobody listens." },
+    { kind: "offline", reason: "No daemon listens." },
     { kind: "missing", reason: "There is none." },
     { kind: "mismatch", ours: "protocol 2", theirs: "protocol 1" },
     { kind: "stopped" },
@@ -98,7 +98,7 @@ test("every state says what is so and offers something to do", () => {
   const texts = states.map((state) => statusText(state));
   assert.equal(new Set(texts.map(({ summary }) => summary)).size, states.length);
   assert.ok(texts.every(({ detail, commands }) => detail.endsWith(".") && commands.length > 0));
-  assert.match(statusText({ kind: "offline", reason: "Nobody listens." }).detail, /Nobody listens\./);
+  assert.match(statusText({ kind: "offline", reason: "No daemon listens." }).detail, /No daemon listens\./);
   const mismatch = statusText({ kind: "mismatch", ours: "protocol 2", theirs: "protocol 1" }).detail;
   assert.ok(mismatch.includes("protocol 2") && mismatch.includes("protocol 1"));
 });

@@ -1,4 +1,4 @@
-// A real daemon with a home of its own, and a greeting over its socket as an editor gives it.
+// A real daemon with its own home, and the handshake of an editor over its socket.
 import { execFile } from "node:child_process";
 import * as fs from "node:fs";
 import type * as net from "node:net";
@@ -10,28 +10,28 @@ import { createMessageConnection, SocketMessageReader, SocketMessageWriter } fro
 import { readEndpoint } from "../../../src/daemon/endpoint.ts";
 import { daemonError } from "../../../src/daemon/errors.ts";
 import type { Attachment } from "../../../src/daemon/loop.ts";
-import { greeting, terminal } from "../../../src/daemon/options.ts";
-import { type Environment, type Places, places } from "../../../src/daemon/places.ts";
+import { handshakeOptions, terminal } from "../../../src/daemon/handshakeOptions.ts";
+import { type Environment, type DaemonPaths, daemonPaths } from "../../../src/daemon/paths.ts";
 import type { HelloResult } from "../../../src/protocol.ts";
 
-/** The command: that of the environment in which `scripts/build-vscode` runs, or the one of this checkout. */
+/** The command of the environment in which `scripts/build-vscode` runs, or of this checkout. */
 export const SESSIOND =
   process.env["SESSIOND"] ?? path.resolve(import.meta.dirname, "../../../../../.venv/bin/sessiond");
 
 export class Home {
   readonly folder: string;
   readonly environment: Environment;
-  readonly places: Places;
+  readonly paths: DaemonPaths;
 
   constructor() {
     this.folder = fs.mkdtempSync(path.join(os.tmpdir(), "sd-"));
     const { PATH, HOME, LANG } = process.env;
     this.environment = { PATH, HOME, LANG, SESSIOND_HOME: path.join(this.folder, "h") };
-    this.places = places("", this.environment);
+    this.paths = daemonPaths("", this.environment);
   }
 
   get pid(): number | undefined {
-    return readEndpoint(this.places.endpoint)?.pid;
+    return readEndpoint(this.paths.endpoint)?.pid;
   }
 
   async run(...words: string[]): Promise<string> {
@@ -46,7 +46,7 @@ export class Home {
   }
 }
 
-/** A home whose daemon, if one runs at the end, ends with the test. */
+/** A home for one test. Its daemon, if there is one, is stopped at the end of the test. */
 export function aHome(t: TestContext): Home {
   const home = new Home();
   t.after(async () => {
@@ -56,36 +56,36 @@ export function aHome(t: TestContext): Home {
   return home;
 }
 
-/** A connection that has been greeted, with what a test does over it. */
-export interface Greeted extends Attachment {
+/** A connection after the handshake. */
+export interface Connected extends Attachment {
   request(method: string, params: object): Promise<unknown>;
   onNotification(name: string, handler: (params: never) => void): void;
-  /** Resolves when what was asked so far is on its way. */
+  /** Resolves when all requests so far are written. */
   sent(): Promise<void>;
 }
 
-/** Greet as VS Code's client does, without VS Code. */
-export async function greet(socket: net.Socket, signal: AbortSignal, versions?: number[]): Promise<Greeted> {
+/** Perform the handshake as VS Code's client does, without VS Code. */
+export async function handshake(socket: net.Socket, signal: AbortSignal, versions?: number[]): Promise<Connected> {
   const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket));
   const ended = new Promise<void>((resolve) => connection.onClose(() => resolve()));
-  const givenUp = () => socket.destroy();
-  signal.addEventListener("abort", givenUp, { once: true });
+  const cancel = () => socket.destroy();
+  signal.addEventListener("abort", cancel, { once: true });
   connection.onClose(() => connection.dispose());
   connection.listen();
   try {
-    const ours = greeting("test", terminal(undefined, "test", undefined, process.pid), {});
-    const said = await connection.sendRequest<{
+    const options = handshakeOptions("test", terminal(undefined, "test", undefined, process.pid), {});
+    const initialized = await connection.sendRequest<{
       serverInfo: { version: string };
       capabilities: { experimental: { sessiond: HelloResult } };
     }>("initialize", {
       processId: process.pid,
       rootUri: null,
       capabilities: { textDocument: { hover: {} } },
-      initializationOptions: { sessiond: versions ? { ...ours, protocolVersions: versions } : ours },
+      initializationOptions: { sessiond: versions ? { ...options, protocolVersions: versions } : options },
     });
-    const { epoch, methods } = said.capabilities.experimental.sessiond;
+    const { epoch, methods } = initialized.capabilities.experimental.sessiond;
     return {
-      facts: { version: said.serverInfo.version, epoch, methods },
+      facts: { version: initialized.serverInfo.version, epoch, methods },
       ended,
       end: async () => {
         socket.destroy();
@@ -106,6 +106,6 @@ export async function greet(socket: net.Socket, signal: AbortSignal, versions?: 
     socket.destroy();
     throw daemonError(error);
   } finally {
-    signal.removeEventListener("abort", givenUp);
+    signal.removeEventListener("abort", cancel);
   }
 }

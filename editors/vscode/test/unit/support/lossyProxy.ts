@@ -1,26 +1,26 @@
-// A way to the daemon on which an answer can be lost: the daemon does what it was asked, and nobody hears of it.
+// A proxy to the daemon that can lose a response: the daemon executes the request, and the connection ends.
 import * as net from "node:net";
 import * as path from "node:path";
 import type { TestContext } from "node:test";
 import type { Home } from "./daemons.ts";
 
-export interface LossyWay {
+export interface LossyProxy {
   readonly socket: string;
-  /** Have the connection end with the next thing that the daemon says; `then` is called first. */
-  loseAnswer(then?: () => void): void;
+  /** End the connection at the next output of the daemon, after calling `then`. */
+  loseResponse(then?: () => void): void;
 }
 
-export async function aLossyWay(t: TestContext, home: Home): Promise<LossyWay> {
+export async function aLossyProxy(t: TestContext, home: Home): Promise<LossyProxy> {
   const socket = path.join(home.folder, "lossy.sock");
   let losing: (() => void) | undefined;
-  const way = {
+  const proxy = {
     socket,
-    loseAnswer: (then: () => void = () => undefined) => {
+    loseResponse: (then: () => void = () => undefined) => {
       losing = then;
     },
   };
   const server = net.createServer((client) => {
-    const daemon = net.connect(home.places.socket);
+    const daemon = net.connect(home.paths.socket);
     for (const [one, other] of [
       [client, daemon],
       [daemon, client],
@@ -29,9 +29,9 @@ export async function aLossyWay(t: TestContext, home: Home): Promise<LossyWay> {
       one.on("close", () => other.destroy());
     }
     client.pipe(daemon);
-    daemon.on("data", (said) => {
+    daemon.on("data", (output) => {
       if (losing === undefined) {
-        client.write(said);
+        client.write(output);
       } else {
         losing();
         losing = undefined;
@@ -41,5 +41,5 @@ export async function aLossyWay(t: TestContext, home: Home): Promise<LossyWay> {
   });
   await new Promise<void>((resolve) => server.listen(socket, resolve));
   t.after(() => server.close());
-  return way;
+  return proxy;
 }

@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import { type InitializeOptions, type LspOptions, protocolVersion, type Terminal } from "../protocol.ts";
 
 /**
- * Where this window sits, for the daemon to find its session again: the workspace, which a window keeps when it is
- * opened again; a window without one is only itself. `workspace` is the address of the workspace file or of the only
- * folder, `window` names the window as long as it lives.
+ * The terminal of this window, by which the daemon resumes its session. A window has the same terminal when its
+ * workspace is opened again. `workspace` is the URI of the workspace file or of the first folder; without one,
+ * `window` identifies the window until it is closed.
  */
 export function terminal(
   workspace: string | undefined,
@@ -18,6 +18,6 @@ export function terminal(
 }
 
 /** `initializationOptions.sessiond`. */
-export function greeting(clientId: string, where: Terminal, lsp: LspOptions): InitializeOptions {
-  return { protocolVersions: [protocolVersion], clientId, terminal: where, lsp };
+export function handshakeOptions(clientId: string, from: Terminal, lsp: LspOptions): InitializeOptions {
+  return { protocolVersions: [protocolVersion], clientId, terminal: from, lsp };
 }

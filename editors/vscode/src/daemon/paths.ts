@@ -1,4 +1,4 @@
-// The paths of one user's sessiond, as the daemon computes them in `paths.py`; a test compares both. Creates nothing.
+// The paths of one user's sessiond, as the daemon computes them in `paths.py`; a test compares both. Creates no file.
 // Independent of VS Code.
 import { createHash } from "node:crypto";
 import * as fs from "node:fs";
@@ -8,7 +8,7 @@ import * as path from "node:path";
 /** In bytes. A socket with a longer path is placed in another folder. */
 const SOCKET_PATH_LIMIT = 100;
 
-export interface Places {
+export interface DaemonPaths {
   /** The file that describes the running daemon. */
   endpoint: string;
   /** The default socket. */
@@ -19,8 +19,8 @@ export interface Places {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** `home` is the chosen home, "" for none; then SESSIOND_HOME counts, then the rules of the platform. */
-export function places(home: string, environment: Environment): Places {
+/** `home` is the setting, "" for none. Without it, SESSIOND_HOME applies, and then the rules of the platform. */
+export function daemonPaths(home: string, environment: Environment): DaemonPaths {
   const chosen = home || environment["SESSIOND_HOME"] || "";
   const user = environment["HOME"] ?? os.homedir();
   let state: string;

@@ -5,9 +5,9 @@ import * as net from "node:net";
 import * as os from "node:os";
 import * as path from "node:path";
 import { test, type TestContext } from "node:test";
-import { dial, NobodyListens, NotTaken } from "../../src/daemon/dial.ts";
-import { isAlive, readEndpoint, sockets, unsafe } from "../../src/daemon/endpoint.ts";
-import { places } from "../../src/daemon/places.ts";
+import { dial, NoListener, ConnectionRefused } from "../../src/daemon/dial.ts";
+import { isAlive, readEndpoint, sockets, unsafeReason } from "../../src/daemon/endpoint.ts";
+import { daemonPaths } from "../../src/daemon/paths.ts";
 import { SESSIOND } from "./support/daemons.ts";
 
 const LINUX = process.platform === "linux";
@@ -25,13 +25,13 @@ function aFolder(t: TestContext): string {
   return folder;
 }
 
-/** What the daemon itself works out. */
-function theirs(environment: Record<string, string>): unknown {
+/** The paths that the daemon computes. */
+function pathsOfDaemon(environment: Record<string, string>): unknown {
   const python = path.join(path.dirname(SESSIOND), "python");
   return JSON.parse(execFileSync(python, ["-I", "-c", PRINT], { env: environment, encoding: "utf8" }));
 }
 
-test("everything is where the daemon says it is, whatever the environment", (t) => {
+test("in every environment, the paths are those of the daemon", (t) => {
   const folder = aFolder(t);
   const runtime = path.join(folder, "run");
   const open = path.join(folder, "open");
@@ -52,25 +52,25 @@ test("everything is where the daemon says it is, whatever the environment", (t) 
     { HOME: "/home/ada", XDG_STATE_HOME: "/var/state/", XDG_RUNTIME_DIR: runtime },
   ];
   for (const environment of environments) {
-    assert.deepEqual(places("", environment), theirs(environment), JSON.stringify(environment));
+    assert.deepEqual(daemonPaths("", environment), pathsOfDaemon(environment), JSON.stringify(environment));
   }
 });
 
-test("the setting of the home wins over the environment", () => {
+test("the setting of the home has precedence over the environment", () => {
   const environment = { SESSIOND_HOME: "/other", HOME: "/home/ada" };
-  assert.deepEqual(places("~/mine", environment), places("", { SESSIOND_HOME: "/home/ada/mine" }));
+  assert.deepEqual(daemonPaths("~/mine", environment), daemonPaths("", { SESSIOND_HOME: "/home/ada/mine" }));
 });
 
-test("the socket that the daemon told comes before the usual one, and the chosen one is the only one", (t) => {
+test("the published socket comes before the default one, and a socket in the settings is the only one", (t) => {
   const folder = aFolder(t);
-  const where = { endpoint: path.join(folder, "endpoint.json"), socket: "/run/a.sock", log: "" };
-  assert.deepEqual(sockets("", where), ["/run/a.sock"]);
-  fs.writeFileSync(where.endpoint, JSON.stringify({ socket: "/run/b.sock" }));
-  assert.deepEqual(sockets("", where), ["/run/b.sock", "/run/a.sock"]);
-  assert.deepEqual(sockets("/run/c.sock", where), ["/run/c.sock"]);
+  const paths = { endpoint: path.join(folder, "endpoint.json"), socket: "/run/a.sock", log: "" };
+  assert.deepEqual(sockets("", paths), ["/run/a.sock"]);
+  fs.writeFileSync(paths.endpoint, JSON.stringify({ socket: "/run/b.sock" }));
+  assert.deepEqual(sockets("", paths), ["/run/b.sock", "/run/a.sock"]);
+  assert.deepEqual(sockets("/run/c.sock", paths), ["/run/c.sock"]);
 });
 
-test("an endpoint that is torn, or nonsense, is none", (t) => {
+test("an incomplete or invalid endpoint file is ignored", (t) => {
   const file = path.join(aFolder(t), "endpoint.json");
   for (const text of ["", '{"socket":', "null", "[]", '{"socket": 7}', '"text"']) {
     fs.writeFileSync(file, text);
@@ -78,7 +78,7 @@ test("an endpoint that is torn, or nonsense, is none", (t) => {
   }
 });
 
-test("a process is alive when it is the very one that wrote the endpoint", { skip: !LINUX }, () => {
+test("a process is alive only if it is the one that wrote the endpoint file", { skip: !LINUX }, () => {
   const stat = fs.readFileSync(`/proc/${process.pid}/stat`, "utf8");
   const startTime = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]);
   assert.ok(isAlive({ socket: "", pid: process.pid, startTime }));
@@ -86,35 +86,35 @@ test("a process is alive when it is the very one that wrote the endpoint", { ski
   assert.ok(isAlive({ socket: "", pid: process.pid }));
 });
 
-test("a socket that others could have put there is not used", async (t) => {
+test("a socket that another user could have created is not used", async (t) => {
   const folder = aFolder(t);
   fs.chmodSync(folder, 0o777);
-  assert.ok(unsafe(path.join(folder, "a.sock")));
-  await assert.rejects(dial([path.join(folder, "a.sock")], NEVER), NotTaken);
-  await assert.rejects(dial(["relative.sock"], NEVER), NotTaken);
+  assert.ok(unsafeReason(path.join(folder, "a.sock")));
+  await assert.rejects(dial([path.join(folder, "a.sock")], NEVER), ConnectionRefused);
+  await assert.rejects(dial(["relative.sock"], NEVER), ConnectionRefused);
 });
 
-test("nobody listens where there is no socket, and where one was left behind", async (t) => {
+test("no process listens at a missing socket, or at one that was left behind", async (t) => {
   const folder = aFolder(t);
   const left = path.join(folder, "left.sock");
   const bind = "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])";
   execFileSync(path.join(path.dirname(SESSIOND), "python"), ["-c", bind, left]);
-  await assert.rejects(dial([path.join(folder, "none.sock"), left], NEVER), NobodyListens);
+  await assert.rejects(dial([path.join(folder, "none.sock"), left], NEVER), NoListener);
 });
 
-test("the first socket at which somebody listens is taken", async (t) => {
+test("the first socket with a listener is used", async (t) => {
   const folder = aFolder(t);
   const listening = path.join(folder, "b.sock");
   const server = net.createServer((socket) => socket.end());
   await new Promise<void>((resolve) => server.listen(listening, resolve));
   t.after(() => server.close());
-  const dialled = await dial([path.join(folder, "a.sock"), listening], NEVER);
-  assert.equal(dialled.path, listening);
-  dialled.socket.destroy();
+  const dialed = await dial([path.join(folder, "a.sock"), listening], NEVER);
+  assert.equal(dialed.path, listening);
+  dialed.socket.destroy();
 });
 
-test("a look that was given up before it began ends", async (t) => {
+test("a canceled attempt ends", async (t) => {
   const folder = aFolder(t);
-  const given = AbortSignal.abort();
-  await assert.rejects(dial([path.join(folder, "a.sock")], given));
+  const canceled = AbortSignal.abort();
+  await assert.rejects(dial([path.join(folder, "a.sock")], canceled));
 });

@@ -4,20 +4,20 @@ import type { DaemonState } from "../../src/daemon/daemon.ts";
 import { sockets } from "../../src/daemon/endpoint.ts";
 import { DaemonError } from "../../src/daemon/errors.ts";
 import type { AttachLoop, Attachment } from "../../src/daemon/loop.ts";
-import { ask, named, PATIENCE } from "../../src/daemon/repeat.ts";
+import { prepare, RECONNECT_TIMEOUT_MS, sendWithRetry } from "../../src/daemon/retry.ts";
 import { type Requests, repeatable } from "../../src/protocol.ts";
-import { aHome, type Greeted, type Home } from "./support/daemons.ts";
+import { aHome, type Connected, type Home } from "./support/daemons.ts";
 import { aLoop } from "./support/loops.ts";
-import { aLossyWay, type LossyWay } from "./support/lossyWay.ts";
-import { until } from "./support/patience.ts";
+import { aLossyProxy, type LossyProxy } from "./support/lossyProxy.ts";
+import { until } from "./support/until.ts";
 
 const SESSION = "atlas-parser";
 
 type Entry = { id: string; type: string; parentId: string | null };
 
-interface Desk {
+interface Fixture {
   home: Home;
-  way: LossyWay;
+  proxy: LossyProxy;
   loop: AttachLoop;
   request<M extends keyof Requests>(method: M, params: Requests[M]["params"]): Promise<Requests[M]["result"]>;
   /** The entries of the session `SESSION`, which begins with a message and its answer. */
@@ -26,17 +26,17 @@ interface Desk {
   sessions(): Promise<string[]>;
 }
 
-/** A daemon with a session, and a loop that is attached to it over a way that can lose an answer. */
-async function aDesk(t: TestContext): Promise<Desk> {
+/** A daemon with a session, and a loop that is attached to it over a proxy that can lose a response. */
+async function aFixture(t: TestContext): Promise<Fixture> {
   const home = aHome(t);
   await home.run("serve", "--detach");
-  const way = await aLossyWay(t, home);
-  let places = [way.socket];
-  const { loop } = aLoop(t, home, { sockets: () => places });
+  const proxy = await aLossyProxy(t, home);
+  let socketPaths = [proxy.socket];
+  const { loop } = aLoop(t, home, { sockets: () => socketPaths });
   await loop.ensureRunning();
-  places = [...sockets("", home.places)]; // at the lossy one somebody listens even while the daemon is away
-  const request: Desk["request"] = (method, params) =>
-    ask(loop, named(method, params), (it, sent) => (it as Greeted).request(method, sent)) as never;
+  socketPaths = [...sockets("", home.paths)]; // the proxy listens even while no daemon runs
+  const request: Fixture["request"] = (method, params) =>
+    sendWithRetry(loop, prepare(method, params), (it, sent) => (it as Connected).request(method, sent)) as never;
   await request("session/create", { id: SESSION, cwd: home.folder });
   await request("session/append", {
     sessionId: SESSION,
@@ -51,7 +51,7 @@ async function aDesk(t: TestContext): Promise<Desk> {
   });
   return {
     home,
-    way,
+    proxy,
     loop,
     request,
     entries: async () =>
@@ -63,28 +63,28 @@ async function aDesk(t: TestContext): Promise<Desk> {
   };
 }
 
-test("a request that writes gets a commandId of its own, and keeps one that it has", () => {
+test("a request that writes gets a commandId, or keeps its own", () => {
   for (const method of repeatable) {
-    const [first, second] = [named(method, {}), named(method, {})].map(
+    const [first, second] = [prepare(method, {}), prepare(method, {})].map(
       (it) => (it.params as { commandId?: string }).commandId,
     );
     assert.ok(first !== undefined && second !== undefined && first !== second, method);
-    assert.deepEqual(named(method, { commandId: "mine" }).params, { commandId: "mine" });
+    assert.deepEqual(prepare(method, { commandId: "mine" }).params, { commandId: "mine" });
   }
 });
 
-test("what reads gets no commandId, and is not repeated", () => {
+test("a request that reads gets no commandId and is not repeated", () => {
   const params = { sessionId: SESSION };
-  assert.deepEqual(named("session/info", params), { params, isRepeatable: false });
+  assert.deepEqual(prepare("session/info", params), { params, isRepeatable: false });
 });
 
-test("a request with an id of its own for its line gets no commandId, and is repeated", () => {
+test("a request with the id of its line gets no commandId and is repeated", () => {
   const params = { sessionId: SESSION, id: "line-1" };
-  assert.deepEqual(named("state/beginTask", params), { params, isRepeatable: true });
+  assert.deepEqual(prepare("state/beginTask", params), { params, isRepeatable: true });
 });
 
-test("an entry to append gets an id, unless it has one", () => {
-  const { params, isRepeatable } = named("session/append", {
+test("an appended entry gets an id, or keeps its own", () => {
+  const { params, isRepeatable } = prepare("session/append", {
     sessionId: SESSION,
     entries: [{ type: "custom" }, { type: "custom", id: "mine" }],
   });
@@ -94,53 +94,53 @@ test("an entry to append gets an id, unless it has one", () => {
   assert.ok(isRepeatable);
 });
 
-test("a provider's message that is to be appended bare has no place for an id, and is not repeated", () => {
+test("a provider's message without an entry around it gets no id and is not repeated", () => {
   const bare = { sessionId: SESSION, format: "anthropic", entries: [{ role: "user", content: "Why?" }] };
-  assert.deepEqual(named("session/append", bare), { params: bare, isRepeatable: false });
+  assert.deepEqual(prepare("session/append", bare), { params: bare, isRepeatable: false });
   const inEntry = { ...bare, entries: [{ message: bare.entries[0], id: "mine" }] };
-  assert.deepEqual(named("session/append", inEntry), { params: inEntry, isRepeatable: true });
+  assert.deepEqual(prepare("session/append", inEntry), { params: inEntry, isRepeatable: true });
 });
 
-test("an entry whose answer was lost is stored once", async (t) => {
-  const { request, entries, way } = await aDesk(t);
-  way.loseAnswer();
-  const { entries: told } = await request("session/append", {
+test("an entry is stored once if its response is lost", async (t) => {
+  const { request, entries, proxy } = await aFixture(t);
+  proxy.loseResponse();
+  const { entries: appended } = await request("session/append", {
     sessionId: SESSION,
     entries: [{ type: "message", message: { role: "user", content: "Fix it.", timestamp: 3 } }],
   });
   assert.deepEqual(
-    told.map(({ status }) => status),
+    appended.map(({ status }) => status),
     ["duplicate"],
   );
   const stored = await entries();
-  assert.deepEqual([stored.length, stored.at(-1)?.id], [3, told[0]?.id]);
+  assert.deepEqual([stored.length, stored.at(-1)?.id], [3, appended[0]?.id]);
 });
 
-test("a session whose answer was lost is created once", async (t) => {
-  const { request, sessions, home, way } = await aDesk(t);
-  way.loseAnswer();
+test("a session is created once if its response is lost", async (t) => {
+  const { request, sessions, home, proxy } = await aFixture(t);
+  proxy.loseResponse();
   const { session } = await request("session/create", { cwd: home.folder, title: "New" });
   assert.deepEqual(await sessions(), [SESSION, session.sessionId].sort());
 });
 
-test("a fork whose answer was lost is made once, although the daemon was killed, too", async (t) => {
-  const { request, sessions, home, way } = await aDesk(t);
-  way.loseAnswer(() => home.signal("SIGKILL"));
+test("a fork is created once if its response is lost and the daemon is killed", async (t) => {
+  const { request, sessions, home, proxy } = await aFixture(t);
+  proxy.loseResponse(() => home.signal("SIGKILL"));
   const { session } = await request("session/fork", { sessionId: SESSION });
   assert.deepEqual(await sessions(), [SESSION, session.sessionId].sort());
 });
 
-test("requests that a daemon had not read when it was killed are carried out by the next, in their order", async (t) => {
-  const { request, entries, home, loop } = await aDesk(t);
+test("requests that a killed daemon had not read are executed by the next one, in order", async (t) => {
+  const { request, entries, home, loop } = await aFixture(t);
   home.signal("SIGSTOP");
-  const asked = [
+  const pending = [
     request("session/label", { sessionId: SESSION, entryId: "why", label: "first" }),
     request("session/label", { sessionId: SESSION, entryId: "why", label: "last" }),
     request("session/rename", { sessionId: SESSION, title: "Renamed" }),
   ];
-  await (loop.attachment as Greeted).sent();
+  await (loop.attachment as Connected).sent();
   home.signal("SIGKILL");
-  const lines = (await Promise.all(asked)).map(({ recordId }) => recordId);
+  const lines = (await Promise.all(pending)).map(({ recordId }) => recordId);
   const stored = await entries();
   assert.deepEqual(
     stored.slice(2).map(({ id }) => id),
@@ -150,23 +150,23 @@ test("requests that a daemon had not read when it was killed are carried out by 
   assert.equal(session.title, "Renamed");
 });
 
-test("what reads fails when the connection ends before the answer", async (t) => {
-  const { request, way } = await aDesk(t);
-  way.loseAnswer();
+test("a request that reads fails if the connection ends before the response", async (t) => {
+  const { request, proxy } = await aFixture(t);
+  proxy.loseResponse();
   await assert.rejects(request("session/info", { sessionId: SESSION }), { kind: "disconnected" });
 });
 
-test("a refusal by the second daemon is that of the request", async (t) => {
-  const { request, home, loop } = await aDesk(t);
+test("the error of the second daemon is that of the request", async (t) => {
+  const { request, home, loop } = await aFixture(t);
   home.signal("SIGSTOP");
-  const asked = request("session/label", { sessionId: SESSION, entryId: "nothing", label: "here" });
-  await (loop.attachment as Greeted).sent();
+  const pending = request("session/label", { sessionId: SESSION, entryId: "nothing", label: "here" });
+  await (loop.attachment as Connected).sent();
   home.signal("SIGKILL");
-  await assert.rejects(asked, { kind: "entryNotFound" });
+  await assert.rejects(pending, { kind: "entryNotFound" });
 });
 
-test("what a daemon that is about to end refuses is carried out by the next", async (t) => {
-  const { request, sessions, home, loop } = await aDesk(t);
+test("a request that a draining daemon refuses is executed by the next one", async (t) => {
+  const { request, sessions, home, loop } = await aFixture(t);
   const ended = loop.attachment?.ended;
   const drained = request("server/drain", {});
   const created = request("session/create", { cwd: home.folder });
@@ -177,43 +177,43 @@ test("what a daemon that is about to end refuses is carried out by the next", as
   assert.deepEqual(await sessions(), [SESSION, session.sessionId].sort());
 });
 
-test("a refusal of a daemon that is about to end is told when no other daemon comes", async () => {
+test("the error of a draining daemon is reported if no other daemon follows", async () => {
   const draining = new DaemonError("draining", "The daemon is about to end.");
-  const asked = ask(lost("the first"), RENAME, () => Promise.reject(draining), undefined, 1);
-  await assert.rejects(asked, draining);
+  const pending = sendWithRetry(lost("the first"), RENAME, () => Promise.reject(draining), undefined, 1);
+  await assert.rejects(pending, draining);
 });
 
 test("a request does not wait for a daemon that was stopped in this window", async (t) => {
-  const { loop } = await aDesk(t);
+  const { loop } = await aFixture(t);
   const begun = performance.now();
-  const asked = ask(loop, RENAME, async (attachment) => {
+  const pending = sendWithRetry(loop, RENAME, async (attachment) => {
     await attachment.ended;
     throw LOST;
   });
   await Promise.all([
-    assert.rejects(asked, { kind: "disconnected" }),
-    loop.rest(() => (loop.attachment as Greeted).request("server/stop", {})),
+    assert.rejects(pending, { kind: "disconnected" }),
+    loop.stopDaemon(() => (loop.attachment as Connected).request("server/stop", {})),
   ]);
-  assert.ok(performance.now() - begun < PATIENCE);
+  assert.ok(performance.now() - begun < RECONNECT_TIMEOUT_MS);
 });
 
 test("a request does not wait when the window closes", async (t) => {
-  const { loop } = await aDesk(t);
-  const asked = ask(loop, RENAME, async (attachment) => {
+  const { loop } = await aFixture(t);
+  const pending = sendWithRetry(loop, RENAME, async (attachment) => {
     await attachment.ended;
     throw LOST;
   });
   const begun = performance.now();
-  await Promise.all([assert.rejects(asked, { kind: "disconnected" }), loop.close()]);
-  assert.ok(performance.now() - begun < PATIENCE);
+  await Promise.all([assert.rejects(pending, { kind: "disconnected" }), loop.close()]);
+  assert.ok(performance.now() - begun < RECONNECT_TIMEOUT_MS);
 });
 
 const LOST = new DaemonError("disconnected", "The connection has ended.");
 const FACTS = { version: "", epoch: "", methods: [] };
 const ATTACHED: DaemonState = { kind: "attached", socket: "", ...FACTS };
-const RENAME = named("session/rename", { sessionId: SESSION, title: "T" });
+const RENAME = prepare("session/rename", { sessionId: SESSION, title: "T" });
 
-/** Connections of which each is lost; as many as are asked for, or only the first. */
+/** Connections that are all lost. With `the first` there is no other one. */
 function lost(which: "each" | "the first") {
   const attachment = (): Attachment => ({ facts: FACTS, ended: Promise.resolve(), end: () => Promise.resolve() });
   return {
@@ -221,7 +221,7 @@ function lost(which: "each" | "the first") {
     attachment: attachment(),
     next: async (_: Attachment, signal: AbortSignal): Promise<Attachment | undefined> => {
       if (which === "the first") {
-        await until("it is given up", () => signal.aborted);
+        await until("it is canceled", () => signal.aborted);
         return undefined;
       }
       return attachment();
@@ -231,33 +231,33 @@ function lost(which: "each" | "the first") {
 
 test("a request is sent twice and not a third time, with the same params", async () => {
   const sent: object[] = [];
-  const asked = ask(lost("each"), RENAME, (_, params) => {
+  const pending = sendWithRetry(lost("each"), RENAME, (_, params) => {
     sent.push(params);
     return Promise.reject(LOST);
   });
-  await assert.rejects(asked, { kind: "disconnected" });
+  await assert.rejects(pending, { kind: "disconnected" });
   assert.deepEqual(sent, [RENAME.params, RENAME.params]);
 });
 
-test("a request waits for a connection only as long as it has patience", async () => {
-  const asked = ask(lost("the first"), RENAME, () => Promise.reject(LOST), undefined, 1);
-  await assert.rejects(asked, { kind: "disconnected" });
+test("a request waits for a connection until the timeout", async () => {
+  const pending = sendWithRetry(lost("the first"), RENAME, () => Promise.reject(LOST), undefined, 1);
+  await assert.rejects(pending, { kind: "disconnected" });
 });
 
-test("a request that waits for a connection can be given up", async () => {
-  const giveUp = new AbortController();
-  const asked = ask(lost("the first"), RENAME, () => Promise.reject(LOST), giveUp.signal);
-  giveUp.abort();
-  await assert.rejects(asked, { kind: "canceled" });
+test("a request that waits for a connection can be canceled", async () => {
+  const cancellation = new AbortController();
+  const pending = sendWithRetry(lost("the first"), RENAME, () => Promise.reject(LOST), cancellation.signal);
+  cancellation.abort();
+  await assert.rejects(pending, { kind: "canceled" });
 });
 
-test("an error that is no loss of the connection is not sent again", async () => {
+test("a request with another error than a lost connection is not sent again", async () => {
   let sent = 0;
   const refused = new DaemonError("readOnly", "");
-  const asked = ask(lost("each"), RENAME, () => {
+  const pending = sendWithRetry(lost("each"), RENAME, () => {
     sent += 1;
     return Promise.reject(refused);
   });
-  await assert.rejects(asked, refused);
+  await assert.rejects(pending, refused);
   assert.equal(sent, 1);
 });
