@@ -11,7 +11,7 @@ export type Shown =
   | { readonly kind: "none" }
   | { readonly kind: "session"; readonly session: SessionInfo }
   /** The session was deleted while it was shown, or could not be opened. */
-  | { readonly kind: "gone"; readonly sessionId: string; readonly name: string; readonly trashed: boolean };
+  | { readonly kind: "unavailable"; readonly sessionId: string; readonly name: string; readonly trashed: boolean };
 
 const STORAGE_KEY = "sessiond.session";
 
@@ -20,16 +20,16 @@ export class Current implements vscode.Disposable {
   readonly #memory: vscode.Memento;
   readonly #changed = new vscode.EventEmitter<void>();
   readonly #opened = new vscode.EventEmitter<SessionInfo>();
-  /** Another session is shown, or what is known of it has changed. */
+  /** Another session is shown, or the shown one has changed. */
   readonly onDidChange = this.#changed.event;
-  /** The session was opened, for the first time or again: what is known of its tree may be old. */
+  /** The session was opened, for the first time or again. Its tree may have changed since it was read. */
   readonly onDidOpen = this.#opened.event;
   readonly #subscriptions: vscode.Disposable[];
   readonly #held = new Set<string>();
   #shown: Shown = { kind: "none" };
   #opening = 0;
-  #underway = 0;
-  readonly #passedOver: SessionInfo[] = [];
+  #inFlight = 0;
+  readonly #superseded: SessionInfo[] = [];
 
   constructor(daemon: Daemon, memory: vscode.Memento) {
     this.#daemon = daemon;
@@ -42,11 +42,11 @@ export class Current implements vscode.Disposable {
       daemon.onNotification("session/created", ({ session }) => this.#update(session)),
       daemon.onNotification("session/deleted", ({ sessionId }) => {
         if (this.sessionId === sessionId) {
-          this.#gone(sessionId, true);
+          this.#setUnavailable(sessionId, true);
         }
       }),
       daemon.onNotification("session/restored", ({ session }) => {
-        if (this.#shown.kind === "gone" && this.#shown.sessionId === session.sessionId) {
+        if (this.#shown.kind === "unavailable" && this.#shown.sessionId === session.sessionId) {
           void this.#tryOpen({ sessionId: session.sessionId });
         }
       }),
@@ -55,11 +55,11 @@ export class Current implements vscode.Disposable {
           void this.#tryOpen({ sessionId });
         }
       }),
-      vscode.window.onDidChangeActiveTextEditor((editor) => this.#follow(editor)),
+      vscode.window.onDidChangeActiveTextEditor((editor) => this.#followEditor(editor)),
       vscode.workspace.onDidOpenTextDocument((document) => {
         const editor = vscode.window.activeTextEditor;
         if (editor?.document === document) {
-          this.#follow(editor); // its language is known only now
+          this.#followEditor(editor); // its language is known only now
         }
       }),
     ];
@@ -80,28 +80,28 @@ export class Current implements vscode.Disposable {
     return this.session?.sessionId;
   }
 
-  /** Show a session. Rejects with a `DaemonError` when it cannot be opened; then what was shown stays. */
+  /** Show a session. Rejects with a `DaemonError` if it cannot be opened; then the former session stays. */
   async open(which: OpenParams): Promise<SessionInfo> {
     const opening = ++this.#opening;
-    this.#underway += 1;
+    this.#inFlight += 1;
     try {
       const { session } = await this.#daemon.request("session/open", which);
       if (opening === this.#opening) {
         this.#show(session);
       } else {
-        this.#passedOver.push(session); // another session was requested meanwhile
+        this.#superseded.push(session); // another session was requested meanwhile
       }
       return session;
     } finally {
-      this.#underway -= 1;
-      if (this.#underway === 0) {
-        // Only now: what is still being opened may be the same session, and closing it would end that, too.
-        this.#passedOver.splice(0).forEach((session) => this.#leave(session));
+      this.#inFlight -= 1;
+      if (this.#inFlight === 0) {
+        // Not earlier: a request in flight may open the same session, and closing it would close that, too.
+        this.#superseded.splice(0).forEach((session) => this.#release(session));
       }
     }
   }
 
-  /** Show a session that a reply has opened already, such as a fork. */
+  /** Show a session that a response has opened already, such as a fork. */
   show(session: SessionInfo): void {
     this.#opening += 1;
     this.#show(session);
@@ -126,7 +126,7 @@ export class Current implements vscode.Disposable {
     const before = this.session;
     this.#shown = { kind: "session", session };
     if (before !== undefined && before.sessionId !== session.sessionId) {
-      this.#leave(before);
+      this.#release(before);
     }
     void this.#memory.update(STORAGE_KEY, session.sessionId);
     this.#changed.fire();
@@ -134,14 +134,14 @@ export class Current implements vscode.Disposable {
   }
 
   /** Unsubscribe from a session. A draft is not closed: the daemon trashes a draft that no client has open. */
-  #leave(session: SessionInfo): void {
+  #release(session: SessionInfo): void {
     const isShown = session.sessionId === this.sessionId;
     if (isShown || this.#held.has(session.sessionId) || this.#daemon.state.kind !== "attached") {
-      return; // this window has one subscription to a session, and a transcript may live on it
+      return; // this window has one subscription to a session, and a transcript may need it
     }
     const { sessionId } = session;
     const method = session.isDraft ? "session/unsubscribe" : "session/close";
-    this.#daemon.request(method, { sessionId }).catch(() => undefined); // then it is closed already
+    this.#daemon.request(method, { sessionId }).catch(() => undefined); // it is closed already
   }
 
   async #tryOpen(which: OpenParams): Promise<void> {
@@ -151,12 +151,12 @@ export class Current implements vscode.Disposable {
     } catch (thrown) {
       const error = daemonError(thrown);
       if (this.#shown !== target || target.kind !== "session" || which.sessionId !== target.session.sessionId) {
-        return; // another one could not be opened, such as that of an editor: this one stays
+        return; // another session could not be opened, such as that of an editor: the shown one stays
       }
       if (error.kind === "sessionTrashed") {
-        this.#gone(target.session.sessionId, true);
+        this.#setUnavailable(target.session.sessionId, true);
       } else if (error.kind === "sessionNotFound") {
-        this.#gone(target.session.sessionId, false);
+        this.#setUnavailable(target.session.sessionId, false);
       }
       // After any other error, such as a lost connection, the next attach opens it again.
     }
@@ -164,16 +164,16 @@ export class Current implements vscode.Disposable {
 
   #attached(): void {
     const sessionId = this.sessionId ?? this.#memory.get<string>(STORAGE_KEY);
-    if (this.session === undefined && this.#follow(vscode.window.activeTextEditor)) {
+    if (this.session === undefined && this.#followEditor(vscode.window.activeTextEditor)) {
       return;
     }
-    if (sessionId !== undefined && this.#shown.kind !== "gone") {
+    if (sessionId !== undefined && this.#shown.kind !== "unavailable") {
       void this.#tryOpen({ sessionId });
     }
   }
 
-  /** Show the session of an editor, if its file is one. Answers whether it is. */
-  #follow(editor: vscode.TextEditor | undefined): boolean {
+  /** Show the session of an editor if its file is one. Returns whether it is. */
+  #followEditor(editor: vscode.TextEditor | undefined): boolean {
     const document = editor?.document;
     if (
       document === undefined ||
@@ -201,10 +201,10 @@ export class Current implements vscode.Disposable {
     }
   }
 
-  #gone(sessionId: string, trashed: boolean): void {
+  #setUnavailable(sessionId: string, trashed: boolean): void {
     this.#opening += 1;
     const name = this.session === undefined ? sessionId : titleOf(this.session);
-    this.#shown = { kind: "gone", sessionId, name, trashed };
+    this.#shown = { kind: "unavailable", sessionId, name, trashed };
     this.#changed.fire();
   }
 }

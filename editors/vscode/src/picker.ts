@@ -1,8 +1,8 @@
 // The session picker: the newest sessions first, or the results of a full-text search as the user types.
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { questionOf } from "./model/question.ts";
-import { ago, oneLine, plain } from "./model/text.ts";
+import { searchQuery } from "./model/searchQuery.ts";
+import { ago, oneLine, quickPickText } from "./model/text.ts";
 import { roleOf, sessionWords, titleOf } from "./model/words.ts";
 import type { Hit, ListedSession } from "./protocol.ts";
 import { showInTree } from "./commands/entries.ts";
@@ -135,7 +135,7 @@ class Picker {
     const { daemon } = this.#views;
     const query = typed === "" ? {} : { query: typed };
     const listing = daemon.request("session/list", { includeDrafts: true, limit: MOST_SESSIONS, ...query }, token);
-    const question = questionOf(this.#pick.value);
+    const question = searchQuery(this.#pick.value);
     const searching =
       question === "" ? undefined : daemon.request("session/search", { query: question, limit: MOST_HITS }, token);
     searching?.catch(() => undefined); // it is awaited below, unless the list fails first
@@ -169,9 +169,9 @@ class Picker {
   #session(session: ListedSession): Item {
     const words = sessionWords(session, session.sessionId === this.#views.current.sessionId, Date.now());
     return {
-      label: plain(words.label),
-      description: plain(words.description),
-      detail: plain(oneLine(session.cwd)),
+      label: quickPickText(words.label),
+      description: quickPickText(words.description),
+      detail: quickPickText(oneLine(session.cwd)),
       iconPath: new vscode.ThemeIcon(words.icon.id),
       alwaysShow: true, // the daemon has found it, by what may not be seen here
       session,
@@ -188,9 +188,9 @@ class Picker {
     const { sessionId } = hit;
     const folder = path.basename(hit.cwd);
     return {
-      label: plain(oneLine(hit.snippet)),
-      description: plain([roleOf(hit), ago(hit.timestamp, Date.now())].filter(Boolean).join(" · ")),
-      detail: plain(`${titleOf({ sessionId, title: hit.title, firstPrompt: null })} · ${oneLine(folder)}`),
+      label: quickPickText(oneLine(hit.snippet)),
+      description: quickPickText([roleOf(hit), ago(hit.timestamp, Date.now())].filter(Boolean).join(" · ")),
+      detail: quickPickText(`${titleOf({ sessionId, title: hit.title, firstPrompt: null })} · ${oneLine(folder)}`),
       iconPath: new vscode.ThemeIcon(hit.onPath ? "comment" : "git-branch"),
       alwaysShow: true,
       session: hit,

@@ -1,17 +1,17 @@
-// Two paths of a session side by side.
+// Commands that compare two paths of a session.
 import * as vscode from "vscode";
 import { comparedSentence } from "../model/compared.ts";
 import { openDocument, uriOf } from "../preview.ts";
 import { showInformation, showStatusMessage } from "../userMessages.ts";
-import type { NamedEntry } from "../views/elements.ts";
+import type { EntryTarget } from "../views/elements.ts";
 import { type Command, onEntry, type Views } from "./target.ts";
 
 export function comparingCommands(views: Views): Record<string, Command> {
-  let selected: NamedEntry | undefined;
-  const select = async (target: NamedEntry): Promise<void> => {
+  let selected: EntryTarget | undefined;
+  const select = async (target: EntryTarget): Promise<void> => {
     selected = target;
     await vscode.commands.executeCommand("setContext", "sessiond.compare", true);
-    showStatusMessage(`Selected ${target.entryId}. Choose the entry to compare with.`);
+    showStatusMessage(`Selected ${target.entryId}. Choose the entry to compare it with.`);
   };
   return {
     "sessiond.selectForCompare": onEntry(views, select),
@@ -33,7 +33,7 @@ export function comparingCommands(views: Views): Record<string, Command> {
   };
 }
 
-async function compare({ daemon }: Views, { sessionId, entryId: leftId }: NamedEntry, rightId: string): Promise<void> {
+async function compare({ daemon }: Views, { sessionId, entryId: leftId }: EntryTarget, rightId: string): Promise<void> {
   const compared = await daemon.request("session/compare", { sessionId, leftId, rightId });
   const path = (entryId: string): vscode.Uri => uriOf({ kind: "path", sessionId, entryId });
   await vscode.commands.executeCommand("vscode.diff", path(leftId), path(rightId), `${leftId} ↔ ${rightId}`, {

@@ -1,20 +1,20 @@
 // Commands for an entry. The views update when the daemon announces the change, whichever client caused it.
 import * as vscode from "vscode";
 import { showLine } from "../lines.ts";
-import { wordsOf } from "../model/contextDocument.ts";
+import { entryText } from "../model/contextDocument.ts";
 import type { Address } from "../model/addresses.ts";
 import { fit, notificationText, oneLine, summed } from "../model/text.ts";
 import { textOf, titleOf } from "../model/words.ts";
 import { openDocument } from "../preview.ts";
 import { showInformation, showStatusMessage } from "../userMessages.ts";
 import { branchWithSummary } from "./summary.ts";
-import type { NamedEntry } from "../views/elements.ts";
+import type { EntryTarget } from "../views/elements.ts";
 import { type Command, onEntry, sessionOf, type Views } from "./target.ts";
 
 const LONGEST_LABEL = 1000;
 
 export function entryCommands(views: Views): Record<string, Command> {
-  const about = (run: (views: Views, target: NamedEntry) => Promise<unknown>): Command =>
+  const about = (run: (views: Views, target: EntryTarget) => Promise<unknown>): Command =>
     onEntry(views, (target) => run(views, target));
   return {
     "sessiond.revealEntry": about(revealEntry),
@@ -33,11 +33,11 @@ export function entryCommands(views: Views): Record<string, Command> {
   };
 }
 
-function documentOf(kind: "entry" | "context", { sessionId, entryId }: NamedEntry): Address {
+function documentOf(kind: "entry" | "context", { sessionId, entryId }: EntryTarget): Address {
   return { kind, sessionId, entryId };
 }
 
-async function revealEntry(views: Views, target: NamedEntry): Promise<void> {
+async function revealEntry(views: Views, target: EntryTarget): Promise<void> {
   const { path } = await sessionOf(views, target.sessionId);
   if (path === null) {
     await openDocument(documentOf("entry", target)); // an ephemeral session has no file
@@ -46,29 +46,29 @@ async function revealEntry(views: Views, target: NamedEntry): Promise<void> {
   const row = views.tree.model?.sessionId === target.sessionId ? views.tree.model.rows.get(target.entryId) : undefined;
   const seq = row?.seq ?? (await seqOf(views, target));
   try {
-    await showLine(path, seq, target.entryId, target.staysHere ?? false);
+    await showLine(path, seq, target.entryId, target.preserveFocus ?? false);
   } catch {
     // The file is too large for an editor, not where it was, or without that line there.
     await openDocument(documentOf("entry", target));
   }
 }
 
-async function seqOf({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<number> {
+async function seqOf({ daemon }: Views, { sessionId, entryId }: EntryTarget): Promise<number> {
   const { items } = await daemon.request("session/entries", { sessionId, entryIds: [entryId] });
   return items[0]?.seq ?? 0;
 }
 
-/** Bring an entry into sight in the Tree, and its line in the file. */
-export async function showInTree(views: Views, target: NamedEntry): Promise<void> {
+/** Reveal an entry in the Tree, and its line in the file. */
+export async function showInTree(views: Views, target: EntryTarget): Promise<void> {
   if (views.current.sessionId !== target.sessionId) {
     await views.current.open({ sessionId: target.sessionId });
   }
   await views.tree.focus();
-  await views.tree.reach(target.entryId);
+  await views.tree.reveal(target.entryId);
   await revealEntry(views, target);
 }
 
-async function branchHere({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<void> {
+async function branchHere({ daemon }: Views, { sessionId, entryId }: EntryTarget): Promise<void> {
   const { leafId, previousLeafId } = await daemon.request("session/branch", { sessionId, entryId });
   if (leafId === previousLeafId) {
     showStatusMessage("The leaf is already at this entry.");
@@ -81,7 +81,7 @@ async function branchHere({ daemon }: Views, { sessionId, entryId }: NamedEntry)
 
 async function fork(
   { daemon, current }: Views,
-  { sessionId, entryId }: NamedEntry,
+  { sessionId, entryId }: EntryTarget,
   position: "at" | "before",
 ): Promise<void> {
   const { session } = await daemon.request("session/fork", { sessionId, leafId: entryId, position });
@@ -91,7 +91,7 @@ async function fork(
   });
 }
 
-async function setLabel(views: Views, target: NamedEntry): Promise<void> {
+async function setLabel(views: Views, target: EntryTarget): Promise<void> {
   const { model } = views.tree;
   const row = model?.sessionId === target.sessionId ? model.rows.get(target.entryId) : undefined;
   const chosen = await vscode.window.showInputBox({
@@ -105,7 +105,7 @@ async function setLabel(views: Views, target: NamedEntry): Promise<void> {
   }
 }
 
-async function label({ daemon }: Views, { sessionId, entryId }: NamedEntry, text: string): Promise<void> {
+async function label({ daemon }: Views, { sessionId, entryId }: EntryTarget, text: string): Promise<void> {
   await daemon.request("session/label", { sessionId, entryId, label: text });
   showStatusMessage(text === "" ? `${entryId} has no label now.` : `${entryId} is labeled [${text}].`);
 }
@@ -115,13 +115,13 @@ async function copy(text: string, message: string): Promise<void> {
   showStatusMessage(message);
 }
 
-async function copyText({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<void> {
+async function copyText({ daemon }: Views, { sessionId, entryId }: EntryTarget): Promise<void> {
   const { items } = await daemon.request("session/entries", { sessionId, entryIds: [entryId], resolveBlobs: true });
-  const text = wordsOf((items[0]?.entry ?? {}) as Readonly<Record<string, unknown>>);
+  const text = entryText((items[0]?.entry ?? {}) as Readonly<Record<string, unknown>>);
   await copy(text, `Copied ${Array.from(text).length} characters.`);
 }
 
-async function copyPath({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<void> {
+async function copyPath({ daemon }: Views, { sessionId, entryId }: EntryTarget): Promise<void> {
   const path = await daemon.request("session/export", { sessionId, leafId: entryId, format: "markdown" });
   const secrets = summed(path.redactedCounts);
   const omitted = secrets === 0 ? "" : ` ${secrets} secrets were left out.`;

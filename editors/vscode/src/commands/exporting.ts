@@ -2,7 +2,7 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { count, summed } from "../model/text.ts";
-import { titleOf, type Shown } from "../model/words.ts";
+import { titleOf, type KnownSession } from "../model/words.ts";
 import type { ExportParams, ExportResult } from "../protocol.ts";
 import { showInformation } from "../userMessages.ts";
 import { type Command, onEntry, onSession, sessionOf, type Views } from "./target.ts";
@@ -30,7 +30,7 @@ export function exportCommands(views: Views): Record<string, Command> {
   };
 }
 
-async function exported({ daemon }: Views, session: Shown, leafId: string | null): Promise<void> {
+async function exported({ daemon }: Views, session: KnownSession, leafId: string | null): Promise<void> {
   const title = leafId === null ? "Export Session" : "Export Path";
   const form = await vscode.window.showQuickPick(FORMS, { title, placeHolder: titleOf(session) });
   if (form === undefined) {
@@ -74,7 +74,7 @@ function reportExport(result: ExportResult, target: vscode.Uri, page: boolean): 
 }
 
 /** A file name with ASCII letters, digits and hyphens only. */
-function fileName(session: Shown): string {
+function fileName(session: KnownSession): string {
   const words = titleOf(session).normalize("NFKD").replace(/[^A-Za-z0-9]+/g, "-");
   return words.replace(/^-+|-+$/g, "").slice(0, 60).toLowerCase() || "session";
 }

@@ -2,17 +2,17 @@
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon.ts";
 import { daemonError } from "../daemon/errors.ts";
-import { ago, count, oneLine, plain } from "../model/text.ts";
-import { type Shown, titleOf } from "../model/words.ts";
+import { ago, count, oneLine, quickPickText } from "../model/text.ts";
+import { type KnownSession, titleOf } from "../model/words.ts";
 import { showInformation, showStatusMessage } from "../userMessages.ts";
-import { sessionIn } from "../views/elements.ts";
+import { sessionTarget } from "../views/elements.ts";
 import { type Command, onSession, type Views } from "./target.ts";
 
 const LONGEST_TITLE = 1000;
 
 export function sessionCommands(views: Views): Record<string, Command> {
   const { daemon } = views;
-  const about = (run: (views: Views, session: Shown) => Promise<unknown>): Command =>
+  const about = (run: (views: Views, session: KnownSession) => Promise<unknown>): Command =>
     onSession(views, (session) => run(views, session));
   return {
     "sessiond.newSession": () => newSession(views),
@@ -29,7 +29,7 @@ export function sessionCommands(views: Views): Record<string, Command> {
     "sessiond.showTrash": () => showTrash(views),
     "sessiond.restoreSession": async (argument) => {
       const { shown } = views.current;
-      const sessionId = sessionIn(argument) ?? (shown.kind === "gone" && shown.trashed ? shown.sessionId : undefined);
+      const sessionId = sessionTarget(argument) ?? (shown.kind === "unavailable" && shown.trashed ? shown.sessionId : undefined);
       return sessionId === undefined ? showTrash(views) : restore(daemon, { sessionId });
     },
   };
@@ -84,7 +84,7 @@ async function continueSession(views: Views): Promise<void> {
   }
 }
 
-async function rename({ daemon }: Views, session: Shown): Promise<void> {
+async function rename({ daemon }: Views, session: KnownSession): Promise<void> {
   const title = await vscode.window.showInputBox({
     title: "Rename Session",
     prompt: "Title, or empty for none.",
@@ -96,7 +96,7 @@ async function rename({ daemon }: Views, session: Shown): Promise<void> {
   }
 }
 
-async function tag({ daemon }: Views, session: Shown): Promise<void> {
+async function tag({ daemon }: Views, session: KnownSession): Promise<void> {
   const words = await vscode.window.showInputBox({
     title: "Tag Session",
     prompt: "Tags, separated by spaces, or empty for none.",
@@ -108,7 +108,7 @@ async function tag({ daemon }: Views, session: Shown): Promise<void> {
   }
 }
 
-async function remove({ daemon }: Views, session: Shown): Promise<void> {
+async function remove({ daemon }: Views, session: KnownSession): Promise<void> {
   const { sessionId, path } = session;
   const note = "deleted in VS Code";
   let gone: { trashId: string };
@@ -128,14 +128,14 @@ async function remove({ daemon }: Views, session: Shown): Promise<void> {
 }
 
 /** The path to the leaf as a session of its own. */
-async function fork({ daemon, current, tree }: Views, { sessionId }: Shown): Promise<void> {
+async function fork({ daemon, current, tree }: Views, { sessionId }: KnownSession): Promise<void> {
   const { session } = await daemon.request("session/fork", { sessionId });
   current.show(session);
   await tree.focus();
   showStatusMessage(`Forked into “${titleOf(session)}”.`);
 }
 
-async function isSure(session: Shown): Promise<boolean> {
+async function isSure(session: KnownSession): Promise<boolean> {
   const yes = { title: "Move to the Trash" };
   const chosen = await vscode.window.showWarningMessage(
     "This session's file is in a folder of another program.",
@@ -157,9 +157,9 @@ async function showTrash({ daemon }: Views): Promise<void> {
     return;
   }
   const items = sessions.map((session) => ({
-    label: plain(oneLine(session.title) || session.sessionId),
-    description: plain([ago(session.trashedAt, Date.now()), oneLine(session.cwd)].filter(Boolean).join(" · ")),
-    detail: plain([oneLine(session.note), session.isDraft ? "draft" : ""].filter(Boolean).join(" · ")),
+    label: quickPickText(oneLine(session.title) || session.sessionId),
+    description: quickPickText([ago(session.trashedAt, Date.now()), oneLine(session.cwd)].filter(Boolean).join(" · ")),
+    detail: quickPickText([oneLine(session.note), session.isDraft ? "draft" : ""].filter(Boolean).join(" · ")),
     trashId: session.trashId,
   }));
   const chosen = await vscode.window.showQuickPick(items, {
@@ -173,7 +173,7 @@ async function showTrash({ daemon }: Views): Promise<void> {
   }
 }
 
-async function move({ daemon }: Views, session: Shown): Promise<void> {
+async function move({ daemon }: Views, session: KnownSession): Promise<void> {
   const chosen = await vscode.window.showOpenDialog({
     title: "Move Session to Folder",
     openLabel: "Move Here",
@@ -193,7 +193,7 @@ async function copy(text: string): Promise<void> {
   showStatusMessage(`Copied ${text}`);
 }
 
-async function openFile(_: Views, session: Shown): Promise<void> {
+async function openFile(_: Views, session: KnownSession): Promise<void> {
   if (session.path === null) {
     showInformation("This session is in memory only and has no file.");
   } else {
@@ -201,7 +201,7 @@ async function openFile(_: Views, session: Shown): Promise<void> {
   }
 }
 
-async function revealFile(_: Views, session: Shown): Promise<void> {
+async function revealFile(_: Views, session: KnownSession): Promise<void> {
   if (session.path === null) {
     showInformation("This session is in memory only and has no file.");
   } else {

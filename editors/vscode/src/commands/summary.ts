@@ -4,14 +4,14 @@ import * as vscode from "vscode";
 import { count, notificationText, oneLine } from "../model/text.ts";
 import type { BranchParams, PrepareBranchResult } from "../protocol.ts";
 import { showInformation, showStatusMessage } from "../userMessages.ts";
-import type { NamedEntry } from "../views/elements.ts";
+import type { EntryTarget } from "../views/elements.ts";
 import type { Views } from "./target.ts";
 
 interface Way extends vscode.QuickPickItem {
   run: () => Promise<void>;
 }
 
-export async function branchWithSummary(views: Views, target: NamedEntry): Promise<void> {
+export async function branchWithSummary(views: Views, target: EntryTarget): Promise<void> {
   const { sessionId, entryId } = target;
   const plan = await views.daemon.request("session/prepareBranch", { sessionId, entryId });
   const branch = (summary: Partial<BranchParams>): BranchParams => ({

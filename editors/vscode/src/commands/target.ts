@@ -1,10 +1,10 @@
 // The target of a command: its argument, else the selection, else the shown session.
 import type { Current } from "../current.ts";
 import type { Daemon } from "../daemon/daemon.ts";
-import type { Shown } from "../model/words.ts";
+import type { KnownSession } from "../model/words.ts";
 import type { TreeView } from "../views/treeView.ts";
 import type { SessionsView } from "../views/sessionsView.ts";
-import { entryIn, type NamedEntry, sessionIn } from "../views/elements.ts";
+import { entryTarget, type EntryTarget, sessionTarget } from "../views/elements.ts";
 
 export interface Views {
   readonly daemon: Daemon;
@@ -15,23 +15,23 @@ export interface Views {
 
 export type Command = (argument?: unknown) => Promise<unknown>;
 
-/** A command about an entry. Without one, as from the palette before anything is shown, it does nothing. */
-export function onEntry(views: Views, run: (target: NamedEntry) => Promise<unknown>): Command {
+/** A command for an entry. Without one, as from the palette before a session is shown, it does nothing. */
+export function onEntry(views: Views, run: (target: EntryTarget) => Promise<unknown>): Command {
   return async (argument) => {
-    const target = entryIn(argument) ?? views.tree.chosen;
+    const target = entryTarget(argument) ?? views.tree.target;
     return target && run(target);
   };
 }
 
-/** A command about a session. */
-export function onSession(views: Views, run: (session: Shown) => Promise<unknown>): Command {
+/** A command for a session. */
+export function onSession(views: Views, run: (session: KnownSession) => Promise<unknown>): Command {
   return async (argument) => {
-    const sessionId = sessionIn(argument) ?? views.sessions.chosen;
+    const sessionId = sessionTarget(argument) ?? views.sessions.target;
     return sessionId === undefined ? undefined : run(await sessionOf(views, sessionId));
   };
 }
 
-export async function sessionOf(views: Views, sessionId: string): Promise<Shown> {
+export async function sessionOf(views: Views, sessionId: string): Promise<KnownSession> {
   const known = views.sessions.session(sessionId);
   return known ?? (await views.daemon.request("session/info", { sessionId })).session;
 }

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import { type Filter, FILTERS } from "../model/tree.ts";
 import { pickSession, searchSessions } from "../picker.ts";
 import { showStatusMessage } from "../userMessages.ts";
-import { type MoreElement, sessionIn } from "../views/elements.ts";
+import { type MoreElement, sessionTarget } from "../views/elements.ts";
 import type { Command, Views } from "./target.ts";
 
 const FILTER_WORDS: Readonly<Record<Filter, string>> = {
@@ -18,11 +18,11 @@ export function viewCommands(views: Views): Record<string, Command> {
   const { tree, sessions, current } = views;
   const show = async (filter?: Filter, query?: string): Promise<void> => {
     const { model } = tree;
-    await tree.show(filter ?? model?.filter ?? "default", query ?? model?.query ?? "");
+    await tree.setView(filter ?? model?.filter ?? "default", query ?? model?.query ?? "");
   };
   return {
     "sessiond.openSession": async (argument) => {
-      const sessionId = sessionIn(argument);
+      const sessionId = sessionTarget(argument);
       return sessionId === undefined ? pickSession(views) : current.open({ sessionId });
     },
     "sessiond.searchSessions": async () => searchSessions(views),
@@ -55,21 +55,21 @@ export function viewCommands(views: Views): Record<string, Command> {
     "sessiond.tree.goToLeaf": async () => {
       const tip = tree.model?.tip();
       if (tip !== undefined) {
-        await tree.reach(tip.id);
+        await tree.reveal(tip.id);
       } else if (tree.model !== undefined) {
         await tree.model.load();
         const leaf = tree.model.tip();
-        return leaf && tree.reach(leaf.id);
+        return leaf && tree.reveal(leaf.id);
       }
       return undefined;
     },
     "sessiond.tree.goToParent": async () => {
-      const { model, chosen } = tree;
-      const parentId = chosen && model?.rows.get(chosen.entryId)?.parentId;
-      return parentId ? tree.reach(parentId) : showStatusMessage("This entry has no parent.");
+      const { model, target } = tree;
+      const parentId = target && model?.rows.get(target.entryId)?.parentId;
+      return parentId ? tree.reveal(parentId) : showStatusMessage("This entry has no parent.");
     },
     "sessiond.tree.more": async (argument) =>
-      (argument as { kind?: unknown } | undefined)?.kind === "earlier" ? tree.model?.earlier() : tree.model?.later(),
+      (argument as { kind?: unknown } | undefined)?.kind === "earlier" ? tree.model?.loadEarlier() : tree.model?.loadLater(),
     "sessiond.sessions.refresh": () => sessions.refresh(),
     "sessiond.sessions.more": async (argument) => {
       const { kind } = (argument ?? {}) as { kind?: unknown };

@@ -1,4 +1,5 @@
-// The addresses of documents that the daemon makes: an entry, the path to it, the context there, a comparison. Ids stand in them encoded.
+// The URIs of documents that the daemon renders: an entry, the path to it, its context, a comparison. Ids are
+// percent-encoded.
 
 export const SCHEME = "sessiond-entry";
 
@@ -8,13 +9,13 @@ export type Address =
   | { readonly kind: "context"; readonly sessionId: string; readonly entryId: string }
   | { readonly kind: "compare"; readonly sessionId: string; readonly leftId: string; readonly rightId: string };
 
-/** The path of the address's URI; its last part is what a tab shows. */
+/** The path of the URI. The tab shows its last part. */
 export function pathOf(address: Address): string {
   const ids = address.kind === "compare" ? [address.leftId, address.rightId] : [address.entryId];
   return `/${[address.kind, address.sessionId, ...ids].map(part).join("/")}.md`;
 }
 
-/** The address that a path means, undefined when it is none of ours. */
+/** The address of a path; undefined if it is not valid. */
 export function addressOf(path: string): Address | undefined {
   const parts = path.replace(/^\//, "").replace(/\.md$/, "").split("/");
   let kind: string | undefined, sessionId: string | undefined, first: string | undefined, second: string | undefined;
@@ -34,7 +35,7 @@ export function addressOf(path: string): Address | undefined {
     : undefined;
 }
 
-/** An id as one part of a path: no separator, no dots that lead upwards. */
+/** An id as one part of a path, without separators and dots. */
 function part(id: string): string {
   return encodeURIComponent(id).replace(/\./g, "%2E");
 }

@@ -10,8 +10,8 @@ export function comparedDocument(compared: CompareResult): string {
     `# ${code(name(left))} and ${code(name(right))}`,
     "",
     ancestorId === null
-      ? "The two paths begin apart."
-      : `The two paths part at ${code(ancestorId)}. From there on:`,
+      ? "The two paths have no common entry."
+      : `The two paths diverge after ${code(ancestorId)}. After that entry:`,
     "",
     `| | ${code(name(left))} | ${code(name(right))} |`,
     "|---|---|---|",
@@ -29,11 +29,11 @@ export function comparedDocument(compared: CompareResult): string {
   ].join("\n");
 }
 
-/** The same in a sentence. */
+/** The comparison in a sentence. */
 export function comparedSentence({ left, right }: CompareResult): string {
   const amount = (side: ComparedSide): string =>
     `${count(side.stats.entryCount, "entry", "entries")} and about ${count(side.tokens, "token")}`;
-  return `Since they parted, ${name(left)} has ${amount(left)}; ${name(right)} has ${amount(right)}.`;
+  return `After their common entry, ${name(left)} has ${amount(left)}; ${name(right)} has ${amount(right)}.`;
 }
 
 function name(side: ComparedSide): string {

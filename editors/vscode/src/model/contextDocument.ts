@@ -1,10 +1,10 @@
-// The context that a model receives, and the entries that are left out of it, as a Markdown document.
+// The context that a model receives, and the entries that are not in it, as a Markdown document.
 import type { ContextResult } from "../protocol.ts";
 import { code, fenced } from "./text.ts";
 
 export function contextDocument(context: ContextResult): string {
   const explanation = context.explanation ?? [];
-  const out = explanation.filter(({ fate }) => fate === "out");
+  const omitted = explanation.filter(({ fate }) => fate === "out");
   const reasons = new Map(explanation.map((each) => [each.entryId, each]));
   const inline = (text: unknown): string => code(String(text));
   const lines = [
@@ -26,8 +26,8 @@ export function contextDocument(context: ContextResult): string {
       "",
     );
   });
-  if (out.length > 0) {
-    lines.push("## Left out", "", ...out.map((each) => `- ${inline(each.entryId)}: ${inline(each.message)}`), "");
+  if (omitted.length > 0) {
+    lines.push("## Left out", "", ...omitted.map((each) => `- ${inline(each.entryId)}: ${inline(each.message)}`), "");
   }
   return lines.join("\n");
 }
@@ -50,7 +50,7 @@ function textOf(message: Readonly<Record<string, unknown>>): string {
 }
 
 /** The stored text of an entry. */
-export function wordsOf(entry: Readonly<Record<string, unknown>>): string {
+export function entryText(entry: Readonly<Record<string, unknown>>): string {
   const message = entry["message"] as { content?: unknown } | undefined;
   const content = message?.content ?? entry["content"] ?? entry["summary"] ?? "";
   if (typeof content === "string") {

@@ -1,7 +1,7 @@
-// The rows of a tree that are loaded, in preorder, and how they hang together when chains are flat.
+// The loaded rows of a tree in preorder, and their places in the view.
 //
-// A row is drawn below another only at forks: each child of a fork hangs on it, and the chain that goes on from such
-// a child hangs on that. So a conversation of any length is one list, and a branch can be folded away.
+// Chains are flat: a row is nested only at forks. Each child of a fork is nested below it, and the chain that follows a
+// child is nested below that child. So a conversation of any length is one list, and a branch can be folded.
 import type { TreeNode, TreeResult } from "../protocol.ts";
 
 export interface Row {
@@ -15,7 +15,7 @@ export interface Row {
   readonly preview: string;
   readonly label: string | null;
   readonly onPath: boolean;
-  /** Rows right below it, loaded or not. */
+  /** The number of its child rows, loaded or not. */
   readonly childCount: number;
 }
 
@@ -31,16 +31,16 @@ function rowOf(node: TreeNode): Row {
   return { id, parentId, seq, type, role, timestamp, preview, label, onPath, childCount };
 }
 
-/** A stretch of the view in preorder, without holes. */
+/** A range of the view in preorder, without gaps. */
 export class Rows {
   readonly #list: Row[];
   readonly #above: Row[];
   readonly #byId = new Map<string, Row>();
   #rootsFork: boolean;
   #rendered: Map<string | null, RenderedRow | readonly string[]> | undefined;
-  /** Rows of the view before the first one here. */
+  /** The number of rows of the view before the first loaded one. */
   before: number;
-  /** Whether the view goes on after the last one here. */
+  /** Whether there are rows after the last loaded one. */
   more: boolean;
 
   static empty(): Rows {
@@ -61,7 +61,7 @@ export class Rows {
     }
   }
 
-  /** All rows that are here: those above the stretch, then the stretch. */
+  /** All loaded rows: the ancestors above the range, then the range. */
   *loaded(): Generator<Row> {
     yield* this.#above;
     yield* this.#list;
@@ -71,8 +71,8 @@ export class Rows {
     return this.#above.length + this.#list.length;
   }
 
-  /** Rows of the stretch alone. */
-  get stretch(): number {
+  /** The number of rows of the range, without the ancestors above it. */
+  get rangeSize(): number {
     return this.#list.length;
   }
 
@@ -88,7 +88,7 @@ export class Rows {
     return id === null || id === undefined ? undefined : this.#byId.get(id);
   }
 
-  /** Where the path to the leaf ends, when that is here; the leaf itself may be hidden. */
+  /** The row at which the path to the leaf ends, if it is loaded. The leaf itself may be hidden. */
   tip(): Row | undefined {
     const last = this.#list.findLast((row) => row.onPath) ?? this.#above.findLast((row) => row.onPath);
     if (last === undefined) {
@@ -98,12 +98,12 @@ export class Rows {
     for (const row of this.loaded()) {
       children += row.parentId === last.id ? 1 : 0;
     }
-    return children === last.childCount ? last : undefined; // else it may go on in what is not here
+    return children === last.childCount ? last : undefined; // else the path may continue in rows that are not loaded
   }
 
   // --- places in the view ------------------------------------------------------------------------------------
 
-  /** The ids at the top, or of what hangs on a row. */
+  /** The ids at the top level, or of the rows nested below a row. */
   children(id: string | null): readonly string[] {
     const found = this.#structure().get(id);
     return found === undefined ? [] : "row" in found ? found.children : found;
@@ -119,7 +119,7 @@ export class Rows {
     }
     const top: string[] = [];
     const made = new Map<string | null, RenderedRow | readonly string[]>([[null, top]]);
-    let structure: Row | undefined; // the last of `above` so far: what its successor hangs on
+    let structure: Row | undefined; // the last row of `above` so far: the next one is nested below it
     const inAbove = new Set(this.#above);
     for (const row of this.loaded()) {
       const parent = this.get(row.parentId);
@@ -153,21 +153,21 @@ export class Rows {
     return parent !== undefined ? parent.childCount > 1 : false;
   }
 
-  // --- how they change ---------------------------------------------------------------------------------------
+  // --- changes -----------------------------------------------------------------------------------------------
 
-  /** Whether all of what hangs on a row is here, so that something can be put behind it. */
-  wholeBelow(id: string): boolean {
+  /** Whether all descendants of a row are loaded, so that rows can be added after them. */
+  isCompleteBelow(id: string): boolean {
     const row = this.get(id);
     return row !== undefined && (!this.more || this.#end(row) < this.#list.length);
   }
 
-  /** The place behind the last row that hangs on this one, itself included. */
+  /** The index after the last descendant of a row. */
   #end(row: Row): number {
     const inAbove = this.#above.indexOf(row);
     const below = new Set([row.id]);
     let place = this.#list.indexOf(row) + 1;
     if (inAbove >= 0) {
-      // All that comes above the stretch is on the way to its first row, which need not name it.
+      // All rows above the range are ancestors of its first row, which need not name them as its parents.
       this.#above.slice(inAbove).forEach((each) => below.add(each.id));
       const [first] = this.#list;
       place = first === undefined ? 0 : 1;
@@ -184,15 +184,15 @@ export class Rows {
   }
 
   /**
-   * Put a part of the tree in its place: instead of what was known of `rootId`, or as the last below `anchorId`.
+   * Insert a subtree: it replaces the rows of `rootId`, or becomes the last child of `anchorId`.
    *
-   * `nodes` are what the daemon answers for `rootId` as the root: none, or several without a parent, when that row
-   * itself is hidden.
+   * `nodes` is the daemon's result for the root `rootId`. If that row itself is hidden, there are no nodes, or several
+   * without a parent.
    */
   graft(rootId: string, nodes: readonly TreeNode[], anchorId: string | null): void {
     const old = this.get(rootId);
     let place: number;
-    let gone = 0;
+    let replacedCount = 0;
     const anchor = this.get(anchorId);
     if (old !== undefined) {
       place = this.#list.indexOf(old);
@@ -200,26 +200,26 @@ export class Rows {
       for (const row of this.#list.splice(place, end - place)) {
         this.#byId.delete(row.id);
       }
-      gone = 1;
+      replacedCount = 1;
     } else {
       place = anchor === undefined ? this.#list.length : this.#end(anchor);
     }
     const added = nodes.map((node) => ({ ...rowOf(node), parentId: node.parentId ?? anchorId }));
-    const heads = nodes.filter((node) => node.parentId === null).length;
+    const rootCount = nodes.filter((node) => node.parentId === null).length;
     this.#list.splice(place, 0, ...added);
     for (const row of added) {
       this.#byId.set(row.id, row);
     }
     if (anchor !== undefined) {
-      this.#replace(anchor, { ...anchor, childCount: anchor.childCount + heads - gone });
-    } else if (anchorId === null && heads - gone !== 0) {
+      this.#replace(anchor, { ...anchor, childCount: anchor.childCount + rootCount - replacedCount });
+    } else if (anchorId === null && rootCount - replacedCount !== 0) {
       const several = [...this.loaded()].filter((row) => row.parentId === null).length > 1;
       this.#rootsFork = several || (this.#rootsFork && (this.before > 0 || this.more));
     }
     this.#rendered = undefined;
   }
 
-  /** The next page, behind the last row. */
+  /** Add the next page after the last row. */
   append(page: Pick<TreeResult, "nodes" | "nextCursor">): void {
     for (const node of page.nodes) {
       if (!this.#byId.has(node.id)) {
@@ -232,7 +232,7 @@ export class Rows {
     this.#rendered = undefined;
   }
 
-  /** What comes before the first row, of a page around it. Answers how many rows came. */
+  /** Add the rows before the first one, from a page around it. Returns the number of added rows. */
   prepend(page: Pick<TreeResult, "nodes" | "above" | "bars" | "precedingCount" | "nextCursor">): number {
     const place = page.nodes.findIndex((node) => node.id === this.first?.id);
     if (place < 0) {
@@ -253,13 +253,13 @@ export class Rows {
     return rows.length;
   }
 
-  /** Mark the path to a row (undefined: the leaf is before the first entry), and no other. */
+  /** Mark the rows of the path to a row; none if the leaf is before the first entry (undefined). */
   markPath(tip: Row | undefined): void {
     const path = new Set<string>();
     for (let row = tip; row !== undefined && !path.has(row.id); row = this.get(row.parentId)) {
       path.add(row.id);
       if (row.id === this.first?.id) {
-        // It need not name what it hangs on: all that comes above the stretch leads to it.
+        // It need not name its parent: all rows above the range are its ancestors.
         this.#above.forEach((each) => path.add(each.id));
       }
     }
@@ -304,7 +304,7 @@ export function difference(before: ReadonlyMap<string, RenderedRow>, after: Rows
       continue; // a new row: the children of its parent changed
     }
     if (was.under !== now.under) {
-      return "all"; // VS Code may not meet one row in two places
+      return "all"; // VS Code does not support that a row changes its parent
     }
     if (was.row !== now.row || !sameList(was.children, now.children)) {
       changed.push(row.id);

@@ -8,7 +8,7 @@ import type {
   WatchLapsedNote,
 } from "../protocol.ts";
 import { ListWatch, type WatchRequests } from "./listWatch.ts";
-import type { Shown } from "./words.ts";
+import type { KnownSession } from "./words.ts";
 
 const PAGE_SIZE = 50;
 
@@ -20,12 +20,12 @@ export interface Group {
   readonly cwd: string;
   /** Whether it is a folder of this window. */
   readonly here: boolean;
-  readonly sessions: readonly Shown[];
+  readonly sessions: readonly KnownSession[];
   /** Whether more sessions of this folder can be loaded. */
   readonly more: boolean;
 }
 
-type Sessions = Map<string, Shown>;
+type Sessions = Map<string, KnownSession>;
 type Change = (sessions: Sessions) => void;
 
 /** A list that follows the daemon between `start` and `stop`. */
@@ -62,7 +62,7 @@ export class SessionsModel {
     return this.#listed.size + this.#ephemeral.size;
   }
 
-  get(sessionId: string): Shown | undefined {
+  get(sessionId: string): KnownSession | undefined {
     return this.#listed.get(sessionId) ?? this.#ephemeral.get(sessionId);
   }
 
@@ -72,7 +72,7 @@ export class SessionsModel {
   }
 
   groups(): Group[] {
-    const found = new Map<string, Shown[]>(this.#folders.map((cwd) => [cwd, []]));
+    const found = new Map<string, KnownSession[]>(this.#folders.map((cwd) => [cwd, []]));
     const ephemeral = this.query === "" ? this.#ephemeral.values() : [];
     for (const session of [...this.#listed.values(), ...ephemeral]) {
       const list = found.get(session.cwd);
@@ -93,7 +93,7 @@ export class SessionsModel {
     const rank = (group: Group): number => (group.here ? this.#folders.indexOf(group.cwd) : this.#folders.length);
     return groups.sort(
       (one, other) =>
-        rank(one) - rank(other) || newestFirst(one.sessions[0] as Shown, other.sessions[0] as Shown),
+        rank(one) - rank(other) || newestFirst(one.sessions[0] as KnownSession, other.sessions[0] as KnownSession),
     );
   }
 
@@ -245,7 +245,7 @@ export class SessionsModel {
   }
 }
 
-function newestFirst(one: Shown, other: Shown): number {
+function newestFirst(one: KnownSession, other: KnownSession): number {
   if (one.updatedAt !== other.updatedAt) {
     return one.updatedAt < other.updatedAt ? 1 : -1;
   }

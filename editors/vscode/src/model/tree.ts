@@ -1,7 +1,7 @@
 // The model of a tree view of one session: the rows around the leaf, updated by the daemon's notifications.
 //
-// What is appended is asked for by its own first entry, so it costs what was added. What cannot be told apart so
-// (a filter that looks at labels, a parent that is not here) is read again. An answer that came too late is dropped.
+// Appended entries are requested as a subtree, so the cost depends on what was added. If that is not possible (a filter
+// for labels, a parent that is not loaded), all rows are read again. An outdated response is dropped.
 import type {
   AppendedNote,
   Entry,
@@ -11,22 +11,23 @@ import type {
   TreeResult,
 } from "../protocol.ts";
 import { type Row, Rows } from "./rows.ts";
+import { StaleParts } from "./staleParts.ts";
 
-/** Appended parts that are asked for one by one. */
-const MOST_PARTS = 20;
+/** With more appended parts, all rows are read again. */
+const MAX_PARTS = 20;
 
-export interface Measures {
-  /** Rows of a page: enough for most sessions, little enough to be drawn at once. */
-  page: number;
-  /** Milliseconds in which changes are gathered. */
-  gathering: number;
+export interface TreeLimits {
+  /** Rows of a page: enough for most sessions, and few enough to be rendered at once. */
+  pageSize: number;
+  /** Milliseconds between the first of several changes and the requests for them. */
+  delayMs: number;
 }
 
-const MEASURES: Measures = { page: 600, gathering: 30 };
+const LIMITS: TreeLimits = { pageSize: 600, delayMs: 30 };
 
 export type Filter = NonNullable<TreeParams["filter"]>;
 
-/** From what hides little to what hides much, and all. */
+/** All filters, in the order of the menu. */
 export const FILTERS: readonly Filter[] = ["default", "noTools", "userOnly", "labeledOnly", "all"];
 
 export type Ask = (params: TreeParams) => Promise<TreeResult>;
@@ -37,27 +38,24 @@ export class TreeModel {
   readonly sessionId: string;
   readonly #ask: Ask;
   readonly #onChange: (model: TreeModel) => void;
-  readonly #measures: Measures;
+  readonly #limits: TreeLimits;
   filter: Filter;
   query: string;
   state: TreeState = { kind: "loading" };
   rows = Rows.empty();
   leafId: string | null;
-  /** Entries in the session, shown or not. */
-  total = 0;
-  /** Rows of the whole view. */
-  shown = 0;
+  /** The number of entries in the session, visible or not. */
+  entryCount = 0;
+  /** The number of rows of the whole view. */
+  visibleCount = 0;
 
   #cursor: string | null = null;
-  #requestedRows = 0; // rows that the user loaded in addition
+  #requestedRows = 0; // additional rows that the user loaded
   #disposed = false;
-  #load = 0; // number of the last load: an answer to an older one is dropped
+  #load = 0; // number of the last load: the response to an older one is dropped
   #loading = false;
   #moves = 0; // the path in a response from before a move is outdated
-  #stale = new Map<string, string | null>(); // first entries of parts that came -> their parents
-  #below = new Set<string>(); // those, and what came below them
-  #parents = new Map<string, string | null>(); // entries that need not be shown -> what they hang on
-  #allStale = false;
+  readonly #stale = new StaleParts();
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> = Promise.resolve();
 
@@ -67,7 +65,7 @@ export class TreeModel {
     view: { filter: Filter; query: string },
     ask: Ask,
     onChange: (model: TreeModel) => void,
-    measures = MEASURES,
+    limits = LIMITS,
   ) {
     this.sessionId = session.sessionId;
     this.leafId = session.leafId;
@@ -75,7 +73,7 @@ export class TreeModel {
     this.query = view.query;
     this.#ask = ask;
     this.#onChange = onChange;
-    this.#measures = measures;
+    this.#limits = limits;
   }
 
   dispose(): void {
@@ -84,13 +82,13 @@ export class TreeModel {
     clearTimeout(this.#timer);
   }
 
-  /** The row where the leaf is shown: itself, or the nearest above it that the filter lets through. */
+  /** The row that shows the leaf: the leaf itself, or its nearest visible ancestor. */
   tip(): Row | undefined {
     const known = this.#nearest(this.leafId);
     return known === undefined ? this.rows.tip() : (known ?? undefined);
   }
 
-  show(filter: Filter, query: string): Promise<void> {
+  setView(filter: Filter, query: string): Promise<void> {
     this.filter = filter;
     this.query = query;
     return this.load();
@@ -102,7 +100,7 @@ export class TreeModel {
   async load(around: string | null = this.leafId): Promise<void> {
     this.#load += 1;
     const load = this.#load;
-    this.#forget();
+    this.#stale.clear();
     this.#loading = true;
     this.#requestedRows = 0;
     if (this.rows.size === 0) {
@@ -110,13 +108,13 @@ export class TreeModel {
       this.#notify();
     }
     try {
-      const page = await this.#ask(this.#question({ ...(around === null ? {} : { aroundId: around }), limit: this.#measures.page }));
+      const page = await this.#ask(this.#params({ ...(around === null ? {} : { aroundId: around }), limit: this.#limits.pageSize }));
       if (this.#load !== load) {
         return;
       }
       this.rows = new Rows(page);
       this.#cursor = page.nextCursor;
-      this.#take(page);
+      this.#setCounts(page);
       this.#placeLeaf();
       this.state = { kind: "loaded" };
     } catch (error) {
@@ -127,81 +125,77 @@ export class TreeModel {
     }
     this.#loading = false;
     this.#notify();
-    if (this.#allStale || this.#stale.size > 0) {
-      this.#soon();
+    if (!this.#stale.isEmpty) {
+      this.#scheduleCatchUp();
     }
   }
 
-  /** Read on after the last row. */
-  async later(): Promise<void> {
+  /** Load the rows after the last one. */
+  async loadLater(): Promise<void> {
     const load = this.#load;
     const last = this.rows.last;
     if (last === undefined || this.#cursor === null) {
       return;
     }
-    const page = await this.#ask(this.#question({ cursor: this.#cursor, limit: 2 * this.#measures.page }));
+    const page = await this.#ask(this.#params({ cursor: this.#cursor, limit: 2 * this.#limits.pageSize }));
     if (this.#load !== load || this.rows.last?.id !== last.id) {
       return; // the rows changed meanwhile; the user can load more again
     }
     this.rows.append(page);
     this.#cursor = page.nextCursor;
     this.#requestedRows += page.nodes.length;
-    this.#take(page);
+    this.#setCounts(page);
     this.#notify();
   }
 
-  /** Read what comes before the first row. */
-  async earlier(): Promise<void> {
+  /** Load the rows before the first one. */
+  async loadEarlier(): Promise<void> {
     const load = this.#load;
     const first = this.rows.first;
     if (first === undefined || this.rows.before === 0) {
       return;
     }
-    const page = await this.#ask(this.#question({ aroundId: first.id, limit: 4 * this.#measures.page }));
+    const page = await this.#ask(this.#params({ aroundId: first.id, limit: 4 * this.#limits.pageSize }));
     if (this.#load !== load || this.rows.first?.id !== first.id) {
       return;
     }
     const added = this.rows.prepend(page);
     this.#requestedRows += added;
-    this.#take(page);
+    this.#setCounts(page);
     this.#notify();
   }
 
-  /** See that an entry is here, or what is shown nearest above it. Its row, unless it cannot be had. */
-  async reach(entryId: string): Promise<Row | undefined> {
+  /** Load the rows around an entry if its row is not loaded. Returns the row; undefined if it is hidden or missing. */
+  async loadRow(entryId: string): Promise<Row | undefined> {
     if (this.rows.get(entryId) === undefined) {
       await this.load(entryId);
     }
     return this.rows.get(entryId);
   }
 
-  #question(more: Partial<TreeParams>): TreeParams {
+  #params(more: Partial<TreeParams>): TreeParams {
     const { sessionId, filter, query } = this;
     return { sessionId, filter, ...(query === "" ? {} : { query }), ...more };
   }
 
-  #take(page: TreeResult): void {
-    this.total = page.entryCount;
-    this.shown = page.visibleCount;
-    if (!this.#changedMeanwhile()) {
+  #setCounts(page: TreeResult): void {
+    this.entryCount = page.entryCount;
+    this.visibleCount = page.visibleCount;
+    if (this.#stale.isEmpty) {
       this.leafId = page.leafId;
     }
   }
 
-  /** A leaf that is hidden is where the path ends. */
+  /** Place a hidden leaf below the end of the path. */
   #placeLeaf(): void {
-    this.#parents.clear();
+    this.#stale.forgetParents();
     if (this.leafId === null || this.rows.get(this.leafId) !== undefined) {
       return;
     }
     const tip = this.rows.tip();
-    if (tip !== undefined || this.shown === 0) {
-      this.#parents.set(this.leafId, tip?.id ?? null);
+    if (tip !== undefined || this.visibleCount === 0) {
+      this.#stale.setParent(this.leafId, tip?.id ?? null);
     }
-  }
-
-  #changedMeanwhile(): boolean {
-    return this.#allStale || this.#stale.size > 0;
   }
 
   // --- notifications of the daemon ---------------------------------------------------------------------------
@@ -210,15 +204,15 @@ export class TreeModel {
     const before = this.leafId;
     const tip = this.tip();
     this.leafId = note.leafId;
-    this.total += note.items.length;
+    this.entryCount += note.items.length;
     if (before !== note.leafId && tip !== undefined && tip.id === before && this.#mayHide(tip)) {
-      this.#await(tip.id, tip.parentId); // a turn without words is shown only while it is the leaf
+      this.#stale.addRoot(tip.id, tip.parentId); // an empty turn is visible only while it is the leaf
     }
-    const here = new Set(note.items.map(({ entry }) => entry.id));
+    const batch = new Set(note.items.map(({ entry }) => entry.id));
     for (const { entry } of note.items) {
-      this.#came(entry, here);
+      this.#entryAppended(entry, batch);
     }
-    this.#soon();
+    this.#scheduleCatchUp();
   }
 
   leafMoved(note: LeafMovedNote): void {
@@ -230,42 +224,32 @@ export class TreeModel {
 
   /** Schedule a reload of all rows. */
   refresh(): void {
-    this.#allStale = true;
-    this.#soon();
+    this.#stale.isAll = true;
+    this.#scheduleCatchUp();
   }
 
-  #came(entry: Entry, here: ReadonlySet<string>): void {
+  #entryAppended(entry: Entry, batch: ReadonlySet<string>): void {
     const parentId = entry.parentId ?? null;
-    this.#parents.set(entry.id, parentId);
+    this.#stale.setParent(entry.id, parentId);
     if (entry.type === "leaf") {
       this.#moves += 1;
       const target = this.#nearest(this.leafId);
       if (this.leafId === null || target?.id === this.leafId) {
         this.rows.markPath(target ?? undefined);
       } else {
-        this.#allStale = true; // where the leaf is may be shown only now
+        this.#stale.isAll = true; // the new leaf may be visible only now
       }
       return;
     }
     if (entry.type === "label") {
       this.#labeled(entry as Entry & { targetId?: unknown; label?: unknown });
     }
-    if (parentId !== null && (here.has(parentId) || this.#below.has(parentId))) {
-      this.#below.add(entry.id);
-    } else {
-      this.#await(entry.id, parentId);
-    }
-  }
-
-  #await(rootId: string, parentId: string | null): void {
-    this.#below.add(rootId);
-    this.#parents.set(rootId, parentId);
-    this.#stale.set(rootId, parentId);
+    this.#stale.add(entry, batch);
   }
 
   #labeled(entry: { targetId?: unknown; label?: unknown }): void {
     if (this.filter === "labeledOnly" || this.query !== "") {
-      this.#allStale = true;
+      this.#stale.isAll = true;
     } else if (typeof entry.targetId === "string") {
       const label = typeof entry.label === "string" && entry.label !== "" ? entry.label : null;
       this.rows.setLabel(entry.targetId, label);
@@ -280,42 +264,35 @@ export class TreeModel {
     );
   }
 
-  #soon(): void {
+  #scheduleCatchUp(): void {
     if (this.#timer === undefined && !this.#disposed) {
       this.#timer = setTimeout(() => {
         this.#timer = undefined;
         this.#working = this.#working.then(() => this.#catchUp());
-      }, this.#measures.gathering);
+      }, this.#limits.delayMs);
     }
   }
 
-  /** When nothing waits to be read any more. */
+  /** Resolves when all changes so far are read. */
   async idle(): Promise<void> {
     while (this.#timer !== undefined || this.#loading) {
-      await new Promise((done) => setTimeout(done, this.#measures.gathering));
+      await new Promise((done) => setTimeout(done, this.#limits.delayMs));
       await this.#working;
     }
     await this.#working;
   }
 
-  #forget(): void {
-    this.#allStale = false;
-    this.#stale.clear();
-    this.#below.clear();
-  }
-
   async #catchUp(): Promise<void> {
     if (this.#disposed || this.#loading) {
-      return; // the end of the load comes back here
+      return; // the load calls this again at its end
     }
-    // When live rows make the list too long to render, a reload cuts it to the rows around the leaf.
-    const grown = this.rows.size > 4 * this.#measures.page + this.#requestedRows;
-    if (this.#allStale || this.#stale.size > MOST_PARTS || grown) {
+    // If appended rows make the list too long to render, a reload cuts it to the rows around the leaf.
+    const grown = this.rows.size > 4 * this.#limits.pageSize + this.#requestedRows;
+    if (this.#stale.isAll || this.#stale.count > MAX_PARTS || grown) {
       await this.load();
       return;
     }
-    const parts = [...this.#stale];
-    this.#forget();
+    const parts = this.#stale.take();
     const load = this.#load;
     const moves = this.#moves;
     for (const [rootId, parentId] of parts) {
@@ -326,9 +303,9 @@ export class TreeModel {
       }
       let part: TreeResult;
       try {
-        part = await this.#ask(this.#question({ rootId, limit: this.#measures.page }));
+        part = await this.#ask(this.#params({ rootId, limit: this.#limits.pageSize }));
       } catch {
-        // The session or the connection is gone. After the next attach, all rows are reloaded.
+        // The session was deleted or the connection was lost. After the next attach, all rows are read again.
         this.refresh();
         return;
       }
@@ -354,32 +331,32 @@ export class TreeModel {
     if (had || nodes.length > 0) {
       const size = this.rows.size;
       this.rows.graft(rootId, nodes, anchor);
-      this.shown += this.rows.size - size;
+      this.visibleCount += this.rows.size - size;
     }
-    this.total = part.entryCount;
+    this.entryCount = part.entryCount;
   }
 
-  /** The row that a part hangs on, null for none, undefined when that cannot be known from here. */
+  /** The row below which a part belongs; null for none, undefined if the loaded rows do not tell. */
   #anchor(rootId: string, parentId: string | null): string | null | undefined {
     const known = this.rows.get(rootId);
     if (known !== undefined) {
-      return this.rows.wholeBelow(rootId) ? known.parentId : undefined;
+      return this.rows.isCompleteBelow(rootId) ? known.parentId : undefined;
     }
     if (parentId === null) {
       return this.rows.more ? undefined : null;
     }
     if (this.rows.get(parentId) !== undefined) {
-      return this.rows.wholeBelow(parentId) ? parentId : undefined;
+      return this.rows.isCompleteBelow(parentId) ? parentId : undefined;
     }
-    if (!this.#parents.has(parentId)) {
+    if (this.#stale.parentOf(parentId) === undefined) {
       return undefined;
     }
-    // Below a row with others its place among them is known only when the hidden entry has no later sibling.
+    // If that row has other children, the place among them is unknown: the hidden entry may have later siblings.
     const above = this.#nearest(parentId);
     if (above === null) {
-      return this.shown === 0 ? null : undefined;
+      return this.visibleCount === 0 ? null : undefined;
     }
-    return above?.childCount === 0 && this.rows.wholeBelow(above.id) ? above.id : undefined;
+    return above?.childCount === 0 && this.rows.isCompleteBelow(above.id) ? above.id : undefined;
   }
 
   /** The row of an entry or of its nearest visible ancestor; null without one, undefined if it is unknown. */
@@ -392,7 +369,7 @@ export class TreeModel {
         return row;
       }
       seen.add(at);
-      at = this.#parents.get(at);
+      at = this.#stale.parentOf(at);
     }
     return at === null ? null : undefined;
   }

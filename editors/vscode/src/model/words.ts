@@ -1,9 +1,9 @@
-// What the views say of entries and sessions: one line each, safe to show, the same words as in Neovim.
+// The texts of rows for entries and sessions: one line each, escaped, the same as in Neovim.
 import type { ListedSession, SessionInfo } from "../protocol.ts";
 import type { Row } from "./rows.ts";
 import { ago, count, fit, markdown, oneLine } from "./text.ts";
 
-/** A codicon, and the theme color that it has when not that of the text. */
+/** A codicon, and its theme color if it is not that of the text. */
 export interface Icon {
   readonly id: string;
   readonly color?: string;
@@ -48,17 +48,17 @@ export function textOf(row: Pick<Row, "type" | "role" | "preview">): string {
 export interface RowWords {
   /** The label in brackets, then the text. */
   readonly label: string;
-  /** How many characters of `label` the label takes. */
-  readonly labeled: number;
+  /** The length of the bracketed label at the beginning of `label`. */
+  readonly labelLength: number;
   readonly description: string;
   /** The label for screen readers. */
   readonly accessibleText: string;
   readonly icon: Icon;
-  /** What menus go by: `entry`, and flags. */
+  /** The context value of the row, for the conditions of menus. */
   readonly context: string;
 }
 
-/** `tip`: the leaf is shown here. `now` is in milliseconds. */
+/** The texts of a row. `tip` is whether the row shows the leaf. `now` is in milliseconds. */
 export function rowWords(row: Row, tip: boolean, now: number): RowWords {
   const mark = row.label === null ? "" : `[${fit(oneLine(row.label), 60)}]`;
   const role = roleOf(row);
@@ -68,7 +68,7 @@ export function rowWords(row: Row, tip: boolean, now: number): RowWords {
   const color = tip ? "charts.green" : row.onPath ? undefined : "disabledForeground";
   return {
     label: mark === "" ? text : `${mark} ${text}`,
-    labeled: mark.length,
+    labelLength: mark.length,
     description: joined(tip ? "◀ leaf" : "", forks, when),
     accessibleText: [
       role,
@@ -98,14 +98,14 @@ export function contextOf(entry: Pick<Row, "type" | "role" | "label">, ...more: 
     .join("");
 }
 
-type Named = Pick<SessionInfo, "sessionId" | "title" | "firstPrompt">;
+type TitledSession = Pick<SessionInfo, "sessionId" | "title" | "firstPrompt">;
 
-/** What a session is called: its title, else how it began. */
-export function titleOf(session: Named): string {
+/** The title of a session, else its first prompt, else its id. */
+export function titleOf(session: TitledSession): string {
   return fit(oneLine(session.title) || oneLine(session.firstPrompt) || oneLine(session.sessionId), 80);
 }
 
-export type Shown = SessionInfo & Partial<Pick<ListedSession, "lifecycle" | "model">>;
+export type KnownSession = SessionInfo & Partial<Pick<ListedSession, "lifecycle" | "model">>;
 
 export interface SessionWords {
   readonly label: string;
@@ -121,11 +121,11 @@ const LIFECYCLES: Readonly<Partial<Record<ListedSession["lifecycle"], string>>> 
   interrupted: "interrupted",
 };
 
-export function sessionWords(session: Shown, current: boolean, now: number): SessionWords {
+export function sessionWords(session: KnownSession, current: boolean, now: number): SessionWords {
   const marks = [
     session.isDraft && "draft",
-    (session.parentSessionId ?? session.parentPath) && "fork", // it is called like what it came from
-    session.writeBlock ? "takes no writes" : session.readOnly && "read-only",
+    (session.parentSessionId ?? session.parentPath) && "fork", // it has the title of its parent
+    session.writeBlock ? "writes blocked" : session.readOnly && "read-only",
     session.problemCount ? count(session.problemCount, "problem") : "",
     session.lifecycle === undefined ? "" : LIFECYCLES[session.lifecycle],
   ].filter(Boolean) as string[];
@@ -152,13 +152,13 @@ export function sessionWords(session: Shown, current: boolean, now: number): Ses
 }
 
 /** A session as a Markdown tooltip. */
-export function sessionTooltip(session: Shown): string {
+export function sessionTooltip(session: KnownSession): string {
   const line = (name: string, value: unknown): string =>
     value === null || value === undefined || value === "" ? "" : `- ${name}: ${markdown(oneLine(String(value)))}`;
   return [
     `**${markdown(titleOf(session))}**`,
     "",
-    line("Began with", session.title ? session.firstPrompt : null),
+    line("First prompt", session.title ? session.firstPrompt : null),
     line("Folder", session.cwd),
     line("File", session.path),
     line("Id", session.sessionId),
@@ -168,7 +168,7 @@ export function sessionTooltip(session: Shown): string {
     line("Entries", session.entryCount),
     line("Tags", session.tags.join(", ")),
     line("Forked from", session.parentPath ?? session.parentSessionId),
-    line("Takes no writes", session.writeBlock?.message),
+    line("Writes blocked", session.writeBlock?.message),
   ]
     .filter((each, index) => each !== "" || index === 1)
     .join("\n");

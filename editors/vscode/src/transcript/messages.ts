@@ -4,7 +4,7 @@
 
 export type Act = "open" | "fork" | "label";
 
-/** `ready`: send the rows from the first one on. `act`: the reader pressed a button of an entry. */
+/** `ready`: send the rows from the first one on. `act`: the user pressed a button of an entry. */
 export type DocumentMessage = { kind: "ready" } | { kind: "act"; act: Act; entryId: string };
 
 /** The part of the document's saved state that the extension reads after a reload of the window. */
@@ -35,7 +35,7 @@ export function parseState(state: unknown): PanelState | undefined {
 }
 
 /** The session, and optionally the entry, in the argument of a command from a view, key binding or extension. */
-export function chosen(argument: unknown): { sessionId: string; entryId?: string } | undefined {
+export function parseTarget(argument: unknown): { sessionId: string; entryId?: string } | undefined {
   const { sessionId, entryId } = fields(argument);
   if (!isId(sessionId, MAX_SESSION_ID_LENGTH)) {
     return undefined;

@@ -6,7 +6,7 @@ import type { Daemon } from "../daemon/daemon.ts";
 import { DaemonError } from "../daemon/errors.ts";
 import type { ViewPageResult } from "../protocol.ts";
 import { type Act, parseMessage } from "./messages.ts";
-import { Feed } from "./feed.ts";
+import { RowFeed } from "./rowFeed.ts";
 
 /** The daemon's command that returns a page; an older daemon does not have it. */
 const DOCUMENT = "view/document";
@@ -15,10 +15,10 @@ export class TranscriptPanel implements vscode.Disposable {
   readonly #panel: vscode.WebviewPanel;
   readonly #daemon: Daemon;
   readonly #sessionId: string;
-  readonly #feed: Feed;
+  readonly #feed: RowFeed;
   readonly #nonce = randomBytes(16).toString("base64url");
   readonly #subscriptions: vscode.Disposable[];
-  /** The entry to show once the document is there. */
+  /** The entry to show when the document is loaded. */
   #entryToReveal: string | undefined;
   #ready = false;
   #disposed = false;
@@ -34,13 +34,13 @@ export class TranscriptPanel implements vscode.Disposable {
     this.#daemon = daemon;
     this.#sessionId = sessionId;
     panel.webview.options = { enableScripts: true, localResourceRoots: [] };
-    this.#feed = new Feed({
-      ask: (after) => daemon.request("view/page", after === undefined ? { sessionId } : { sessionId, after }),
-      give: (part, first) => this.#give(part, first),
+    this.#feed = new RowFeed({
+      request: (after) => daemon.request("view/page", after === undefined ? { sessionId } : { sessionId, after }),
+      send: (part, first) => this.#send(part, first),
       failed: (error) => this.#failed(error),
     });
     const about = (of: { sessionId: string }) => of.sessionId === sessionId;
-    const wake = (of: { sessionId: string }) => about(of) && this.#feed.wake();
+    const update = (of: { sessionId: string }) => about(of) && this.#feed.update();
     this.#subscriptions = [
       panel.webview.onDidReceiveMessage((message) => {
         const received = parseMessage(message);
@@ -51,15 +51,15 @@ export class TranscriptPanel implements vscode.Disposable {
         }
       }),
       daemon.onDidChangeState(() => void this.#attach()),
-      daemon.onNotification("session/appended", wake),
+      daemon.onNotification("session/appended", update),
       daemon.onNotification("session/restored", ({ session }) => about(session) && void this.#attach()),
       daemon.onNotification("session/lagged", (lagged) => about(lagged) && void this.#attach()),
-      daemon.onNotification("session/deleted", (deleted) => about(deleted) && this.#say("in the trash")),
+      daemon.onNotification("session/deleted", (deleted) => about(deleted) && this.#showStatus("in the trash")),
     ];
     void this.#attach();
   }
 
-  /** Bring the panel, and an entry in it, before the reader. */
+  /** Show the panel, and an entry in it. */
   show(entryId?: string): void {
     this.#panel.reveal();
     if (entryId === undefined) {
@@ -77,19 +77,19 @@ export class TranscriptPanel implements vscode.Disposable {
     vscode.Disposable.from(...this.#subscriptions).dispose();
   }
 
-  /** A daemon is there, or there again: hear of the session, and go on where we were. */
+  /** After each attach: load the document, subscribe to the session, and request the rows that were missed. */
   async #attach(): Promise<void> {
     const { state } = this.#daemon;
     if (state.kind !== "attached") {
-      this.#say("away");
+      this.#showStatus("not attached");
       if (this.#document === "") {
-        this.#panel.webview.html = words("sessiond is not attached. The transcript appears when it is.");
+        this.#panel.webview.html = messageDocument("sessiond is not attached. The transcript appears when it is.");
       }
       return;
     }
     if (!state.methods.includes(DOCUMENT)) {
       this.#document = "";
-      this.#panel.webview.html = words("This daemon is too old to show transcripts here. Update sessiond.");
+      this.#panel.webview.html = messageDocument("This daemon is too old to show transcripts here. Update sessiond.");
       return;
     }
     try {
@@ -99,8 +99,8 @@ export class TranscriptPanel implements vscode.Disposable {
         return;
       }
       if (html === this.#document) {
-        this.#say("live");
-        this.#feed.wake();
+        this.#showStatus("live");
+        this.#feed.update();
       } else {
         // Another daemon may render differently. The new document sends `ready` and receives all rows again.
         this.#ready = false;
@@ -115,7 +115,7 @@ export class TranscriptPanel implements vscode.Disposable {
   #begin(): void {
     this.#ready = true;
     this.#feed.begin();
-    this.#say("live");
+    this.#showStatus("live");
     this.#reveal();
   }
 
@@ -126,7 +126,7 @@ export class TranscriptPanel implements vscode.Disposable {
     }
   }
 
-  #give(part: ViewPageResult, first: number): void {
+  #send(part: ViewPageResult, first: number): void {
     this.#panel.title = part.session.title ?? `Session ${this.#sessionId.slice(0, 8)}`;
     void this.#panel.webview.postMessage({ kind: "rows", first, ...part });
   }
@@ -137,24 +137,24 @@ export class TranscriptPanel implements vscode.Disposable {
     }
     const { kind, message } = error instanceof DaemonError ? error : new DaemonError("internal", String(error));
     if (kind === "notAttached" || kind === "disconnected") {
-      this.#say("away"); // and when it is there again, `#attach` goes on
+      this.#showStatus("not attached"); // the next attach continues
     } else if (kind === "cursorExpired") {
-      this.#document = ""; // the session's file was replaced: a new document is given its rows from the first one on
+      this.#document = ""; // the session has another log: a new document receives all rows
       void this.#attach();
     } else if (this.#document === "") {
-      this.#panel.webview.html = words(message);
+      this.#panel.webview.html = messageDocument(message);
     } else {
-      this.#say(message);
+      this.#showStatus(message);
     }
   }
 
-  #say(text: string): void {
+  #showStatus(text: string): void {
     void this.#panel.webview.postMessage({ kind: "say", text });
   }
 }
 
 /** A static document with a message. It runs no scripts. */
-function words(text: string): string {
+function messageDocument(text: string): string {
   const safe = text.replace(/[&<>"]/g, (sign) => `&#${sign.codePointAt(0)};`);
   const policy = `<meta http-equiv="Content-Security-Policy" content="default-src 'none'">`;
   return `<!doctype html><html lang="en"><head>${policy}<title>Transcript</title></head><body><p>${safe}</p></body></html>`;

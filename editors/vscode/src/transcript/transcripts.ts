@@ -1,13 +1,13 @@
-// The command that shows a transcript, and the panels: one a session, there again after a reload of the window.
+// The command that shows a transcript, and the panels: one for each session, restored after a reload of the window.
 import * as vscode from "vscode";
 import type { Current } from "../current.ts";
 import type { Daemon } from "../daemon/daemon.ts";
-import { type Act, chosen, parseState } from "./messages.ts";
+import { type Act, parseState, parseTarget } from "./messages.ts";
 import { TranscriptPanel } from "./panel.ts";
 
 const VIEW = "sessiond-transcript";
 
-/** What the buttons of an entry do: commands that are there anyway, given the entry as `{sessionId, entryId}`. */
+/** The commands of an entry's buttons. Their argument is `{sessionId, entryId}`. */
 const COMMANDS: Record<Act, string> = {
   open: "sessiond.revealEntry",
   fork: "sessiond.forkHere",
@@ -18,44 +18,44 @@ const COMMANDS: Record<Act, string> = {
 export function registerTranscripts(daemon: Daemon, current: Current, extension: vscode.Uri): vscode.Disposable {
   const panels = new Map<string, TranscriptPanel>();
 
-  function take(panel: vscode.WebviewPanel, sessionId: string): TranscriptPanel {
-    const taken = new TranscriptPanel(panel, daemon, sessionId, (act, entryId) => {
+  function register(panel: vscode.WebviewPanel, sessionId: string): TranscriptPanel {
+    const transcript = new TranscriptPanel(panel, daemon, sessionId, (act, entryId) => {
       void vscode.commands.executeCommand(COMMANDS[act], { sessionId, entryId });
     });
     const held = current.hold(sessionId);
-    // A tab does not color its icon as the activity bar does.
+    // Tabs do not recolor icons, unlike the activity bar.
     panel.iconPath = {
       light: vscode.Uri.joinPath(extension, "media/transcript-light.svg"),
       dark: vscode.Uri.joinPath(extension, "media/transcript-dark.svg"),
     };
-    panels.set(sessionId, taken);
+    panels.set(sessionId, transcript);
     panel.onDidDispose(() => {
-      taken.dispose();
+      transcript.dispose();
       held.dispose();
       panels.delete(sessionId);
     });
-    return taken;
+    return transcript;
   }
 
-  function made(sessionId: string): TranscriptPanel {
+  function create(sessionId: string): TranscriptPanel {
     const options = {
       enableScripts: true,
       localResourceRoots: [],
       enableFindWidget: true,
-      // Folds, filters and the place in a long session would be lost, and 20,000 rows be drawn anew, at every look
-      // at another tab. What it costs is memory, while the tab is open.
+      // Otherwise each switch of tabs would lose folds, filters and the position, and render up to 20,000 rows again.
+      // The cost is memory while the tab is open.
       retainContextWhenHidden: true,
     };
     const panel = vscode.window.createWebviewPanel(VIEW, "Transcript", vscode.ViewColumn.Active, options);
-    return take(panel, sessionId);
+    return register(panel, sessionId);
   }
 
-  /** What a view gave it, else the session that is shown; nothing where there is none, as in the palette. */
+  /** Show the transcript of the argument, else of the shown session. Without one, do nothing. */
   function show(argument?: unknown): void {
-    const target = chosen(argument);
+    const target = parseTarget(argument);
     const sessionId = target?.sessionId ?? current.sessionId;
     if (sessionId !== undefined) {
-      (panels.get(sessionId) ?? made(sessionId)).show(target?.entryId);
+      (panels.get(sessionId) ?? create(sessionId)).show(target?.entryId);
     }
   }
 
@@ -67,7 +67,7 @@ export function registerTranscripts(daemon: Daemon, current: Current, extension:
         if (known === undefined || panels.has(known.sessionId)) {
           panel.dispose();
         } else {
-          take(panel, known.sessionId);
+          register(panel, known.sessionId);
         }
       },
     }),

@@ -1,4 +1,5 @@
-// What the views hand to VS Code, and VS Code to commands: plain things that name a session, an entry or a folder.
+// The elements of the views, which VS Code passes to commands: plain objects that identify a session, an entry or a
+// folder.
 
 export interface EntryElement {
   readonly kind: "entry";
@@ -7,7 +8,7 @@ export interface EntryElement {
 }
 
 /** A placeholder for rows before or after the loaded ones. */
-export interface StretchElement {
+export interface GapElement {
   readonly kind: "earlier" | "later";
 }
 
@@ -27,21 +28,21 @@ export interface MoreElement {
   readonly cwd: string | null;
 }
 
-/** Elements by name, so that VS Code meets the same object for the same thing. */
+/** Elements by name. VS Code identifies elements by object identity. */
 export class Interned<T> {
-  readonly #made = new Map<string, T>();
+  readonly #byName = new Map<string, T>();
 
   get(name: string, make: () => T): T {
-    let found = this.#made.get(name);
+    let found = this.#byName.get(name);
     if (found === undefined) {
       found = make();
-      this.#made.set(name, found);
+      this.#byName.set(name, found);
     }
     return found;
   }
 
   clear(): void {
-    this.#made.clear();
+    this.#byName.clear();
   }
 }
 
@@ -49,23 +50,23 @@ function fields(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-export interface NamedEntry {
+export interface EntryTarget {
   readonly sessionId: string;
   readonly entryId: string;
-  /** What is opened leaves the keyboard where it is, so that one can walk on. */
-  readonly staysHere?: boolean;
+  /** Whether the keyboard focus stays in the view. */
+  readonly preserveFocus?: boolean;
 }
 
-/** The entry that a command was given, by a view, a key binding or another extension. */
-export function entryIn(argument: unknown): NamedEntry | undefined {
-  const { sessionId, entryId, staysHere } = fields(argument);
+/** The entry in the argument of a command, from a view, a key binding or another extension. */
+export function entryTarget(argument: unknown): EntryTarget | undefined {
+  const { sessionId, entryId, preserveFocus } = fields(argument);
   return typeof sessionId === "string" && typeof entryId === "string"
-    ? { sessionId, entryId, staysHere: staysHere === true }
+    ? { sessionId, entryId, preserveFocus: preserveFocus === true }
     : undefined;
 }
 
-/** The session that a command was given. */
-export function sessionIn(argument: unknown): string | undefined {
+/** The session in the argument of a command. */
+export function sessionTarget(argument: unknown): string | undefined {
   const { sessionId } = fields(argument);
   return typeof sessionId === "string" ? sessionId : undefined;
 }

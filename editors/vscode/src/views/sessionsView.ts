@@ -5,7 +5,7 @@ import type { Current } from "../current.ts";
 import type { Daemon, DaemonState } from "../daemon/daemon.ts";
 import { type Group, SessionsModel } from "../model/sessions.ts";
 import { count, fit, oneLine } from "../model/text.ts";
-import { type Shown, sessionTooltip, sessionWords } from "../model/words.ts";
+import { type KnownSession, sessionTooltip, sessionWords } from "../model/words.ts";
 import type { ListParams, SessionInfo, UnwatchParams, WatchParams } from "../protocol.ts";
 import { type FolderElement, Interned, type MoreElement, type SessionElement } from "./elements.ts";
 import { themeIcon } from "./themeIcon.ts";
@@ -14,7 +14,7 @@ type Element = FolderElement | SessionElement | MoreElement;
 
 const ID = "sessiond.sessions";
 
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 /** Milliseconds between the first of several changes and the rendering. */
 const RENDER_DELAY_MS = 100;
 /** Milliseconds between an append to a session in memory and the request for its counts. */
@@ -46,7 +46,7 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
     };
     this.#model = new SessionsModel(folders(), requests, () => this.#scheduleRender());
     this.#view = vscode.window.createTreeView(ID, { treeDataProvider: this, showCollapseAll: true });
-    const clock = setInterval(() => this.#view.visible && this.#changed.fire(undefined), MINUTE);
+    const clock = setInterval(() => this.#view.visible && this.#changed.fire(undefined), MINUTE_MS);
     this.#subscriptions = [
       this.#view,
       this.#changed,
@@ -79,8 +79,8 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
     vscode.Disposable.from(...this.#subscriptions).dispose();
   }
 
-  /** The session that is selected here, else the one that the Tree shows. */
-  get chosen(): string | undefined {
+  /** The selected session, else the one that the Tree shows. */
+  get target(): string | undefined {
     const [selected] = this.#view.selection;
     return selected?.kind === "session" ? selected.sessionId : this.#current.sessionId;
   }
@@ -90,7 +90,7 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
   }
 
   /** What is known of a session, if that is up to date. */
-  session(sessionId: string): Shown | undefined {
+  session(sessionId: string): KnownSession | undefined {
     const session = this.#current.session;
     const listed = this.#view.visible ? this.#model.get(sessionId) : undefined;
     return listed ?? (session?.sessionId === sessionId ? session : undefined);
@@ -156,10 +156,10 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
   #folderItem(element: FolderElement): vscode.TreeItem {
     const group = this.#groups.find(({ cwd }) => cwd === element.cwd);
     const { Expanded, Collapsed } = vscode.TreeItemCollapsibleState;
-    const holdsShown = group?.sessions.some(({ sessionId }) => sessionId === this.#current.sessionId);
-    const opens = group?.here || holdsShown || this.#groups.length === 1;
+    const hasCurrent = group?.sessions.some(({ sessionId }) => sessionId === this.#current.sessionId);
+    const isExpanded = group?.here || hasCurrent || this.#groups.length === 1;
     const name = oneLine(path.basename(element.cwd)) || oneLine(element.cwd) || "(no folder)";
-    const item = new vscode.TreeItem(name, opens ? Expanded : Collapsed);
+    const item = new vscode.TreeItem(name, isExpanded ? Expanded : Collapsed);
     const amount = count(group?.sessions.length ?? 0, "session");
     item.id = `folder:${element.cwd}`;
     item.description = `${group?.more ? "more than " : ""}${amount} · ${fit(oneLine(path.dirname(element.cwd)), 60)}`;

@@ -1,4 +1,4 @@
-// The Tree: the entries of the session that is shown, live. What is where is the model's; this draws it.
+// The Tree view: renders the tree model of the shown session.
 import * as vscode from "vscode";
 import type { Current } from "../current.ts";
 import type { Daemon } from "../daemon/daemon.ts";
@@ -6,21 +6,21 @@ import { difference, type RenderedRow, snapshot } from "../model/rows.ts";
 import { count, fit, oneLine } from "../model/text.ts";
 import { type Filter, FILTERS, TreeModel } from "../model/tree.ts";
 import { rowWords, titleOf } from "../model/words.ts";
-import { type EntryElement, Interned, type StretchElement } from "./elements.ts";
+import { type EntryElement, Interned, type GapElement } from "./elements.ts";
 import { themeIcon } from "./themeIcon.ts";
 
-type Element = EntryElement | StretchElement;
+type Element = EntryElement | GapElement;
 
-/** Rows of a branch off the path that is shown unfolded at first. */
-const SHORT = 30;
-/** Characters of an entry in a tooltip. */
-const TOOLTIP = 2000;
-const MINUTE = 60_000;
+/** A branch off the path with more rows is collapsed at first. */
+const MAX_EXPANDED_ROWS = 30;
+/** In characters. */
+const MAX_TOOLTIP_LENGTH = 2000;
+const MINUTE_MS = 60_000;
 
 const ID = "sessiond.tree";
 
-const EARLIER: StretchElement = { kind: "earlier" };
-const LATER: StretchElement = { kind: "later" };
+const EARLIER: GapElement = { kind: "earlier" };
+const LATER: GapElement = { kind: "later" };
 
 export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Disposable {
   readonly #daemon: Daemon;
@@ -35,28 +35,28 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
   #top: readonly string[] = [];
   #ends = "";
   #tip: string | undefined;
-  /** The tip that was brought into sight last. */
-  #revealed: string | undefined;
+  /** The tip that was revealed last. */
+  #revealedTip: string | undefined;
 
   constructor(daemon: Daemon, current: Current) {
     this.#daemon = daemon;
     this.#current = current;
     this.#view = vscode.window.createTreeView(ID, { treeDataProvider: this, showCollapseAll: true });
-    const clock = setInterval(() => this.#view.visible && this.#changed.fire(undefined), MINUTE);
+    const clock = setInterval(() => this.#view.visible && this.#changed.fire(undefined), MINUTE_MS);
     const about = (of: { sessionId: string }): TreeModel | undefined =>
       this.#model?.sessionId === of.sessionId ? this.#model : undefined;
     this.#subscriptions = [
       this.#view,
       this.#changed,
       new vscode.Disposable(() => clearInterval(clock)),
-      current.onDidOpen((session) => this.#opened(session)),
-      current.onDidChange(() => this.#named()),
-      daemon.onDidChangeState(() => this.#named()),
+      current.onDidOpen((session) => this.#sessionOpened(session)),
+      current.onDidChange(() => this.#updateTexts()),
+      daemon.onDidChangeState(() => this.#updateTexts()),
       daemon.onNotification("session/appended", (note) => about(note)?.appended(note)),
       daemon.onNotification("session/leafMoved", (note) => about(note)?.leafMoved(note)),
-      this.#view.onDidChangeVisibility(({ visible }) => visible && this.#follow()),
+      this.#view.onDidChangeVisibility(({ visible }) => visible && this.#followLeaf()),
     ];
-    this.#named();
+    this.#updateTexts();
   }
 
   dispose(): void {
@@ -68,8 +68,8 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     return this.#model;
   }
 
-  /** The entry that is selected, else where the leaf is. */
-  get chosen(): EntryElement | undefined {
+  /** The selected entry, else the row that shows the leaf. */
+  get target(): EntryElement | undefined {
     const [selected] = this.#view.selection;
     if (selected?.kind === "entry" && selected.sessionId === this.#model?.sessionId) {
       return selected;
@@ -80,33 +80,33 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
 
   // --- user actions ------------------------------------------------------------------------------------------
 
-  /** Bring the view itself before the person. */
+  /** Show the view and focus it. */
   async focus(): Promise<void> {
     await vscode.commands.executeCommand(`${ID}.focus`);
   }
 
-  async show(filter: Filter, query: string): Promise<void> {
+  async setView(filter: Filter, query: string): Promise<void> {
     const selected = this.#view.selection[0];
-    await this.#model?.show(filter, query);
-    this.#named();
+    await this.#model?.setView(filter, query);
+    this.#updateTexts();
     if (selected?.kind === "entry" && this.#model?.rows.get(selected.entryId) !== undefined) {
       await this.#reveal(selected.entryId, true);
     }
   }
 
-  /** Bring an entry into sight, and select it. Answers whether it could be had. */
-  async reach(entryId: string): Promise<boolean> {
+  /** Load, reveal and select an entry. Returns whether there is such an entry. */
+  async reveal(entryId: string): Promise<boolean> {
     const model = this.#model;
-    let row = await model?.reach(entryId);
+    let row = await model?.loadRow(entryId);
     if (model !== undefined && row === undefined && (model.filter !== "all" || model.query !== "")) {
-      model.filter = "all"; // it is there, but hidden
+      model.filter = "all"; // the filter or the query hides it
       model.query = "";
-      row = await model.reach(entryId);
+      row = await model.loadRow(entryId);
     }
     if (row === undefined || model !== this.#model) {
       return false;
     }
-    this.#named();
+    this.#updateTexts();
     await this.#reveal(entryId, true);
     return true;
   }
@@ -115,7 +115,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
 
   getChildren(element?: Element): Element[] {
     const rows = this.#model?.rows;
-    if (rows === undefined || (element !== undefined && !this.#isHere(element))) {
+    if (rows === undefined || (element !== undefined && !this.#isOfModel(element))) {
       return [];
     }
     const parent = element?.kind === "entry" ? element.entryId : null;
@@ -132,12 +132,12 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
   }
 
   getParent(element: Element): Element | undefined {
-    const under = this.#isHere(element) ? this.#model?.rows.rendered(element.entryId)?.under : null;
+    const under = this.#isOfModel(element) ? this.#model?.rows.rendered(element.entryId)?.under : null;
     return under === null || under === undefined ? undefined : this.#element(under);
   }
 
   getTreeItem(element: Element): vscode.TreeItem {
-    return element.kind === "entry" ? this.#entryItem(element) : this.#stretchItem(element);
+    return element.kind === "entry" ? this.#entryItem(element) : this.#gapItem(element);
   }
 
   async resolveTreeItem(
@@ -150,7 +150,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
       try {
         // The document fences all text of the transcript. A truncated fence extends to the end.
         const { text } = await this.#daemon.request("view/entry", { sessionId, entryId }, token);
-        item.tooltip = new vscode.MarkdownString(fit(text, TOOLTIP));
+        item.tooltip = new vscode.MarkdownString(fit(text, MAX_TOOLTIP_LENGTH));
       } catch {
         item.tooltip = oneLine(typeof item.label === "string" ? item.label : item.label?.label);
       }
@@ -159,29 +159,29 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
   }
 
   #entryItem(element: EntryElement): vscode.TreeItem {
-    const rendered = this.#isHere(element) ? this.#model?.rows.rendered(element.entryId) : undefined;
+    const rendered = this.#isOfModel(element) ? this.#model?.rows.rendered(element.entryId) : undefined;
     if (rendered === undefined) {
       return new vscode.TreeItem(""); // removed during the request; the next refresh drops it
     }
     const words = rowWords(rendered.row, this.#tip === rendered.row.id, Date.now());
     const { None, Expanded, Collapsed } = vscode.TreeItemCollapsibleState;
-    const unfolded = rendered.row.onPath || rendered.children.length <= SHORT;
+    const isExpanded = rendered.row.onPath || rendered.children.length <= MAX_EXPANDED_ROWS;
     const item = new vscode.TreeItem(
-      { label: words.label, highlights: words.labeled > 0 ? [[0, words.labeled]] : [] },
-      rendered.children.length === 0 ? None : unfolded ? Expanded : Collapsed,
+      { label: words.label, highlights: words.labelLength > 0 ? [[0, words.labelLength]] : [] },
+      rendered.children.length === 0 ? None : isExpanded ? Expanded : Collapsed,
     );
     item.id = `${element.sessionId}/${element.entryId}`;
     item.description = words.description;
     item.iconPath = themeIcon(words.icon);
     item.contextValue = words.context;
     item.accessibilityInformation = { label: words.accessibleText };
-    item.command = { command: "sessiond.revealEntry", title: "Go to Line", arguments: [{ ...element, staysHere: true }] };
+    item.command = { command: "sessiond.revealEntry", title: "Go to Line", arguments: [{ ...element, preserveFocus: true }] };
     return item;
   }
 
-  #stretchItem({ kind }: StretchElement): vscode.TreeItem {
-    const { rows, shown } = this.#model as TreeModel;
-    const amount = kind === "earlier" ? rows.before : Math.max(0, shown - rows.before - rows.stretch);
+  #gapItem({ kind }: GapElement): vscode.TreeItem {
+    const { rows, visibleCount } = this.#model as TreeModel;
+    const amount = kind === "earlier" ? rows.before : Math.max(0, visibleCount - rows.before - rows.rangeSize);
     const item = new vscode.TreeItem(`${count(amount, `${kind} entry`, `${kind} entries`)} …`);
     item.id = kind;
     item.description = "load more";
@@ -191,8 +191,8 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     return item;
   }
 
-  /** Forks share ids of entries: an entry of the session that was shown before is none of this one. */
-  #isHere(element: Element): element is EntryElement {
+  /** Forks have entries with the same ids, so the session of an element is compared, too. */
+  #isOfModel(element: Element): element is EntryElement {
     return element.kind === "entry" && element.sessionId === this.#model?.sessionId;
   }
 
@@ -201,21 +201,21 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     return this.#elements.get(entryId, () => ({ kind: "entry", sessionId, entryId }));
   }
 
-  // --- what changes ------------------------------------------------------------------------------------------
+  // --- changes -----------------------------------------------------------------------------------------------
 
-  #opened(session: { sessionId: string; leafId: string | null }): void {
+  #sessionOpened(session: { sessionId: string; leafId: string | null }): void {
     if (this.#model?.sessionId === session.sessionId) {
       this.#model.leafId = session.leafId;
-      this.#model.refresh(); // what was missed is in what is read again
+      this.#model.refresh(); // reads the changes that were missed
       return;
     }
-    const chosen = vscode.workspace.getConfiguration("sessiond").get<Filter>("tree.filter", "default");
+    const configured = vscode.workspace.getConfiguration("sessiond").get<Filter>("tree.filter", "default");
     this.#model?.dispose();
     this.#elements.clear();
-    this.#revealed = undefined;
+    this.#revealedTip = undefined;
     this.#model = new TreeModel(
       session,
-      { filter: FILTERS.includes(chosen) ? chosen : "default", query: "" },
+      { filter: FILTERS.includes(configured) ? configured : "default", query: "" },
       (params) => this.#daemon.request("session/tree", params),
       (model) => this.#modelChanged(model),
     );
@@ -231,7 +231,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     const before = this.#tip;
     this.#tip = model.tip()?.id;
     const changed = difference(this.#rendered, model.rows, this.#top);
-    const ends = `${model.rows.before} ${model.rows.more ? model.shown : "whole"}`;
+    const ends = `${model.rows.before} ${model.rows.more ? model.visibleCount : "whole"}`;
     this.#rendered = snapshot(model.rows);
     this.#top = model.rows.children(null);
     if (changed === "all" || ends !== this.#ends) {
@@ -244,25 +244,25 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
       }
     }
     this.#ends = ends;
-    this.#named();
-    this.#follow(before);
+    this.#updateTexts();
+    this.#followLeaf(before);
   }
 
   /** Follow the leaf, unless following is off. The selection moves along if it was on the leaf. */
-  #follow(before?: string): void {
+  #followLeaf(before?: string): void {
     const tip = this.#tip;
     const follows = vscode.workspace.getConfiguration("sessiond").get("tree.follow", true);
-    if (tip === undefined || tip === this.#revealed || !this.#view.visible || !follows) {
+    if (tip === undefined || tip === this.#revealedTip || !this.#view.visible || !follows) {
       return;
     }
     const [selected] = this.#view.selection;
-    const stays =
+    const keepsSelection =
       selected !== undefined &&
-      this.#isHere(selected) &&
+      this.#isOfModel(selected) &&
       selected.entryId !== before &&
-      selected.entryId !== this.#revealed;
-    this.#revealed = tip;
-    void this.#reveal(tip, !stays);
+      selected.entryId !== this.#revealedTip;
+    this.#revealedTip = tip;
+    void this.#reveal(tip, !keepsSelection);
   }
 
   async #reveal(entryId: string, select: boolean): Promise<void> {
@@ -270,13 +270,13 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
       try {
         await this.#view.reveal(this.#element(entryId), { select, focus: false, expand: true });
       } catch {
-        // It went, or the view was closed, while VS Code looked for it.
+        // The row was removed or the view was closed meanwhile.
       }
     }
   }
 
-  /** Title, message and the text that replaces an empty tree. */
-  #named(): void {
+  /** Update the description, the message and the context keys. */
+  #updateTexts(): void {
     const { shown } = this.#current;
     const model = shown.kind === "session" ? this.#model : undefined;
     if (shown.kind !== "session" && this.#model !== undefined) {
@@ -288,7 +288,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     }
     this.#view.description =
       shown.kind !== "session"
-        ? shown.kind === "gone"
+        ? shown.kind === "unavailable"
           ? shown.name
           : ""
         : [
@@ -309,7 +309,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
   #message(): string {
     const { shown } = this.#current;
     if (shown.kind === "session" && this.#daemon.state.kind !== "attached") {
-      return "sessiond is away: this is how it was.";
+      return "sessiond is not attached. This tree may be out of date.";
     }
     if (this.#model?.state.kind === "failed") {
       return oneLine(this.#model.state.message);
@@ -319,7 +319,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
 
   #shows(): "none" | "trashed" | "lost" | "loading" | "nothing" | "filtered" | "entries" {
     const { shown } = this.#current;
-    if (shown.kind === "gone") {
+    if (shown.kind === "unavailable") {
       return shown.trashed ? "trashed" : "lost";
     }
     if (shown.kind === "none") {

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chosen, parseState, parseMessage } from "../../src/transcript/messages.ts";
+import { parseMessage, parseState, parseTarget } from "../../src/transcript/messages.ts";
 
-test("what the document says is understood", () => {
+test("messages of the document are parsed", () => {
   assert.deepEqual(parseMessage({ kind: "ready" }), { kind: "ready" });
   for (const act of ["open", "fork", "label"] as const) {
     assert.deepEqual(parseMessage({ kind: "act", act, entryId: "a1", more: 1 }), { kind: "act", act, entryId: "a1" });
   }
 });
 
-test("nothing else is", () => {
-  const odd = [
+test("invalid messages are dropped", () => {
+  const invalid = [
     undefined,
     null,
     7,
@@ -24,22 +24,22 @@ test("nothing else is", () => {
     { kind: "act", act: "open", entryId: "x".repeat(65) },
     { kind: "act", act: { toString: () => "open" }, entryId: "a1" },
   ];
-  for (const message of odd) {
+  for (const message of invalid) {
     assert.equal(parseMessage(message), undefined);
   }
 });
 
-test("a state without the id of a session is none", () => {
+test("a state without the id of a session is dropped", () => {
   assert.deepEqual(parseState({ sessionId: "s", leafId: null }), { sessionId: "s" });
   for (const state of [undefined, null, "s", {}, { sessionId: 7 }, { sessionId: "" }, { sessionId: "x".repeat(129) }]) {
     assert.equal(parseState(state), undefined);
   }
 });
 
-test("a command is given a session, and perhaps an entry of it", () => {
-  assert.deepEqual(chosen({ sessionId: "s" }), { sessionId: "s" });
-  assert.deepEqual(chosen({ sessionId: "s", entryId: "e" }), { sessionId: "s", entryId: "e" });
-  assert.deepEqual(chosen({ sessionId: "s", entryId: 7 }), { sessionId: "s" });
-  assert.equal(chosen(undefined), undefined);
-  assert.equal(chosen({ entryId: "e" }), undefined);
+test("the argument of a command has a session, and optionally an entry", () => {
+  assert.deepEqual(parseTarget({ sessionId: "s" }), { sessionId: "s" });
+  assert.deepEqual(parseTarget({ sessionId: "s", entryId: "e" }), { sessionId: "s", entryId: "e" });
+  assert.deepEqual(parseTarget({ sessionId: "s", entryId: 7 }), { sessionId: "s" });
+  assert.equal(parseTarget(undefined), undefined);
+  assert.equal(parseTarget({ entryId: "e" }), undefined);
 });

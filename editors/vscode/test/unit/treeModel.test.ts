@@ -2,84 +2,84 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TreeModel, type Filter } from "../../src/model/tree.ts";
 import { Rows } from "../../src/model/rows.ts";
-import { chances, type FakeEntry, FakeTree } from "./support/fakeTree.ts";
+import { randomIntegers, type FakeEntry, FakeTree } from "./support/fakeTree.ts";
 
-const NOW = { page: 600, gathering: 0 };
+const LIMITS = { pageSize: 600, delayMs: 0 };
 
 function user(id: string, parentId: string | null, text = id): FakeEntry {
   return { id, parentId, type: "message", role: "user", text };
 }
 
-function said(id: string, parentId: string | null, text = id): FakeEntry {
+function assistant(id: string, parentId: string | null, text = id): FakeEntry {
   return { id, parentId, type: "message", role: "assistant", text };
 }
 
-/** All the rows as they are drawn, with what is known of each. */
-function drawn(rows: Rows, id: string | null = null, depth = 0): string[] {
+/** All rows as they are rendered, indented, with their marks. */
+function rendered(rows: Rows, id: string | null = null, depth = 0): string[] {
   return rows.children(id).flatMap((child) => {
     const row = rows.get(child)!;
     const marks = `${row.onPath ? "*" : ""}${row.label === null ? "" : `[${row.label}]`}`;
-    return [`${"  ".repeat(depth)}${child}${marks}`, ...drawn(rows, child, depth + 1)];
+    return [`${"  ".repeat(depth)}${child}${marks}`, ...rendered(rows, child, depth + 1)];
   });
 }
 
-async function opened(tree: FakeTree, filter: Filter = "default", page = 600): Promise<TreeModel> {
+async function openedModel(tree: FakeTree, filter: Filter = "default", pageSize = 600): Promise<TreeModel> {
   const session = { sessionId: "s", leafId: tree.leafId };
-  const model = new TreeModel(session, { filter, query: "" }, tree.tree, () => undefined, { page, gathering: 0 });
+  const model = new TreeModel(session, { filter, query: "" }, tree.tree, () => undefined, { pageSize, delayMs: 0 });
   await model.load();
   return model;
 }
 
 function forked(): FakeTree {
   const tree = new FakeTree();
-  tree.append(user("q1", null), said("a1", "q1"), user("q2", "a1"), said("a2", "q2"), user("q3", "a1"), said("a3", "q3"));
+  tree.append(user("q1", null), assistant("a1", "q1"), user("q2", "a1"), assistant("a2", "q2"), user("q3", "a1"), assistant("a3", "q3"));
   return tree;
 }
 
-test("a chain is one list, and what hangs on a fork is below it, branch by branch", async () => {
-  const model = await opened(forked());
-  assert.deepEqual(drawn(model.rows), ["q1*", "a1*", "  q2", "    a2", "  q3*", "    a3*"]);
+test("a chain is flat, and the branches of a fork are nested below it", async () => {
+  const model = await openedModel(forked());
+  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2", "    a2", "  q3*", "    a3*"]);
 });
 
-test("several roots are branches of nothing", async () => {
+test("several roots are branches at the top level", async () => {
   const tree = new FakeTree();
-  tree.append(user("q1", null), said("a1", "q1"), user("r1", null), said("r2", "r1"), user("r3", "r2"));
-  assert.deepEqual(drawn((await opened(tree)).rows), ["q1", "  a1", "r1*", "  r2*", "  r3*"]);
+  tree.append(user("q1", null), assistant("a1", "q1"), user("r1", null), assistant("r2", "r1"), user("r3", "r2"));
+  assert.deepEqual(rendered((await openedModel(tree)).rows), ["q1", "  a1", "r1*", "  r2*", "  r3*"]);
 });
 
-test("what is appended at the leaf is asked for alone", async () => {
+test("entries appended at the leaf are requested alone", async () => {
   const tree = forked();
-  const model = await opened(tree);
-  tree.asked = [];
-  model.appended(tree.append(user("q4", "a3"), said("a4", "q4")));
+  const model = await openedModel(tree);
+  tree.requested = [];
+  model.appended(tree.append(user("q4", "a3"), assistant("a4", "q4")));
   await model.idle();
-  assert.deepEqual(tree.asked.map(({ rootId, limit }) => [rootId, limit]), [["q4", 600]]);
-  assert.deepEqual(drawn(model.rows).slice(-3), ["    a3*", "    q4*", "    a4*"]);
+  assert.deepEqual(tree.requested.map(({ rootId, limit }) => [rootId, limit]), [["q4", 600]]);
+  assert.deepEqual(rendered(model.rows).slice(-3), ["    a3*", "    q4*", "    a4*"]);
   assert.equal(model.tip()?.id, "a4");
 });
 
-test("a chain that gets a second branch becomes a fork", async () => {
+test("a chain with a second branch becomes a fork", async () => {
   const tree = new FakeTree();
-  tree.append(user("q1", null), said("a1", "q1"), user("q2", "a1"), said("a2", "q2"));
-  const model = await opened(tree);
+  tree.append(user("q1", null), assistant("a1", "q1"), user("q2", "a1"), assistant("a2", "q2"));
+  const model = await openedModel(tree);
   model.appended(tree.append(user("q3", "a1")));
   await model.idle();
-  assert.deepEqual(drawn(model.rows), ["q1*", "a1*", "  q2", "    a2", "  q3*"]);
+  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2", "    a2", "  q3*"]);
 });
 
-test("a leaf that moves moves the marks, and nothing is read", async () => {
+test("a moved leaf changes the marks without a request", async () => {
   const tree = forked();
-  const model = await opened(tree);
-  tree.asked = [];
+  const model = await openedModel(tree);
+  tree.requested = [];
   model.appended(tree.append({ id: "l", parentId: "a2", type: "leaf", targetId: "a2" }));
   await model.idle();
-  assert.deepEqual(drawn(model.rows), ["q1*", "a1*", "  q2*", "    a2*", "  q3", "    a3"]);
-  assert.deepEqual(tree.asked, []);
+  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2*", "    a2*", "  q3", "    a3"]);
+  assert.deepEqual(tree.requested, []);
 });
 
-test("a label appears and goes, and the path ends where it did", async () => {
+test("a label is set and removed, and the path ends at the same row", async () => {
   const tree = forked();
-  const model = await opened(tree);
+  const model = await openedModel(tree);
   model.appended(tree.append({ id: "l1", parentId: "a3", type: "label", targetId: "q2", label: "here" }));
   await model.idle();
   assert.equal(model.rows.get("q2")?.label, "here");
@@ -88,20 +88,20 @@ test("a label appears and goes, and the path ends where it did", async () => {
   model.appended(tree.append(user("q4", "l2")));
   await model.idle();
   assert.equal(model.rows.get("q2")?.label, null);
-  assert.deepEqual(drawn(model.rows).slice(-2), ["    a3*", "    q4*"]);
+  assert.deepEqual(rendered(model.rows).slice(-2), ["    a3*", "    q4*"]);
 });
 
-test("a turn without words goes when it is the leaf no more", async () => {
+test("an empty turn is hidden when it is not the leaf any more", async () => {
   const tree = new FakeTree();
-  tree.append(user("q1", null), said("a1", "q1", ""));
-  const model = await opened(tree);
-  assert.deepEqual(drawn(model.rows), ["q1*", "a1*"]);
+  tree.append(user("q1", null), assistant("a1", "q1", ""));
+  const model = await openedModel(tree);
+  assert.deepEqual(rendered(model.rows), ["q1*", "a1*"]);
   model.appended(tree.append({ id: "r1", parentId: "a1", type: "message", role: "toolResult", text: "ok" }));
   await model.idle();
-  assert.deepEqual(drawn(model.rows), ["q1*", "r1*"]);
+  assert.deepEqual(rendered(model.rows), ["q1*", "r1*"]);
 });
 
-test("an answer that comes after another session or filter was asked for is dropped", async () => {
+test("a response that arrives after another filter was requested is dropped", async () => {
   const tree = forked();
   const waiting: (() => void)[] = [];
   const session = { sessionId: "s", leafId: tree.leafId };
@@ -114,20 +114,20 @@ test("an answer that comes after another session or filter was asked for is drop
       return page;
     },
     () => undefined,
-    NOW,
+    LIMITS,
   );
   const first = model.load();
   await new Promise(setImmediate);
-  const second = model.show("userOnly", "");
+  const second = model.setView("userOnly", "");
   await new Promise(setImmediate);
   waiting[1]!();
   await second;
   waiting[0]!();
   await first;
-  assert.deepEqual(drawn(model.rows), ["q1*", "  q2", "  q3*"]);
+  assert.deepEqual(rendered(model.rows), ["q1*", "  q2", "  q3*"]);
 });
 
-test("what was appended while a page was on its way is there in the end", async () => {
+test("entries appended during a load are shown after it", async () => {
   const tree = forked();
   const session = { sessionId: "s", leafId: tree.leafId };
   let note: ReturnType<FakeTree["append"]> | undefined;
@@ -143,27 +143,27 @@ test("what was appended while a page was on its way is there in the end", async 
       return page;
     },
     () => undefined,
-    NOW,
+    LIMITS,
   );
   await model.load();
   await model.idle();
-  assert.equal(drawn(model.rows).at(-1), "    q4*");
+  assert.equal(rendered(model.rows).at(-1), "    q4*");
 });
 
-test("a load that fails says so, and what was shown stays", async () => {
+test("a failed load reports the error, and the former rows stay", async () => {
   const tree = forked();
   let fails = false;
   const model = new TreeModel(
     { sessionId: "s", leafId: tree.leafId },
     { filter: "default", query: "" },
-    (params) => (fails ? Promise.reject(new Error("away")) : tree.tree(params)),
+    (params) => (fails ? Promise.reject(new Error("not attached")) : tree.tree(params)),
     () => undefined,
-    NOW,
+    LIMITS,
   );
   await model.load();
   fails = true;
   await model.load();
-  assert.deepEqual(model.state, { kind: "failed", message: "away" });
+  assert.deepEqual(model.state, { kind: "failed", message: "not attached" });
   assert.equal(model.rows.size, 6);
 });
 
@@ -176,29 +176,29 @@ function long(length: number): FakeTree {
   return tree;
 }
 
-test("of a long session only what lies around the leaf is asked for, and more on demand", async () => {
+test("of a long session, only the rows around the leaf are requested, and more on demand", async () => {
   const tree = long(500);
-  const model = await opened(tree, "default", 20);
-  assert.deepEqual(tree.asked.map(({ limit }) => limit), [20]);
+  const model = await openedModel(tree, "default", 20);
+  assert.deepEqual(tree.requested.map(({ limit }) => limit), [20]);
   assert.equal(model.rows.last?.id, "e499");
   assert.equal(model.rows.before, 489);
-  await model.earlier();
+  await model.loadEarlier();
   assert.equal(model.rows.first?.id, "e449");
   assert.equal(model.rows.children(null).length, 51);
-  assert.equal((await model.reach("e100"))?.id, "e100");
-  assert.equal(model.tip(), undefined, "the leaf is not here");
-  await model.later();
+  assert.equal((await model.loadRow("e100"))?.id, "e100");
+  assert.equal(model.tip(), undefined, "the leaf is not loaded");
+  await model.loadLater();
   assert.equal(model.rows.last?.id, "e149");
-  assert.ok(tree.asked.every(({ limit }) => (limit ?? 1000) <= 80));
+  assert.ok(tree.requested.every(({ limit }) => (limit ?? 1000) <= 80));
 });
 
-test("a page from the midst hangs on the forks that are above it", async () => {
+test("a page from the middle is nested below the forks above it", async () => {
   const tree = long(100);
   tree.append(user("other", "e50"));
   for (let number = 0; number < 100; number++) {
     tree.append(user(`b${number}`, number === 0 ? "other" : `b${number - 1}`));
   }
-  const model = await opened(tree, "default", 20);
+  const model = await openedModel(tree, "default", 20);
   assert.deepEqual(model.rows.children(null), ["e50"]);
   assert.deepEqual(model.rows.children("e50"), ["other"]);
   assert.deepEqual(model.rows.children("other").at(-1), "b99");
@@ -208,9 +208,9 @@ test("a page from the midst hangs on the forks that are above it", async () => {
   assert.equal(model.rows.children("other").at(-1), "c");
 });
 
-test("rows that come in for ever are cut to what lies around the leaf", async () => {
+test("a list that grows without end is cut to the rows around the leaf", async () => {
   const tree = long(5);
-  const model = await opened(tree, "default", 10);
+  const model = await openedModel(tree, "default", 10);
   for (let number = 5; number < 100; number++) {
     model.appended(tree.append(user(`e${number}`, `e${number - 1}`)));
     await model.idle();
@@ -219,15 +219,15 @@ test("rows that come in for ever are cut to what lies around the leaf", async ()
   assert.equal(model.tip()?.id, "e99");
 });
 
-/** Something that may happen to a session. */
-function happening(tree: FakeTree, chance: (most: number) => number, number: number): FakeEntry[] {
+/** A random change of a session. */
+function randomChange(tree: FakeTree, random: (end: number) => number, number: number): FakeEntry[] {
   const ids = tree.entries.map((entry) => entry.id);
-  const any = (): string | null => (ids.length === 0 || chance(12) === 0 ? null : ids[chance(ids.length)]!);
-  const at = chance(3) > 0 ? tree.leafId : any();
+  const any = (): string | null => (ids.length === 0 || random(12) === 0 ? null : ids[random(ids.length)]!);
+  const at = random(3) > 0 ? tree.leafId : any();
   const id = `n${number}`;
-  switch (chance(8)) {
+  switch (random(8)) {
     case 0:
-      return [{ id, parentId: tree.leafId, type: "label", targetId: any() ?? "none", label: chance(2) ? "mark" : "" }];
+      return [{ id, parentId: tree.leafId, type: "label", targetId: any() ?? "none", label: random(2) ? "mark" : "" }];
     case 1: {
       const targetId = any();
       return [{ id, parentId: targetId, type: "leaf", targetId }];
@@ -235,28 +235,28 @@ function happening(tree: FakeTree, chance: (most: number) => number, number: num
     case 2:
       return [{ id, parentId: at, type: "model_change" }];
     case 3:
-      return [said(id, at, "")];
+      return [assistant(id, at, "")];
     case 4:
-      return [user(id, at), said(`${id}x`, id, ""), { id: `${id}y`, parentId: `${id}x`, type: "message", role: "toolResult", text: "r" }];
+      return [user(id, at), assistant(`${id}x`, id, ""), { id: `${id}y`, parentId: `${id}x`, type: "message", role: "toolResult", text: "r" }];
     default:
       return [user(id, at)];
   }
 }
 
 for (const filter of ["default", "noTools", "userOnly", "labeledOnly", "all"] as const) {
-  test(`a tree that changed is drawn as one that is read again: ${filter}`, async () => {
+  test(`a changed tree is rendered like one that is read again: ${filter}`, async () => {
     for (let seed = 1; seed <= 40; seed++) {
-      const chance = chances(seed);
+      const random = randomIntegers(seed);
       const tree = new FakeTree();
-      const model = await opened(tree, filter);
+      const model = await openedModel(tree, filter);
       for (let number = 0; number < 20; number++) {
-        model.appended(tree.append(...happening(tree, chance, number)));
-        if (chance(3) > 0) {
+        model.appended(tree.append(...randomChange(tree, random, number)));
+        if (random(3) > 0) {
           await model.idle();
-          const anew = await opened(tree, filter);
-          assert.deepEqual(drawn(model.rows), drawn(anew.rows), `seed ${seed}, step ${number}`);
-          assert.equal(model.tip()?.id, anew.tip()?.id, `seed ${seed}, step ${number}`);
-          assert.equal(model.shown, anew.shown, `seed ${seed}, step ${number}`);
+          const reloaded = await openedModel(tree, filter);
+          assert.deepEqual(rendered(model.rows), rendered(reloaded.rows), `seed ${seed}, step ${number}`);
+          assert.equal(model.tip()?.id, reloaded.tip()?.id, `seed ${seed}, step ${number}`);
+          assert.equal(model.visibleCount, reloaded.visibleCount, `seed ${seed}, step ${number}`);
         }
       }
       model.dispose();
@@ -264,25 +264,25 @@ for (const filter of ["default", "noTools", "userOnly", "labeledOnly", "all"] as
   });
 }
 
-test("a stretch is drawn like that stretch of the whole, wherever it lies and however it grew", async () => {
+test("a range is rendered like the same range of the whole tree", async () => {
   for (let seed = 1; seed <= 80; seed++) {
-    const chance = chances(seed);
+    const random = randomIntegers(seed);
     const tree = new FakeTree();
     for (let number = 0; number < 30; number++) {
-      tree.append(...happening(tree, chance, number));
+      tree.append(...randomChange(tree, random, number));
     }
-    const whole = await opened(tree);
-    const model = await opened(tree, "default", 1 + chance(8));
+    const whole = await openedModel(tree);
+    const model = await openedModel(tree, "default", 1 + random(8));
     const ids = tree.entries.map((entry) => entry.id);
-    await model.reach(ids[chance(ids.length)]!);
+    await model.loadRow(ids[random(ids.length)]!);
     for (let step = 0; step < 3; step++) {
-      await (chance(2) === 0 ? model.earlier() : model.later());
+      await (random(2) === 0 ? model.loadEarlier() : model.loadLater());
     }
     for (const row of model.rows.loaded()) {
-      const here = model.rows.rendered(row.id)!;
-      const there = whole.rows.rendered(row.id)!;
-      assert.equal(here.under, there.under, `seed ${seed}, ${row.id}`);
-      assert.deepEqual(here.children, there.children.filter((child) => model.rows.get(child) !== undefined));
+      const partial = model.rows.rendered(row.id)!;
+      const complete = whole.rows.rendered(row.id)!;
+      assert.equal(partial.under, complete.under, `seed ${seed}, ${row.id}`);
+      assert.deepEqual(partial.children, complete.children.filter((child) => model.rows.get(child) !== undefined));
     }
   }
 });

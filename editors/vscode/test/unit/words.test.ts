@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { comparedDocument, comparedSentence } from "../../src/model/compared.ts";
-import { contextDocument, wordsOf } from "../../src/model/contextDocument.ts";
+import { contextDocument, entryText } from "../../src/model/contextDocument.ts";
 import { difference, Rows, snapshot, type Row } from "../../src/model/rows.ts";
 import { rowWords } from "../../src/model/words.ts";
 import type { ComparedSide, ContextResult, TreeNode } from "../../src/protocol.ts";
@@ -15,23 +15,23 @@ function row(more: Partial<Row> = {}): Row {
   };
 }
 
-test("a row says its text, and to those who do not see it all that it is", () => {
+test("a row has its text, and a complete description for screen readers", () => {
   const words = rowWords(row({ label: "the cause", childCount: 2 }), false, NOW);
   assert.equal(words.label, "[the cause] Fix it.");
-  assert.equal(words.labeled, "[the cause]".length);
+  assert.equal(words.labelLength, "[the cause]".length);
   assert.equal(words.description, "2 branches · 1h");
   assert.equal(words.accessibleText, "user, Fix it., labeled the cause, 2 branches, on the path, 1h ago");
   assert.equal(words.context, "entry+message+user+labeled+path");
 });
 
-test("the leaf and what is off the path look different", () => {
+test("the leaf and the rows off the path look different", () => {
   assert.deepEqual(rowWords(row(), true, NOW).icon, { id: "account", color: "charts.green" });
   assert.deepEqual(rowWords(row({ onPath: false }), false, NOW).icon, { id: "account", color: "disabledForeground" });
   assert.match(rowWords(row(), true, NOW).context, /\+leaf/);
   assert.match(rowWords(row(), true, NOW).description, /◀ leaf/);
 });
 
-test("roles that nobody knows and texts that are none do no harm", () => {
+test("unknown roles and empty texts are shown safely", () => {
   const words = rowWords(row({ role: "constructor", preview: "", timestamp: "?" }), false, NOW);
   assert.equal(words.label, "(constructor)");
   assert.equal(words.icon.id, "circle-outline");
@@ -42,7 +42,7 @@ function node(id: string, parentId: string | null, more: Partial<TreeNode> = {})
   return { ...row({ id, parentId }), depth: 0, indent: 0, lastSibling: true, childCount: 0, ...more };
 }
 
-test("only what looks different is drawn anew", () => {
+test("only rows that look different are refreshed", () => {
   const nodes = [node("a", null, { childCount: 2 }), node("b", "a", { childCount: 1, lastSibling: false }), node("c", "b"), node("d", "a")];
   const rows = new Rows({ nodes, above: [], bars: [], precedingCount: 0, nextCursor: null });
   const before = snapshot(rows);
@@ -53,10 +53,10 @@ test("only what looks different is drawn anew", () => {
   rows.graft("e", [node("e", null)], "c");
   assert.deepEqual(difference(before, rows, top), ["b", "c"]);
   rows.graft("f", [node("f", null)], "c");
-  assert.deepEqual(difference(before, rows, top), ["c"], "what came hangs on it now, for it forks");
+  assert.deepEqual(difference(before, rows, top), ["c"], "it is a fork now, and the new rows are nested below it");
 });
 
-test("a row that is drawn elsewhere makes everything new, for VS Code may not meet it twice", () => {
+test("a row with another parent in the view refreshes all rows", () => {
   const rows = new Rows({ nodes: [node("a", null, { childCount: 1 }), node("b", "a", { childCount: 1 }), node("c", "b")], above: [], bars: [], precedingCount: 0, nextCursor: null });
   const before = snapshot(rows);
   const top = rows.children(null);
@@ -75,7 +75,7 @@ function branch(leafId: string): ComparedSide {
   };
 }
 
-test("a comparison is a table and lists of files, in a sentence the sum of it", () => {
+test("a comparison is a table with lists of files, and a sentence", () => {
   const compared = { ancestorId: "a", left: branch("l"), right: branch("r") };
   const text = comparedDocument(compared);
   assert.match(text, /\| Entries \| 1 \| 1 \|/);
@@ -83,11 +83,11 @@ test("a comparison is a table and lists of files, in a sentence the sum of it", 
   assert.match(text, /- `r¦.md`/);
   assert.equal(
     comparedSentence(compared),
-    "Since they parted, l has 1 entry and about 7 tokens; r has 1 entry and about 7 tokens.",
+    "After their common entry, l has 1 entry and about 7 tokens; r has 1 entry and about 7 tokens.",
   );
 });
 
-test("what a model would see stands in fences that it cannot end, what it would not is told", () => {
+test("the context of a model is in fences that it cannot close, and omitted entries are listed", () => {
   const context = {
     messages: [
       { entryId: "e1", message: { role: "user", content: "```\n# no heading" } },
@@ -102,9 +102,9 @@ test("what a model would see stands in fences that it cannot end, what it would 
   assert.match(text, /## Left out\n\n- `e0`: `It was compacted away\.`/);
 });
 
-test("the words of an entry are its text, whatever it is", () => {
-  assert.equal(wordsOf({ message: { content: "a" } }), "a");
-  assert.equal(wordsOf({ message: { content: [{ text: "a" }, null, { type: "image" }, { text: "b" }] } }), "a\nb");
-  assert.equal(wordsOf({ summary: "s" }), "s");
-  assert.deepEqual([wordsOf({}), wordsOf({ message: 5 }), wordsOf({ content: 7 })], ["", "", ""]);
+test("the text of an entry is that of its message, content or summary", () => {
+  assert.equal(entryText({ message: { content: "a" } }), "a");
+  assert.equal(entryText({ message: { content: [{ text: "a" }, null, { type: "image" }, { text: "b" }] } }), "a\nb");
+  assert.equal(entryText({ summary: "s" }), "s");
+  assert.deepEqual([entryText({}), entryText({ message: 5 }), entryText({ content: 7 })], ["", "", ""]);
 });

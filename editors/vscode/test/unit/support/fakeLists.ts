@@ -1,4 +1,4 @@
-// A daemon that answers for lists of sessions, in the plainest way: pages of two, and watches with positions.
+// The simplest implementation of the daemon's lists and watches: pages of two, and positions.
 import type { ListRequests } from "../../../src/model/sessions.ts";
 import type {
   ListedSession,

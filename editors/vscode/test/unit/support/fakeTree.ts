@@ -1,11 +1,11 @@
-// A session as the daemon would answer for it, in the plainest way: for the property tests of the model.
+// The simplest implementation of the daemon's `session/tree`, for the property tests of the model.
 import type { AppendedNote, TreeNode, TreeParams, TreeResult } from "../../../src/protocol.ts";
 
 export interface FakeEntry {
   id: string;
   parentId: string | null;
   type: string;
-  /** Of a message; an assistant that says nothing is shown only while it is the leaf. */
+  /** Of a message. An empty message of an assistant is visible only while it is the leaf. */
   role?: string;
   text?: string;
   targetId?: string | null;
@@ -15,7 +15,7 @@ export interface FakeEntry {
 export class FakeTree {
   readonly entries: FakeEntry[] = [];
   leafId: string | null = null;
-  asked: TreeParams[] = [];
+  requested: TreeParams[] = [];
 
   append(...entries: FakeEntry[]): AppendedNote {
     const first = this.entries.length + 1;
@@ -39,15 +39,15 @@ export class FakeTree {
   }
 
   tree = (params: TreeParams): Promise<TreeResult> => {
-    this.asked.push(params);
-    return Promise.resolve(this.#answer(params));
+    this.requested.push(params);
+    return Promise.resolve(this.#result(params));
   };
 
   #label(id: string): string | null {
     return this.entries.findLast((entry) => entry.type === "label" && entry.targetId === id)?.label || null;
   }
 
-  #shows(entry: FakeEntry, params: TreeParams): boolean {
+  #isVisible(entry: FakeEntry, params: TreeParams): boolean {
     if (entry.type === "leaf") {
       return false;
     }
@@ -64,11 +64,11 @@ export class FakeTree {
     if (filter === "userOnly") {
       return entry.role === "user";
     }
-    const silent = entry.role === "assistant" && !entry.text && entry.id !== this.leafId;
-    return entry.type === "message" && !silent;
+    const isHidden = entry.role === "assistant" && !entry.text && entry.id !== this.leafId;
+    return entry.type === "message" && !isHidden;
   }
 
-  #answer(params: TreeParams): TreeResult {
+  #result(params: TreeParams): TreeResult {
     const path = new Set<string>();
     for (let id = this.leafId; id !== null; id = this.entries.find((entry) => entry.id === id)?.parentId ?? null) {
       path.add(id);
@@ -76,7 +76,7 @@ export class FakeTree {
     const nodes: TreeNode[] = [];
     const walk = (entry: FakeEntry, above: TreeNode | null): void => {
       let next = above;
-      if (this.#shows(entry, params)) {
+      if (this.#isVisible(entry, params)) {
         next = {
           id: entry.id,
           parentId: above?.id ?? null,
@@ -157,11 +157,11 @@ export class FakeTree {
   }
 }
 
-/** Numbers in [0, most) that are the same in every run. */
-export function chances(seed: number): (most: number) => number {
+/** Reproducible random integers in [0, end). */
+export function randomIntegers(seed: number): (end: number) => number {
   let state = seed * 2654435761 + 1;
-  return (most) => {
+  return (end) => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * most);
+    return Math.floor((state / 2 ** 32) * end);
   };
 }

@@ -1,13 +1,13 @@
 // Converts the text that the user types into a query for the full-text search.
 
-/** The words so far; the last one may not be whole yet. Empty when there is nothing to look for. */
-export function questionOf(typed: string): string {
+/** The query for what is typed so far. The last word matches as a prefix. Empty if there is no word yet. */
+export function searchQuery(typed: string): string {
   const words = typed.trim().slice(0, 900);
   if (!/[\p{L}\p{N}]/u.test(words)) {
     return "";
   }
-  const quoted = (words.match(/"/g) ?? []).length % 2 === 1;
-  if (quoted) {
+  const isQuoteOpen = (words.match(/"/g) ?? []).length % 2 === 1;
+  if (isQuoteOpen) {
     return `${words}"`;
   }
   return /[\p{L}\p{N}]$/u.test(typed) ? `${words}*` : words;

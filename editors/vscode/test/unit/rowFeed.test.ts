@@ -1,45 +1,45 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PageRow, ViewPageResult } from "../../src/protocol.ts";
-import { Feed } from "../../src/transcript/feed.ts";
+import { RowFeed } from "../../src/transcript/rowFeed.ts";
 
-/** A daemon whose session grows; it answers when it is let. */
+/** A daemon with a session that grows. Its responses can be delayed. */
 class Session {
   seq = 0;
-  readonly given: { ids: string[]; first: number }[] = [];
+  readonly sent: { ids: string[]; first: number }[] = [];
   readonly failures: unknown[] = [];
-  readonly asked: number[] = [];
+  readonly requested: number[] = [];
   partRows = 2;
-  refusal: Error | undefined;
+  error: Error | undefined;
   #held: (() => void)[] = [];
-  #holds = false;
+  #isHolding = false;
 
-  readonly feed = new Feed({
-    ask: async (position) => {
+  readonly feed = new RowFeed({
+    request: async (position) => {
       const after = position?.seq ?? 0;
       assert.ok(position === undefined || position.logId === "log-1");
-      this.asked.push(after);
+      this.requested.push(after);
       const part = this.#part(after);
-      if (this.#holds) {
-        await new Promise<void>((go) => this.#held.push(go));
+      if (this.#isHolding) {
+        await new Promise<void>((resolve) => this.#held.push(resolve));
       }
-      if (this.refusal) {
-        throw this.refusal;
+      if (this.error) {
+        throw this.error;
       }
       return part;
     },
-    give: ({ rows }, first) => this.given.push({ ids: rows.map(({ id }) => id), first }),
+    send: ({ rows }, first) => this.sent.push({ ids: rows.map(({ id }) => id), first }),
     failed: (error) => this.failures.push(error),
   });
 
   hold(): void {
-    this.#holds = true;
+    this.#isHolding = true;
   }
 
-  letGo(): void {
-    this.#holds = false;
-    for (const go of this.#held.splice(0)) {
-      go();
+  release(): void {
+    this.#isHolding = false;
+    for (const resolve of this.#held.splice(0)) {
+      resolve();
     }
   }
 
@@ -50,102 +50,102 @@ class Session {
   }
 }
 
-/** Until all that can happen without us has happened. */
+/** Wait until all that can run without a response has run. */
 const settled = () => new Promise((done) => setImmediate(done));
 
-test("a session comes in parts, each behind the one before", async () => {
+test("a session is sent in consecutive parts", async () => {
   const session = new Session();
   session.seq = 5;
   session.feed.begin();
   await settled();
-  assert.deepEqual(session.given, [
+  assert.deepEqual(session.sent, [
     { ids: ["e1", "e2"], first: 0 },
     { ids: ["e3", "e4"], first: 2 },
     { ids: ["e5"], first: 4 },
   ]);
 });
 
-test("an empty session is told of, too", async () => {
+test("an empty session is sent, too", async () => {
   const session = new Session();
   session.feed.begin();
   await settled();
-  assert.deepEqual(session.given, [{ ids: [], first: 0 }]);
+  assert.deepEqual(session.sent, [{ ids: [], first: 0 }]);
 });
 
-test("what is appended comes once, however often it is told of", async () => {
+test("appended rows are sent once, however often the feed is updated", async () => {
   const session = new Session();
   session.seq = 2;
   session.feed.begin();
   await settled();
   session.seq = 3;
-  session.feed.wake();
-  session.feed.wake();
+  session.feed.update();
+  session.feed.update();
   await settled();
-  session.feed.wake();
+  session.feed.update();
   await settled();
   assert.deepEqual(
-    session.given.flatMap(({ ids }) => ids),
+    session.sent.flatMap(({ ids }) => ids),
     ["e1", "e2", "e3"],
   );
 });
 
-test("what is appended while a part is under way is asked for behind it", async () => {
+test("what is appended while a part is under way is requested for behind it", async () => {
   const session = new Session();
   session.seq = 1;
   session.hold();
   session.feed.begin();
   await settled();
   session.seq = 2;
-  session.feed.wake();
-  session.letGo();
+  session.feed.update();
+  session.release();
   await settled();
-  assert.deepEqual(session.given, [
+  assert.deepEqual(session.sent, [
     { ids: ["e1"], first: 0 },
     { ids: ["e2"], first: 1 },
   ]);
 });
 
-test("a document that begins anew is given nothing that was asked for before", async () => {
+test("a document that begins again receives no response to an earlier request", async () => {
   const session = new Session();
   session.seq = 4;
   session.feed.begin();
   await settled();
-  session.given.length = 0;
+  session.sent.length = 0;
   session.seq = 5;
   session.hold();
-  session.feed.wake();
+  session.feed.update();
   session.feed.begin();
-  session.letGo();
+  session.release();
   await settled();
   assert.deepEqual(
-    session.given.map(({ first }) => first),
+    session.sent.map(({ first }) => first),
     [0, 2, 4],
   );
 });
 
-test("nothing is asked for a document that has not begun, or is gone", async () => {
+test("nothing is requested before a document begins and after it is closed", async () => {
   const session = new Session();
-  session.feed.wake();
+  session.feed.update();
   await settled();
   session.feed.begin();
   session.feed.end();
-  session.feed.wake();
+  session.feed.update();
   await settled();
-  assert.deepEqual(session.given, []);
+  assert.deepEqual(session.sent, []);
 });
 
-test("after a failure it goes on behind the last row that was given", async () => {
+test("after an error, the feed continues after the last row that was sent", async () => {
   const session = new Session();
   session.seq = 2;
   session.feed.begin();
   await settled();
   session.seq = 3;
-  session.refusal = new Error("away");
-  session.feed.wake();
+  session.error = new Error("not attached");
+  session.feed.update();
   await settled();
   assert.equal(session.failures.length, 1);
-  session.refusal = undefined;
-  session.feed.wake();
+  session.error = undefined;
+  session.feed.update();
   await settled();
-  assert.deepEqual(session.given.at(-1), { ids: ["e3"], first: 2 });
+  assert.deepEqual(session.sent.at(-1), { ids: ["e3"], first: 2 });
 });
