@@ -13,8 +13,8 @@ export function registerAutostart(daemon: AttachedDaemon): vscode.Disposable {
     daemon.begin();
   }
   return vscode.workspace.onDidOpenTextDocument((document) => {
-    const isAway = daemon.state.kind === "offline" || daemon.state.kind === "connecting";
-    if (isAway && mayStart() && isSessionFile(document)) {
+    const isDetached = daemon.state.kind === "offline" || daemon.state.kind === "connecting";
+    if (isDetached && mayStart() && isSessionFile(document)) {
       void daemon.ensureRunning();
     }
   });

@@ -11,7 +11,7 @@ export async function debugInformation(
 ): Promise<string> {
   const { version } = extension.packageJSON as { version: string };
   const state = daemon.state;
-  const reported = state.kind === "attached" ? { ...state, methods: state.methods.length } : state;
+  const reportedState = state.kind === "attached" ? { ...state, methods: state.methods.length } : state;
   return JSON.stringify(
     {
       extension: version,
@@ -20,7 +20,7 @@ export async function debugInformation(
       system: `${process.platform} ${process.arch}, Node ${process.version}`,
       trusted: vscode.workspace.isTrusted,
       folders: vscode.workspace.workspaceFolders?.length ?? 0,
-      state: reported,
+      state: reportedState,
       command: await daemon.findCommand(AbortSignal.timeout(FIND_TIMEOUT_MS)),
       paths: currentPaths(),
       environment: {

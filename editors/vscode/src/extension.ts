@@ -1,4 +1,4 @@
-// Puts the parts together, nothing else.
+// Activates the extension: creates its parts and connects them.
 import * as vscode from "vscode";
 import { registerViews } from "./browse.ts";
 import { AttachedDaemon } from "./daemon/attach.ts";
@@ -10,7 +10,7 @@ import { createStatus } from "./status.ts";
 import { commandTitles } from "./titles.ts";
 import { registerAutostart } from "./autostart.ts";
 
-/** What other extensions, and tests, may use. */
+/** The API for other extensions and for tests. */
 export interface Exports {
   readonly daemon: Daemon;
 }
@@ -21,8 +21,8 @@ export function activate(context: vscode.ExtensionContext): Exports {
   const logs = createLogs();
   const attached = new AttachedDaemon(logs);
   daemon = attached;
-  // A window in which the user disabled the daemon stays disabled, regardless of the settings.
-  const reconsider = () => {
+  // A window in which the user stopped the daemon stays disconnected, regardless of the settings.
+  const reconnect = () => {
     if (attached.state.kind !== "stopped") {
       void attached.restart();
     }
@@ -32,8 +32,8 @@ export function activate(context: vscode.ExtensionContext): Exports {
     attached,
     registerLifecycle(attached, logs, context.extension),
     createStatus(attached, commandTitles(context.extension)),
-    onReconnectingChange(reconsider),
-    vscode.workspace.onDidGrantWorkspaceTrust(reconsider),
+    onReconnectingChange(reconnect),
+    vscode.workspace.onDidGrantWorkspaceTrust(reconnect),
     registerViews(attached, context.workspaceState, context.extensionUri),
     registerAutostart(attached),
   );

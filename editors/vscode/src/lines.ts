@@ -1,21 +1,21 @@
-// The line of an entry in its session's file, in an editor.
+// Shows the line of an entry in the session's file.
 import * as vscode from "vscode";
 
-/** Milliseconds that a line which was just written may take to come into the editor. */
-const PATIENCE = 10_000;
+/** How long a line that was just written may take to appear in the editor. */
+const LINE_TIMEOUT_MS = 10_000;
 
-/** Counts what was asked for: a line that came late is not shown any more when another was wanted meanwhile. */
-let wanted = 0;
+/** Number of the last request: a line is not shown if another one was requested meanwhile. */
+let lastRequest = 0;
 
 /**
- * Show the line of an entry; `preserveFocus` leaves the keyboard where it is. `seq` says where it should be; a line
- * that names another entry is not taken for it. Rejects when the file has no such line.
+ * Show the line of an entry. `seq` is the expected line number; the line must have the id of the entry. With
+ * `preserveFocus`, the keyboard focus does not change. Rejects if the file has no such line.
  */
 export async function showLine(path: string, seq: number, entryId: string, preserveFocus: boolean): Promise<void> {
-  const mine = ++wanted;
+  const request = ++lastRequest;
   const document = await vscode.workspace.openTextDocument(vscode.Uri.file(path));
-  const line = lineOf(document, seq, entryId) ?? (await laterLine(document, seq, entryId));
-  if (mine !== wanted) {
+  const line = lineOf(document, seq, entryId) ?? (await waitForLine(document, seq, entryId));
+  if (request !== lastRequest) {
     return;
   }
   if (line === undefined) {
@@ -30,34 +30,34 @@ export async function showLine(path: string, seq: number, entryId: string, prese
   editor.revealRange(new vscode.Range(at, at), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
 }
 
-/** A title before the header, or a header that is missing, moves lines by one: look there first. */
+/** The line of an entry. A title before the header, or a missing header, shifts lines by one, so these are tried first. */
 function lineOf(document: vscode.TextDocument, seq: number, entryId: string): number | undefined {
   const quoted = JSON.stringify(entryId);
-  const named = (line: number): boolean => {
+  const hasId = (line: number): boolean => {
     const text = line >= 0 && line < document.lineCount ? document.lineAt(line).text : "";
     return text.includes(quoted) && idIn(text) === entryId;
   };
   for (const line of [seq, seq + 1, seq - 1]) {
-    if (named(line)) {
+    if (hasId(line)) {
       return line;
     }
   }
   for (let line = document.lineCount - 1; line >= 0; line--) {
-    if (named(line)) {
+    if (hasId(line)) {
       return line;
     }
   }
   return undefined;
 }
 
-function laterLine(document: vscode.TextDocument, seq: number, entryId: string): Promise<number | undefined> {
+function waitForLine(document: vscode.TextDocument, seq: number, entryId: string): Promise<number | undefined> {
   return new Promise((resolve) => {
     const done = (line: number | undefined): void => {
       clearTimeout(late);
       changes.dispose();
       resolve(line);
     };
-    const late = setTimeout(() => done(undefined), PATIENCE);
+    const late = setTimeout(() => done(undefined), LINE_TIMEOUT_MS);
     const changes = vscode.workspace.onDidChangeTextDocument((event) => {
       const line = event.document === document ? lineOf(document, seq, entryId) : undefined;
       if (line !== undefined) {
@@ -67,7 +67,7 @@ function laterLine(document: vscode.TextDocument, seq: number, entryId: string):
   });
 }
 
-/** The id that a line of a session file gives its entry: of the outermost object, wherever it stands there. */
+/** The `id` of the outermost object of a line. */
 function idIn(line: string): string | undefined {
   const quick = /"id"\s*:\s*"([^"\\]*)"/.exec(line.slice(0, 300));
   if (quick !== null && /^\{[^{[]*$/.test(line.slice(0, quick.index))) {

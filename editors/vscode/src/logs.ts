@@ -12,7 +12,7 @@ export function createLogs(): Logs {
   return { log, trace, dispose: () => vscode.Disposable.from(log, trace).dispose() };
 }
 
-/** An output channel that does not show up in the list of channels before something is written to it. */
+/** An output channel that is created at the first write, so that it is not listed before. */
 class LazyChannel implements vscode.OutputChannel {
   readonly name: string;
   #channel: vscode.OutputChannel | undefined;
@@ -22,15 +22,15 @@ class LazyChannel implements vscode.OutputChannel {
   }
 
   append(value: string): void {
-    this.#made().append(value);
+    this.#create().append(value);
   }
 
   appendLine(value: string): void {
-    this.#made().appendLine(value);
+    this.#create().appendLine(value);
   }
 
   replace(value: string): void {
-    this.#made().replace(value);
+    this.#create().replace(value);
   }
 
   clear(): void {
@@ -38,7 +38,7 @@ class LazyChannel implements vscode.OutputChannel {
   }
 
   show(): void {
-    this.#made().show(true);
+    this.#create().show(true);
   }
 
   hide(): void {
@@ -50,7 +50,7 @@ class LazyChannel implements vscode.OutputChannel {
     this.#channel = undefined;
   }
 
-  #made(): vscode.OutputChannel {
+  #create(): vscode.OutputChannel {
     this.#channel ??= vscode.window.createOutputChannel(this.name);
     return this.#channel;
   }

@@ -2,55 +2,55 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { searchQuery } from "./model/searchQuery.ts";
-import { ago, oneLine, quickPickText } from "./model/text.ts";
+import { ago, count, oneLine, quickPickText } from "./model/text.ts";
 import { roleOf, sessionWords, titleOf } from "./model/words.ts";
 import type { Hit, ListedSession } from "./protocol.ts";
 import { showInTree } from "./commands/entries.ts";
 import type { Views } from "./commands/target.ts";
 import { attempt, showError } from "./userMessages.ts";
 
-/** Milliseconds between a key and a search. */
-const PAUSE = 150;
-/** Milliseconds after which sessions are shown without what is still searched. */
-const LATE = 300;
-const MOST_SESSIONS = 100;
-const MOST_HITS = 50;
+/** Between a key press and the search. */
+const TYPING_DELAY_MS = 150;
+/** After this time, sessions are shown before the results of the search. */
+const SEARCH_DELAY_MS = 300;
+const MAX_SESSIONS = 100;
+const MAX_HITS = 50;
 
 interface Item extends vscode.QuickPickItem {
-  readonly choose?: () => Promise<unknown>;
+  readonly accept?: () => Promise<unknown>;
   readonly session?: { readonly sessionId: string };
 }
 
 interface ItemButton extends vscode.QuickInputButton {
   readonly command: string;
-  /** Whether the picker has nothing more to do afterwards. */
-  readonly ends: boolean;
+  /** Whether the picker closes. */
+  readonly closes: boolean;
 }
 
 const BUTTONS: readonly ItemButton[] = [
-  { command: "sessiond.openSessionFile", iconPath: new vscode.ThemeIcon("file-code"), tooltip: "Show Session File", ends: true },
-  { command: "sessiond.forkSession", iconPath: new vscode.ThemeIcon("repo-forked"), tooltip: "Fork Session", ends: true },
-  { command: "sessiond.deleteSession", iconPath: new vscode.ThemeIcon("trash"), tooltip: "Delete Session", ends: false },
+  { command: "sessiond.openSessionFile", iconPath: new vscode.ThemeIcon("file-code"), tooltip: "Show Session File", closes: true },
+  { command: "sessiond.forkSession", iconPath: new vscode.ThemeIcon("repo-forked"), tooltip: "Fork Session", closes: true },
+  { command: "sessiond.deleteSession", iconPath: new vscode.ThemeIcon("trash"), tooltip: "Delete Session", closes: false },
 ];
 
-/** Let a session be chosen, or an entry of one, and show it. */
+/** Let the user pick a session or an entry, and show it. */
 export function pickSession(views: Views): void {
-  new Picker(views, "Open Session", "Choose a session, or type words to search for").show();
+  new Picker(views, "Open Session", "Choose a session, or type words to search").show();
 }
 
-/** The same, for who looks for words. */
+/** The picker with hints for the full-text search. */
 export function searchSessions(views: Views): void {
-  new Picker(views, "Search Sessions", "Words, \"phrases in quotes\", beginnings*").show();
+  new Picker(views, "Search Sessions", "Words, \"phrases in quotes\", prefixes*").show();
 }
 
 class Picker {
   readonly #views: Views;
   readonly #pick = vscode.window.createQuickPick<Item>();
   #timer: NodeJS.Timeout | undefined;
-  #asking: vscode.CancellationTokenSource | undefined;
-  /** What is listed answers what was typed before. */
+  #request: vscode.CancellationTokenSource | undefined;
+  /** Whether the listed items are results for an earlier text. */
   #stale = true;
-  /** Enter was pressed meanwhile: it means the first of what is to come. */
+  /** Enter was pressed while the items were stale. It accepts the first of the next items. */
   #accepted = false;
 
   constructor(views: Views, title: string, placeholder: string) {
@@ -60,98 +60,98 @@ class Picker {
     this.#pick.matchOnDescription = true;
     this.#pick.matchOnDetail = true;
     this.#pick.onDidChangeValue(() => {
-      this.#asking?.cancel(); // its answer is of no use any more
+      this.#request?.cancel(); // its result is outdated
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => void this.#ask(), PAUSE);
+      this.#timer = setTimeout(() => void this.#update(), TYPING_DELAY_MS);
       this.#pick.busy = true;
       this.#stale = true;
       this.#accepted = false;
     });
     this.#pick.onDidAccept(() => {
       const [chosen] = this.#pick.selectedItems;
-      if (this.#stale && chosen === first(this.#pick.items)) {
+      if (this.#stale && chosen === firstAcceptable(this.#pick.items)) {
         this.#accepted = true;
       } else {
-        this.#choose(chosen);
+        this.#accept(chosen);
       }
     });
     this.#pick.onDidTriggerItemButton(({ item, button }) => {
-      const { command, ends } = button as ItemButton;
-      if (ends) {
+      const { command, closes } = button as ItemButton;
+      if (closes) {
         this.#pick.hide();
       }
       void vscode.commands.executeCommand(command, item.session).then(() => {
-        if (!ends) {
-          void this.#ask();
+        if (!closes) {
+          void this.#update();
         }
       });
     });
     this.#pick.onDidHide(() => {
       clearTimeout(this.#timer);
-      this.#asking?.cancel();
+      this.#request?.cancel();
       this.#pick.dispose();
     });
   }
 
   show(): void {
     this.#pick.show();
-    void this.#ask();
+    void this.#update();
   }
 
-  #choose(chosen: Item | undefined): void {
+  #accept(chosen: Item | undefined): void {
     this.#pick.hide();
-    if (chosen?.choose !== undefined) {
-      void attempt(chosen.choose);
+    if (chosen?.accept !== undefined) {
+      void attempt(chosen.accept);
     }
   }
 
-  async #ask(): Promise<void> {
-    this.#asking?.cancel();
-    const asking = (this.#asking = new vscode.CancellationTokenSource());
+  async #update(): Promise<void> {
+    this.#request?.cancel();
+    const request = (this.#request = new vscode.CancellationTokenSource());
     const typed = this.#pick.value.trim();
     this.#pick.busy = true;
     try {
-      const items = await this.#items(typed, asking.token);
-      if (!asking.token.isCancellationRequested) {
+      const items = await this.#items(typed, request.token);
+      if (!request.token.isCancellationRequested) {
         this.#pick.items = items;
         this.#pick.busy = false;
         this.#stale = false;
-        const found = this.#accepted ? first(items) : undefined;
+        const found = this.#accepted ? firstAcceptable(items) : undefined;
         if (found !== undefined) {
-          this.#choose(found);
+          this.#accept(found);
         }
       }
     } catch (error) {
-      if (!asking.token.isCancellationRequested) {
+      if (!request.token.isCancellationRequested) {
         this.#pick.hide();
         showError(error);
       }
     } finally {
-      asking.dispose();
+      request.dispose();
     }
   }
 
   async #items(typed: string, token: vscode.CancellationToken): Promise<Item[]> {
     const { daemon } = this.#views;
     const query = typed === "" ? {} : { query: typed };
-    const listing = daemon.request("session/list", { includeDrafts: true, limit: MOST_SESSIONS, ...query }, token);
-    const question = searchQuery(this.#pick.value);
+    const listing = daemon.request("session/list", { includeDrafts: true, limit: MAX_SESSIONS, ...query }, token);
+    const searched = searchQuery(this.#pick.value);
     const searching =
-      question === "" ? undefined : daemon.request("session/search", { query: question, limit: MOST_HITS }, token);
+      searched === "" ? undefined : daemon.request("session/search", { query: searched, limit: MAX_HITS }, token);
     searching?.catch(() => undefined); // it is awaited below, unless the list fails first
     const { sessions } = await listing;
     const items: Item[] = typed === "" ? [this.#continue()] : [];
     items.push(...separated("sessions", sessions.map((session) => this.#session(session))));
-    const late = setTimeout(() => {
+    const timer = setTimeout(() => {
       if (!token.isCancellationRequested) {
-        this.#pick.items = items; // a search may have to wait for texts that came just now
+        this.#pick.items = items; // a search may wait for texts that were appended just now
       }
-    }, LATE);
-    const found = await searching?.finally(() => clearTimeout(late));
-    clearTimeout(late);
+    }, SEARCH_DELAY_MS);
+    const found = await searching?.finally(() => clearTimeout(timer));
+    clearTimeout(timer);
     const all = [...items, ...separated("entries", (found?.hits ?? []).map((hit) => this.#hit(hit)))];
     if (found !== undefined && found.unsearchedCount > 0) {
-      all.push({ label: `${found.unsearchedCount} sessions are not searched to their end yet`, alwaysShow: true });
+      all.push({ label: `${count(found.unsearchedCount, "session is", "sessions are")} not fully searched yet`, alwaysShow: true });
     }
     return all;
   }
@@ -159,10 +159,10 @@ class Picker {
   #continue(): Item {
     return {
       label: "Continue",
-      description: "the session of this folder that was used last",
+      description: "the most recently used session of this folder",
       iconPath: new vscode.ThemeIcon("debug-continue"),
       alwaysShow: true,
-      choose: async () => vscode.commands.executeCommand("sessiond.continueSession"),
+      accept: async () => vscode.commands.executeCommand("sessiond.continueSession"),
     };
   }
 
@@ -173,10 +173,10 @@ class Picker {
       description: quickPickText(words.description),
       detail: quickPickText(oneLine(session.cwd)),
       iconPath: new vscode.ThemeIcon(words.icon.id),
-      alwaysShow: true, // the daemon has found it, by what may not be seen here
+      alwaysShow: true, // the daemon found it, perhaps by text that is not shown here
       session,
       buttons: BUTTONS,
-      choose: async () => {
+      accept: async () => {
         await this.#views.current.open({ sessionId: session.sessionId });
         await this.#views.tree.focus();
       },
@@ -194,7 +194,7 @@ class Picker {
       iconPath: new vscode.ThemeIcon(hit.onPath ? "comment" : "git-branch"),
       alwaysShow: true,
       session: hit,
-      choose: async () =>
+      accept: async () =>
         entryId === null
           ? this.#views.current.open({ sessionId })
           : showInTree(this.#views, { sessionId, entryId }),
@@ -203,8 +203,8 @@ class Picker {
 }
 
 /** The item that Enter accepts if the user has not moved in the list. */
-function first(items: readonly Item[]): Item | undefined {
-  return items.find(({ choose }) => choose !== undefined);
+function firstAcceptable(items: readonly Item[]): Item | undefined {
+  return items.find(({ accept }) => accept !== undefined);
 }
 
 function separated(label: string, items: Item[]): Item[] {

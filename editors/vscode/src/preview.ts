@@ -1,13 +1,13 @@
-// Documents that the daemon makes, in editors: an entry, the path to it, the context there, a comparison. They change
-// when the session does.
+// Documents that the daemon renders: an entry, the path to it, its context, a comparison. They are reloaded when the
+// session changes.
 import * as vscode from "vscode";
 import type { Daemon } from "./daemon/daemon.ts";
 import { type Address, addressOf, pathOf, SCHEME } from "./model/addresses.ts";
 import { comparedDocument } from "./model/compared.ts";
 import { contextDocument } from "./model/contextDocument.ts";
 
-/** Milliseconds in which changes are gathered. */
-const GATHERING = 200;
+/** Between the first of several changes and the reload. */
+const RELOAD_DELAY_MS = 200;
 
 export class Preview implements vscode.TextDocumentContentProvider, vscode.Disposable {
   readonly #daemon: Daemon;
@@ -25,16 +25,16 @@ export class Preview implements vscode.TextDocumentContentProvider, vscode.Dispo
       new vscode.Disposable(() => clearTimeout(this.#timer)),
       daemon.onDidChangeState(({ kind }) => {
         if (kind === "attached") {
-          this.#soon(() => true);
+          this.#scheduleReload(() => true);
         }
       }),
       daemon.onNotification("session/appended", ({ sessionId, items }) => {
-        // A path and what is made of it stay as they are, but for labels; an entry also gets children.
+        // Of a path, only labels can change. The document of an entry also lists its children.
         const labels = items.some(({ entry: { type } }) => type === "label");
-        this.#soon((address) => address.sessionId === sessionId && (labels || address.kind === "entry"));
+        this.#scheduleReload((address) => address.sessionId === sessionId && (labels || address.kind === "entry"));
       }),
       daemon.onNotification("session/restored", ({ session }) =>
-        this.#soon((address) => address.sessionId === session.sessionId),
+        this.#scheduleReload((address) => address.sessionId === session.sessionId),
       ),
     ];
   }
@@ -46,7 +46,7 @@ export class Preview implements vscode.TextDocumentContentProvider, vscode.Dispo
   async provideTextDocumentContent(uri: vscode.Uri, token: vscode.CancellationToken): Promise<string> {
     const address = addressOf(uri.path);
     if (address === undefined) {
-      throw new Error("This address names no entry of a session.");
+      throw new Error("The address does not name an entry of a session.");
     }
     return this.#text(address, token);
   }
@@ -72,7 +72,7 @@ export class Preview implements vscode.TextDocumentContentProvider, vscode.Dispo
   }
 
   /** Reload the open documents that match. */
-  #soon(isStale: (address: Address) => boolean): void {
+  #scheduleReload(isStale: (address: Address) => boolean): void {
     this.#stale.push(isStale);
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
@@ -84,7 +84,7 @@ export class Preview implements vscode.TextDocumentContentProvider, vscode.Dispo
           this.#changed.fire(uri);
         }
       }
-    }, GATHERING);
+    }, RELOAD_DELAY_MS);
   }
 }
 
@@ -92,7 +92,7 @@ export function uriOf(address: Address): vscode.Uri {
   return vscode.Uri.from({ scheme: SCHEME, path: pathOf(address) });
 }
 
-/** Open such a document in a tab that the next one takes over. */
+/** Open a document in a preview tab. */
 export async function openDocument(address: Address): Promise<void> {
   const document = await vscode.workspace.openTextDocument(uriOf(address));
   await vscode.window.showTextDocument(document, { preview: true });

@@ -10,7 +10,7 @@ export interface Settings {
   lsp: LspOptions;
 }
 
-/** Settings of which a change makes another connection. */
+/** Settings whose change requires another connection. */
 const RECONNECTING = ["sessiond.home", "sessiond.path", "sessiond.socket"];
 
 export function settings(): Settings {
@@ -27,12 +27,12 @@ export function settings(): Settings {
   };
 }
 
-/** The interpreter that the Python extension would take; "" for none. */
+/** The interpreter of the Python extension; "" for none. */
 export function pythonInterpreter(): string {
   return text("python", "defaultInterpreterPath");
 }
 
-// What a person has written there may be of any type.
+// A value in a settings file may be of any type.
 
 function text(section: string, name: string): string {
   const value = vscode.workspace.getConfiguration(section).get<unknown>(name);

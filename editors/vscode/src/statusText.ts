@@ -8,7 +8,7 @@ export interface StatusText {
   summary: string;
   /** Sentences that describe the state and what to do. Plain text, not Markdown. */
   detail: string;
-  /** Commands that help now, the likeliest first. */
+  /** Commands for this state, the most useful first. */
   commands: readonly string[];
   /** Whether the state needs attention. */
   warns: boolean;
@@ -32,7 +32,7 @@ export function statusText(state: DaemonState): StatusText {
       return {
         icon: "sync~spin",
         summary: "connecting",
-        detail: "Looking for the daemon, or starting it.",
+        detail: "Connecting to the daemon, or starting it.",
         commands: ["sessiond.restartClient", ...LOGS],
         warns: false,
       };
@@ -57,7 +57,7 @@ export function statusText(state: DaemonState): StatusText {
         icon: "warning",
         summary: "version mismatch",
         detail:
-          `This extension needs ${state.ours}; there is ${state.theirs}. Update the older of the two. ` +
+          `This extension needs ${state.needed}; found ${state.found}. Update the older of the two. ` +
           "After an update of sessiond run `sessiond restart` in a terminal.",
         commands: ["sessiond.installDaemon", "sessiond.openPathSetting", "sessiond.restartClient", ...LOGS],
         warns: true,
@@ -66,7 +66,7 @@ export function statusText(state: DaemonState): StatusText {
       return {
         icon: "debug-pause",
         summary: "stopped",
-        detail: "The daemon was stopped from this window. It is not looked for.",
+        detail: "The daemon was stopped from this window. The extension does not reconnect.",
         commands: ["sessiond.startDaemon", ...LOGS],
         warns: false,
       };

@@ -1,4 +1,4 @@
-// The titles of our commands as the palette shows them, for menus and links that name a command.
+// The titles of this extension's commands as in the palette, for menus and links.
 import type * as vscode from "vscode";
 
 /** Command to title, in the language of the window. */

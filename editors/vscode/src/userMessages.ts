@@ -12,14 +12,14 @@ function offer(title: string, command: string, ...parameters: unknown[]): Offer 
   return { title, run: () => vscode.commands.executeCommand(command, ...parameters) };
 }
 
-function offers(refused: DaemonError): Offer[] {
-  switch (refused.kind) {
+function offers(failure: DaemonError): Offer[] {
+  switch (failure.kind) {
     case "notAttached":
     case "disconnected":
     case "draining":
       return [offer("Start Daemon", "sessiond.startDaemon")];
     case "sessionTrashed": {
-      const sessionId = refused.details("sessionTrashed")?.sessionId;
+      const sessionId = failure.details("sessionTrashed")?.sessionId;
       return typeof sessionId === "string"
         ? [offer("Restore", "sessiond.restoreSession", { sessionId })]
         : [offer("Show Trash", "sessiond.showTrash")];
@@ -37,14 +37,14 @@ function offers(refused: DaemonError): Offer[] {
 
 /** Show an error. Returns at once and does not wait for the user to dismiss it. */
 export function showError(thrown: unknown): void {
-  const refused = thrown instanceof DaemonError ? thrown : undefined;
-  if (thrown instanceof vscode.CancellationError || refused?.kind === "canceled") {
+  const failure = thrown instanceof DaemonError ? thrown : undefined;
+  if (thrown instanceof vscode.CancellationError || failure?.kind === "canceled") {
     return;
   }
   // For an error of VS Code itself, such as a file that it cannot show, starting the daemon does not help.
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   void vscode.window
-    .showErrorMessage(notificationText(message), ...(refused === undefined ? [] : offers(refused)))
+    .showErrorMessage(notificationText(message), ...(failure === undefined ? [] : offers(failure)))
     .then((chosen) => chosen?.run());
 }
 

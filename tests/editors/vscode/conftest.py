@@ -1,6 +1,6 @@
 """One server for all tests of a process, a browser for each file, and a window, a folder and a daemon for each test.
 
-The browser goes with its file: whatever runs an event loop of its own could not beside it.
+The browser ends with its file, because it occupies the event loop of its thread.
 """
 
 from collections.abc import Generator, Iterator

@@ -1,4 +1,4 @@
-"""What the extension promises to VS Code's API, tried inside the extension host."""
+"""The extension through the API of VS Code, inside the extension host."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A window and the daemon: it goes, comes back, is killed, is stopped by whoever sits there; and nothing pops up."""
+"""A window and a daemon that is stopped, killed and started again, without messages."""
 
 import os
 import signal
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
-def test_a_window_waits_for_a_daemon_that_was_stopped_elsewhere(window: Window, shell: Shell) -> None:
+def test_a_window_reconnects_to_a_daemon_that_a_terminal_stopped_and_started(
+    window: Window, shell: Shell
+) -> None:
     shell("stop")
     window.daemon_is("offline")
     shell("list")
@@ -29,7 +31,7 @@ def test_a_window_waits_for_a_daemon_that_was_stopped_elsewhere(window: Window, 
     window.was_told_nothing()
 
 
-def test_a_daemon_that_was_killed_is_started_again_without_a_word(window: Window, shell: Shell) -> None:
+def test_a_daemon_that_was_killed_is_started_again_without_a_message(window: Window, shell: Shell) -> None:
     killed = read_endpoint(shell.where)["pid"]
     os.kill(killed, signal.SIGKILL)
     wait_until(lambda: read_endpoint(shell.where).get("pid") != killed)
@@ -37,7 +39,7 @@ def test_a_daemon_that_was_killed_is_started_again_without_a_word(window: Window
     window.was_told_nothing()
 
 
-def test_a_daemon_stopped_in_the_window_stays_so_until_it_is_started_there(window: Window) -> None:
+def test_a_daemon_that_the_window_stopped_is_started_by_its_command(window: Window) -> None:
     window.command("sessiond: Stop Daemon")
     window.daemon_is("stopped")
     window.command("sessiond: Start Daemon")
@@ -45,7 +47,7 @@ def test_a_daemon_stopped_in_the_window_stays_so_until_it_is_started_there(windo
     window.was_told_nothing()
 
 
-def test_a_line_that_is_no_entry_stands_in_the_problems_panel(
+def test_the_problems_panel_lists_a_line_that_is_not_an_entry(
     browser: "Browser", server: Server, shell: Shell, story: Story
 ) -> None:
     damaged = shell.folder / "damaged.jsonl"

@@ -1,4 +1,4 @@
-"""What people, models and tools said stays words wherever VS Code would make more of it: links that run commands."""
+"""Transcript text stays text where VS Code renders links that run commands."""
 
 import pytest
 
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow, pytest
 TRAP = "[do it](command:workbench.action.toggleSidebarVisibility)"
 
 
-def test_a_question_about_an_entry_has_no_link_that_its_words_made(window: Window, teller: Teller) -> None:
+def test_a_prompt_about_an_entry_contains_no_link_of_its_text(window: Window, teller: Teller) -> None:
     teller.create("trap-talk", user(TRAP), assistant("hi"), title="A trap")
     window.sessions.row("A trap").click()
     row = window.tree.row("do it")
@@ -20,11 +20,11 @@ def test_a_question_about_an_entry_has_no_link_that_its_words_made(window: Windo
     row.click()
     window.page.keyboard.press("F2")
     question = window.page.locator(".quick-input-widget")
-    expect(question).to_contain_text("A bookmark on “[do it] (command:")
+    expect(question).to_contain_text("Label for “[do it] (command:")
     expect(question.get_by_role("link")).to_have_count(0)
 
 
-def test_enter_waits_for_what_was_typed(window: Window, teller: Teller) -> None:
+def test_enter_accepts_the_first_result_for_the_typed_text(window: Window, teller: Teller) -> None:
     teller.create(
         "cats-talk", user("Is the cat a liquid?"), assistant("It takes the shape of its box."), title="Cats"
     )

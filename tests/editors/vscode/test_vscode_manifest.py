@@ -1,6 +1,6 @@
-"""The extension's package.json keeps what VS Code takes silently: everything named is there, and says what it is.
+"""The references in the extension's package.json are valid, which VS Code does not check.
 
-Nothing here needs Node or VS Code.
+These tests need neither Node nor VS Code.
 """
 
 import re
@@ -31,12 +31,12 @@ SOURCE = "\n".join(
     if path.name != "protocol.ts"
 )
 LITERALS = set(re.findall(r"[\"'`](sessiond\.[A-Za-z.]+)[\"'`]", SOURCE))
-"""Whatever the source calls by a name that begins with ours."""
+"""The names in the source that begin with `sessiond.`."""
 CONTEXT_KEYS = set(re.findall(r"\"setContext\",\s*\"(sessiond\.[A-Za-z.]+)\"", SOURCE))
 SERVED = {f"sessiond.{name}" for name in ("branch", "fork", "label", "open", "export", "compact")}
-"""Commands that the daemon serves, under names that may be ours, too."""
+"""Commands that the daemon serves. The extension may have commands of these names."""
 INTERNAL = {"sessiond.runServerCommand"}
-"""Commands that only links and code actions of ours call, with arguments that nobody could type."""
+"""Commands that only links and code actions call, with arguments."""
 
 
 def settings() -> Iterator[tuple[str, Any]]:
@@ -57,7 +57,7 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def conditions() -> Iterator[str]:
-    """All that is written in VS Code's language of conditions."""
+    """All conditions in VS Code's `when` language."""
     for items in CONTRIBUTES["menus"].values():
         yield from (it["when"] for it in items if "when" in it)
     for name in ("viewsWelcome", "keybindings"):
@@ -67,7 +67,7 @@ def conditions() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_has_a_title_in_our_category_and_says_when_the_palette_shows_it(name: str) -> None:
+def test_a_command_has_a_title_a_category_and_a_condition_for_the_palette(name: str) -> None:
     command = COMMANDS[name]
     assert name.startswith("sessiond.")
     assert command["category"] == "sessiond"
@@ -76,7 +76,7 @@ def test_a_command_has_a_title_in_our_category_and_says_when_the_palette_shows_i
     assert entry["when"]
 
 
-def test_what_menus_offer_is_a_command_of_ours() -> None:
+def test_menus_contain_commands_of_the_extension() -> None:
     for menu, items in CONTRIBUTES["menus"].items():
         for it in items:
             assert it.get("command", it.get("submenu")) in COMMANDS.keys() | {
@@ -101,15 +101,15 @@ def test_every_command_is_registered_and_every_registered_command_is_contributed
     assert registered - COMMANDS.keys() - INTERNAL == set()
 
 
-def test_whatever_the_source_names_is_there() -> None:
+def test_names_in_the_source_exist() -> None:
     prefixes, files = {"sessiond.lsp"}, {"sessiond.sock", "sessiond.log"}
     shown = {walkthrough["id"] for walkthrough in CONTRIBUTES["walkthroughs"]} | {"sessiond.status"}
     known = COMMANDS.keys() | INTERNAL | VIEWS.keys() | dict(settings()).keys() | CONTEXT_KEYS | SERVED
     assert LITERALS - known - prefixes - shown - files == set()
 
 
-def test_messages_and_prompts_are_fixed_words_or_made_harmless() -> None:
-    """VS Code makes links of what stands in them, of commands, too."""
+def test_messages_and_prompts_are_constant_or_escaped() -> None:
+    """VS Code renders links in them, including command links."""
     asking = re.findall(r"show(?:Error|Warning|Information)Message\(\s*(.)|\bprompt: (?!string)(.)", SOURCE)
     assert len(asking) > 10
     escaped = re.findall(
@@ -120,35 +120,35 @@ def test_messages_and_prompts_are_fixed_words_or_made_harmless() -> None:
     assert len(escaped) + len(fixed) == len(asking)
 
 
-def test_conditions_ask_only_for_what_the_source_sets() -> None:
+def test_conditions_use_only_context_keys_that_the_source_sets() -> None:
     asked = {name for text in conditions() for name in re.findall(r"\bsessiond\.[A-Za-z.]+", text)}
     # A condition may also name a view (`view == sessiond.tree`) or a setting (`config.sessiond.…`).
     assert asked - CONTEXT_KEYS - VIEWS.keys() - dict(settings()).keys() == set()
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_has_an_icon_and_something_to_say_when_it_is_empty(name: str) -> None:
+def test_a_view_has_an_icon_and_a_welcome_text(name: str) -> None:
     assert (EXTENSION / VIEWS[name]["icon"]).exists()
     welcome = [it for it in CONTRIBUTES["viewsWelcome"] if it["view"] == name]
     assert any("attached" in it["when"] or "offline" in it["when"] for it in welcome)
 
 
-def test_a_view_says_what_to_do_in_every_state_without_a_daemon() -> None:
+def test_a_view_has_a_welcome_text_in_every_state_without_a_daemon() -> None:
     states = ("connecting", "offline", "missing", "mismatch", "stopped", "unsupported")
-    said = [it["when"] for it in CONTRIBUTES["viewsWelcome"] if it["view"] == "sessiond.sessions"]
+    whens = [it["when"] for it in CONTRIBUTES["viewsWelcome"] if it["view"] == "sessiond.sessions"]
     for state in states:
-        assert any(f"sessiond.state == {state}" in when for when in said), state
+        assert any(f"sessiond.state == {state}" in when for when in whens), state
 
 
-def test_links_lead_to_commands_that_are_there() -> None:
+def test_links_run_existing_commands() -> None:
     texts = read("package.nls.json")
     links = {link for text in texts.values() for link in re.findall(r"\(command:([\w.]+)", text)}
     focus = {f"{view}.focus" for view in VIEWS}  # VS Code makes one for every view
-    ours = {link for link in links if link.startswith("sessiond.")}
-    assert ours - COMMANDS.keys() - focus == set()
+    own = {link for link in links if link.startswith("sessiond.")}
+    assert own - COMMANDS.keys() - focus == set()
 
 
-def test_welcome_texts_and_walkthroughs_are_written_in_the_little_markdown_that_they_may_have() -> None:
+def test_welcome_texts_and_walkthroughs_use_only_the_markdown_that_vs_code_renders() -> None:
     texts = read("package.nls.json")
     shown = {name: text for name, text in texts.items() if name.startswith(("view.", "walkthrough."))}
     assert [name for name, text in shown.items() if "`" in text or re.search(r"(?<!\*)\*(?!\*)", text)] == []
@@ -173,26 +173,26 @@ def test_every_setting_is_used_by_the_source() -> None:
         assert re.search(rf"[\"'](sessiond\.)?{re.escape(tail)}[\"']", SOURCE), name
 
 
-def test_settings_that_name_a_path_do_not_count_in_a_workspace_without_trust() -> None:
+def test_settings_of_paths_are_ignored_in_an_untrusted_workspace() -> None:
     by_the_machine = {name for name, about in settings() if about["scope"] == "machine-overridable"}
     untrusted = PACKAGE["capabilities"]["untrustedWorkspaces"]
     assert untrusted["supported"] == "limited"
     assert set(untrusted["restrictedConfigurations"]) == by_the_machine
 
 
-def test_no_two_settings_of_a_section_have_one_place() -> None:
+def test_the_settings_of_a_section_have_different_places() -> None:
     configuration = CONTRIBUTES["configuration"]
     for section in configuration if isinstance(configuration, list) else [configuration]:
         places = [about["order"] for about in section["properties"].values()]
         assert len(set(places)) == len(places)
 
 
-def test_every_text_is_used_and_every_used_text_is_there() -> None:
+def test_every_text_is_used_and_every_used_text_exists() -> None:
     used = {found for text in strings(PACKAGE) for found in re.findall(r"^%(.+)%$", text)}
     assert used == read("package.nls.json").keys()
 
 
-def test_files_that_the_manifest_names_are_there() -> None:
+def test_files_in_the_manifest_exist() -> None:
     named = [PACKAGE["icon"], *(it["icon"] for it in CONTRIBUTES["viewsContainers"]["activitybar"])]
     for walkthrough in CONTRIBUTES["walkthroughs"]:
         for step in walkthrough["steps"]:
@@ -213,13 +213,13 @@ def test_the_oldest_vs_code_is_the_one_that_the_types_are_of() -> None:
     assert PACKAGE["engines"]["vscode"] == f"^{PACKAGE['devDependencies']['@types/vscode']}"
 
 
-def test_the_tables_of_the_readme_are_as_the_manifest_is() -> None:
+def test_the_tables_of_the_readme_match_the_manifest() -> None:
     command = [sys.executable, str(ROOT / "scripts/gen_vscode_readme.py"), "--check"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_pictures_of_the_readme_are_there() -> None:
+def test_pictures_of_the_readme_exist() -> None:
     page = (EXTENSION / "README.md").read_text(encoding="utf-8")
     pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page)
     assert [name for name in pictures if not (EXTENSION / name).exists()] == []

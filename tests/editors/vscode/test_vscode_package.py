@@ -1,4 +1,4 @@
-"""What is in the .vsix that people install: what the extension needs, and nothing else."""
+"""The .vsix contains the files that the extension needs, and no others."""
 
 import re
 import zipfile
@@ -22,7 +22,7 @@ EXPECTED = (
 )
 
 
-def test_the_package_has_what_the_extension_needs_and_nothing_else() -> None:
+def test_the_package_has_the_needed_files_and_no_others() -> None:
     with zipfile.ZipFile(the_package()) as package:
         names = package.namelist()
     assert [name for name in names if not any(re.fullmatch(it, name) for it in EXPECTED)] == []
@@ -33,7 +33,7 @@ def test_the_package_is_small() -> None:
     assert the_package().stat().st_size < 1_000_000
 
 
-def test_the_package_has_nothing_of_the_machine_that_made_it() -> None:
+def test_the_package_contains_no_paths_of_the_build_machine() -> None:
     with zipfile.ZipFile(the_package()) as package:
         bundle = package.read("extension/dist/extension.js").decode()
     assert "sourceMappingURL" not in bundle

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow, pytest
 TITLE, WHY = "The last line", "Why does it drop the last line?"
 
 
-def test_a_session_that_a_terminal_makes_appears(window: Window, teller: Teller) -> None:
+def test_a_session_that_a_terminal_creates_is_listed(window: Window, teller: Teller) -> None:
     expect(window.sessions.row(TITLE)).to_be_visible()
     teller.create("from-elsewhere", user("hello"), assistant("hi"), title="Made elsewhere")
     expect(window.sessions.row("Made elsewhere")).to_be_visible()
@@ -68,16 +68,16 @@ def test_only_sessions_that_match_the_filter_are_listed(window: Window, teller: 
     expect(window.sessions.row(TITLE)).to_be_visible()
 
 
-def test_a_session_that_was_deleted_comes_back(window: Window, teller: Teller) -> None:
+def test_a_deleted_session_is_restored_by_undo(window: Window, teller: Teller) -> None:
     window.sessions.act(TITLE, "Delete Session")
     expect(window.sessions.row(TITLE)).to_have_count(0)
     assert teller.call("session/list")["sessions"] == []
-    window.press_in_message("is in the trash", "Undo")
+    window.press_in_message("to the trash", "Undo")
     expect(window.sessions.row(TITLE)).to_be_visible()
     assert len(teller.call("session/list")["sessions"]) == 1
 
 
-def test_what_was_said_is_found_while_one_types(window: Window, teller: Teller) -> None:
+def test_the_text_of_sessions_is_searched_while_the_user_types(window: Window, teller: Teller) -> None:
     teller.create(
         "other-talk", user("Is the cat a liquid?"), assistant("It takes the shape of its box."), title="Cats"
     )
@@ -98,7 +98,7 @@ def test_two_entries_are_compared_side_by_side(window: Window, shell: Shell, sto
     expect(editor).to_contain_text("It fails, as it should.")
 
 
-def test_a_session_is_exported_beside_its_folder(window: Window, shell: Shell) -> None:
+def test_a_session_is_exported_into_its_folder(window: Window, shell: Shell) -> None:
     window.open_session(TITLE, WHY)
     window.sessions.menu(TITLE, "Export Session…")
     window.pick("Markdown")

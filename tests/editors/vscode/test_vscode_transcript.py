@@ -20,21 +20,21 @@ TITLE = "The last line"
 
 
 def the_page(window: Window) -> "FrameLocator":
-    """The inside of the transcript, once it follows the session."""
+    """The document of the transcript, when it follows the session."""
     expect(window.tab(re.compile(TITLE))).to_be_visible()
     expect(window.webview().locator("#live")).to_have_text("live")
     return window.webview()
 
 
 def shown(window: Window) -> "FrameLocator":
-    """The transcript of the story, opened as a person opens it."""
+    """The transcript of the story, opened with a click and a command."""
     window.sessions.row(TITLE).click()
     expect(window.tree.row("It fails, as it should.")).to_be_visible()
     window.command("sessiond: Show Transcript")
     return the_page(window)
 
 
-def test_a_transcript_shows_a_session_and_what_comes_to_it(
+def test_a_transcript_shows_a_session_and_its_new_entries(
     window: Window, story: Story, teller: Teller
 ) -> None:
     page = shown(window)
@@ -47,7 +47,7 @@ def test_a_transcript_shows_a_session_and_what_comes_to_it(
     window.was_told_nothing()
 
 
-def test_its_buttons_do_what_the_views_do(window: Window, story: Story, teller: Teller) -> None:
+def test_the_buttons_of_an_entry_label_and_fork_it(window: Window, story: Story, teller: Teller) -> None:
     page = shown(window)
     article = page.locator("article").filter(has_text="Write a failing test first.")
     article.hover()
@@ -57,24 +57,24 @@ def test_its_buttons_do_what_the_views_do(window: Window, story: Story, teller: 
     article.hover()
     article.get_by_role("button", name="Fork").click()
     expect(window.tree.row("Write a failing test first.")).to_be_visible()
-    # The views show the fork now; the transcript goes on with its own session.
+    # The views show the fork now; the transcript stays with its session.
     teller.append(story.id, user("Still here?"))
     expect(page.locator("#path article").last).to_contain_text("Still here?")
 
 
-def test_a_transcript_goes_on_when_the_daemon_was_away(
+def test_a_transcript_continues_after_the_daemon_was_restarted(
     window: Window, shell: Shell, story: Story, teller: Teller
 ) -> None:
     page = shown(window)
     shell("stop")
-    expect(page.locator("#live")).to_have_text("away")
+    expect(page.locator("#live")).to_have_text("not attached")
     expect(page.locator("#path")).to_contain_text("It fails, as it should.")
     teller.append(story.id, user("Are you back?"))
     expect(page.locator("#path article").last).to_contain_text("Are you back?")
     expect(page.locator("#live")).to_have_text("live")
 
 
-def test_a_transcript_goes_on_when_its_session_came_back_from_the_trash(
+def test_a_transcript_continues_after_its_session_was_restored(
     window: Window, story: Story, teller: Teller
 ) -> None:
     page = shown(window)
@@ -88,7 +88,7 @@ def test_a_transcript_goes_on_when_its_session_came_back_from_the_trash(
     expect(page.locator("#path article").last).to_contain_text("Still here?")
 
 
-def test_a_transcript_is_there_again_after_the_window_was_loaded_anew(window: Window) -> None:
+def test_a_transcript_is_restored_after_the_window_is_reloaded(window: Window) -> None:
     expect(shown(window).locator("#path")).to_contain_text("It fails, as it should.")
     with window.page.expect_navigation():
         window.command("Developer: Reload Window")

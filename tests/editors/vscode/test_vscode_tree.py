@@ -1,4 +1,4 @@
-"""The Tree of a session in VS Code: what is drawn where, what a click does, and who else may change it."""
+"""The Tree view in VS Code: the places of rows, clicks, and changes by other clients."""
 
 import threading
 from collections.abc import Callable
@@ -19,7 +19,7 @@ TITLE, WHY = "The last line", "Why does it drop the last line?"
 
 
 def levels(window: Window) -> dict[str, str | None]:
-    """How far in each row of the Tree stands, by the words of its label."""
+    """The level of each row of the Tree, by its label."""
     return {
         row.locator(".label-name").first.inner_text(): row.get_attribute("aria-level")
         for row in window.tree.rows.all()
@@ -30,7 +30,7 @@ def leaf_of(teller: Teller, story: Story) -> str:
     return str(teller.call("session/info", sessionId=story.id)["session"]["leafId"])
 
 
-def test_a_chain_stays_flat_and_branches_stand_below_their_fork(
+def test_a_chain_is_flat_and_branches_are_nested_below_their_fork(
     window: Window, teller: Teller, story: Story
 ) -> None:
     questions = [user(f"question {number}") for number in range(6)]
@@ -47,7 +47,7 @@ def test_a_chain_stays_flat_and_branches_stand_below_their_fork(
     assert levels(window)["and 3"] == "3"
 
 
-def test_a_row_says_aloud_what_is_to_be_seen(window: Window) -> None:
+def test_a_row_has_a_complete_text_for_screen_readers(window: Window) -> None:
     window.open_session(TITLE, WHY)
     spoken = window.tree.row("It stops at the last newline.").get_attribute("aria-label") or ""
     assert spoken.startswith(
@@ -98,7 +98,7 @@ def test_branch_here_moves_the_leaf_and_can_be_undone(window: Window, teller: Te
     assert leaf_of(teller, story) == before
 
 
-def test_what_a_terminal_appends_is_shown_at_once_and_revealed(
+def test_entries_that_a_terminal_appends_are_shown_and_revealed(
     window: Window, shell: Shell, story: Story
 ) -> None:
     window.open_session(TITLE, WHY)
@@ -109,7 +109,7 @@ def test_what_a_terminal_appends_is_shown_at_once_and_revealed(
     expect(row).to_contain_text("leaf")
 
 
-def test_the_tree_goes_on_after_the_daemon_was_restarted(
+def test_the_tree_is_current_after_the_daemon_was_restarted(
     window: Window, shell: Shell, teller: Teller, story: Story
 ) -> None:
     window.open_session(TITLE, WHY)
@@ -123,7 +123,7 @@ def test_the_tree_goes_on_after_the_daemon_was_restarted(
     window.was_told_nothing()
 
 
-def test_what_neovim_does_is_seen_in_vs_code(window: Window, shell: Shell, story: Story) -> None:
+def test_changes_by_neovim_are_shown_in_vs_code(window: Window, shell: Shell, story: Story) -> None:
     window.open_session(TITLE, WHY)
 
     def branch_and_label(nvim: Neovim) -> None:
@@ -137,7 +137,7 @@ def test_what_neovim_does_is_seen_in_vs_code(window: Window, shell: Shell, story
     expect(window.labels.row("from Neovim")).to_be_visible()
 
 
-def test_hostile_words_are_only_words(window: Window, teller: Teller) -> None:
+def test_hostile_text_is_shown_as_text(window: Window, teller: Teller) -> None:
     teller.create("hostile-words", *[assistant(words) for words in HOSTILE], title="<b>bold</b> $(trash)")
     window.open_session("<b>bold</b> $(trash)", "<iframe")
     row = window.tree.row("<script>document.title='owned'</script>").first
@@ -148,7 +148,7 @@ def test_hostile_words_are_only_words(window: Window, teller: Teller) -> None:
     assert window.watched.errors == []
 
 
-def test_all_of_it_goes_by_keys_alone(window: Window) -> None:
+def test_the_tree_is_usable_with_the_keyboard_alone(window: Window) -> None:
     keys = window.page.keyboard
     window.command("sessiond: Open Session")
     window.type_into_picker("newline")
@@ -173,14 +173,14 @@ def test_all_of_it_goes_by_keys_alone(window: Window) -> None:
 
 
 def _beside(shell: Shell, act: Callable[[Neovim], None]) -> None:
-    """Do something in a Neovim; in a thread of its own, since its event loop and the browser's cannot share one."""
+    """Run a function with a Neovim, in another thread, because its event loop and the browser's cannot share one."""
     failures: list[BaseException] = []
 
     def run() -> None:
         try:
             with a_neovim(shell.where, shell.folder) as nvim:
                 act(nvim)
-        except BaseException as failure:  # noqa: BLE001 - told in the thread of the test
+        except BaseException as failure:  # noqa: BLE001 - raised in the thread of the test
             failures.append(failure)
 
     thread = threading.Thread(target=run)

@@ -1,4 +1,4 @@
-"""A folder that nobody trusts runs nothing of its own; one that is trusted may say which `sessiond` is taken."""
+"""Only a trusted folder may set the `sessiond` command, and no program of an untrusted one is run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
-def what_the_folder_brings(folder: Path) -> tuple[Path, Path]:
-    """A program that a setting of the folder may name, which is also the one of its environment; and its trace."""
+def programs_of_the_folder(folder: Path) -> tuple[Path, Path]:
+    """A program in the folder's environment, for its settings, and the file that the program creates."""
     trace = folder / "was-run"
     program = folder / ".venv/bin/sessiond"
     program.parent.mkdir(parents=True)
@@ -28,17 +28,17 @@ def what_the_folder_brings(folder: Path) -> tuple[Path, Path]:
     return program, trace
 
 
-def start_daemon_anew(window: Window, shell: Shell) -> None:
+def restart_daemon(window: Window, shell: Shell) -> None:
     shell("stop")
     window.daemon_is("offline")
     window.command("sessiond: Start Daemon")
 
 
-def test_a_folder_without_trust_names_neither_the_command_nor_the_home(
+def test_an_untrusted_folder_sets_neither_the_command_nor_the_home(
     browser: "Browser", shell: Shell, story: Story
 ) -> None:
-    program, trace = what_the_folder_brings(shell.folder)
-    brought = {"sessiond.path": str(program), "sessiond.home": str(shell.folder / "home")}
+    program, trace = programs_of_the_folder(shell.folder)
+    folder_settings = {"sessiond.path": str(program), "sessiond.home": str(shell.folder / "home")}
     chosen = {
         "security.workspace.trust.startupPrompt": "never",
         "security.workspace.trust.emptyWindow": False,
@@ -46,19 +46,19 @@ def test_a_folder_without_trust_names_neither_the_command_nor_the_home(
     }
     with (
         a_server(**chosen) as server,
-        a_window(browser, server, shell.folder, shell.where, **brought) as window,
+        a_window(browser, server, shell.folder, shell.where, **folder_settings) as window,
     ):
         expect(window.sessions.row("The last line")).to_be_visible()
-        start_daemon_anew(window, shell)
+        restart_daemon(window, shell)
         window.daemon_is("attached")
     assert not trace.exists()
 
 
-def test_a_folder_with_trust_names_the_command(
+def test_a_trusted_folder_sets_the_command(
     browser: "Browser", server: Server, shell: Shell, story: Story
 ) -> None:
-    program, trace = what_the_folder_brings(shell.folder)
+    program, trace = programs_of_the_folder(shell.folder)
     with a_window(browser, server, shell.folder, shell.where, **{"sessiond.path": str(program)}) as window:
-        start_daemon_anew(window, shell)
+        restart_daemon(window, shell)
         window.daemon_is("not installed")
         wait_until(trace.exists)

@@ -1,4 +1,4 @@
-"""What a person meets first: the extension is there, quiet, and stays on this machine."""
+"""The extension after its installation: its views are shown, without messages and without network access."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from support.workbench import Window
 pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow]
 
 
-def test_the_views_are_there_and_nothing_pops_up(window: Window) -> None:
+def test_the_views_are_shown_without_messages(window: Window) -> None:
     for view in (window.sessions, window.tree, window.labels):
         expect(view.pane).to_be_visible()
     window.was_told_nothing()

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import { showLine } from "../lines.ts";
 import { entryText } from "../model/contextDocument.ts";
 import type { Address } from "../model/addresses.ts";
-import { fit, notificationText, oneLine, summed } from "../model/text.ts";
+import { count, fit, notificationText, oneLine, summed } from "../model/text.ts";
 import { textOf, titleOf } from "../model/words.ts";
 import { openDocument } from "../preview.ts";
 import { showInformation, showStatusMessage } from "../userMessages.ts";
@@ -11,25 +11,25 @@ import { branchWithSummary } from "./summary.ts";
 import type { EntryTarget } from "../views/elements.ts";
 import { type Command, onEntry, sessionOf, type Views } from "./target.ts";
 
-const LONGEST_LABEL = 1000;
+const MAX_LABEL_LENGTH = 1000;
 
 export function entryCommands(views: Views): Record<string, Command> {
-  const about = (run: (views: Views, target: EntryTarget) => Promise<unknown>): Command =>
+  const command = (run: (views: Views, target: EntryTarget) => Promise<unknown>): Command =>
     onEntry(views, (target) => run(views, target));
   return {
-    "sessiond.revealEntry": about(revealEntry),
-    "sessiond.previewEntry": about((_, target) => openDocument(documentOf("entry", target))),
-    "sessiond.showContext": about((_, target) => openDocument(documentOf("context", target))),
-    "sessiond.showInTree": about(showInTree),
-    "sessiond.branchHere": about(branchHere),
-    "sessiond.branchWithSummary": about(branchWithSummary),
-    "sessiond.forkHere": about((_, target) => fork(views, target, "at")),
-    "sessiond.forkBefore": about((_, target) => fork(views, target, "before")),
-    "sessiond.setLabel": about(setLabel),
-    "sessiond.removeLabel": about((_, target) => label(views, target, "")),
-    "sessiond.copyEntryId": about((_, { entryId }) => copy(entryId, `Copied ${entryId}.`)),
-    "sessiond.copyEntryText": about(copyText),
-    "sessiond.copyPath": about(copyPath),
+    "sessiond.revealEntry": command(revealEntry),
+    "sessiond.previewEntry": command((_, target) => openDocument(documentOf("entry", target))),
+    "sessiond.showContext": command((_, target) => openDocument(documentOf("context", target))),
+    "sessiond.showInTree": command(showInTree),
+    "sessiond.branchHere": command(branchHere),
+    "sessiond.branchWithSummary": command(branchWithSummary),
+    "sessiond.forkHere": command((_, target) => fork(views, target, "at")),
+    "sessiond.forkBefore": command((_, target) => fork(views, target, "before")),
+    "sessiond.setLabel": command(setLabel),
+    "sessiond.removeLabel": command((_, target) => label(views, target, "")),
+    "sessiond.copyEntryId": command((_, { entryId }) => copy(entryId, `Copied ${entryId}.`)),
+    "sessiond.copyEntryText": command(copyText),
+    "sessiond.copyPath": command(copyPath),
   };
 }
 
@@ -48,7 +48,7 @@ async function revealEntry(views: Views, target: EntryTarget): Promise<void> {
   try {
     await showLine(path, seq, target.entryId, target.preserveFocus ?? false);
   } catch {
-    // The file is too large for an editor, not where it was, or without that line there.
+    // The file is too large for an editor, was moved, or does not have that line.
     await openDocument(documentOf("entry", target));
   }
 }
@@ -86,7 +86,7 @@ async function fork(
 ): Promise<void> {
   const { session } = await daemon.request("session/fork", { sessionId, leafId: entryId, position });
   current.show(session);
-  showInformation(`Forked into “${titleOf(session)}”, which the Tree shows now.`, {
+  showInformation(`Forked into “${titleOf(session)}”. The Tree shows the fork.`, {
     "Show the Original": () => current.open({ sessionId }),
   });
 }
@@ -94,20 +94,20 @@ async function fork(
 async function setLabel(views: Views, target: EntryTarget): Promise<void> {
   const { model } = views.tree;
   const row = model?.sessionId === target.sessionId ? model.rows.get(target.entryId) : undefined;
-  const chosen = await vscode.window.showInputBox({
+  const entered = await vscode.window.showInputBox({
     title: "Set Label",
-    prompt: notificationText(`A bookmark on ${row === undefined ? target.entryId : `“${fit(textOf(row), 60)}”`}; empty: none.`),
+    prompt: notificationText(`Label for ${row === undefined ? target.entryId : `“${fit(textOf(row), 60)}”`}. Leave empty to remove it.`),
     value: oneLine(row?.label),
-    validateInput: (value) => (value.length > LONGEST_LABEL ? `At most ${LONGEST_LABEL} characters.` : undefined),
+    validateInput: (value) => (value.length > MAX_LABEL_LENGTH ? `At most ${MAX_LABEL_LENGTH} characters.` : undefined),
   });
-  if (chosen !== undefined) {
-    await label(views, target, chosen.trim());
+  if (entered !== undefined) {
+    await label(views, target, entered.trim());
   }
 }
 
 async function label({ daemon }: Views, { sessionId, entryId }: EntryTarget, text: string): Promise<void> {
   await daemon.request("session/label", { sessionId, entryId, label: text });
-  showStatusMessage(text === "" ? `${entryId} has no label now.` : `${entryId} is labeled [${text}].`);
+  showStatusMessage(text === "" ? `Removed the label of ${entryId}.` : `Labeled ${entryId} as [${text}].`);
 }
 
 async function copy(text: string, message: string): Promise<void> {
@@ -124,6 +124,6 @@ async function copyText({ daemon }: Views, { sessionId, entryId }: EntryTarget):
 async function copyPath({ daemon }: Views, { sessionId, entryId }: EntryTarget): Promise<void> {
   const path = await daemon.request("session/export", { sessionId, leafId: entryId, format: "markdown" });
   const secrets = summed(path.redactedCounts);
-  const omitted = secrets === 0 ? "" : ` ${secrets} secrets were left out.`;
-  await copy(path.text ?? "", `Copied the path to ${entryId} as Markdown.${omitted}`);
+  const redacted = secrets === 0 ? "" : ` ${count(secrets, "secret was", "secrets were")} redacted.`;
+  await copy(path.text ?? "", `Copied the path to ${entryId} as Markdown.${redacted}`);
 }

@@ -8,24 +8,24 @@ import { showInformation, showStatusMessage } from "../userMessages.ts";
 import { sessionTarget } from "../views/elements.ts";
 import { type Command, onSession, type Views } from "./target.ts";
 
-const LONGEST_TITLE = 1000;
+const MAX_TITLE_LENGTH = 1000;
 
 export function sessionCommands(views: Views): Record<string, Command> {
   const { daemon } = views;
-  const about = (run: (views: Views, session: KnownSession) => Promise<unknown>): Command =>
+  const command = (run: (views: Views, session: KnownSession) => Promise<unknown>): Command =>
     onSession(views, (session) => run(views, session));
   return {
     "sessiond.newSession": () => newSession(views),
     "sessiond.continueSession": () => continueSession(views),
-    "sessiond.renameSession": about(rename),
-    "sessiond.tagSession": about(tag),
-    "sessiond.deleteSession": about(remove),
-    "sessiond.forkSession": about(fork),
-    "sessiond.moveSession": about(move),
-    "sessiond.copySessionId": about((_, { sessionId }) => copy(sessionId)),
-    "sessiond.copySessionPath": about((_, { path, sessionId }) => copy(path ?? sessionId)),
-    "sessiond.openSessionFile": about(openFile),
-    "sessiond.revealSessionFile": about(revealFile),
+    "sessiond.renameSession": command(rename),
+    "sessiond.tagSession": command(tag),
+    "sessiond.deleteSession": command(deleteSession),
+    "sessiond.forkSession": command(fork),
+    "sessiond.moveSession": command(move),
+    "sessiond.copySessionId": command((_, { sessionId }) => copy(sessionId)),
+    "sessiond.copySessionPath": command((_, { path, sessionId }) => copy(path ?? sessionId)),
+    "sessiond.openSessionFile": command(openFile),
+    "sessiond.revealSessionFile": command(revealFile),
     "sessiond.showTrash": () => showTrash(views),
     "sessiond.restoreSession": async (argument) => {
       const { shown } = views.current;
@@ -36,22 +36,22 @@ export function sessionCommands(views: Views): Record<string, Command> {
 }
 
 /** The target folder: the window's only folder, that of the active editor, or one that the user picks. */
-async function folder(): Promise<string | undefined> {
+async function targetFolder(): Promise<string | undefined> {
   const folders = (vscode.workspace.workspaceFolders ?? []).filter(({ uri }) => uri.scheme === "file");
   const active = vscode.window.activeTextEditor?.document.uri;
-  const here = active && vscode.workspace.getWorkspaceFolder(active);
+  const ofEditor = active && vscode.workspace.getWorkspaceFolder(active);
   if (folders.length === 0) {
-    showInformation("Open a folder first: sessions belong to folders.");
+    showInformation("Open a folder first. A session belongs to a folder.");
     return undefined;
   }
-  if (folders.length === 1 || (here !== undefined && folders.includes(here))) {
-    return (folders.length === 1 ? folders[0] : here)?.uri.fsPath;
+  if (folders.length === 1 || (ofEditor !== undefined && folders.includes(ofEditor))) {
+    return (folders.length === 1 ? folders[0] : ofEditor)?.uri.fsPath;
   }
   return (await vscode.window.showWorkspaceFolderPick())?.uri.fsPath;
 }
 
 async function newSession({ daemon, current, tree }: Views): Promise<void> {
-  const cwd = await folder();
+  const cwd = await targetFolder();
   if (cwd === undefined) {
     return;
   }
@@ -67,7 +67,7 @@ async function newSession({ daemon, current, tree }: Views): Promise<void> {
 }
 
 async function continueSession(views: Views): Promise<void> {
-  const cwd = await folder();
+  const cwd = await targetFolder();
   if (cwd === undefined) {
     return;
   }
@@ -89,7 +89,7 @@ async function rename({ daemon }: Views, session: KnownSession): Promise<void> {
     title: "Rename Session",
     prompt: "Title, or empty for none.",
     value: oneLine(session.title),
-    validateInput: (value) => (value.length > LONGEST_TITLE ? `At most ${LONGEST_TITLE} characters.` : undefined),
+    validateInput: (value) => (value.length > MAX_TITLE_LENGTH ? `At most ${MAX_TITLE_LENGTH} characters.` : undefined),
   });
   if (title !== undefined) {
     await daemon.request("session/rename", { sessionId: session.sessionId, title: title.trim() });
@@ -108,26 +108,26 @@ async function tag({ daemon }: Views, session: KnownSession): Promise<void> {
   }
 }
 
-async function remove({ daemon }: Views, session: KnownSession): Promise<void> {
+async function deleteSession({ daemon }: Views, session: KnownSession): Promise<void> {
   const { sessionId, path } = session;
   const note = "deleted in VS Code";
-  let gone: { trashId: string };
+  let deleted: { trashId: string };
   try {
-    gone = await daemon.request("session/delete", { sessionId, note });
+    deleted = await daemon.request("session/delete", { sessionId, note });
   } catch (error) {
     // A file of another program is deleted only by its path, after the user confirms.
-    if (daemonError(error).kind !== "invalidParams" || path === null || !(await isSure(session))) {
+    if (daemonError(error).kind !== "invalidParams" || path === null || !(await confirmDeletion(session))) {
       if (daemonError(error).kind === "invalidParams" && path !== null) {
         return;
       }
       throw error;
     }
-    gone = await daemon.request("session/delete", { path, note });
+    deleted = await daemon.request("session/delete", { path, note });
   }
-  showInformation(`“${titleOf(session)}” is in the trash.`, { Undo: () => restore(daemon, { trashId: gone.trashId }) });
+  showInformation(`Moved “${titleOf(session)}” to the trash.`, { Undo: () => restore(daemon, { trashId: deleted.trashId }) });
 }
 
-/** The path to the leaf as a session of its own. */
+/** Fork the path to the leaf. */
 async function fork({ daemon, current, tree }: Views, { sessionId }: KnownSession): Promise<void> {
   const { session } = await daemon.request("session/fork", { sessionId });
   current.show(session);
@@ -135,7 +135,7 @@ async function fork({ daemon, current, tree }: Views, { sessionId }: KnownSessio
   showStatusMessage(`Forked into “${titleOf(session)}”.`);
 }
 
-async function isSure(session: KnownSession): Promise<boolean> {
+async function confirmDeletion(session: KnownSession): Promise<boolean> {
   const yes = { title: "Move to the Trash" };
   const chosen = await vscode.window.showWarningMessage(
     "This session's file is in a folder of another program.",
@@ -147,7 +147,7 @@ async function isSure(session: KnownSession): Promise<boolean> {
 
 async function restore(daemon: Daemon, which: { sessionId: string } | { trashId: string }): Promise<void> {
   const { session } = await daemon.request("trash/restore", which);
-  showStatusMessage(`“${titleOf(session)}” is back.`);
+  showStatusMessage(`Restored to ${session.path ?? "memory"}`);
 }
 
 async function showTrash({ daemon }: Views): Promise<void> {
@@ -157,14 +157,14 @@ async function showTrash({ daemon }: Views): Promise<void> {
     return;
   }
   const items = sessions.map((session) => ({
-    label: quickPickText(oneLine(session.title) || session.sessionId),
-    description: quickPickText([ago(session.trashedAt, Date.now()), oneLine(session.cwd)].filter(Boolean).join(" · ")),
+    label: quickPickText(oneLine(session.title) || "untitled"),
+    description: quickPickText([ago(session.trashedAt, Date.now()), oneLine(session.cwd), session.sessionId].filter(Boolean).join(" · ")),
     detail: quickPickText([oneLine(session.note), session.isDraft ? "draft" : ""].filter(Boolean).join(" · ")),
     trashId: session.trashId,
   }));
   const chosen = await vscode.window.showQuickPick(items, {
     title: `Trash: ${count(totalCount ?? sessions.length, "session")}`,
-    placeHolder: "Choose what to restore",
+    placeHolder: "Choose a session to restore",
     matchOnDescription: true,
     matchOnDetail: true,
   });
@@ -184,7 +184,7 @@ async function move({ daemon }: Views, session: KnownSession): Promise<void> {
   const cwd = chosen?.[0]?.fsPath;
   if (cwd !== undefined) {
     await daemon.request("session/move", { sessionId: session.sessionId, cwd });
-    showStatusMessage(`“${titleOf(session)}” belongs to ${cwd} now.`);
+    showStatusMessage(`Moved “${titleOf(session)}” to ${cwd}.`);
   }
 }
 

@@ -7,7 +7,7 @@ import { showInformation, showStatusMessage } from "../userMessages.ts";
 import type { EntryTarget } from "../views/elements.ts";
 import type { Views } from "./target.ts";
 
-interface Way extends vscode.QuickPickItem {
+interface SummaryItem extends vscode.QuickPickItem {
   run: () => Promise<void>;
 }
 
@@ -22,16 +22,16 @@ export async function branchWithSummary(views: Views, target: EntryTarget): Prom
   });
   if (plan.entryIdsToSummarize.length === 0) {
     await views.daemon.request("session/branch", branch({}));
-    showStatusMessage("Moved the leaf here. No entries were left behind, so no summary is needed.");
+    showStatusMessage("Moved the leaf. No entries are abandoned, so there is no summary.");
     return;
   }
-  const ways: Way[] = [
-    { label: "Write the Summary…", iconPath: new vscode.ThemeIcon("edit"), run: () => written(views, plan, branch) },
+  const items: SummaryItem[] = [
+    { label: "Write the Summary…", iconPath: new vscode.ThemeIcon("edit"), run: () => write(views, plan, branch) },
     {
-      label: "Have It Written",
+      label: "Generate the Summary",
       description: "by an attached client or the configured command",
       iconPath: new vscode.ThemeIcon("sparkle"),
-      run: () => haveWritten(views, branch),
+      run: () => generate(views, branch),
     },
     {
       label: "Copy the Prompt",
@@ -40,34 +40,34 @@ export async function branchWithSummary(views: Views, target: EntryTarget): Prom
       run: () => copyPrompt(plan),
     },
   ];
-  const chosen = await vscode.window.showQuickPick(ways, {
+  const chosen = await vscode.window.showQuickPick(items, {
     title: "Branch Here with Summary",
-    placeHolder: `${count(plan.entryIdsToSummarize.length, "entry is", "entries are")} left behind, about ${count(plan.tokens, "token")}.`,
+    placeHolder: `${count(plan.entryIdsToSummarize.length, "entry", "entries")} would be abandoned, about ${count(plan.tokens, "token")}.`,
   });
   await chosen?.run();
 }
 
-type Branching = (summary: Partial<BranchParams>) => BranchParams;
+type MakeParams = (summary: Partial<BranchParams>) => BranchParams;
 
-async function written(views: Views, plan: PrepareBranchResult, branch: Branching): Promise<void> {
+async function write(views: Views, plan: PrepareBranchResult, branch: MakeParams): Promise<void> {
   const changed = plan.fileOperations.modified.map((path) => oneLine(path)).join(", ");
   const summary = await vscode.window.showInputBox({
     title: "Branch Here with Summary",
-    prompt: notificationText(`What was left behind${changed === "" ? "" : ` (changed: ${changed})`}`),
-    validateInput: (value) => (value.trim() === "" ? "A summary has words." : undefined),
+    prompt: notificationText(`Summary of the abandoned entries${changed === "" ? "" : ` (changed: ${changed})`}`),
+    validateInput: (value) => (value.trim() === "" ? "The summary must not be empty." : undefined),
     ignoreFocusOut: true,
   });
   if (summary !== undefined) {
     const { leafId } = await views.daemon.request("session/branch", branch({ summary: summary.trim() }));
-    showStatusMessage(`The leaf is now ${leafId}, with a summary of what was left.`);
+    showStatusMessage(`The leaf is now ${leafId}, with a summary of the abandoned entries.`);
   }
 }
 
-async function haveWritten({ daemon }: Views, branch: Branching): Promise<void> {
+async function generate({ daemon }: Views, branch: MakeParams): Promise<void> {
   const token = `branch-${randomUUID()}`;
   const options = {
     location: vscode.ProgressLocation.Notification,
-    title: "A summary is being written",
+    title: "Generating the summary",
     cancellable: true,
   };
   const result = await vscode.window.withProgress(options, async (progress, cancel) => {
@@ -82,7 +82,7 @@ async function haveWritten({ daemon }: Views, branch: Branching): Promise<void> 
       subscription.dispose();
     }
   });
-  showInformation(`The leaf is now ${result.leafId}, with a summary of what was left.`);
+  showInformation(`The leaf is now ${result.leafId}, with a summary of the abandoned entries.`);
 }
 
 async function copyPrompt(plan: PrepareBranchResult): Promise<void> {

@@ -6,12 +6,12 @@ import { showStatusMessage } from "../userMessages.ts";
 import { type MoreElement, sessionTarget } from "../views/elements.ts";
 import type { Command, Views } from "./target.ts";
 
-const FILTER_WORDS: Readonly<Record<Filter, string>> = {
-  default: "without housekeeping: settings, labels, turns without words",
-  noTools: "the same without results of tools",
+const FILTER_DESCRIPTIONS: Readonly<Record<Filter, string>> = {
+  default: "without settings, labels and empty turns",
+  noTools: "like default, without tool results",
   userOnly: "messages of the user",
   labeledOnly: "entries with a label",
-  all: "everything",
+  all: "all entries",
 };
 
 export function viewCommands(views: Views): Record<string, Command> {
@@ -31,7 +31,7 @@ export function viewCommands(views: Views): Record<string, Command> {
       const chosen = await vscode.window.showQuickPick(
         FILTERS.map((filter) => ({
           label: filter,
-          description: FILTER_WORDS[filter],
+          description: FILTER_DESCRIPTIONS[filter],
           iconPath: new vscode.ThemeIcon(filter === present ? "check" : "blank"),
         })),
         { title: "Filter Entries", placeHolder: "Which entries the Tree shows" },
@@ -42,7 +42,7 @@ export function viewCommands(views: Views): Record<string, Command> {
     "sessiond.tree.search": async () => {
       const query = await vscode.window.showInputBox({
         title: "Search in Tree",
-        prompt: "Show only entries with all of these words; empty: all entries.",
+        prompt: "Show only entries with all of these words. Empty shows all entries.",
         value: tree.model?.query ?? "",
       });
       return query === undefined ? undefined : show(undefined, query.trim());
@@ -78,7 +78,7 @@ export function viewCommands(views: Views): Record<string, Command> {
     "sessiond.sessions.filter": async () => {
       const query = await vscode.window.showInputBox({
         title: "Filter Sessions",
-        prompt: "Words of an id, a title, a first prompt or a folder; empty: all sessions.",
+        prompt: "Words in the id, title, first prompt or folder. Empty shows all sessions.",
         value: sessions.query,
       });
       return query === undefined ? undefined : sessions.filter(query.trim());

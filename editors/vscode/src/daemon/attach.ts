@@ -282,7 +282,7 @@ function stateLine(state: DaemonState): string {
     case "missing":
       return `${state.kind}: ${state.reason}`;
     case "mismatch":
-      return `mismatch: this extension needs ${state.ours}, found ${state.theirs}`;
+      return `mismatch: this extension needs ${state.needed}, found ${state.found}`;
     default:
       return state.kind;
   }

@@ -36,7 +36,7 @@ export type DaemonState =
   | AttachedState
   | { kind: "offline"; reason: string }
   | { kind: "missing"; reason: string }
-  | { kind: "mismatch"; ours: string; theirs: string }
+  | { kind: "mismatch"; needed: string; found: string }
   | { kind: "stopped" };
 
 export interface Daemon extends vscode.Disposable {

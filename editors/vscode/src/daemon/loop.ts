@@ -362,13 +362,13 @@ function stateAfter(error: unknown): DaemonState {
       ? { kind: "missing", reason: found.reason }
       : {
           kind: "mismatch",
-          ours: `sessiond ${OLDEST_VERSION} or newer`,
-          theirs: `sessiond ${found.version} (${found.file})`,
+          needed: `sessiond ${OLDEST_VERSION} or newer`,
+          found: `sessiond ${found.version} (${found.file})`,
         };
   }
   if (error instanceof DaemonError && error.kind === "unsupportedVersion") {
     const supported = error.details("unsupportedVersion")?.supportedVersions?.join(", ") ?? "unknown";
-    return { kind: "mismatch", ours: `protocol ${protocolVersion}`, theirs: `protocol ${supported}` };
+    return { kind: "mismatch", needed: `protocol ${protocolVersion}`, found: `protocol ${supported}` };
   }
   return { kind: "offline", reason: (error as Error).message };
 }

@@ -1,4 +1,4 @@
-// What the rest of the extension relies on in the connection: requests, notifications, progress, the daemon's commands.
+// The connection: requests, notifications, progress, and the daemon's commands.
 import * as assert from "node:assert/strict";
 import * as vscode from "vscode";
 import { becomes, type Desk, eventually, extension, idOf, open, set } from "./desk.ts";
@@ -9,22 +9,22 @@ const RUN = "sessiond.runServerCommand";
 export function connection(desk: Desk): Cases {
   const { entries, sessionId } = desk;
   return {
-    "a refusal of the daemon has its kind and its data": async () => {
+    "an error of the daemon has its kind": async () => {
       const { daemon } = extension().exports;
       await assert.rejects(daemon.request("session/info", { sessionId: "no-such-session" }), {
         name: "DaemonError",
         kind: "sessionNotFound",
       });
     },
-    "a request that was given up before it was sent is canceled": async () => {
+    "a request that is canceled before it is sent fails as canceled": async () => {
       const { daemon } = extension().exports;
-      const giveUp = new vscode.CancellationTokenSource();
-      giveUp.cancel();
-      await assert.rejects(daemon.request("session/search", { query: "newline" }, giveUp.token), {
+      const cancellation = new vscode.CancellationTokenSource();
+      cancellation.cancel();
+      await assert.rejects(daemon.request("session/search", { query: "newline" }, cancellation.token), {
         kind: "canceled",
       });
     },
-    "the progress of a request is told to whoever listens": async () => {
+    "handlers receive the progress of a request": async () => {
       const { daemon } = extension().exports;
       const steps: string[] = [];
       const listening = daemon.onNotification("$/progress", ({ token, value }) => {
@@ -36,7 +36,7 @@ export function connection(desk: Desk): Cases {
       listening.dispose();
       assert.deepEqual([steps[0], steps.at(-1)], ["begin", "end"]);
     },
-    "who listens hears of every connection, until it is disposed": async () => {
+    "handlers receive notifications of every connection until they are disposed": async () => {
       const { daemon } = extension().exports;
       const listen = () => {
         const titles: (string | null)[] = [];
@@ -47,7 +47,7 @@ export function connection(desk: Desk): Cases {
         await becomes("attached");
         await daemon.request("session/subscribe", { sessionId });
         await daemon.request("session/rename", { sessionId, title });
-        await eventually(`${title} is told`, () => second.titles.includes(title) || undefined);
+        await eventually(`${title} is received`, () => second.titles.includes(title) || undefined);
       };
       await rename("Once");
       await vscode.commands.executeCommand("sessiond.restartClient");
@@ -57,7 +57,7 @@ export function connection(desk: Desk): Cases {
       second.listening.dispose();
       assert.deepEqual([...new Set(first.titles)], ["Once", "Twice"]);
     },
-    "what the light bulb offers is done by the daemon": async () => {
+    "the daemon executes the command of a code action": async () => {
       const { daemon } = extension().exports;
       await becomes("attached");
       const document = await open(desk.file);
@@ -80,7 +80,7 @@ export function connection(desk: Desk): Cases {
       listening.dispose();
       assert.ok(forked === sessionId || forked === desk.file, forked);
     },
-    "lenses above the user's messages come and go with their setting": async () => {
+    "lenses above user messages are shown and hidden by their setting": async () => {
       const document = await open(desk.file);
       const lenses = () =>
         vscode.commands.executeCommand<vscode.CodeLens[]>("vscode.executeCodeLensProvider", document.uri, 100);

@@ -1,4 +1,4 @@
-// What the suite is given by whoever starts it, and how it waits. Every wait has a bound.
+// The fixture of the suite, and functions that wait with a timeout.
 import * as fs from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
@@ -15,12 +15,12 @@ export interface Desk {
   entries: { why: string; because: string; fix: string; fixed: string; write_test: string; tested: string };
   /** A session that was forked from it. */
   fork: string;
-  /** A session file with a line that is no entry. */
+  /** A session file with a line that is not an entry. */
   damaged: string;
 }
 
-/** Milliseconds. A machine that runs other tests beside this one takes its time. */
-const PATIENCE = 45_000;
+/** For a machine that runs other tests at the same time. */
+const TIMEOUT_MS = 45_000;
 
 export function folder(): string {
   const first = vscode.workspace.workspaceFolders?.[0];
@@ -34,9 +34,9 @@ export function readDesk(): Desk {
   return JSON.parse(fs.readFileSync(path.join(folder(), ".vscode/desk.json"), "utf8")) as Desk;
 }
 
-/** What `look` finds at last. What it throws counts as not yet. */
+/** Wait until `look` returns a value. An exception means that there is none yet. */
 export async function eventually<T>(what: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  const end = Date.now() + PATIENCE;
+  const end = Date.now() + TIMEOUT_MS;
   let last: unknown;
   while (Date.now() < end) {
     try {
@@ -49,7 +49,7 @@ export async function eventually<T>(what: string, look: () => T | undefined | Pr
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error(`never: ${what}${last instanceof Error ? ` (${last.message})` : ""}`);
+  throw new Error(`Timeout: ${what}${last instanceof Error ? ` (${last.message})` : ""}`);
 }
 
 export function extension(): vscode.Extension<Exports> {
@@ -74,7 +74,7 @@ export async function open(file: string): Promise<vscode.TextDocument> {
   return document;
 }
 
-/** Where the line of an entry has its id. */
+/** The position of the id in the line of an entry. */
 export function idOf(document: vscode.TextDocument, entry: string): vscode.Position {
   const offset = document.getText().indexOf(`"id":"${entry}"`);
   if (offset < 0) {
@@ -83,7 +83,7 @@ export function idOf(document: vscode.TextDocument, entry: string): vscode.Posit
   return document.positionAt(offset + 7);
 }
 
-/** Choose a setting for this folder. */
+/** Change a setting of this folder. */
 export async function set(name: string, value: unknown): Promise<void> {
   await vscode.workspace
     .getConfiguration("sessiond")

@@ -1,4 +1,4 @@
-// The language features on session files, as VS Code itself asks for them.
+// The language features of session files, through VS Code's own commands.
 import * as assert from "node:assert/strict";
 import * as vscode from "vscode";
 import { type Desk, eventually, idOf, open } from "./desk.ts";
@@ -9,7 +9,7 @@ type Places = (vscode.Location | vscode.LocationLink)[];
 export function language(desk: Desk): Cases {
   const { entries } = desk;
   return {
-    "the outline of a session file has its entries, and forks nest": async () => {
+    "the outline of a session file has its entries, with nested forks": async () => {
       const document = await open(desk.file);
       const symbols = await eventually("an outline", async () => {
         const found = await ask<vscode.DocumentSymbol[]>("vscode.executeDocumentSymbolProvider", document.uri);
@@ -24,13 +24,13 @@ export function language(desk: Desk): Cases {
       assert.match(all, /Write a failing test first/);
       assert.match(all, /Done: it counts/);
     },
-    "a hover over an id tells of its entry": async () => {
+    "a hover over an id shows its entry": async () => {
       const document = await open(desk.file);
       const hovers = await eventually("a hover", () =>
         some(ask<vscode.Hover[]>("vscode.executeHoverProvider", document.uri, idOf(document, entries.because))),
       );
-      const told = hovers.flatMap(({ contents }) => contents.map((it) => (typeof it === "string" ? it : it.value)));
-      assert.match(told.join("\n"), /It stops at the last newline/);
+      const texts = hovers.flatMap(({ contents }) => contents.map((it) => (typeof it === "string" ? it : it.value)));
+      assert.match(texts.join("\n"), /It stops at the last newline/);
     },
     "the definition of an entry is its parent": async () => {
       const document = await open(desk.file);
@@ -49,7 +49,7 @@ export function language(desk: Desk): Cases {
         assert.ok(lines(found).includes(line), `${lines(found)} has no line ${line}`);
       }
     },
-    "a fork links to the session it came from": async () => {
+    "a fork links to its parent session": async () => {
       const document = await open(desk.fork);
       const links = await eventually("a link", () =>
         some(ask<vscode.DocumentLink[]>("vscode.executeLinkProvider", document.uri)),
@@ -62,18 +62,18 @@ export function language(desk: Desk): Cases {
         some(ask<vscode.FoldingRange[]>("vscode.executeFoldingRangeProvider", document.uri)),
       );
     },
-    "a line that is no entry is a diagnostic there": async () => {
+    "a line that is not an entry has a diagnostic": async () => {
       const document = await open(desk.damaged);
       const found = await eventually("a diagnostic", () => {
-        const ours = vscode.languages.getDiagnostics(document.uri).filter(({ source }) => source === "sessiond");
-        return ours.length > 0 ? ours : undefined;
+        const own = vscode.languages.getDiagnostics(document.uri).filter(({ source }) => source === "sessiond");
+        return own.length > 0 ? own : undefined;
       });
       assert.deepEqual(
         found.map(({ range }) => range.start.line),
         [2],
       );
     },
-    "a JSON lines file that is no session has no diagnostics and no outline of ours": async () => {
+    "a JSON lines file that is not a session has no diagnostics and no outline": async () => {
       const document = await vscode.workspace.openTextDocument({ language: "jsonl", content: '{"a": 1}\n{"b"\n' });
       await vscode.window.showTextDocument(document);
       const symbols = await ask<vscode.DocumentSymbol[]>("vscode.executeDocumentSymbolProvider", document.uri);
@@ -91,7 +91,7 @@ function ask<T>(command: string, ...given: unknown[]): Thenable<T | undefined> {
   return vscode.commands.executeCommand<T>(command, ...given);
 }
 
-/** A list that has something in it. */
+/** The list, if it is not empty. */
 async function some<T>(list: Thenable<T[] | undefined>): Promise<T[] | undefined> {
   const found = await list;
   return found !== undefined && found.length > 0 ? found : undefined;

@@ -1,4 +1,4 @@
-// What the package offers is there once it runs.
+// The contributions of the package are registered after activation.
 import * as assert from "node:assert/strict";
 import * as vscode from "vscode";
 import { becomes, extension } from "./desk.ts";
@@ -15,13 +15,13 @@ function contributes(): Contributes {
 
 export function offers(): Cases {
   return {
-    "it activates and attaches to the daemon of the folder": async () => {
+    "the extension activates and attaches to the daemon of the folder": async () => {
       await extension().activate();
       const state = await becomes("attached");
       assert.match(state.version, /^\d+\.\d+/);
       assert.ok(state.methods.includes("session/tree"));
     },
-    "every command of its manifest is registered, and in its category": async () => {
+    "every command of the manifest is registered, in one category": async () => {
       const registered = new Set(await vscode.commands.getCommands(true));
       const commands = contributes().commands;
       assert.ok(commands.length > 5);
@@ -31,7 +31,7 @@ export function offers(): Cases {
       );
       assert.deepEqual([...new Set(commands.map(({ category }) => category))], ["sessiond"]);
     },
-    "every setting has its default, and a scope": async () => {
+    "every setting has its default and a scope": async () => {
       const configuration = vscode.workspace.getConfiguration();
       for (const [name, described] of Object.entries(contributes().configuration.properties)) {
         assert.deepEqual(configuration.inspect(name)?.defaultValue, described.default, name);

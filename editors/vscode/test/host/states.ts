@@ -1,4 +1,4 @@
-// What the extension makes of a daemon that is gone, comes back, is not there, or is another one.
+// The states of the daemon: restarted, killed, offline, missing, of another version.
 import * as assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import * as fs from "node:fs";
@@ -16,7 +16,7 @@ export function states(desk: Desk): Cases {
   const [command = "", ...words] = desk.sessiond;
   const sessiond = (...more: string[]) => run(command, [...words, ...more], { cwd: folder() });
   return {
-    "it attaches again after the daemon was restarted": async () => {
+    "the extension attaches again after the daemon was restarted": async () => {
       const before = await becomes("attached");
       await sessiond("restart");
       const { daemon } = extension().exports;
@@ -27,7 +27,7 @@ export function states(desk: Desk): Cases {
       const { session } = await daemon.request("session/info", { sessionId: desk.sessionId });
       assert.equal(session.sessionId, desk.sessionId);
     },
-    "language features come back with the daemon": async () => {
+    "language features work after the daemon was restarted": async () => {
       const document = await open(desk.file);
       const outline = () =>
         vscode.commands.executeCommand<vscode.DocumentSymbol[]>("vscode.executeDocumentSymbolProvider", document.uri);
@@ -42,7 +42,7 @@ export function states(desk: Desk): Cases {
         daemon.state.kind === "attached" && daemon.state.epoch !== before.epoch ? true : undefined,
       );
     },
-    "a change is made once when the daemon is killed before it answers": async () => {
+    "a change is made once if the daemon is killed before it responds": async () => {
       const { pid } = await becomes("attached");
       assert.ok(pid);
       const { daemon } = extension().exports;
@@ -56,29 +56,29 @@ export function states(desk: Desk): Cases {
       assert.equal(after.length, before + 1);
       assert.equal(after.filter((it) => it.sessionId === sessionId).length, 1);
     },
-    "requests that nobody can answer are refused at once, by kind": async () => {
+    "without a daemon, requests fail at once": async () => {
       await set("socket", path.join(os.tmpdir(), "sessiond-nowhere.sock"));
       await becomes("offline");
       const { daemon } = extension().exports;
       await assert.rejects(daemon.request("session/list", {}), { kind: "notAttached" });
     },
-    "a daemon that speaks another protocol is told from one that is away": async () => {
-      const stranger = await aStranger();
+    "a daemon with another protocol version is a mismatch": async () => {
+      const incompatible = await anIncompatibleServer();
       try {
-        await set("socket", stranger.socket);
+        await set("socket", incompatible.socket);
         const state = await becomes("mismatch");
-        assert.match(state.theirs, /99/);
+        assert.match(state.found, /99/);
       } finally {
-        await stranger.close();
+        await incompatible.close();
         await set("socket", undefined);
       }
       await becomes("attached");
     },
-    "without the command the daemon is missing": async () => {
+    "without the command, the state is missing": async () => {
       await set("path", "/nowhere/sessiond");
       await set("home", fs.mkdtempSync(path.join(os.tmpdir(), "sd-none-")));
       await becomes("offline");
-      // It says so to whoever asked, and waits for an answer.
+      // The command shows a message and waits for the user.
       void vscode.commands.executeCommand("sessiond.startDaemon");
       const state = await becomes("missing");
       assert.match(state.reason, /nowhere/);
@@ -86,8 +86,8 @@ export function states(desk: Desk): Cases {
   };
 }
 
-/** Somebody who answers every greeting with a version that we do not speak. */
-async function aStranger(): Promise<{ socket: string; close: () => Promise<void> }> {
+/** A server that rejects every handshake with another version. */
+async function anIncompatibleServer(): Promise<{ socket: string; close: () => Promise<void> }> {
   const place = fs.mkdtempSync(path.join(os.tmpdir(), "sd-other-"));
   const socket = path.join(place, "s.sock");
   const server = net.createServer((connection) => {

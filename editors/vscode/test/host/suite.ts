@@ -1,7 +1,7 @@
-// Runs inside the extension host of a real VS Code, with its API: what the extension promises there.
+// Tests that run inside the extension host of a real VS Code, with its API.
 //
-// VS Code calls `run` with the extension installed and a folder open (tests/editors/vscode). The report of what was
-// tried goes into the folder, as report.txt.
+// VS Code calls `run` with the extension installed and a folder open (tests/editors/vscode). The report is written to
+// report.txt in the folder.
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { connection } from "./connection.ts";
@@ -10,18 +10,18 @@ import { language } from "./language.ts";
 import { offers } from "./offers.ts";
 import { states } from "./states.ts";
 
-/** A sentence about behavior, and how it is tried. */
+/** Tests by a sentence about the behavior. */
 export type Cases = Record<string, () => Promise<void>>;
 
 export async function run(): Promise<void> {
   const desk = readDesk();
-  // The states come last: they take the daemon away.
+  // The states come last, because they stop the daemon.
   const cases: Cases = { ...offers(), ...language(desk), ...connection(desk), ...states(desk) };
   const report: string[] = [];
   let failed = 0;
-  for (const [name, attempt] of Object.entries(cases)) {
+  for (const [name, test] of Object.entries(cases)) {
     try {
-      await attempt();
+      await test();
       report.push(`ok: ${name}`);
     } catch (error) {
       failed += 1;

@@ -135,14 +135,14 @@ test("a command that is too old is a mismatch that names both versions", async (
   const { loop } = aLoop(t, aHome(t), { findCommand: () => Promise.resolve(old) });
   assert.deepEqual(await loop.ensureRunning(), {
     kind: "mismatch",
-    ours: "sessiond 0.1.0 or newer",
-    theirs: "sessiond 0.0.9 (/bin/sessiond)",
+    needed: "sessiond 0.1.0 or newer",
+    found: "sessiond 0.0.9 (/bin/sessiond)",
   });
 });
 
 test("a daemon without a common protocol version is a mismatch", async (t) => {
   const { loop } = aLoop(t, aHome(t), { handshake: (socket, signal) => handshake(socket, signal, [999]) });
-  assert.deepEqual(await loop.ensureRunning(), { kind: "mismatch", ours: "protocol 1", theirs: "protocol 1" });
+  assert.deepEqual(await loop.ensureRunning(), { kind: "mismatch", needed: "protocol 1", found: "protocol 1" });
 });
 
 test("after a failed start, the reason stays in the state and the daemon is not started again automatically", async (t) => {

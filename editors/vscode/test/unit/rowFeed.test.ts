@@ -89,7 +89,7 @@ test("appended rows are sent once, however often the feed is updated", async () 
   );
 });
 
-test("what is appended while a part is under way is requested for behind it", async () => {
+test("rows appended during a request are requested after it", async () => {
   const session = new Session();
   session.seq = 1;
   session.hold();

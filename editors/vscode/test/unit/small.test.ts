@@ -92,13 +92,13 @@ test("every state has a text and offers commands", () => {
     { kind: "connecting" },
     { kind: "offline", reason: "No daemon listens." },
     { kind: "missing", reason: "There is none." },
-    { kind: "mismatch", ours: "protocol 2", theirs: "protocol 1" },
+    { kind: "mismatch", needed: "protocol 2", found: "protocol 1" },
     { kind: "stopped" },
   ] as const;
   const texts = states.map((state) => statusText(state));
   assert.equal(new Set(texts.map(({ summary }) => summary)).size, states.length);
   assert.ok(texts.every(({ detail, commands }) => detail.endsWith(".") && commands.length > 0));
   assert.match(statusText({ kind: "offline", reason: "No daemon listens." }).detail, /No daemon listens\./);
-  const mismatch = statusText({ kind: "mismatch", ours: "protocol 2", theirs: "protocol 1" }).detail;
+  const mismatch = statusText({ kind: "mismatch", needed: "protocol 2", found: "protocol 1" }).detail;
   assert.ok(mismatch.includes("protocol 2") && mismatch.includes("protocol 1"));
 });
