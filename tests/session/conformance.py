@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sessiond.session.context.context import Context, build_context
 from sessiond.session.tree import steps
-from sessiond.session.tree.children import Children
+from sessiond.session.tree.chains import Chains
 from sessiond.session.tree.tree import NONE
 from support.answers import Answers, View
 from support.golden import GoldenCase
@@ -89,15 +89,15 @@ def _unequal_view(
 
 def _parents(ours: Loaded) -> dict[Any, Any]:
     """The tree as it is drawn, in preorder."""
-    tree, children = ours.tree, Children()
-    steps.run(children.extend(tree))
+    tree, chains = ours.tree, Chains()
+    steps.run(chains.extend(tree))
     parents: dict[Any, Any] = {}
-    to_visit: list[tuple[int, str | None]] = [(children.first(NONE), None)]
+    to_visit: list[tuple[int, str | None]] = []
+    to_visit += [(row, None) for row in chains.children(NONE)][::-1]
     while to_visit:
         row, parent = to_visit.pop()
-        if row != NONE:
-            to_visit += [(children.next(row), parent), (children.first(row), tree.id(row))]
-            parents[tree.id(row)] = parent
+        parents[tree.id(row)] = parent
+        to_visit += [(child, tree.id(row)) for child in chains.children(row)][::-1]
     return parents
 
 

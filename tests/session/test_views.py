@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sessiond.session.tree import steps
-from sessiond.session.tree.children import Children
+from sessiond.session.tree.chains import Chains
 from sessiond.session.tree.tree import NONE, NewRow, Tree
-from sessiond.session.views.tree_view import Filter, Node, Outline, TreePage, tree_rows
+from sessiond.session.views.filters import Filter
+from sessiond.session.views.outline import Outline
+from sessiond.session.views.tree_view import Node, TreePage, tree_rows
 from support.logs import (
     Line,
     Loaded,
@@ -200,19 +202,12 @@ def test_a_page_around_a_row_lists_the_forks_and_branches_above_it() -> None:
     assert [row.id for row in view(roots, around_row=roots.row("e4"), limit=1).above] == ["e3"]
 
 
-def test_a_view_of_a_subtree_examines_only_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_reads_only_its_own_rows() -> None:
     session, outline = loaded(header(), *(user("q") for _ in range(5_000))), Outline()
-    ids(session, outline=outline, limit=1)
-    looked_at: list[int] = []
-    is_entry = Tree.is_entry
-
-    def counted(tree: Tree, row: int) -> bool:
-        looked_at.append(row)
-        return is_entry(tree, row)
-
-    monkeypatch.setattr(Tree, "is_entry", counted)
     assert len(ids(session, outline=outline, root_row=session.row("e4999"))) == 2
-    assert len(looked_at) == 2
+    assert session.lines_read == 2
+    assert len(ids(session, outline=outline, around_row=session.row("e2500"), limit=10)) == 10
+    assert session.lines_read == 12
 
 
 def test_entries_of_a_cycle_are_shown_once_with_the_first_as_a_root() -> None:
@@ -226,10 +221,10 @@ def test_entries_of_a_cycle_are_shown_once_with_the_first_as_a_root() -> None:
 
 def test_a_long_tree_whose_parents_follow_their_children_is_read_in_steps() -> None:
     backwards = [user("q", parent=f"e{number + 1}") for number in range(1, 9_000)]
-    session, children = loaded(header(), *backwards, user("root", parent=None)), Children()
-    assert len(list(children.extend(session.tree))) >= 6
-    assert list(children.extend(session.tree)) == []
-    assert children.first(NONE) == session.row("e9000")
+    session, chains = loaded(header(), *backwards, user("root", parent=None)), Chains()
+    assert len(list(chains.extend(session.tree))) >= 6
+    assert list(chains.extend(session.tree)) == []
+    assert list(chains.children(NONE)) == [session.row("e9000")]
 
 
 def test_of_entries_with_the_same_id_the_last_one_is_shown() -> None:
@@ -251,7 +246,7 @@ def test_an_outline_grows_with_its_tree() -> None:
     session.tree.commit(2, leaf="n2")
     read_before = session.lines_read
     assert ids(session, outline=outline) == ["e1", "e2", "n2"]
-    assert session.lines_read - read_before == 1 + 3  # the new turn, and the rows of the page
+    assert session.lines_read - read_before == 1 + 1  # the new turn, and the new row of the page
 
 
 def test_two_callers_may_extend_an_outline_at_the_same_time() -> None:
@@ -357,12 +352,11 @@ def test_a_page_around_a_row_equals_that_part_of_the_whole_view(
 
 @given(forests())
 def test_every_entry_is_reached_once_from_the_roots(lines: list[Line]) -> None:
-    session, children = loaded(header(), *lines), Children()
-    steps.run(children.extend(session.tree))
-    to_visit, visited = [children.first(NONE)], []
+    session, chains = loaded(header(), *lines), Chains()
+    steps.run(chains.extend(session.tree))
+    to_visit, visited = list(chains.children(NONE)), []
     while to_visit:
         row = to_visit.pop()
-        if row != NONE:
-            visited.append(row)
-            to_visit += [children.next(row), children.first(row)]
+        visited.append(row)
+        to_visit += chains.children(row)
     assert sorted(visited) == list(range(1, len(session.tree)))

@@ -6,7 +6,8 @@ from hypothesis import given, strategies as st
 
 from sessiond.protocol import types as t
 from sessiond.session.tree import steps
-from sessiond.session.views.tree_view import Outline, tree_rows
+from sessiond.session.views.outline import Outline
+from sessiond.session.views.tree_view import tree_rows
 from sessiond.tui.folds import Folds
 from sessiond.tui.rows import NOWHERE, Rows
 from support.logs import Line, Loaded, header, loaded, user

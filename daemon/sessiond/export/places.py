@@ -5,12 +5,13 @@ from typing import Final, get_args
 
 from sessiond.session.content import preview
 from sessiond.session.tree.tree import LEAF, NONE, Tree
-from sessiond.session.views import tree_view
+from sessiond.session.views.filters import Filter, passes_filter
+from sessiond.session.views.outline import Outline
 
 PREVIEW_CHARACTERS: Final = 120
 """Characters of a one-line preview."""
 
-FILTERS: Final[tuple[tree_view.Filter, ...]] = get_args(tree_view.Filter)
+FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class RowPlace:
     filter_mask: int
 
 
-def place_of(tree: Tree, outline: tree_view.Outline, row: int) -> RowPlace:
+def place_of(tree: Tree, outline: Outline, row: int) -> RowPlace:
     """Return the place of a row. The caller updates the outline first (`Outline.extend`)."""
     parent = tree.parent(row)
     label = tree.labels.get(tree.id(row) or "")
@@ -37,8 +38,8 @@ def place_of(tree: Tree, outline: tree_view.Outline, row: int) -> RowPlace:
     )
 
 
-def _filter_mask(tree: Tree, outline: tree_view.Outline, row: int) -> int:
+def _filter_mask(tree: Tree, outline: Outline, row: int) -> int:
     if tree.kind(row) == LEAF:
         return 0
-    passed = (tree_view.passes_filter(it, tree, outline, row) for it in FILTERS)
+    passed = (passes_filter(it, tree, outline.silent, row) for it in FILTERS)
     return sum(1 << bit for bit, passes in enumerate(passed) if passes)

@@ -9,7 +9,7 @@ from sessiond.session.content import preview
 from sessiond.session.tree import steps
 from sessiond.session.tree.steps import Read
 from sessiond.session.tree.tree import Tree
-from sessiond.session.views import tree_view
+from sessiond.session.views.outline import Outline
 
 
 def row_of(place: RowPlace, line: bytes) -> t.PageRow:
@@ -31,7 +31,7 @@ def row_of(place: RowPlace, line: bytes) -> t.PageRow:
 
 def all_rows(tree: Tree, read: Read) -> Iterator[t.PageRow]:
     """Yield the row of every entry in log order."""
-    outline = tree_view.Outline()
+    outline = Outline()
     steps.run(outline.extend(tree, read))
     entries = [row for row in range(1, tree.committed) if tree.is_entry(row)]
     for batch in steps.batches(tree, entries):

@@ -28,7 +28,7 @@ from sessiond.protocol import types as t
 from sessiond.session.context.context import Context
 from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import Tree
-from sessiond.session.views.tree_view import Outline
+from sessiond.session.views.outline import Outline
 from sessiond.store.base import Durability, Log
 
 log = logging.getLogger(__name__)
@@ -203,6 +203,10 @@ class LiveSession:
         """Return the entries of committed rows."""
         return self._reader.read_rows(rows)
 
+    def read_stored(self, first: int, end: int) -> bytes | None:
+        """Return the stored lines of consecutive rows, or None if `read_rows` must check each line."""
+        return self._reader.read_stored(first, end)
+
     def read_in_steps(self, rows: Sequence[int]) -> Steps[list[bytes]]:
         """Return the entries of committed rows, in steps."""
         return self._reader.read_in_steps(rows)
@@ -220,8 +224,8 @@ class LiveSession:
         return self._reader.contexts.at(leaf_row)
 
     def drop_unused(self) -> None:
-        """Drop the cached context if it was not requested recently."""
-        self._reader.contexts.drop_unused()
+        """Drop the cached context and the outline if they were not requested recently."""
+        self._reader.drop_unused()
 
     def drive(self, work: Generator[None, None, _T]) -> Coroutine[Any, Any, _T]:
         """Run long work in steps, interleaved with that of other requests."""

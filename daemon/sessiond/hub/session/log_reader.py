@@ -1,6 +1,7 @@
 """Reads a log: its tree, rows by id, lines in pages, long work in steps."""
 
 import contextlib
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
@@ -17,12 +18,14 @@ from sessiond.session.tree.batches import first_of_incomplete_batch, incomplete_
 from sessiond.session.tree.lines import NotAnEntry, skim
 from sessiond.session.tree.steps import Steps, batches
 from sessiond.session.tree.tree import Tree
-from sessiond.session.views.tree_view import Outline
+from sessiond.session.views.outline import Outline
 from sessiond.store.base import Log
 from sessiond.store.errors import LogReplaced
 
 T = TypeVar("T")
 
+OUTLINE_SECONDS: Final = 600.0
+"""An outline is dropped after this time without a request. It takes 7 to 11 bytes for each row."""
 _TOGETHER: Final = 1 << 20
 """Adjacent rows are read together up to about this many bytes."""
 _SMALL: Final = 20_000
@@ -61,6 +64,9 @@ class ReadableSession(Protocol):
     def read_rows(self, rows: Sequence[int]) -> list[bytes]:
         """Return the entries of committed rows."""
 
+    def read_stored(self, first: int, end: int) -> bytes | None:
+        """Return the stored lines of consecutive rows, or None if `read_rows` must check each line."""
+
     def page_rows(self, row: int, size: int, count: int = 10_000) -> tuple[list[int], int]:
         """Return the rows of the entries from a row on, and their size in bytes."""
 
@@ -74,7 +80,6 @@ class LogReader:
     Attributes:
         log: The log.
         tree: The tree. A rewrite of the log replaces it.
-        outline: The outline of the tree, as far as it was requested.
         contexts: The last context that was requested.
         derived: Results that are derived from the tree.
         running_jobs: The number of long jobs that read the session now.
@@ -84,12 +89,29 @@ class LogReader:
     def __init__(self, log: Log) -> None:
         self.log = log
         self.tree = Tree()
-        self.outline = Outline()
+        self._outline = Outline()
+        self._outline_requested = time.monotonic()
         self.contexts = ContextCache(self)
         self.derived = DerivedCache(self)
         self.running_jobs = 0
         self.on_replaced: Callable[[], None] = _ignore
         self._old_content: bytes | None = None
+
+    @property
+    def outline(self) -> Outline:
+        """The outline of the tree, as far as it was requested."""
+        self._outline_requested = time.monotonic()
+        return self._outline
+
+    @outline.setter
+    def outline(self, outline: Outline) -> None:
+        self._outline = outline
+
+    def drop_unused(self) -> None:
+        """Drop the context and the outline if they were not requested recently."""
+        self.contexts.drop_unused()
+        if time.monotonic() - self._outline_requested > OUTLINE_SECONDS:
+            self._outline = Outline()
 
     def moment(self) -> Moment:
         """Return the facts of the session now."""
@@ -180,6 +202,14 @@ class LogReader:
             found += [block[first - start : after - start] for first, after in spans]
             position = last + 1
         return self._entries(rows, found)
+
+    def read_stored(self, first: int, end: int) -> bytes | None:
+        """Return the stored lines of the committed rows from `first` to before `end`.
+
+        Returns None if another program has written to the file; then `read_rows` checks each line.
+        """
+        block = self._bytes(self.tree.span(first)[0], self.tree.span(end - 1)[1])
+        return None if self._old_content is None and self.log.is_touched else block
 
     def _entries(self, rows: Sequence[int], lines: Sequence[bytes]) -> list[bytes]:
         """Return the entries in the lines of rows. Raises `LogReplaced` if a line belongs to another entry now."""

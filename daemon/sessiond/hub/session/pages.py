@@ -18,7 +18,7 @@ from sessiond.protocol import types as t
 from sessiond.session.content import preview
 from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import KIND, Tree
-from sessiond.session.views.tree_view import Outline
+from sessiond.session.views.outline import Outline
 
 PART_BYTES: Final = 512 * 1024
 """The size limit of a part in bytes, for any row limit: the first part arrives quickly, and messages are small."""
@@ -73,7 +73,7 @@ async def _looked_through(live: LiveSession) -> tuple[Tree, Outline, t.PageSessi
     while True:
         tree, outline = live.tree, live.outline
         tally = await live.derived.tally()
-        await live.drive(outline.extend(tree, live.read_rows))
+        await live.drive(outline.extend(tree, live.read_rows, live.read_stored))
         if tree is live.tree:  # otherwise the log was rewritten meanwhile
             return tree, outline, msgspec.structs.replace(head_of(tree, tally), session_id=live.session_id)
 

@@ -133,6 +133,7 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
         tree_view.tree_rows(
             live.tree, live.outline, live.read_rows, filter=params.filter, query=params.query or "",
             root_row=root, after_row=after, around_row=around, limit=params.limit,
+            read_stored=live.read_stored,
         )
     )  # fmt: skip
     log_id, leaf_id = live.log.log_id, live.tree.leaf_id

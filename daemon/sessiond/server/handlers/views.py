@@ -1,6 +1,7 @@
 """Handlers of views for people: a session as a page in parts, the document around it, and one entry as Markdown."""
 
 import asyncio
+from itertools import islice
 
 from sessiond.hub.errors import EntryTooLarge
 from sessiond.hub.session import blob_resolution, pages
@@ -47,18 +48,14 @@ async def surroundings(live: ReadableSession, session_id: str, row: int) -> Entr
     """Return the session's title and the label, the parent and the children of an entry, for its document."""
     tree = live.tree
     path = await live.drive(steps.path(tree, tree.leaf))
-    await live.drive(live.outline.children.extend(tree))
+    await live.drive(live.outline.extend_chains(tree))
     label = tree.labels.get(tree.id(row) or "")
     parent = tree.parent(row)
-    children = list[str]()
-    child = live.outline.children.first(row)
-    while child != NONE and len(children) < MAX_CHILDREN:
-        children.append(tree.id(child) or "")
-        child = live.outline.children.next(child)
+    children = islice(live.outline.chains.children(row), MAX_CHILDREN)
     return EntrySurroundings(
         session=tree.title or session_id,
         label=None if label is None else label.text,
         parent_id=None if parent == NONE else tree.id(parent),
-        children=tuple(children),
+        children=tuple(tree.id(child) or "" for child in children),
         on_path=row in path,
     )

@@ -26,7 +26,7 @@ from sessiond.server.lsp.texts import OpenText
 from sessiond.session.dialects.recognition import ForeignProgram, foreign_program_of
 from sessiond.session.tree.recognition import is_session
 from sessiond.session.tree.tree import Tree
-from sessiond.session.views.tree_view import Outline
+from sessiond.session.views.outline import Outline
 from sessiond.store.errors import LogNotFound, StorageFailed
 from sessiond.store.memory import MemoryStore
 

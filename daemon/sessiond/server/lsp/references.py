@@ -51,7 +51,9 @@ def register(editor: Editor) -> None:
 
 async def _rows(document: Document, row: int) -> Sequence[int]:
     session = document.session
-    rows = await session.drive(referring_rows(session.tree, session.outline.children, row, session.read_rows))
+    outline = session.outline
+    await session.drive(outline.extend_chains(session.tree))
+    rows = await session.drive(referring_rows(session.tree, outline.chains, row, session.read_rows))
     return [it for it in rows if it < document.rows][:MAX_REFERENCES]
 
 

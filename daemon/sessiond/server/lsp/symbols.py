@@ -12,7 +12,8 @@ from sessiond.server.lsp.shapes import Encoded, FlatSymbol, Location, Symbol, at
 from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import NONE
 from sessiond.session.views import tree_view
-from sessiond.session.views.tree_view import Filter, Node, TreePage
+from sessiond.session.views.filters import Filter
+from sessiond.session.views.tree_view import Node, TreePage
 
 MAX_SYMBOLS: Final = 5_000
 """Limit of symbols. A larger outline is not useful, and costs every editor seconds."""
@@ -66,7 +67,12 @@ async def _page(document: Document) -> TreePage:
 
     def page(filter: Filter, limit: int) -> Steps[TreePage]:
         return tree_view.tree_rows(
-            session.tree, session.outline, session.read_rows, filter=filter, limit=limit
+            session.tree,
+            session.outline,
+            session.read_rows,
+            filter=filter,
+            limit=limit,
+            read_stored=session.read_stored,
         )
 
     for filter in _FILTERS[:-1]:

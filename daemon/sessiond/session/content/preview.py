@@ -28,7 +28,13 @@ _DESCRIPTIVE_ARGUMENTS: Final = (
 
 def one_line(text: str, limit: int) -> str:
     """Return text as one line of at most `limit` characters, cleaned and with white space collapsed."""
-    text = " ".join(clean(text.lstrip()[: limit * 20]).split())
+    text = text.lstrip()
+    beginning = text[: limit * 2]
+    if "\x1b" not in beginning:  # otherwise a terminal code may extend beyond it
+        line = " ".join(clean(beginning).split())
+        if len(line) > limit:
+            return line[: limit - 1].rstrip() + "…"
+    text = " ".join(clean(text[: limit * 20]).split())
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 

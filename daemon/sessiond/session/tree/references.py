@@ -5,8 +5,8 @@ from typing import Final
 import msgspec
 
 from sessiond.session.tree import payloads, steps
-from sessiond.session.tree.children import Children
-from sessiond.session.tree.codes import KIND, NONE
+from sessiond.session.tree.chains import Chains
+from sessiond.session.tree.codes import KIND
 from sessiond.session.tree.steps import ROWS_A_STEP, Read, Steps
 from sessiond.session.tree.tree import Tree
 
@@ -31,23 +31,20 @@ class _References(msgspec.Struct, rename="camel", gc=False):
 _references = msgspec.json.Decoder(_References)
 
 
-def referring_rows(tree: Tree, children: Children, row: int, read: Read) -> Steps[list[int]]:
+def referring_rows(tree: Tree, chains: Chains, row: int, read: Read) -> Steps[list[int]]:
     """Return the rows that refer to the entry of a row, in log order.
 
     Args:
         tree: The tree of the session.
-        children: The children of its rows; they are extended first.
+        chains: Its chains, which include all committed rows.
         row: The row of the entry.
         read: Returns the entries of rows.
 
     """
     entry_id = tree.id(row)
-    yield from children.extend(tree)
     found: set[int] = set()
-    child = children.first(row)
-    while child != NONE:
+    for child in chains.children(row):
         found.add(child)
-        child = children.next(child)
         if len(found) % ROWS_A_STEP == 0:
             yield
     candidates: list[int] = []

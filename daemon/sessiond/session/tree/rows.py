@@ -4,7 +4,7 @@ A row has only its place in the log, its kind, role, parent and id. Payloads are
 """
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sessiond.session.tree.codes import ASSISTANT, BAD, HEADER, KINDS, NONE, USER
 from sessiond.session.tree.ids import Ids
@@ -76,6 +76,24 @@ class LogRows:
         if parent in self._superseded:
             return self._ids.get(self._names[parent] or "") or NONE
         return parent
+
+    def kinds(self, first: int, end: int) -> bytes:
+        """Return `kind` of the rows from `first` to before `end`."""
+        return bytes(self._kinds[first:end])
+
+    def roles(self, first: int, end: int) -> bytes:
+        """Return `role` of the rows from `first` to before `end`."""
+        return bytes(self._roles[first:end])
+
+    def parents(self, first: int, end: int) -> Sequence[int]:
+        """Return `parent` of the rows from `first` to before `end`."""
+        if self._superseded:
+            return [self.parent(row) for row in range(first, end)]
+        return self._parents[first:end]
+
+    def offsets(self, first: int, end: int) -> Sequence[int]:
+        """Return the first byte of the lines of the rows from `first` to before `end`, and the byte after the last."""
+        return [*self._offsets[first:end], self.span(end - 1)[1]]
 
     def span(self, row: int) -> tuple[int, int]:
         """Return the byte range of a row's line in the log: its first byte, and the byte after its newline."""

@@ -17,6 +17,9 @@ Steps: TypeAlias = Generator[None, None, T]
 Read: TypeAlias = Callable[[Sequence[int]], list[bytes]]
 """Returns the entries of rows as clients receive them (`Tree.entry`): version 3, valid UTF-8, no newline."""
 
+ReadStored: TypeAlias = Callable[[int, int], bytes | None]
+"""Returns the stored lines of the rows from the first to before the second, or None if `Read` must check each line."""
+
 ROWS_A_STEP: Final = 2_000
 """Rows to visit in one step if only columns are read."""
 

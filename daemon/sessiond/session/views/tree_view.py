@@ -1,39 +1,30 @@
-"""Views of the tree: rows in preorder that pass a filter and a query.
+"""Views of the tree, page by page: rows in preorder that pass a filter and a query.
 
 The children of a hidden row belong to the nearest visible row above it. Chains are not indented: `indent` counts the
 forks above a row (decision 0021).
 """
 
-from array import array
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
 
 from sessiond.session.content import preview
 from sessiond.session.tree import steps
-from sessiond.session.tree.children import Children
-from sessiond.session.tree.steps import ROWS_A_STEP, Read, Steps
-from sessiond.session.tree.tree import ASSISTANT, KIND, LEAF, NONE, ROLE, USER, Tree
-from sessiond.session.tree.turns import SilentTurns
-
-Filter: TypeAlias = Literal["default", "noTools", "userOnly", "labeledOnly", "all"]
+from sessiond.session.tree.steps import Read, ReadStored, Steps
+from sessiond.session.tree.tree import NONE, Tree
+from sessiond.session.views.filters import Filter
+from sessiond.session.views.outline import Outline, RowText
+from sessiond.session.views.view import RowShape, View
 
 _PREVIEW_CHARACTERS: Final = 120
-_TOOL_RESULT: Final = ROLE["toolResult"]
-_HIDDEN_BY_DEFAULT: Final = frozenset(
-    KIND[name]
-    for name in (
-        "label", "custom", "model_change", "thinking_level_change", "mode_change", "service_tier_change",
-        "session_info", "title_change", "session_init", "ttsr_injection", "context_edit", "credential_pin",
-        "usage", "model_usage",
-    )
-)  # fmt: skip
-
-_CUSTOM_MESSAGE: Final = KIND["custom_message"]
+_MAX_CACHED_TEXTS: Final = 4_000
+"""Rows of the last pages whose texts are cached. A text takes about 0.5 kB."""
+_NODES_A_STEP: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(msgspec.Struct, frozen=True, gc=False):
     """One visible row, with the fields of the protocol's TreeNode."""
 
     id: str
@@ -76,25 +67,12 @@ class TreePage:
     above: tuple[Node, ...] = ()
 
 
-@dataclass(slots=True)
-class Outline:
-    """Data about all rows that views need. It is stored with a tree and extended, not rebuilt."""
-
-    children: Children = field(default_factory=Children)
-    silent: SilentTurns = field(default_factory=SilentTurns)
-    cached_view: "_View | None" = None
-
-    def extend(self, tree: Tree, read: Read) -> Steps[None]:
-        """Add the committed rows that are new."""
-        yield from self.children.extend(tree)
-        yield from self.silent.extend(tree, read)
-
-
 def tree_rows(
     tree: Tree, outline: Outline, read: Read, *, filter: Filter = "default", query: str = "",
     root_row: int = NONE, after_row: int = NONE, around_row: int = NONE, limit: int = 1000,
+    read_stored: ReadStored | None = None,
 ) -> Steps[TreePage]:  # fmt: skip
-    """Return a page of a view.
+    """Return a page of a view. The page costs its rows, and an append since the last page costs its row.
 
     Args:
         tree: The tree of the session.
@@ -106,308 +84,129 @@ def tree_rows(
         after_row: The page begins after this row; `NONE` for the start of the view.
         around_row: This row, or its nearest visible ancestor, is in the middle of the page.
         limit: Limit of the rows on the page.
+        read_stored: Returns stored lines, with which the outline is extended faster.
 
     """
-    yield from outline.extend(tree, read)
-    key = tree.committed, tree.leaf, filter, query, root_row
-    cached_view = outline.cached_view
-    if (
-        cached_view is None
-        or cached_view.key != key
-        or (after_row != NONE and after_row not in cached_view.shape.rows)
-    ):
-        visible = yield from _visible(tree, outline, read, filter, query, root_row)
-        shape, start = yield from _arrange(tree, outline.children, visible, root_row, after_row)
-        cached_view = _View(key, shape, (yield from _indents(shape)), (yield from _on_path(tree)))
-    else:
-        start = 0 if after_row == NONE else cached_view.shape.rows.index(after_row) + 1
-    if around_row != NONE:
-        start = max((yield from _nearest(tree, cached_view.shape, around_row)) - limit // 2, 0)
-    rows = cached_view.shape.rows
-    nodes = yield from _nodes(tree, cached_view, range(start, min(start + limit, len(rows))), read)
-    end = start + len(nodes)
-    # The next page is likely to be requested; after the last page the view is dropped.
-    outline.cached_view = cached_view if end < len(rows) else None
-    resume = rows[end - 1] if end < len(rows) else NONE
-    bars = (yield from _bars(cached_view.shape, start)) if 0 < start < len(rows) else ()
-    above: list[Node] = []
-    if around_row != NONE:
-        above = yield from _nodes(tree, cached_view, (yield from _structure(cached_view.shape, start)), read)
-    return TreePage(nodes, resume, tree.count_entries(), len(rows), start, bars, tuple(above))
-
-
-def passes_filter(filter: Filter, tree: Tree, outline: Outline, row: int) -> bool:
-    """Return whether a filter shows a row that is not the leaf. The outline must be extended to the row first."""
-    return _FILTERS[filter](tree, outline.silent, NONE, row)
-
-
-# --- visible rows ------------------------------------------------------------------------------------------
-
-
-def _visible(
-    tree: Tree, outline: Outline, read: Read, filter: Filter, query: str, root_row: int
-) -> Steps[bytearray]:
-    """Return one byte for each row: whether the view shows it, for rows at or below `root_row`."""
-    passes = _FILTERS[filter]
-    leaf, silent = tree.leaf, outline.silent
-    end = tree.committed
-    candidates: Sequence[int] = range(end)
-    if root_row != NONE:
-        candidates = yield from _below(outline.children, root_row, end)
-    visible = bytearray(end)
-    for start in range(0, len(candidates), ROWS_A_STEP):
-        for row in candidates[start : start + ROWS_A_STEP]:
-            visible[row] = tree.is_entry(row) and tree.kind(row) != LEAF and passes(tree, silent, leaf, row)
-        yield
-    words = query.casefold().split()
-    if words:
-        yield from _hide_non_matches(tree, visible, words, read)
-    return visible
-
-
-def _below(children: Children, root_row: int, end: int) -> Steps[list[int]]:
-    """Return a row and its descendants, so that the cost of viewing a subtree depends on its own size."""
-    found: list[int] = []
-    to_visit = [root_row]
-    while to_visit:
-        row = to_visit.pop()
-        if row == NONE or row >= end:
-            continue
-        found.append(row)
-        if row != root_row:
-            to_visit.append(children.next(row))
-        to_visit.append(children.first(row))
-        if len(found) % ROWS_A_STEP == 0:
-            yield
-    return found
-
-
-def _hide_non_matches(tree: Tree, visible: bytearray, words: Sequence[str], read: Read) -> Steps[None]:
-    """Hide the rows in which a word of the query does not occur."""
-    candidates = [row for row, is_visible in enumerate(visible) if is_visible]
-    for batch in steps.batches(tree, candidates):
-        for row, entry in zip(batch, read(batch), strict=True):
-            decoded = preview.decoded(entry)
-            message = decoded.get("message")
-            role = message.get("role") if isinstance(message, dict) else None
-            label = _label(tree, row)
-            text = f"{decoded.get('type')} {role or ''} {label or ''} {preview.text_of(decoded)}".casefold()
-            visible[row] = all(word in text for word in words)
-        yield
-
-
-def _shown_by_default(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
-    if tree.kind(row) in _HIDDEN_BY_DEFAULT or _is_for_models_only(tree, silent, row):
-        return False
-    return tree.role(row) != ASSISTANT or row == leaf or row not in silent
-
-
-def _shown_without_tools(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
-    return tree.role(row) != _TOOL_RESULT and _shown_by_default(tree, silent, leaf, row)
-
-
-def _shown_of_user(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
-    return tree.role(row) == USER
-
-
-def _shown_labeled(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
-    return _label(tree, row) is not None and not _is_for_models_only(tree, silent, row)
-
-
-def _shown_always(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
-    return True
-
-
-_FILTERS: Final[dict[Filter, Callable[[Tree, SilentTurns, int, int], bool]]] = {
-    "default": _shown_by_default,
-    "noTools": _shown_without_tools,
-    "userOnly": _shown_of_user,
-    "labeledOnly": _shown_labeled,
-    "all": _shown_always,
-}
-
-
-def _is_for_models_only(tree: Tree, silent: SilentTurns, row: int) -> bool:
-    return tree.kind(row) == _CUSTOM_MESSAGE and row in silent
-
-
-def _label(tree: Tree, row: int) -> str | None:
-    label = tree.labels.get(tree.id(row) or "")
-    return label.text if label is not None else None
-
-
-# --- order and shape ---------------------------------------------------------------------------------------
-
-
-class _Shape:
-    """Visible rows in preorder. The other columns refer to indexes in this order, not to rows."""
-
-    def __init__(self) -> None:
-        self.rows = array("i")
-        self.above = array("i")
-        self.depths = array("i")
-        self.child_counts = array("i")
-        self.last_children = array("i")
-        self.last_root = NONE
-
-    def add(self, row: int, above: int) -> int:
-        index = len(self.rows)
-        self.rows.append(row)
-        self.above.append(above)
-        self.child_counts.append(0)
-        self.last_children.append(NONE)
-        if above == NONE:
-            self.depths.append(0)
-            self.last_root = index
-        else:
-            self.depths.append(self.depths[above] + 1)
-            self.child_counts[above] += 1
-            self.last_children[above] = index
-        return index
-
-    def is_last(self, index: int) -> bool:
-        above = self.above[index]
-        return index == (self.last_root if above == NONE else self.last_children[above])
+    yield from outline.extend(tree, read, read_stored)
+    layout = yield from outline.exclusively(
+        _layout(tree, outline, read, filter, query, root_row, after_row, around_row, limit)
+    )
+    rows = [shape.row for shape in (*layout.page, *layout.above)]
+    texts = yield from _texts(tree, outline, rows, read)
+    nodes = yield from _nodes(tree, layout.page, texts, layout.on_path)
+    above = yield from _nodes(tree, layout.above, texts, layout.on_path)
+    is_end = layout.preceding + len(nodes) >= layout.count
+    return TreePage(
+        nodes=nodes,
+        resume=NONE if is_end else layout.page[-1].row,
+        entry_count=tree.count_entries(),
+        visible_count=layout.count,
+        preceding_count=layout.preceding,
+        bars=layout.bars,
+        above=tuple(above),
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
-    """A whole view, and the parameters for which it was computed."""
+class _Layout:
+    """A page without texts, as of one moment of the tree. `on_path` are the rows on the path to the leaf."""
 
-    key: tuple[int, int, str, str, int]
-    shape: _Shape
-    indents: "array[int]"
-    on_path: bytearray
+    page: list[RowShape]
+    count: int
+    preceding: int
+    bars: tuple[bool, ...]
+    above: list[RowShape]
+    on_path: set[int]
 
 
-def _arrange(
-    tree: Tree, children: Children, visible: bytearray, root_row: int, after_row: int
-) -> Steps[tuple[_Shape, int]]:
-    """Walk the tree in preorder; return the shape, and the first index after `after_row`, visible or not."""
-    shape, start = _Shape(), 0
-    end = len(visible)
-    to_visit = [(root_row, NONE)] if root_row != NONE else [(children.first(NONE), NONE)]
-    visited = 0
-    while to_visit:
-        row, above = to_visit.pop()
-        if row == NONE or row >= end:
-            continue
-        if row != root_row:
-            to_visit.append((children.next(row), above))
-        if visible[row]:
-            above = shape.add(row, above)
-        to_visit.append((children.first(row), above))
-        if row == after_row:
-            start = len(shape.rows)
-        visited += 1
-        if visited % 1000 == 0:
+def _layout(
+    tree: Tree, outline: Outline, read: Read, filter: Filter, query: str, root_row: int, after_row: int,
+    around_row: int, limit: int,
+) -> Steps[_Layout]:  # fmt: skip
+    moment = outline.moment(tree)
+    view = yield from outline.view(tree, read, moment, filter, query, root_row)
+    if around_row != NONE:
+        place = yield from view.place_around(around_row, limit)
+    elif after_row != NONE:
+        place = yield from view.place_after(after_row)
+    else:
+        place = view.first_place()
+    page = yield from view.shapes(place, limit)
+    count = yield from view.visible_count()
+    if place.preceding + len(page) >= count:  # otherwise the next page is likely to be requested
+        outline.drop_cached_view()
+    bars, above = list[bool](), list[RowShape]()
+    if page and place.preceding:
+        bars = yield from _bars(view, page[0].row)
+        if around_row != NONE:
+            above = yield from _structure(view, page[0].row)
+    on_path = yield from outline.on_path(tree, moment.leaf, [shape.row for shape in (*page, *above)])
+    return _Layout(page, count, place.preceding, tuple(bars), above, on_path)
+
+
+def _bars(view: View, row: int) -> Steps[list[bool]]:
+    """For each fork above a row, top first, return whether branches follow the one with the row."""
+    forks = yield from view.forks_above(row)
+    last_branches: list[int] = []
+    for fork in forks:
+        last_branches.append((yield from view.children(fork.row)).last)  # noqa: PERF401 - it yields
+    return [fork.branch != last for fork, last in zip(forks, last_branches, strict=True)]
+
+
+def _structure(view: View, row: int) -> Steps[list[RowShape]]:
+    """Return the rows above a row that a client draws: forks and rows that begin a branch, top first."""
+    rows: dict[int, None] = {}
+    for fork in (yield from view.forks_above(row)):
+        rows |= {fork.row: None, fork.branch: None}
+    shapes: list[RowShape] = []
+    for above in [it for it in rows if it not in (NONE, row)]:
+        shapes.append((yield from view.shape_of(above)))
+        if len(shapes) % _NODES_A_STEP == 0:
             yield
-    return shape, start
+    return shapes
 
 
-def _nearest(tree: Tree, shape: _Shape, row: int) -> Steps[int]:
-    """Return the index of a row, or of its nearest visible ancestor; 0 if there is none."""
-    indexes: dict[int, int] = {}
-    for start in range(0, len(shape.rows), ROWS_A_STEP):
-        indexes.update(
-            zip(shape.rows[start : start + ROWS_A_STEP], range(start, len(shape.rows)), strict=False)
-        )
+def _texts(tree: Tree, outline: Outline, rows: Sequence[int], read: Read) -> Steps[dict[int, RowText]]:
+    """Return the texts of rows, and cache them if they are not too many."""
+    cached = outline.texts
+    texts = {row: cached[row] for row in rows if row in cached}
+    for batch in steps.batches(tree, [row for row in rows if row not in cached]):
+        texts.update(zip(batch, map(_text, read(batch)), strict=True))
         yield
-    above = yield from steps.path(tree, row)
-    return next((indexes[it] for it in reversed(above) if it in indexes), 0)
+    if len(cached) + len(texts) <= _MAX_CACHED_TEXTS:
+        cached |= texts
+    elif len(texts) <= _MAX_CACHED_TEXTS:
+        outline.texts = dict(texts)
+    return texts
 
 
-def _bars(shape: _Shape, index: int) -> Steps[tuple[bool, ...]]:
-    """For each fork above an index, top first, return whether branches follow the one with the index."""
-    bars: list[bool] = []
-    visited = 0
-    while index != NONE:
-        above = shape.above[index]
-        if shape.child_counts[above] > 1 if above != NONE else shape.last_root > 0:
-            bars.append(not shape.is_last(index))
-        index = above
-        visited += 1
-        if visited % ROWS_A_STEP == 0:
-            yield
-    return tuple(reversed(bars))
-
-
-def _on_path(tree: Tree) -> Steps[bytearray]:
-    """Return one byte for each row: whether it is on the path to the leaf."""
-    path = yield from steps.path(tree, tree.leaf)
-    marks = bytearray(len(tree))
-    for start in range(0, len(path), ROWS_A_STEP):
-        for row in path[start : start + ROWS_A_STEP]:
-            marks[row] = 1
-        yield
-    return marks
-
-
-def _structure(shape: _Shape, index: int) -> Steps[list[int]]:
-    """Return the indexes above an index that a client draws: forks and rows that begin a branch, top first."""
-    found: list[int] = []
-    above = shape.above[index] if index < len(shape.rows) else NONE
-    visited = 0
-    while above != NONE:
-        grandparent = shape.above[above]
-        begins_branch = shape.child_counts[grandparent] > 1 if grandparent != NONE else shape.last_root > 0
-        if begins_branch or shape.child_counts[above] > 1:
-            found.append(above)
-        above = grandparent
-        visited += 1
-        if visited % ROWS_A_STEP == 0:
-            yield
-    found.reverse()
-    return found
-
-
-def _nodes(tree: Tree, cached_view: _View, indexes: Sequence[int], read: Read) -> Steps[list[Node]]:
-    nodes: list[Node] = []
-    page = [cached_view.shape.rows[index] for index in indexes]
-    for batch in steps.batches(tree, page):
-        for row, entry in zip(batch, read(batch), strict=True):
-            index = indexes[len(nodes)]
-            nodes.append(
-                _node(
-                    tree,
-                    cached_view.shape,
-                    index,
-                    cached_view.indents[index],
-                    bool(cached_view.on_path[row]),
-                    entry,
-                )
-            )
-        yield
-    return nodes
-
-
-def _indents(shape: _Shape) -> "Steps[array[int]]":
-    """Return the number of forks above each index."""
-    indents = array("i")
-    for index, above in enumerate(shape.above):
-        indents.append(0 if above == NONE else indents[above] + (shape.child_counts[above] > 1))
-        if index % ROWS_A_STEP == 0:
-            yield
-    return indents
-
-
-def _node(tree: Tree, shape: _Shape, index: int, indent: int, on_path: bool, entry: bytes) -> Node:
-    row, above = shape.rows[index], shape.above[index]
+def _text(entry: bytes) -> RowText:
     decoded = preview.decoded(entry)
     message, timestamp, type_ = decoded.get("message"), decoded.get("timestamp"), decoded.get("type")
     role = message.get("role") if isinstance(message, dict) else None
-    return Node(
-        id=tree.id(row) or "",
-        parent_id=None if above == NONE else tree.id(shape.rows[above]),
-        depth=shape.depths[index],
-        indent=indent,
-        seq=row,
-        type=type_ if isinstance(type_, str) else tree.type(row),
-        timestamp=timestamp if isinstance(timestamp, str) else None,
-        child_count=shape.child_counts[index],
-        on_path=on_path,
+    return RowText(
+        type=type_ if isinstance(type_, str) else None,
         role=role if isinstance(role, str) else None,
+        timestamp=timestamp if isinstance(timestamp, str) else None,
         preview=preview.one_line(preview.text_of(decoded), _PREVIEW_CHARACTERS),
-        label=_label(tree, row),
-        last_sibling=shape.is_last(index),
     )
+
+
+def _nodes(
+    tree: Tree, shapes: Sequence[RowShape], texts: dict[int, RowText], on_path: set[int]
+) -> Steps[list[Node]]:
+    nodes: list[Node] = []
+    for start in range(0, len(shapes), _NODES_A_STEP):
+        for row, above, depth, indent, child_count, is_last in shapes[start : start + _NODES_A_STEP]:
+            type_, role, timestamp, text = texts[row]
+            entry_id = tree.id(row) or ""
+            label = tree.labels.get(entry_id)
+            nodes.append(
+                Node(
+                    entry_id, None if above == NONE else tree.id(above), depth, indent, row,
+                    tree.type(row) if type_ is None else type_, timestamp, child_count, row in on_path, role, text,
+                    None if label is None else label.text, is_last,
+                )
+            )  # fmt: skip
+        yield
+    return nodes
