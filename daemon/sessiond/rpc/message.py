@@ -98,6 +98,14 @@ def encode_result(id: RequestId, result: object) -> bytes:
         return _encode(envelope)
 
 
+def encode_once(result: object) -> Raw:
+    """Return an encoded result that can be the result of many responses."""
+    try:
+        return Raw(_encode_valid(result))
+    except UnicodeEncodeError:
+        return Raw(_encode_valid(valid_json(msgspec.to_builtins(result, builtin_types=(Raw,)))))
+
+
 class EncodedResult:
     """A result in encoded parts. They are not joined, because they may be many megabytes."""
 

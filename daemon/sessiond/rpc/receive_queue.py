@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from sessiond.rpc.message import BadMessage, Head, decode_message
 
@@ -71,8 +71,13 @@ class ReceiveQueue:
                 if until is not None and now > until:
                     return
                 until = until or now + _TURN_SECONDS
-            if not _is_large(bodies[0]):
-                yield _decoded(cast(bytes, bodies.popleft()))
+            first = bodies[0]
+            if type(first) is bytes and len(first) <= LARGE_FRAME:
+                del bodies[0]
+                try:
+                    yield decode_message(first)
+                except BadMessage as error:
+                    yield error
                 continue
             message = self._next_large(has_cut=has_cut)
             if message is None:

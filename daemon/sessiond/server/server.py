@@ -31,6 +31,7 @@ from sessiond.server.connection.send_buffers import SendBuffers
 from sessiond.server.connection.services import Arrival, Bridge
 from sessiond.server.handlers.routes import ROUTES
 from sessiond.server.listeners import admission
+from sessiond.server.resource_usage import ResourceUsage
 from sessiond.session.listing.retention import Policy
 from sessiond.store.errors import StorageFailed
 
@@ -80,7 +81,8 @@ class Server:
         self.epoch = str(uuid.uuid4())
         self.watches = Watches(hub.index, hub.add_list_observer, self.epoch, self.spawn)
         self.started = time.monotonic()
-        self.started_ns = time.time_ns()
+        self.started_at = clock.iso(time.time_ns())
+        self.usage = ResourceUsage()
         self.clients: dict[str, Client] = {}
         self.most_clients = admission.most_clients(self.chosen.limits.max_clients)
         self.room = MemoryBudget(self.chosen.limits.max_held)

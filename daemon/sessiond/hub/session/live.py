@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
-from msgspec import UnsetType
+from msgspec import Raw, UnsetType
 
 from sessiond.hub.errors import EntryNotFound, HubError
 from sessiond.hub.session.append_queue import AppendQueue
@@ -53,6 +53,7 @@ class LiveSession:
         holders: The ids of the clients that hold the session.
         awaits_holder: Whether it was created for a client that does not hold it yet. It is not closed until then.
         cached_info: The description of the session, with the `facts_key` for which it was made.
+        encoded_info: The encoded result of `session/info`, with the description for which it was made.
         used_at: The time of the last use.
         settings_lock: Held while tags or settings are read and changed.
         appending_jobs: The number of jobs under way that will append to the session.
@@ -76,6 +77,7 @@ class LiveSession:
         self.holders: set[str] = set()
         self.awaits_holder = False
         self.cached_info: tuple[object, t.SessionInfo] | None = None
+        self.encoded_info: tuple[t.SessionInfo, Raw] | None = None
         self.used_at = time.monotonic()
         self.settings_lock = asyncio.Lock()
         self.appending_jobs = 0

@@ -188,6 +188,8 @@ class LogReader:
 
     def read_rows(self, rows: Sequence[int]) -> list[bytes]:
         """Return the entries of committed rows. Adjacent rows are read together."""
+        if len(rows) == 1:
+            return self._entries(rows, [self._bytes(*self.tree.span(rows[0]))])
         found: list[bytes] = []  # lines, as they are stored
         tree, position = self.tree, 0
         while position < len(rows):

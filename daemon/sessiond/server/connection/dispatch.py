@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from sessiond.hub.errors import Draining
 from sessiond.protocol import types as t
@@ -25,7 +25,7 @@ from sessiond.server.connection.tickets import AnyTicket, Ticket
 
 C = TypeVar("C")
 
-_AT_ONCE: Final = (t.Wire, Exception)
+_AT_ONCE: Final = (t.Wire, Raw, Exception)
 
 
 class Dispatcher(Generic[C]):
@@ -75,7 +75,14 @@ class Dispatcher(Generic[C]):
             return
         effect, order = route.effect, self.order
         if effect is None or (route.reads_by_id and order.is_idle):
-            self._call(request_id, size, route, params, None)
+            try:
+                answer = route.call(self._client, params)
+            except Exception as error:  # noqa: BLE001 - as above
+                answer = error
+            if isinstance(answer, _AT_ONCE):
+                self._answer(request_id, answer)
+            else:
+                self._follow(request_id, size, route, params, answer, None)
             return
         if effect == "append":
             started = order.try_append(params.session_id)
@@ -144,15 +151,37 @@ class Dispatcher(Generic[C]):
         self._call(request_id, size, route, params, ticket)
 
     def _call(
-        self, request_id: RequestId, size: int, route: Route[C], params: t.Wire, ticket: AnyTicket | None
+        self, request_id: RequestId, size: int, route: Route[C], params: t.Wire, ticket: AnyTicket
     ) -> None:
-        """Call the handler. `ticket` is None if nothing is in progress that the request would have to wait for."""
+        """Call the handler of a request with a ticket, and answer it."""
         try:
             if self._server.ending:
                 raise Draining
             answer = route.call(self._client, params)
-        except Exception as error:  # noqa: BLE001 - the only place that turns all exceptions into answers
+        except Exception as error:  # noqa: BLE001 - everything becomes an answer
             answer = error
+        self._follow(request_id, size, route, params, answer, ticket)
+
+    def _follow(
+        self,
+        request_id: RequestId,
+        size: int,
+        route: Route[C],
+        params: t.Wire,
+        answer: Any,
+        ticket: AnyTicket | None,
+    ) -> None:
+        """Answer a request whose handler was called.
+
+        Args:
+            request_id: Its id.
+            size: Bytes of its body.
+            route: The route of its method.
+            params: Its params.
+            answer: What the handler returned or raised.
+            ticket: Its ticket. None if nothing is in progress that the request would have to wait for.
+
+        """
         if isinstance(answer, Pending):
             if ticket is not None:
                 ticket.begun()

@@ -8,6 +8,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, TypeVarTuple, Unpack
 
+from msgspec import Raw
+
 from sessiond.protocol import types as t
 from sessiond.server.connection.deferred import Pending, Unopened
 
@@ -34,9 +36,12 @@ class Execution(Generic[*Args, R]):
 
 @dataclass(frozen=True, slots=True)
 class AnsweredAtOnce(Execution[*Args, R]):
-    """Answers within the call. The call must take less than a millisecond, because it blocks the event loop."""
+    """Answers within the call. The call must take less than a millisecond, because it blocks the event loop.
 
-    call: Callable[[Unpack[Args]], R]
+    The handler returns a result, or one that it has encoded before.
+    """
+
+    call: Callable[[Unpack[Args]], R] | Callable[[Unpack[Args]], Raw]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from sessiond.server.connection.deferred import Pending
 from sessiond.server.connection.memory_budget import MemoryBudget
 from sessiond.server.connection.route import Route
 from sessiond.server.connection.send_buffers import SendBuffers
+from sessiond.server.resource_usage import ResourceUsage
 
 C = TypeVar("C")
 """The client. It is a type variable because the class of clients refers to `Services`."""
@@ -49,8 +50,9 @@ class Identity(Protocol):
     """Unique for each process."""
     started: float
     """The start time of the process, in seconds of the monotonic clock."""
-    started_ns: int
-    """The start time of the process, in nanoseconds since 1970."""
+    started_at: str
+    """The time of the start, ISO 8601 in UTC."""
+    usage: ResourceUsage
     lsp_loaded: bool
 
 

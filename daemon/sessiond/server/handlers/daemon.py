@@ -1,15 +1,12 @@
 """Handlers about the daemon: hello, status, clients, stop, drain, authenticate."""
 
-import asyncio
 import logging
 import os
 import time
 from typing import Final
 
 import sessiond
-from sessiond.hub import clock
 from sessiond.protocol import types as t, versions
-from sessiond.server import resource_usage
 from sessiond.server.connection.client import Client
 
 _MAX_BLOCKED: Final = 100
@@ -26,18 +23,19 @@ def hello(client: Client, params: t.HelloParams) -> t.HelloResult:
 def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
     """Return counters of the server and the hub, and up to 100 write-blocked sessions."""
     server = client.server
+    sessions, usage = client.hub.open_sessions(), server.usage.read()
     blocked = [
         t.BlockedSession(session_id=live.session_id, path=live.log.path, write_block=live.write_block)
-        for live in client.hub.open_sessions()
+        for live in sessions
         if live.write_block is not None
     ]
     return t.StatusResult(
         version=sessiond.__version__, protocol_versions=versions.spoken(), server_id=server.server_id,
         limits=client.limits(), pid=os.getpid(), epoch=server.epoch, home=server.home,
-        socket=server.socket, started_at=clock.iso(server.started_ns),
-        uptime_ms=round((time.monotonic() - server.started) * 1000), rss_bytes=resource_usage.resident(),
-        descriptor_count=resource_usage.descriptors(), task_count=len(asyncio.all_tasks()),
-        open_session_count=len(client.hub.open_sessions()), client_count=len(server.clients),
+        socket=server.socket, started_at=server.started_at,
+        uptime_ms=round((time.monotonic() - server.started) * 1000), rss_bytes=usage.rss_bytes,
+        descriptor_count=usage.descriptors, task_count=usage.tasks,
+        open_session_count=len(sessions), client_count=len(server.clients),
         in_flight_count=server.room.requests, held_bytes=server.room.incoming.taken,
         queued_bytes=server.send_buffers.total,
         lsp_loaded=server.lsp_loaded, draining=client.hub.draining, tcp=server.tcp,

@@ -11,6 +11,7 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import MAX_REPLY_BYTES, Client
 from sessiond.server.connection.encoding import MIN_PARTS_IN_STEPS, converted
+from sessiond.session.content import restore_blobs
 from sessiond.session.tree import steps
 from sessiond.session.tree.tree import NONE
 from sessiond.session.views import label_list, tree_view
@@ -32,10 +33,12 @@ def entries_(_client: Client, live: LiveSession, params: t.EntriesParams) -> _An
         EntryNotFound: A named entry does not exist.
         CursorExpired: The cursor is invalid, or `after` is a position in another log.
     """
-    chosen = [params.after, params.around_id, params.entry_ids, params.direction == "backward" or None]
-    if sum(it is not None for it in chosen) > 1:
+    backward = params.direction == "backward"
+    if (params.after is not None) + (params.around_id is not None) + (
+        params.entry_ids is not None
+    ) + backward > 1:
         raise IncompatibleParams("only one of `after`, `aroundId`, `entryIds` and `backward` is allowed")
-    if params.direction == "backward":
+    if backward:
         return _entries_backward(live, params)
     if params.entry_ids is not None:
         return _listed(live, params.entry_ids, params)
@@ -184,7 +187,7 @@ async def _read_many(
 def _answered(
     live: LiveSession, entries: list[bytes], seqs: list[int], after: _After, *, resolve: bool
 ) -> _Answer:
-    if resolve:
+    if resolve and any(map(restore_blobs.may_refer_to_blobs, entries)):
         return _whole(live, entries, seqs, after)
     return t.EntriesResult(
         log_id=live.log.log_id, items=_stored(entries, seqs), next_cursor=after(len(entries))

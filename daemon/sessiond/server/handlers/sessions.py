@@ -5,12 +5,14 @@ from functools import partial
 from typing import Any, Final
 
 import msgspec
+from msgspec import Raw
 
 from sessiond.hub.creation import ForkedSession
 from sessiond.hub.errors import CursorExpired, refuse_unless_absolute
 from sessiond.hub.retention.deletion import CLOSED_UNANSWERED
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
+from sessiond.rpc.message import encode_once
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Unopened
 from sessiond.server.connection.position_encoding import in_encoding
@@ -112,9 +114,13 @@ async def move(client: Client, params: t.MoveParams) -> t.SessionResult:
     return await client.hub.moves.move(params, client.origin(params.command_id))
 
 
-def info(client: Client, live: LiveSession, _params: t.InfoParams) -> t.SessionResult:
-    """Return the description of the session, from `hub.info`."""
-    return session_result(client, live)
+def info(client: Client, live: LiveSession, _params: t.InfoParams) -> Raw:
+    """Return the description of the session, from `hub.info`. It is encoded once for each state of the session."""
+    described = client.hub.info(live)
+    encoded = live.encoded_info
+    if encoded is None or encoded[0] is not described:
+        encoded = live.encoded_info = described, encode_once(session_result(client, live))
+    return encoded[1]
 
 
 def effect_of_fork(params: t.ForkParams) -> Effect:

@@ -3,8 +3,7 @@
 import errno
 import fcntl
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,10 +61,22 @@ def refusal(error: OSError, path: Path) -> StorageFailed:
     return kind(f"{path}: {error.strerror or error}", path=str(path), errno=error.errno)
 
 
-@contextmanager
-def refusals_of(path: Path) -> Iterator[None]:
-    """Convert an `OSError` in this block to a `StorageFailed` that names `path`."""
-    try:
-        yield
-    except OSError as error:
-        raise refusal(error, path) from error
+def refusals_of(path: Path) -> "_Refusals":
+    """Convert an `OSError` in the block to a `StorageFailed` that names `path`."""
+    return _Refusals(path)
+
+
+class _Refusals:
+    """See `refusals_of`. Every read enters one, and a generator would cost three times as much."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Enter the block."""
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, OSError):
+            raise refusal(error, self._path) from error
