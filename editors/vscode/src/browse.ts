@@ -10,7 +10,7 @@ import { Current } from "./current.ts";
 import type { Daemon } from "./daemon/daemon.ts";
 import { Preview } from "./preview.ts";
 import { attempt } from "./userMessages.ts";
-import { registerTranscripts } from "./transcript/transcripts.ts";
+import { Transcripts } from "./transcript/transcripts.ts";
 import { LabelsView } from "./views/labelsView.ts";
 import { SessionsView } from "./views/sessionsView.ts";
 import { TreeView } from "./views/treeView.ts";
@@ -19,7 +19,8 @@ export function registerViews(daemon: Daemon, memory: vscode.Memento, extension:
   const current = new Current(daemon, memory);
   const tree = new TreeView(daemon, current);
   const sessions = new SessionsView(daemon, current);
-  const views: Views = { daemon, current, tree, sessions };
+  const transcripts = new Transcripts(daemon, current, extension);
+  const views: Views = { daemon, current, tree, sessions, transcripts };
   const commands = {
     ...viewCommands(views),
     ...sessionCommands(views),
@@ -36,7 +37,7 @@ export function registerViews(daemon: Daemon, memory: vscode.Memento, extension:
     sessions,
     new LabelsView(daemon, current),
     new Preview(daemon),
-    registerTranscripts(daemon, current, extension),
+    transcripts,
     ...registered,
   );
 }

@@ -5,7 +5,7 @@ import { searchQuery } from "./model/searchQuery.ts";
 import { ago, count, oneLine, quickPickText } from "./model/text.ts";
 import { roleOf, sessionWords, titleOf } from "./model/words.ts";
 import type { Hit, ListedSession } from "./protocol.ts";
-import { showInTree } from "./commands/entries.ts";
+import { openSession, showInTree } from "./commands/opening.ts";
 import type { Views } from "./commands/target.ts";
 import { attempt, showError } from "./userMessages.ts";
 
@@ -177,7 +177,7 @@ class Picker {
       session,
       buttons: BUTTONS,
       accept: async () => {
-        await this.#views.current.open({ sessionId: session.sessionId });
+        await openSession(this.#views, session.sessionId);
         await this.#views.tree.focus();
       },
     };
@@ -196,7 +196,7 @@ class Picker {
       session: hit,
       accept: async () =>
         entryId === null
-          ? this.#views.current.open({ sessionId })
+          ? openSession(this.#views, sessionId)
           : showInTree(this.#views, { sessionId, entryId }),
     };
   }

@@ -84,6 +84,15 @@ def test_menus_contain_commands_of_the_extension() -> None:
             }, (menu, it)
 
 
+def test_the_palette_has_no_command_that_needs_an_entry() -> None:
+    menus = CONTRIBUTES["menus"]
+    rows = {it["command"]: it["when"] for it in menus["view/item/context"]}
+    for_entries = {name for name, when in rows.items() if re.search(r"viewItem =~ /\^entry", when)}
+    assert len(for_entries) > 10
+    palette = {it["command"] for it in menus["commandPalette"] if it["when"] != "false"}
+    assert for_entries & palette == set()
+
+
 def test_a_command_that_is_a_button_has_an_icon() -> None:
     buttons = [
         it["command"]

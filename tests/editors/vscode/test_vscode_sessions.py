@@ -87,7 +87,8 @@ def test_the_text_of_sessions_is_searched_while_the_user_types(window: Window, t
     expect(hit).to_be_visible()
     window.page.keyboard.press("Enter")
     expect(window.tree.row("It takes the shape of its box.")).to_be_visible()
-    expect(window.status("Ln 4,")).to_be_visible()
+    target = window.webview().locator("#path article.target")
+    expect(target).to_contain_text("It takes the shape of its box.")
 
 
 def test_two_entries_are_compared_side_by_side(window: Window, shell: Shell, story: Story) -> None:

@@ -88,6 +88,30 @@ def test_a_transcript_continues_after_its_session_was_restored(
     expect(page.locator("#path article").last).to_contain_text("Still here?")
 
 
+def test_the_views_show_the_session_of_the_active_transcript(
+    window: Window, story: Story, teller: Teller
+) -> None:
+    shown(window)
+    teller.create("other-talk", user("Something else"), assistant("Yes?"), title="Another talk")
+    window.open_session("Another talk", "Something else")
+    window.command("sessiond: Show Transcript")
+    expect(window.tab(re.compile("Another talk"))).to_be_visible()
+    window.tab(re.compile(TITLE)).click()
+    expect(window.tree.row("It fails, as it should.")).to_be_visible()
+    expect(window.sessions.row(TITLE)).to_have_attribute("aria-selected", "true")
+
+
+def test_a_click_on_a_session_shows_its_open_transcript(window: Window, teller: Teller) -> None:
+    shown(window)
+    teller.create("other-talk", user("Something else"), assistant("Yes?"), title="Another talk")
+    window.open_session("Another talk", "Something else")
+    window.command("sessiond: Show Transcript")
+    expect(window.tab(re.compile("Another talk"))).to_have_attribute("aria-selected", "true")
+    window.sessions.row(TITLE).click()
+    expect(window.tab(re.compile(TITLE))).to_have_attribute("aria-selected", "true")
+    expect(window.tree.row("It fails, as it should.")).to_be_visible()
+
+
 def test_a_transcript_is_restored_after_the_window_is_reloaded(window: Window) -> None:
     expect(shown(window).locator("#path")).to_contain_text("It fails, as it should.")
     with window.page.expect_navigation():

@@ -57,12 +57,30 @@ def test_a_row_has_a_complete_text_for_screen_readers(window: Window) -> None:
     assert ", leaf" in leaf
 
 
-def test_a_click_goes_to_the_line_of_the_entry(window: Window, teller: Teller, story: Story) -> None:
+def test_a_click_shows_the_entry_in_the_transcript(window: Window) -> None:
     window.open_session(TITLE, WHY)
     window.tree.row("It stops at the last newline.").click()
+    target = window.webview().locator("#path article.target")
+    expect(target).to_contain_text("It stops at the last newline.")
+    expect(window.tree.focused).to_contain_text("It stops at the last newline.")
+    window.tree.row("Done: it counts.").click()
+    expect(target).to_contain_text("Done: it counts.")
+    window.was_told_nothing()
+
+
+def test_a_menu_item_goes_to_the_line_of_the_entry(window: Window) -> None:
+    window.open_session(TITLE, WHY)
+    window.tree.menu("It stops at the last newline.", "Go to Line")
     expect(window.status("Ln 4,")).to_be_visible()
-    window.tree.row(WHY).click()
-    expect(window.status("Ln 3,")).to_be_visible()
+
+
+def test_a_label_shows_its_entry_in_the_tree_and_in_the_transcript(window: Window) -> None:
+    window.open_session(TITLE, WHY)
+    window.labels.row("the cause").click()
+    target = window.webview().locator("#path article.target")
+    expect(target).to_contain_text("It stops at the last newline.")
+    row = window.tree.row("It stops at the last newline.")
+    expect(row).to_have_attribute("aria-selected", "true")
 
 
 def test_fork_here_shows_the_fork(window: Window, teller: Teller, story: Story) -> None:
@@ -169,7 +187,8 @@ def test_the_tree_is_usable_with_the_keyboard_alone(window: Window) -> None:
     keys.press("ArrowDown")
     expect(window.tree.focused).to_contain_text("It stops at the last newline.")
     keys.press("Enter")
-    expect(window.status("Ln 4,")).to_be_visible()
+    target = window.webview().locator("#path article.target")
+    expect(target).to_contain_text("It stops at the last newline.")
 
 
 def _beside(shell: Shell, act: Callable[[Neovim], None]) -> None:

@@ -7,6 +7,7 @@ import { count, fit, notificationText, oneLine, summed } from "../model/text.ts"
 import { textOf, titleOf } from "../model/words.ts";
 import { openDocument } from "../preview.ts";
 import { showInformation, showStatusMessage } from "../userMessages.ts";
+import { showInTree } from "./opening.ts";
 import { branchWithSummary } from "./summary.ts";
 import type { EntryTarget } from "../views/elements.ts";
 import { type Command, onEntry, sessionOf, type Views } from "./target.ts";
@@ -56,16 +57,6 @@ async function revealEntry(views: Views, target: EntryTarget): Promise<void> {
 async function seqOf({ daemon }: Views, { sessionId, entryId }: EntryTarget): Promise<number> {
   const { items } = await daemon.request("session/entries", { sessionId, entryIds: [entryId] });
   return items[0]?.seq ?? 0;
-}
-
-/** Reveal an entry in the Tree, and its line in the file. */
-export async function showInTree(views: Views, target: EntryTarget): Promise<void> {
-  if (views.current.sessionId !== target.sessionId) {
-    await views.current.open({ sessionId: target.sessionId });
-  }
-  await views.tree.focus();
-  await views.tree.reveal(target.entryId);
-  await revealEntry(views, target);
 }
 
 async function branchHere({ daemon }: Views, { sessionId, entryId }: EntryTarget): Promise<void> {

@@ -2,6 +2,7 @@
 import type { Current } from "../current.ts";
 import type { Daemon } from "../daemon/daemon.ts";
 import type { KnownSession } from "../model/words.ts";
+import type { Transcripts } from "../transcript/transcripts.ts";
 import type { TreeView } from "../views/treeView.ts";
 import type { SessionsView } from "../views/sessionsView.ts";
 import { entryTarget, type EntryTarget, sessionTarget } from "../views/elements.ts";
@@ -11,6 +12,7 @@ export interface Views {
   readonly current: Current;
   readonly tree: TreeView;
   readonly sessions: SessionsView;
+  readonly transcripts: Transcripts;
 }
 
 export type Command = (argument?: unknown) => Promise<unknown>;

@@ -3,7 +3,9 @@ import * as vscode from "vscode";
 import { type Filter, FILTERS } from "../model/tree.ts";
 import { pickSession, searchSessions } from "../picker.ts";
 import { showStatusMessage } from "../userMessages.ts";
+import { parseTarget } from "../transcript/messages.ts";
 import { type MoreElement, sessionTarget } from "../views/elements.ts";
+import { openSession } from "./opening.ts";
 import type { Command, Views } from "./target.ts";
 
 const FILTER_DESCRIPTIONS: Readonly<Record<Filter, string>> = {
@@ -15,7 +17,7 @@ const FILTER_DESCRIPTIONS: Readonly<Record<Filter, string>> = {
 };
 
 export function viewCommands(views: Views): Record<string, Command> {
-  const { tree, sessions, current } = views;
+  const { tree, sessions, current, transcripts } = views;
   const show = async (filter?: Filter, query?: string): Promise<void> => {
     const { model } = tree;
     await tree.setView(filter ?? model?.filter ?? "default", query ?? model?.query ?? "");
@@ -23,7 +25,12 @@ export function viewCommands(views: Views): Record<string, Command> {
   return {
     "sessiond.openSession": async (argument) => {
       const sessionId = sessionTarget(argument);
-      return sessionId === undefined ? pickSession(views) : current.open({ sessionId });
+      return sessionId === undefined ? pickSession(views) : openSession(views, sessionId);
+    },
+    "sessiond.showTranscript": async (argument) => {
+      const { sessionId } = current;
+      const target = parseTarget(argument) ?? (sessionId === undefined ? undefined : { sessionId, preserveFocus: false });
+      return target && transcripts.show(target);
     },
     "sessiond.searchSessions": async () => searchSessions(views),
     "sessiond.tree.chooseFilter": async () => {

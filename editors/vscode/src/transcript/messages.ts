@@ -34,13 +34,22 @@ export function parseState(state: unknown): PanelState | undefined {
   return isId(sessionId, MAX_SESSION_ID_LENGTH) ? { sessionId } : undefined;
 }
 
-/** The session, and optionally the entry, in the argument of a command from a view, key binding or extension. */
-export function parseTarget(argument: unknown): { sessionId: string; entryId?: string } | undefined {
-  const { sessionId, entryId } = fields(argument);
+/** What the command that shows a transcript shows. */
+export interface TranscriptTarget {
+  readonly sessionId: string;
+  readonly entryId?: string;
+  /** Whether the keyboard focus stays where it is. */
+  readonly preserveFocus: boolean;
+}
+
+/** The target in the argument of a command, from a view, a key binding or another extension. */
+export function parseTarget(argument: unknown): TranscriptTarget | undefined {
+  const { sessionId, entryId, preserveFocus } = fields(argument);
   if (!isId(sessionId, MAX_SESSION_ID_LENGTH)) {
     return undefined;
   }
-  return isId(entryId, MAX_ENTRY_ID_LENGTH) ? { sessionId, entryId } : { sessionId };
+  const session = { sessionId, preserveFocus: preserveFocus === true };
+  return isId(entryId, MAX_ENTRY_ID_LENGTH) ? { ...session, entryId } : session;
 }
 
 function fields(value: unknown): Record<string, unknown> {

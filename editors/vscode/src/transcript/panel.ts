@@ -60,8 +60,10 @@ export class TranscriptPanel implements vscode.Disposable {
   }
 
   /** Show the panel, and an entry in it. */
-  show(entryId?: string): void {
-    this.#panel.reveal();
+  show(preserveFocus: boolean, entryId?: string): void {
+    if (!preserveFocus || !this.#panel.visible) {
+      this.#panel.reveal(undefined, preserveFocus);
+    }
     if (entryId === undefined) {
       return;
     }

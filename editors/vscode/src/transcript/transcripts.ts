@@ -1,8 +1,9 @@
-// The command that shows a transcript, and the panels: one for each session, restored after a reload of the window.
+// The transcript panels: one for each session, restored after a reload of the window.
 import * as vscode from "vscode";
 import type { Current } from "../current.ts";
 import type { Daemon } from "../daemon/daemon.ts";
-import { type Act, parseState, parseTarget } from "./messages.ts";
+import { attempt } from "../userMessages.ts";
+import { type Act, parseState, type TranscriptTarget } from "./messages.ts";
 import { TranscriptPanel } from "./panel.ts";
 
 const VIEW = "sessiond-transcript";
@@ -14,30 +15,47 @@ const COMMANDS: Record<Act, string> = {
   label: "sessiond.setLabel",
 };
 
-/** `extension` is the folder of the extension. */
-export function registerTranscripts(daemon: Daemon, current: Current, extension: vscode.Uri): vscode.Disposable {
-  const panels = new Map<string, TranscriptPanel>();
+export class Transcripts implements vscode.Disposable {
+  readonly #daemon: Daemon;
+  readonly #current: Current;
+  readonly #extension: vscode.Uri;
+  readonly #panels = new Map<string, TranscriptPanel>();
+  readonly #serializer: vscode.Disposable;
 
-  function register(panel: vscode.WebviewPanel, sessionId: string): TranscriptPanel {
-    const transcript = new TranscriptPanel(panel, daemon, sessionId, (act, entryId) => {
-      void vscode.commands.executeCommand(COMMANDS[act], { sessionId, entryId });
+  /** `extension` is the folder of the extension. */
+  constructor(daemon: Daemon, current: Current, extension: vscode.Uri) {
+    this.#daemon = daemon;
+    this.#current = current;
+    this.#extension = extension;
+    this.#serializer = vscode.window.registerWebviewPanelSerializer(VIEW, {
+      deserializeWebviewPanel: async (panel, state) => {
+        const known = parseState(state);
+        if (known === undefined || this.#panels.has(known.sessionId)) {
+          panel.dispose();
+        } else {
+          this.#register(panel, known.sessionId);
+        }
+      },
     });
-    const held = current.hold(sessionId);
-    // Tabs do not recolor icons, unlike the activity bar.
-    panel.iconPath = {
-      light: vscode.Uri.joinPath(extension, "media/transcript-light.svg"),
-      dark: vscode.Uri.joinPath(extension, "media/transcript-dark.svg"),
-    };
-    panels.set(sessionId, transcript);
-    panel.onDidDispose(() => {
-      transcript.dispose();
-      held.dispose();
-      panels.delete(sessionId);
-    });
-    return transcript;
   }
 
-  function create(sessionId: string): TranscriptPanel {
+  /** Show the transcript of a session, at an entry if one is given. */
+  show({ sessionId, entryId, preserveFocus }: TranscriptTarget): void {
+    const panel = this.#panels.get(sessionId) ?? this.#create(sessionId, preserveFocus);
+    panel.show(preserveFocus, entryId);
+  }
+
+  /** Show the transcript of a session in front of other tabs, if it is open. The keyboard focus does not change. */
+  showIfOpen(sessionId: string): void {
+    this.#panels.get(sessionId)?.show(true);
+  }
+
+  dispose(): void {
+    this.#serializer.dispose();
+    this.#panels.forEach((panel) => panel.dispose());
+  }
+
+  #create(sessionId: string, preserveFocus: boolean): TranscriptPanel {
     const options = {
       enableScripts: true,
       localResourceRoots: [],
@@ -46,31 +64,36 @@ export function registerTranscripts(daemon: Daemon, current: Current, extension:
       // The cost is memory while the tab is open.
       retainContextWhenHidden: true,
     };
-    const panel = vscode.window.createWebviewPanel(VIEW, "Transcript", vscode.ViewColumn.Active, options);
-    return register(panel, sessionId);
+    const column = { viewColumn: vscode.ViewColumn.Active, preserveFocus };
+    return this.#register(vscode.window.createWebviewPanel(VIEW, "Transcript", column, options), sessionId);
   }
 
-  /** Show the transcript of the argument, else of the shown session. Without one, do nothing. */
-  function show(argument?: unknown): void {
-    const target = parseTarget(argument);
-    const sessionId = target?.sessionId ?? current.sessionId;
-    if (sessionId !== undefined) {
-      (panels.get(sessionId) ?? create(sessionId)).show(target?.entryId);
+  #register(panel: vscode.WebviewPanel, sessionId: string): TranscriptPanel {
+    const transcript = new TranscriptPanel(panel, this.#daemon, sessionId, (act, entryId) => {
+      void vscode.commands.executeCommand(COMMANDS[act], { sessionId, entryId });
+    });
+    const held = this.#current.hold(sessionId);
+    // Tabs do not recolor icons, unlike the activity bar.
+    panel.iconPath = {
+      light: vscode.Uri.joinPath(this.#extension, "media/transcript-light.svg"),
+      dark: vscode.Uri.joinPath(this.#extension, "media/transcript-dark.svg"),
+    };
+    this.#panels.set(sessionId, transcript);
+    const activation = panel.onDidChangeViewState(() => panel.active && this.#activated(sessionId));
+    panel.onDidDispose(() => {
+      activation.dispose();
+      transcript.dispose();
+      held.dispose();
+      this.#panels.delete(sessionId);
+    });
+    return transcript;
+  }
+
+  /** The views show the session of the active transcript, like that of the active editor. */
+  #activated(sessionId: string): void {
+    const follows = vscode.workspace.getConfiguration("sessiond").get("tree.followEditor", true);
+    if (follows && this.#daemon.state.kind === "attached" && this.#current.sessionId !== sessionId) {
+      void attempt(() => this.#current.open({ sessionId }));
     }
   }
-
-  return vscode.Disposable.from(
-    vscode.commands.registerCommand("sessiond.showTranscript", show),
-    vscode.window.registerWebviewPanelSerializer(VIEW, {
-      deserializeWebviewPanel: async (panel, state) => {
-        const known = parseState(state);
-        if (known === undefined || panels.has(known.sessionId)) {
-          panel.dispose();
-        } else {
-          register(panel, known.sessionId);
-        }
-      },
-    }),
-    { dispose: () => panels.forEach((panel) => panel.dispose()) },
-  );
 }

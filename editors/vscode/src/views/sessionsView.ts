@@ -32,6 +32,8 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
   #groups: readonly Group[] = [];
   #timer: NodeJS.Timeout | undefined;
   #shown: string | undefined;
+  /** The shown session whose row was revealed last. */
+  #revealed: string | undefined;
   #epoch: string | undefined;
   /** Sessions in memory for which `session/info` is scheduled. */
   readonly #appendedIds = new Set<string>();
@@ -265,7 +267,26 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
       this.#timer = undefined;
       this.#changed.fire(undefined);
       this.#updateTexts();
+      void this.#revealCurrent();
     }, RENDER_DELAY_MS);
+  }
+
+  /** Select the row of the shown session, once for each session that is shown. */
+  async #revealCurrent(): Promise<void> {
+    const { sessionId } = this.#current;
+    const isListed = sessionId !== undefined && this.#model.get(sessionId) !== undefined;
+    if (!isListed || sessionId === this.#revealed || !this.#view.visible) {
+      return;
+    }
+    this.#revealed = sessionId;
+    const [selected] = this.#view.selection;
+    if (selected?.kind !== "session" || selected.sessionId !== sessionId) {
+      try {
+        await this.#view.reveal(this.#session(sessionId), { select: true, focus: false });
+      } catch {
+        // The row was removed or the view was closed meanwhile.
+      }
+    }
   }
 
   #updateTexts(): void {

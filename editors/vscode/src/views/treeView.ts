@@ -175,7 +175,8 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     item.iconPath = themeIcon(words.icon);
     item.contextValue = words.context;
     item.accessibilityInformation = { label: words.accessibleText };
-    item.command = { command: "sessiond.revealEntry", title: "Go to Line", arguments: [{ ...element, preserveFocus: true }] };
+    const target = { ...element, preserveFocus: true };
+    item.command = { command: "sessiond.showTranscript", title: "Show Transcript", arguments: [target] };
     return item;
   }
 

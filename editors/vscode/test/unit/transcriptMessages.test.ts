@@ -37,9 +37,10 @@ test("a state without the id of a session is dropped", () => {
 });
 
 test("the argument of a command has a session, and optionally an entry", () => {
-  assert.deepEqual(parseTarget({ sessionId: "s" }), { sessionId: "s" });
-  assert.deepEqual(parseTarget({ sessionId: "s", entryId: "e" }), { sessionId: "s", entryId: "e" });
-  assert.deepEqual(parseTarget({ sessionId: "s", entryId: 7 }), { sessionId: "s" });
+  assert.deepEqual(parseTarget({ sessionId: "s" }), { sessionId: "s", preserveFocus: false });
+  const entry = { sessionId: "s", entryId: "e", preserveFocus: true };
+  assert.deepEqual(parseTarget({ kind: "entry", ...entry }), entry);
+  assert.deepEqual(parseTarget({ sessionId: "s", entryId: 7, preserveFocus: 1 }), { sessionId: "s", preserveFocus: false });
   assert.equal(parseTarget(undefined), undefined);
   assert.equal(parseTarget({ entryId: "e" }), undefined);
 });
