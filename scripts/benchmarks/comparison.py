@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
 from scripts.benchmarks.report import Row, Samples, columns, formatted
 from scripts.benchmarks.results import Measured, Results, paths
 
@@ -34,7 +35,7 @@ def merged(runs: Sequence[Measured]) -> Measured:
         for path, row in paths(one.rows):
             gathered.setdefault(path, []).extend(row.samples.values if row.samples is not None else ())
     rows = tuple(_with_samples(row, gathered[path]) for path, row in paths(runs[-1].rows))
-    return Measured(name=runs[-1].name, seconds=sum(it.seconds for it in runs), rows=rows)
+    return msgspec.structs.replace(runs[-1], seconds=sum(it.seconds for it in runs), rows=rows)
 
 
 def _with_samples(row: Row, values: Sequence[float]) -> Row:

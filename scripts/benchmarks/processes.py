@@ -17,6 +17,7 @@ from sessiond.paths import places
 
 PATIENCE = 30.0
 _QUIET_SECONDS = 1.5
+_SETTLING_SECONDS = 10.0
 _CPUCLOCK_SCHED = 2
 """With the complement of a process id, this makes the id of that process's clock, as clock_getcpuclockid(3) does."""
 
@@ -33,12 +34,12 @@ class Process:
         return time.clock_gettime(~self.pid << 3 | _CPUCLOCK_SCHED)
 
     def settled_cpu(self) -> float:
-        """Wait until the process has no work left, at most half a minute, and return its processor time then.
+        """Wait until the process has no work left, at most ten seconds, and return its processor time then.
 
         Work is over when for 1.5 s the process neither used more than one percent of a processor nor waited for one:
         an acknowledged append is synced within a second, and on a busy machine work that is left may have to wait.
         """
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + _SETTLING_SECONDS
         while True:
             before, waited = self.cpu(), self._waited()
             time.sleep(_QUIET_SECONDS)

@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from scripts.benchmarks.machine import Machine
@@ -12,10 +13,14 @@ FORMAT = 1
 ROOT = Path(__file__).resolve().parents[2]
 
 
+ChartUnit = Literal["s", "B"]
+
+
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one measurement, and how many seconds it took."""
+    """The rows of one measurement, what they are `about`, and how many seconds it took."""
 
     name: str
+    about: str
     seconds: float
     rows: tuple[Row, ...]
 
@@ -33,7 +38,7 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     title: str
     across: str
-    unit: str
+    unit: ChartUnit
     lines: tuple[Line, ...]
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from scripts.benchmarks.machine import this_machine
 from scripts.benchmarks.report import Row
-from scripts.benchmarks.results import ROOT, Measured, Results, commit_of
+from scripts.benchmarks.results import ROOT, Chart, Measured, Results, commit_of
 
 MEASUREMENTS = {
     "request": "request_cost",
@@ -74,8 +74,22 @@ def run(names: Sequence[str], *, quick: bool) -> tuple[Results, list[str]]:
 
 def _run_one(name: str, *, quick: bool) -> Measured:
     start = time.perf_counter()
-    measure: Measurement = importlib.import_module(f"scripts.benchmarks.{MEASUREMENTS[name]}").measure
+    module = importlib.import_module(f"scripts.benchmarks.{MEASUREMENTS[name]}")
+    measure: Measurement = module.measure
     # Files go where TMPDIR says: a disk, if fdatasync is to mean something.
     with tempfile.TemporaryDirectory(prefix="sessiond-bench-") as folder:
         rows = measure(Path(folder), quick=quick)
-    return Measured(name=name, seconds=round(time.perf_counter() - start, 1), rows=tuple(rows))
+    about = (module.__doc__ or "").partition("\n")[0]
+    return Measured(name=name, about=about, seconds=round(time.perf_counter() - start, 1), rows=tuple(rows))
+
+
+def grow(*, quick: bool) -> tuple[Chart, ...]:
+    """Measure the charts."""
+    from scripts.benchmarks.growth import charts
+
+    start = time.perf_counter()
+    print("charts …", end="", flush=True, file=sys.stderr)
+    with tempfile.TemporaryDirectory(prefix="sessiond-bench-") as folder:
+        measured = charts(Path(folder), quick=quick)
+    print(f" {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    return measured

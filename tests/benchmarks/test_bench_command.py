@@ -6,10 +6,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from scripts.benchmarks import against, running
+from scripts.benchmarks import __main__ as command, against, record, running
 from scripts.benchmarks.__main__ import main
 from scripts.benchmarks.report import Row, sampled
-from scripts.benchmarks.results import ROOT, read
+from scripts.benchmarks.results import ROOT, Chart, Line, read
 
 
 def measurement(monkeypatch: pytest.MonkeyPatch, name: str, *rows: Row) -> None:
@@ -93,6 +93,9 @@ def test_a_failed_measurement_does_not_lose_the_others(
         ["--against", "--output=x"],
         ["--against", "HEAD", "--turns", "0"],
         ["--against", __file__],
+        ["--against", "HEAD", "--curves"],
+        ["--record", "one"],
+        ["--record", "--against", "HEAD"],
     ],
 )
 def test_wrong_arguments_end_with_status_2_before_anything_is_measured(
@@ -102,6 +105,56 @@ def test_wrong_arguments_end_with_status_2_before_anything_is_measured(
         main(arguments)
     assert exit_.value.code == 2
     assert "…" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--curves", "--record"])
+def test_without_matplotlib_pictures_are_refused_before_anything_is_measured(
+    option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "find_spec", lambda _: None)
+    with pytest.raises(SystemExit) as exit_:
+        main([option])
+    assert exit_.value.code == 2
+    assert "…" not in capsys.readouterr().err
+
+
+def test_curves_are_drawn_and_written_with_the_results(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    line = Line(label="open", points=((10, 1.0), (100, 2.0)))
+    chart = Chart(name="it", title="It", across="entries", unit="s", lines=(line,))
+    monkeypatch.setattr(command, "grow", lambda *, quick: (chart,))
+    monkeypatch.setattr(command, "CURVES", tmp_path / "pictures")
+    assert main(["--curves", "--json", str(tmp_path / "results.json")]) == 0
+    assert str(tmp_path / "pictures/it.svg") in capsys.readouterr().out
+    assert (tmp_path / "pictures/it.svg").exists()
+    written = read(tmp_path / "results.json")
+    assert written.charts == (chart,)
+    assert written.measurements == ()
+
+
+def test_a_record_has_all_measurements_and_the_charts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(command, "grow", lambda *, quick: ())
+    monkeypatch.setattr(record, "RECORDED", tmp_path / "recorded.json")
+    monkeypatch.setattr(record, "PICTURES", tmp_path / "pictures")
+    monkeypatch.setattr(record, "PAGE", tmp_path / "page.md")
+    record.PAGE.write_text(f"{record.START}{record.END}\n", encoding="utf-8")
+    assert main(["--record"]) == 0
+    assert [it.name for it in record.recorded().measurements] == ["one", "two"]
+    assert "| open | 200 ms |" in record.PAGE.read_text(encoding="utf-8")
+
+
+def test_nothing_is_recorded_if_a_measurement_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    measurement(monkeypatch, "broken")
+    monkeypatch.setattr(command, "grow", lambda *, quick: ())
+    monkeypatch.setattr(record, "RECORDED", tmp_path / "recorded.json")
+    assert main(["--record"]) == 1
+    assert not record.RECORDED.exists()
 
 
 def test_each_measurement_is_a_module_with_a_function_measure() -> None:

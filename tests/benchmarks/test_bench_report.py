@@ -22,7 +22,7 @@ MACHINE = Machine(
 def results(
     *rows: Row, commit: str = "0123456789", machine: Machine = MACHINE, quick: bool = False
 ) -> Results:
-    measured = Measured(name="example", seconds=1.5, rows=rows)
+    measured = Measured(name="example", about="Examples.", seconds=1.5, rows=rows)
     return Results(date="2026-01-01", commit=commit, quick=quick, machine=machine, measurements=(measured,))
 
 
