@@ -67,8 +67,8 @@ def test_append_fork_and_label_in_each_are_seen_by_all(shell: Shell, story: Stor
             nvim.command(f"Sessiond tree {again}")
         all_see(shell, again, left, right, text="[the cause]")
         right.command("Sessiond branch " + story.why)
-        right.until("require('sessiond.tree.view').of(0).tip.id == ...", story.why)
-        left.until("require('sessiond.tree.view').of(0).tip.id == ...", story.why)
+        right.until("require('sessiond.tree.view').of(0).canvas.tip.id == ...", story.why)
+        left.until("require('sessiond.tree.view').of(0).canvas.tip.id == ...", story.why)
 
 
 def test_all_go_on_after_the_daemon_was_killed(shell: Shell, story: Story) -> None:

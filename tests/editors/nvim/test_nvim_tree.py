@@ -2,6 +2,7 @@
 
 import json  # noqa: TID251 - lines of a session file as others write them
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -284,7 +285,7 @@ def test_hostile_text_neither_breaks_the_buffer_nor_runs(teller: Teller, tmp_pat
         assert "[31m" not in written
         nvim.keys("ggh")  # the text of a fold, and the label, are only text, too
         nvim.keys("<CR>")
-        nvim.see("- Entry: h1")
+        nvim.until("vim.tbl_contains(vim.api.nvim_buf_get_lines(0, 0, -1, false), '- Entry: h1')")
         assert not trap.exists()
     assert not trap.exists()
 
@@ -305,29 +306,159 @@ def test_half_a_surrogate_pair_does_not_cost_the_answer(teller: Teller, tmp_path
         assert found["content"] == "half \ufffd of 😀"
 
 
+def write_session(path: Path, session_id: str, parents: list[int | None]) -> None:
+    """Write a session file with messages `e0`, `e1` and so on below the given ones."""
+    stamp = "2026-01-01T00:00:00.000Z"
+    header = {"type": "session", "version": 3, "id": session_id, "timestamp": stamp, "cwd": "/atlas"}
+    with path.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(header) + "\n")
+        for number, parent in enumerate(parents):
+            entry = {
+                "type": "message", "id": f"e{number}", "parentId": None if parent is None else f"e{parent}",
+                "timestamp": stamp, "message": {"role": "user", "content": f"entry {number}"},
+            }  # fmt: skip
+            file.write(json.dumps(entry) + "\n")
+
+
+def chain(count: int) -> list[int | None]:
+    """Parents of a chain in which every thousandth entry has a second child."""
+    return [
+        None if number == 0 else number - 2 if number % 1000 == 1 and number > 1 else number - 1
+        for number in range(count)
+    ]
+
+
+def hold_pages(nvim: Neovim) -> None:
+    """From now on the pages of trees that follow the first one wait until `Release()` is called."""
+    nvim.lua("""
+      local client = require('sessiond.client')
+      local request = client.request
+      local held = {}
+      Held = 0
+      client.request = function(method, params, ...)
+        if method == 'session/tree' and not params.aroundId and not params.rootId then
+          Held = Held + 1
+          local rest = { ... }
+          table.insert(held, function() request(method, params, unpack(rest)) end)
+        else
+          request(method, params, ...)
+        end
+      end
+      Release = function()
+        client.request = request
+        for _, send in ipairs(held) do send() end
+      end
+    """)
+
+
+def test_the_rows_around_the_leaf_are_shown_before_the_others_are_read(
+    teller: Teller, tmp_path: Path
+) -> None:
+    write_session(tmp_path / "long.jsonl", "atlas-long", chain(3000))
+    with a_neovim(teller.where, teller.folder) as nvim:
+        hold_pages(nvim)
+        nvim.command(f"Sessiond open {tmp_path / 'long.jsonl'}")
+        nvim.see("entry 2999", "◀ leaf")
+        nvim.until("Held == 1")
+        assert len(nvim.lines()) < 1000
+        nvim.keys("10k")
+        nvim.until("vim.api.nvim_get_current_line():find('entry 2989') ~= nil")
+        before = nvim.screen()[1:20]
+        nvim.lua("Release()")
+        nvim.until("vim.api.nvim_buf_line_count(0) == 3000")
+        assert nvim.lua("return vim.api.nvim_get_current_line()").endswith("entry 2989")
+        assert nvim.screen()[1:20] == before, "the text stays where it is on the screen"
+
+
+def test_a_live_session_updates_while_its_other_rows_are_read(teller: Teller, tmp_path: Path) -> None:
+    write_session(tmp_path / "long.jsonl", "atlas-long", chain(3000))
+    with a_neovim(teller.where, teller.folder) as nvim:
+        hold_pages(nvim)
+        nvim.command(f"Sessiond open {tmp_path / 'long.jsonl'}")
+        nvim.see("entry 2999", "◀ leaf")
+        teller.append("atlas-long", user("One more."))
+        nvim.see("◉ user       One more.")
+        teller.label("atlas-long", "e2999", "the last one")
+        nvim.see("[the last one]")
+        teller.branch("atlas-long", "e2990")
+        nvim.see("◉ user       entry 2990")
+        assert len(nvim.lines()) < 1000
+        nvim.lua("Release()")
+        nvim.until("vim.api.nvim_buf_line_count(0) == 3001")
+        nvim.see("◉ user       entry 2990", "[the last one]")
+        (sign,) = [line for line in nvim.lines() if "One more." in line]
+        assert "○" in sign
+
+
+def test_the_columns_of_a_page_are_those_of_the_whole_tree(teller: Teller, tmp_path: Path) -> None:
+    random = Random(19)
+    for shape in range(3):
+        # Mostly chains, with branches from the last entries, from any entry, and several roots.
+        parents: list[int | None] = [None]
+        for number in range(1, 700):
+            back = number - 1 if random.random() < 0.8 else random.randrange(max(number - 30, 0), number)
+            parents.append(None if random.random() < 0.003 * shape else back)
+        write_session(tmp_path / f"shape-{shape}.jsonl", f"atlas-shape-{shape}", parents)
+    with a_neovim(teller.where, teller.folder) as nvim:
+        for shape in range(3):
+            wrong = nvim.lua(
+                """
+                local path, id = ...
+                local call, rows = require('sessiond').call, require('sessiond.tree.rows')
+                assert(call('session/open', { path = path }))
+                local whole = rows.new()
+                whole:add(call('session/tree', { sessionId = id, filter = 'all', limit = 1000 }).nodes)
+                local wrong = {}
+                for number = 0, #whole.list - 1, 7 do
+                  local params = { sessionId = id, filter = 'all', limit = 40, aroundId = 'e' .. number }
+                  local page = rows.of_page(call('session/tree', params))
+                  for _, row in ipairs(page.list) do
+                    if row.gutter ~= whole:get(row.id).gutter then
+                      table.insert(wrong, { params.aroundId, row.id, row.gutter, whole:get(row.id).gutter })
+                    end
+                  end
+                end
+                return wrong
+                """,
+                str(tmp_path / f"shape-{shape}.jsonl"),
+                f"atlas-shape-{shape}",
+            )
+            assert wrong == []
+
+
+def test_a_cursor_that_the_user_moved_does_not_go_to_a_revealed_entry(teller: Teller, tmp_path: Path) -> None:
+    write_session(tmp_path / "long.jsonl", "atlas-long", chain(3000))
+    with a_neovim(teller.where, teller.folder) as nvim:
+        hold_pages(nvim)
+        nvim.command(f"Sessiond open {tmp_path / 'long.jsonl'}")
+        nvim.see("entry 2999", "◀ leaf")
+        nvim.lua("require('sessiond.tree.view').of(0):reveal('e5')")
+        nvim.keys("5k")
+        nvim.until("vim.api.nvim_get_current_line():find('entry 2994') ~= nil")
+        nvim.lua("Release()")
+        nvim.until("vim.api.nvim_buf_line_count(0) == 3000")
+        assert nvim.lua("return vim.api.nvim_get_current_line()").endswith("entry 2994")
+        nvim.lua("require('sessiond.tree.view').of(0):reveal('e5')")
+        nvim.until("vim.api.nvim_get_current_line():find('entry 5$') ~= nil")
+
+
+def test_a_filter_keeps_the_cursor_at_the_nearest_shown_ancestor(teller: Teller, story: Story) -> None:
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        nvim.keys("4G")
+        nvim.lua("require('sessiond.tree.view').of(0):set_filter('userOnly')")
+        nvim.until("vim.api.nvim_buf_line_count(0) == 3")
+        assert nvim.lua("return vim.api.nvim_get_current_line()").endswith("Fix it.")
+
+
 @pytest.mark.timeout(500)
 def test_a_hundred_thousand_entries_are_usable(teller: Teller, tmp_path: Path) -> None:
     count = 100_000
-    header = {
-        "type": "session",
-        "version": 3,
-        "id": "atlas-large",
-        "timestamp": "2026-01-01T00:00:00.000Z",
-        "cwd": "/atlas",
-    }
-    with (tmp_path / "large.jsonl").open("w", encoding="utf-8") as file:
-        file.write(json.dumps(header) + "\n")
-        for number in range(count):
-            # Every thousandth has a second child, so that there are forks on the way.
-            parent = None if number == 0 else number - 2 if number % 1000 == 1 and number > 1 else number - 1
-            entry = {
-                "type": "message", "id": f"e{number}", "parentId": None if parent is None else f"e{parent}",
-                "timestamp": "2026-01-01T00:00:00.000Z", "message": {"role": "user", "content": f"entry {number}"},
-            }  # fmt: skip
-            file.write(json.dumps(entry) + "\n")
+    write_session(tmp_path / "large.jsonl", "atlas-large", chain(count))
     with a_neovim(teller.where, teller.folder) as nvim:
         nvim.command(f"Sessiond open {tmp_path / 'large.jsonl'}")
-        nvim.see("entry 1")
+        nvim.see("entry 99999", "◀ leaf")
         nvim.until(f"vim.api.nvim_buf_line_count(0) == {count}", bound=300)
         nvim.see("entry 99999", "◀ leaf")
         teller.append("atlas-large", user("One more."))

@@ -143,18 +143,24 @@ function M.label(id, entry, label)
     set(label)
     return
   end
+  local function ask_user(present)
+    vim.ui.input({ prompt = 'Label (empty: none): ', default = text.one_line(present) }, set)
+  end
+  local view = require('sessiond.tree.view').of(0)
+  local row = view and view.canvas.rows:get(entry)
+  if row then
+    ask_user(row.label)
+    return
+  end
   require('sessiond.labels').read(id, function(err, labels)
     if not labels then
       tell_error(err --[[@as sessiond.RpcError]])
       return
     end
-    local present = ''
-    for _, it in ipairs(labels) do
-      if it.entryId == entry then
-        present = text.one_line(it.label)
-      end
-    end
-    vim.ui.input({ prompt = 'Label (empty: none): ', default = present }, set)
+    local present = vim.iter(labels):find(function(it)
+      return it.entryId == entry
+    end)
+    ask_user(present and present.label)
   end)
 end
 
@@ -239,7 +245,7 @@ end
 ---@param entry string
 function M.diff(id, entry)
   local view = require('sessiond.tree.view').of(0)
-  local tip = view and view.tip
+  local tip = view and view.canvas.tip
   if not tip or tip.id == entry then
     say('There is nothing to compare: this is where the path ends.')
     return

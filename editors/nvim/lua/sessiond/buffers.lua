@@ -7,6 +7,9 @@ local api = vim.api
 local client = require('sessiond.client')
 local text = require('sessiond.text')
 
+---Lines of an entry in a floating window.
+local MAX_PEEK_LINES = 200
+
 ---@param id string
 ---@return string id as it stands in a name
 local function encoded(id)
@@ -89,11 +92,7 @@ local function read_entry(buffer, id, entry)
       show_error(buffer, err)
       return
     end
-    local lines = text.lines(result.text)
-    if lines[#lines] == '' then
-      lines[#lines] = nil
-    end
-    show(buffer, lines, result.languageId)
+    show(buffer, require('sessiond.entry_text').lines(result.text), result.languageId)
     if vim.b[buffer].sessiond_session then
       return
     end
@@ -301,9 +300,9 @@ function M.peek(id, entry)
       require('sessiond.actions').tell_error(err)
       return
     end
-    local lines = text.lines(result.text)
-    if #lines > 200 then
-      lines = vim.list_slice(lines, 1, 200)
+    local lines = require('sessiond.entry_text').lines(result.text)
+    if #lines > MAX_PEEK_LINES then
+      lines = vim.list_slice(lines, 1, MAX_PEEK_LINES)
     end
     local buffer = vim.lsp.util.open_floating_preview(
       lines,

@@ -5,7 +5,8 @@ local M = {}
 ---@class sessiond.Choice
 ---@field text string one line
 ---@field value any
----@field preview? {session: string, entry: string?} what a picker may show beside it
+---@field preview? {session: string, entry: string?, leaf: string?} the entry, or the end of the session, that a picker
+---may show beside it
 
 ---@class sessiond.Question
 ---@field prompt string

@@ -4,6 +4,9 @@ local M = {}
 local client = require('sessiond.client')
 local text = require('sessiond.text')
 
+---Rows of a tree in a preview, around the leaf.
+local PREVIEW_ROWS = 200
+
 ---@class sessiond.SessionsQuestion
 ---@field prompt? string
 ---@field all? boolean sessions of all folders, not only of the current one
@@ -49,7 +52,7 @@ local function choices_of(question, sessions)
     return {
       text = M.line(session, question.all),
       value = session.sessionId,
-      preview = { session = session.sessionId, entry = nil },
+      preview = { session = session.sessionId, leaf = session.leafId },
     }
   end, sessions)
 end
@@ -106,38 +109,44 @@ function M.pick(question, chosen)
   end)
 end
 
----Show a preview of a choice: the end of a tree, or an entry.
+---Show lines in the buffer of a preview.
+---@param buffer integer
+---@param lines string[]
+---@param place? integer the line that the windows of the buffer show
+local function show(buffer, lines, place)
+  if not vim.api.nvim_buf_is_valid(buffer) then
+    return
+  end
+  vim.bo[buffer].modeline, vim.bo[buffer].modifiable = false, true
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  for _, window in ipairs(place and vim.fn.win_findbuf(buffer) or {}) do
+    vim.api.nvim_win_set_cursor(window, { place, 0 })
+  end
+end
+
+---Show a preview of a choice: the end of a session, or an entry.
 ---@param choice sessiond.Choice
 ---@param buffer integer
 function M.preview(choice, buffer)
   local preview = choice.preview
   if not preview then
     return
-  end
-  local function show(lines)
-    if vim.api.nvim_buf_is_valid(buffer) then
-      vim.bo[buffer].modeline, vim.bo[buffer].modifiable = false, true
-      vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
-    end
-  end
-  if preview.entry then
-    client.request(
-      'view/entry',
-      { sessionId = preview.session, entryId = preview.entry },
-      function(err, result)
-        show(text.lines(err and err.message or result.text))
-      end
-    )
+  elseif preview.entry then
+    local params = { sessionId = preview.session, entryId = preview.entry }
+    client.request('view/entry', params, function(err, result)
+      show(buffer, err and text.lines(err.message) or require('sessiond.entry_text').lines(result.text))
+    end)
     return
   end
-  client.request('session/tree', { sessionId = preview.session, limit = 200 }, function(err, result)
+  local params = { sessionId = preview.session, aroundId = preview.leaf, limit = PREVIEW_ROWS }
+  client.request('session/tree', params, function(err, result)
     if err then
-      show(text.lines(err.message))
+      show(buffer, text.lines(err.message))
       return
     end
-    local rows = require('sessiond.tree.rows').new()
-    rows:add(result.nodes)
-    show(require('sessiond.tree.draw').lines(rows.list, 1, #rows.list, (rows:tip())))
+    local rows = require('sessiond.tree.rows').of_page(result)
+    local tip, place = rows:tip(result.leafId)
+    show(buffer, require('sessiond.tree.draw').lines(rows.list, 1, #rows.list, tip), place)
   end)
 end
 

@@ -1,52 +1,74 @@
----Text of transcripts made fit for a buffer: without control characters, in lines, measured by cells.
+---Prepares text of transcripts for buffers: without control characters, split into lines, measured in cells.
 ---
----What a transcript says is never trusted: nothing here, and nobody who calls it, runs any of it.
+---Transcripts are not trusted: neither this module nor its callers run any part of them.
 local M = {}
 
 local api = vim.api
 
----Characters that order a terminal or a reader about without being seen: C0, DEL, C1, bidirectional
----controls, zero-width and interlinear ones, line and paragraph separators, byte order marks, tags.
+---Characters that control a terminal or the order of text and are not visible: C0, DEL, C1, Arabic letter mark, byte
+---order marks, interlinear annotations, tags. The general punctuation among them is in `hidden_punctuation`.
 local HIDDEN = {
   '[%z\1-\8\11-\31\127]',
   '\194[\128-\159]',
   '\216\156',
-  '\226\128[\139\142\143\168-\174]',
-  '\226\129[\160-\175]',
   '\239\187\191',
   '\239\191[\185-\187]',
   '\243\160[\128\129][\128-\191]',
 }
 
+---Characters U+2000 to U+207F and what replaces them: nothing for zero-width characters and bidirectional controls, a
+---blank for line and paragraph separators. False keeps a character. One table for all of them is faster than patterns.
+---@type table<string, string|false>
+local hidden_punctuation = setmetatable({}, {
+  __index = function(known, character)
+    if character:find('^\226\128[\168\169]') then
+      known[character] = ' '
+    elseif character:find('^\226\128[\139\142\143\170-\174]') or character:find('^\226\129[\160-\175]') then
+      known[character] = ''
+    else
+      known[character] = false
+    end
+    return known[character]
+  end,
+})
+
 ---@param text string
 ---@return string text without hidden characters
 local function harmless(text)
-  -- Escape sequences go as a whole, so that no `[31m` is left of them.
+  -- Whole escape sequences are removed, so that no `[31m` is left of them.
   if text:find('\27', 1, true) then
     text =
       text:gsub('\27%[[0-?]*[ -/]*[@-~]', ''):gsub('\27[%]PX^_][^\7\27]*[\7]?', ''):gsub('\27[ -/]*[0-~]', '')
   end
-  for _, hidden in ipairs(HIDDEN) do
-    text = text:gsub(hidden, '')
+  if text:find('[%z\1-\8\11-\31\127\194\216\239\243]') then
+    for _, hidden in ipairs(HIDDEN) do
+      text = text:gsub(hidden, '')
+    end
   end
-  return text
+  return (text:gsub('\226[\128\129][\128-\191]', hidden_punctuation))
 end
 
----The text as one line: all space folded to single blanks.
----@param text any anything but a string is an empty line
+---Return the text as one line. A sequence of white space becomes one blank.
+---@param text any anything but a string becomes an empty line
 ---@return string
 function M.one_line(text)
   if type(text) ~= 'string' then
     return ''
   end
   if text:find('[%c\127-\255]') then
-    text = harmless((text:gsub('[\r\n\t\11\12]', ' '):gsub('\226\128[\168\169]', ' ')))
+    if text:find('[\r\n\t\11\12]') then
+      text = text:gsub('[\r\n\t\11\12]', ' ')
+    end
+    text = harmless(text)
   end
-  return vim.trim((text:gsub('%s+', ' ')))
+  if text:find('  ', 1, true) or text:find('^%s') or text:find(' ', -1, true) then
+    text = vim.trim((text:gsub('%s+', ' ')))
+  end
+  return text
 end
 
----The text as lines for a buffer: tabs stay, nothing else that is not seen.
----@param text any
+---Return the text as lines for a buffer. Of the invisible characters, only tabs stay.
+---@param text any anything but a string becomes no lines
 ---@return string[]
 function M.lines(text)
   if type(text) ~= 'string' then
@@ -60,9 +82,9 @@ function M.lines(text)
   return lines
 end
 
----The text, cut to so many cells with an ellipsis when it is longer.
+---Return the text, shortened with an ellipsis if it is too wide.
 ---@param text string
----@param cells integer
+---@param cells integer maximum width
 ---@return string
 function M.fit(text, cells)
   if #text <= cells or api.nvim_strwidth(text) <= cells then
@@ -75,17 +97,17 @@ function M.fit(text, cells)
   return cut .. '…'
 end
 
----The text with blanks behind it, up to so many cells.
+---Return the text, followed by blanks if it is too narrow.
 ---@param text string
----@param cells integer
+---@param cells integer minimum width
 ---@return string
 function M.pad(text, cells)
   return text .. (' '):rep(cells - api.nvim_strwidth(text))
 end
 
----Seconds since 1970 of an ISO 8601 timestamp in UTC, or nil.
----@param timestamp any
----@return integer?
+---Return the seconds since 1970 of a timestamp.
+---@param timestamp any ISO 8601, UTC
+---@return integer? seconds nil for any other value
 function M.seconds(timestamp)
   if type(timestamp) ~= 'string' then
     return nil
@@ -94,7 +116,7 @@ function M.seconds(timestamp)
   if not year then
     return nil
   end
-  -- Days since 1970 by the civil calendar; os.time would take the parts for local time.
+  -- Days since 1970 in the Gregorian calendar; os.time would read the fields as local time.
   local y, m =
     tonumber(year), --[[@as integer]]
     tonumber(month) --[[@as integer]]
@@ -108,10 +130,10 @@ end
 
 local STEPS = { { 60, 's' }, { 60, 'm' }, { 24, 'h' }, { 30, 'd' }, { 12, 'mo' }, { math.huge, 'y' } }
 
----How long ago a timestamp is, as `5m`; empty when it says nothing.
+---Return the age of a timestamp, such as `5m`.
 ---@param timestamp any ISO 8601, UTC
 ---@param now? integer seconds since 1970
----@return string
+---@return string age empty for a value that is not a timestamp
 function M.ago(timestamp, now)
   local seconds = M.seconds(timestamp)
   if not seconds then

@@ -23,7 +23,7 @@ local function at(params)
   local buffer = vim.uri_to_bufnr(params.textDocument.uri)
   local view = require('sessiond.tree.view').of(buffer)
   if view then
-    local row = view.rows.list[(params.range and params.range.start or params.position).line + 1]
+    local row = view.canvas.rows.list[(params.range and params.range.start or params.position).line + 1]
     return view.id, row and row.id
   end
   return vim.b[buffer].sessiond_session, vim.b[buffer].sessiond_entry
@@ -59,7 +59,7 @@ local METHODS = {
   ['textDocument/documentSymbol'] = function(params)
     local view = require('sessiond.tree.view').of(vim.uri_to_bufnr(params.textDocument.uri))
     local symbols = {}
-    for place, row in ipairs(view and view.rows.list or {}) do
+    for place, row in ipairs(view and view.canvas.rows.list or {}) do
       if row.role == 'user' or row.label then
         local range =
           { start = { line = place - 1, character = 0 }, ['end'] = { line = place - 1, character = 0 } }

@@ -6,7 +6,7 @@ local DEEPEST = 20 -- Vim nests no more folds
 ---@return string|integer level of the line `v:lnum`, for 'foldexpr'
 function M.level()
   local view = require('sessiond.tree.view').of(0)
-  local row = view and view.rows.list[vim.v.lnum]
+  local row = view and view.canvas.rows.list[vim.v.lnum]
   if not row then
     return 0
   end

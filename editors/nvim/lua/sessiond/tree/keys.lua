@@ -15,7 +15,7 @@ end
 ---@param holds fun(row: sessiond.Row): boolean
 local function jump(view, step, holds)
   local _, place = view:row()
-  local found = view.rows:next(place, step, holds)
+  local found = view.canvas.rows:next(place, step, holds)
   if found then
     vim.cmd("normal! m'")
     vim.api.nvim_win_set_cursor(0, { found, 0 })
@@ -111,7 +111,7 @@ M.ACTIONS = {
     description = 'Go to the parent',
     run = function(view)
       local row = view:row()
-      local place = row and row.parentId and view.rows.places[row.parentId]
+      local place = row and row.parentId and view.canvas.rows.places[row.parentId]
       if place then
         vim.cmd("normal! m'")
         vim.api.nvim_win_set_cursor(0, { place, 0 })
@@ -121,7 +121,8 @@ M.ACTIONS = {
   leaf = {
     description = 'Go to the leaf',
     run = function(view)
-      local _, place = view.rows:tip()
+      local tip = view.canvas.tip
+      local place = tip and view.canvas.rows.places[tip.id]
       if place then
         vim.cmd("normal! m'")
         vim.api.nvim_win_set_cursor(0, { place, 0 })
@@ -187,9 +188,9 @@ M.ACTIONS = {
   follow = {
     description = 'Follow the leaf, or stay',
     run = function(view)
-      view.follows = not view.follows
+      view.canvas.follows = not view.canvas.follows
       vim.api.nvim_echo(
-        { { view.follows and 'The cursor goes along with the leaf.' or 'The cursor stays.' } },
+        { { view.canvas.follows and 'The cursor follows the leaf.' or 'The cursor stays on its entry.' } },
         false,
         {}
       )
@@ -198,7 +199,7 @@ M.ACTIONS = {
   refresh = {
     description = 'Reload the tree',
     run = function(view)
-      view:ask_again()
+      view:reload()
     end,
   },
   back = {

@@ -31,12 +31,12 @@ end
 ---@param line integer from 0
 ---@param view sessiond.Tree
 local function mark(buffer, line, view)
-  local row = view.rows.list[line + 1]
+  local row = view.canvas.rows.list[line + 1]
   if not row then
     return
   end
   local draw = require('sessiond.tree.draw')
-  local is_tip = row == view.tip
+  local is_tip = row == view.canvas.tip
   local text, spans = draw.line(row, is_tip)
   for _, span in ipairs(spans) do
     api.nvim_buf_set_extmark(buffer, M.namespace, line, span[1], {

@@ -1,0 +1,215 @@
+---The rows of a tree as the lines of a buffer. When lines change, every cursor stays on its entry.
+---
+---Only two things move a cursor to another entry: `reveal`, unless the user has moved it since, and the leaf, which a
+---cursor on it follows.
+local M = {}
+
+local api = vim.api
+local buffer_lines = require('sessiond.buffer_lines')
+local draw = require('sessiond.tree.draw')
+local new_rows = require('sessiond.tree.rows').new
+local text = require('sessiond.text')
+
+---@class sessiond.Canvas
+---@field buffer integer
+---@field rows sessiond.Rows
+---@field tip sessiond.Row? where the visible path to the leaf ends
+---@field follows boolean whether a cursor on the tip moves with it
+---@field private target {id: string, cursors: table<integer, string|false>}? the entry to move cursors to when it is
+---shown, and for each window the entry that its cursor was on; false: on none
+local Canvas = {}
+Canvas.__index = Canvas
+
+---@param buffer integer
+---@param follows boolean
+---@return sessiond.Canvas
+function M.new(buffer, follows)
+  return setmetatable({ buffer = buffer, rows = new_rows(), follows = follows }, Canvas)
+end
+
+---@class sessiond.Cursor
+---@field window integer
+---@field row sessiond.Row? the row that it is on; nil: the buffer had no rows
+---@field was_tip boolean
+---@field column integer
+---@field height integer lines between the top of the window and the cursor
+
+---@private
+---@return sessiond.Cursor[]
+function Canvas:cursors()
+  local cursors = {}
+  for _, window in ipairs(vim.fn.win_findbuf(self.buffer)) do
+    local at = api.nvim_win_call(window, vim.fn.winsaveview)
+    local row = self.rows.list[at.lnum]
+    cursors[#cursors + 1] = {
+      window = window,
+      row = row,
+      was_tip = row ~= nil and row == self.tip,
+      column = at.col,
+      height = at.lnum - at.topline,
+    }
+  end
+  return cursors
+end
+
+---@private
+---@param cursor sessiond.Cursor
+---@param before sessiond.Rows the rows when the cursor was read
+---@return integer? place
+---@return boolean stays whether the cursor stays on its entry
+function Canvas:place_of(cursor, before)
+  local target = self.target
+  local id = cursor.row and cursor.row.id or false
+  if target and target.cursors[cursor.window] == id and self.rows.places[target.id] then
+    return self.rows.places[target.id], false
+  end
+  local tip_place = self.tip and self.rows.places[self.tip.id]
+  if not cursor.row then
+    return tip_place, false
+  elseif cursor.was_tip and self.follows and self.tip and self.tip.id ~= cursor.row.id then
+    return tip_place, false
+  end
+  return before:nearest_in(cursor.row, self.rows), true
+end
+
+---@private
+---@param cursors sessiond.Cursor[]
+---@param before sessiond.Rows
+function Canvas:put_back(cursors, before)
+  for _, cursor in ipairs(cursors) do
+    local place, stays = self:place_of(cursor, before)
+    if place and place <= api.nvim_buf_line_count(self.buffer) and api.nvim_win_is_valid(cursor.window) then
+      if stays then
+        api.nvim_win_call(cursor.window, function()
+          local top = math.max(place - cursor.height, 1)
+          if vim.fn.line('.') ~= place or vim.fn.line('w0') ~= top then
+            vim.fn.winrestview({ lnum = place, col = cursor.column, topline = top })
+          end
+        end)
+      elseif api.nvim_win_get_cursor(cursor.window)[1] ~= place then
+        api.nvim_win_set_cursor(cursor.window, { place, cursor.column })
+      end
+      if self.target and not stays then
+        self.target.cursors[cursor.window] = self.rows.list[place].id
+      end
+    end
+  end
+  if self.target and self.rows.places[self.target.id] then
+    self.target = nil
+  end
+end
+
+---@private
+function Canvas:redraw_marks()
+  pcall(api.nvim__redraw, { buf = self.buffer, valid = false })
+end
+
+---Show rows instead of those that are shown.
+---@param rows sessiond.Rows
+---@param leaf_id string?
+---@param placeholder string shown if there are no rows
+function Canvas:show(rows, leaf_id, placeholder)
+  local cursors, before = self:cursors(), self.rows
+  self.rows = rows
+  self.tip = rows:tip(leaf_id)
+  local lines = draw.lines(rows.list, 1, #rows.list, self.tip)
+  buffer_lines.update(self.buffer, #lines > 0 and lines or { placeholder })
+  self:put_back(cursors, before)
+  self:redraw_marks()
+end
+
+---Show a message, as long as there are no rows.
+---@param message string
+function Canvas:show_message(message)
+  if #self.rows.list == 0 then
+    buffer_lines.update(self.buffer, { text.one_line(message) })
+  end
+end
+
+---Show the path to a row, and the leaf there.
+---@param tip sessiond.Row? nil: the leaf is before the first entry
+function Canvas:show_path(tip)
+  self:draw_path(self:cursors(), tip)
+end
+
+---@private
+---@param cursors sessiond.Cursor[]
+---@param tip sessiond.Row?
+function Canvas:draw_path(cursors, tip)
+  local before = self.tip
+  local first, last = self.rows:mark_path(tip)
+  self.tip = tip
+  if first and last then
+    buffer_lines.set(self.buffer, first, last, draw.lines(self.rows.list, first, last, tip))
+  end
+  self:draw_row(before)
+  self:draw_row(tip)
+  self:put_back(cursors, self.rows)
+  self:redraw_marks()
+end
+
+---@private
+---@param row sessiond.Row?
+function Canvas:draw_row(row)
+  local place = row and self.rows.places[row.id]
+  if row and place and self.rows.list[place] == row then
+    buffer_lines.set(self.buffer, place, place, draw.lines(self.rows.list, place, place, self.tip))
+  end
+end
+
+---Replace the subtree of a row.
+---@param place integer of the row
+---@param nodes sessiond.TreeNode[] the new subtree; its root is first
+---@param leaf_id string?
+function Canvas:replace(place, nodes, leaf_id)
+  local cursors, before = self:cursors(), self.tip
+  local was_on_path = self.rows.list[place].onPath
+  local last = self.rows:replace(place, nodes)
+  local new_last = place + #nodes - 1
+  if nodes[1].onPath and not was_on_path then -- the path left the rest of the tree
+    buffer_lines.set(self.buffer, place, last, draw.lines(self.rows.list, place, new_last))
+    self:draw_path(cursors, (self.rows:tip(leaf_id, place, new_last)))
+  else
+    self.tip = self.rows:tip(leaf_id)
+    buffer_lines.set(self.buffer, place, last, draw.lines(self.rows.list, place, new_last, self.tip))
+    self:draw_row(before)
+    self:draw_row(self.tip)
+    self:put_back(cursors, self.rows)
+  end
+end
+
+---Show another label of an entry, if the entry is shown.
+---@param id string
+---@param label string? nil: none
+function Canvas:set_label(id, label)
+  local row = self.rows:get(id)
+  if row then
+    row.label, row.drawn = label, nil
+    self:draw_row(row)
+  end
+end
+
+---Move the cursors to an entry: now, or when it is shown, unless the user has moved them by then.
+---@param id string
+function Canvas:reveal(id)
+  local cursors = self:cursors()
+  self.target = { id = id, cursors = {} }
+  for _, cursor in ipairs(cursors) do
+    self.target.cursors[cursor.window] = cursor.row and cursor.row.id or false
+  end
+  if #self.rows.list > 0 then
+    self:put_back(cursors, self.rows)
+  end
+end
+
+---@return string? id of the entry that `reveal` waits for
+function Canvas:target_id()
+  return self.target and self.target.id
+end
+
+---Do not wait for an entry any more, because all rows are shown.
+function Canvas:forget_target()
+  self.target = nil
+end
+
+return M
