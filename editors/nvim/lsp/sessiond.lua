@@ -1,10 +1,10 @@
--- For `vim.lsp.config('sessiond', …)`: capabilities, handlers, on_attach and so on are taken over. The plugin
--- attaches by itself and comes back by itself when the daemon was restarted, so `vim.lsp.enable` is not needed;
--- with it, nothing is started twice: `root_dir` hands the buffer to the plugin and starts nothing.
+-- The base of `vim.lsp.config('sessiond', …)`, whose capabilities, handlers and `on_attach` the plugin uses. The plugin
+-- attaches and reconnects automatically, so `vim.lsp.enable` is not needed. With it, nothing is started twice: `root_dir`
+-- passes the buffer to the plugin and starts no client.
 return {
   filetypes = { 'jsonl' },
   cmd = function()
-    error('sessiond: the plugin connects by itself; this is not started by vim.lsp')
+    error('sessiond: the plugin makes the connection; vim.lsp does not start the client')
   end,
   root_dir = function(buffer)
     require('sessiond.lsp').attach(buffer)

@@ -1,5 +1,5 @@
--- What is there at start: one command, the sessiond:// buffers, and a look at JSON lines files. The rest is
--- loaded when it is used.
+-- Loaded at start: one command, the sessiond:// buffers, and the detection of session files. The rest is loaded on
+-- first use.
 if vim.g.loaded_sessiond then
   return
 end
@@ -31,7 +31,7 @@ local group = vim.api.nvim_create_augroup('sessiond', {})
 vim.api.nvim_create_autocmd('BufReadCmd', {
   group = group,
   pattern = 'sessiond://*',
-  desc = 'Show a session or an entry',
+  desc = 'Show a session, an entry or a list',
   callback = function(event)
     require('sessiond.buffers').read(event.buf, event.match)
   end,
@@ -40,7 +40,7 @@ vim.api.nvim_create_autocmd('BufReadCmd', {
 vim.api.nvim_create_autocmd('FileType', {
   group = group,
   pattern = { 'jsonl', 'json' },
-  desc = 'Attach to files that are sessions',
+  desc = 'Attach to session files',
   callback = function(event)
     if vim.api.nvim_buf_get_name(event.buf):find('%.jsonl$') then
       require('sessiond.lsp').attach(event.buf)

@@ -1,4 +1,4 @@
-"""The adapters to other plugins, against small stand-ins of what they call there: those plugins cannot be had here."""
+"""The adapters to other plugins, against small stand-ins of the functions that they call in these plugins."""
 
 import pytest
 
@@ -82,7 +82,9 @@ end
 @pytest.mark.parametrize(
     ("picker", "stand_in"), [("telescope", TELESCOPE), ("snacks", SNACKS), ("fzf-lua", FZF)]
 )
-def test_a_session_is_chosen_in(shell: Shell, story: Story, picker: str, stand_in: str) -> None:
+def test_a_session_is_chosen_in_the_configured_picker(
+    shell: Shell, story: Story, picker: str, stand_in: str
+) -> None:
     with a_neovim(shell.where, shell.folder, options={"picker": picker}) as nvim:
         nvim.lua(stand_in)
         nvim.command("Sessiond sessions")
@@ -144,7 +146,7 @@ def test_telescope_has_an_extension(shell: Shell, story: Story) -> None:
         nvim.until("vim.api.nvim_get_current_line():find('Write a failing test first') ~= nil")
 
 
-def test_a_picker_that_is_not_there_is_named_and_vim_ui_select_asks(shell: Shell, story: Story) -> None:
+def test_a_missing_picker_is_reported_and_vim_ui_select_is_used(shell: Shell, story: Story) -> None:
     with a_neovim(shell.where, shell.folder, options={"picker": "telescope"}) as nvim:
         nvim.lua(
             "vim.ui.select = function(items) asked = #items end; vim.notify = function(text) told = text end"

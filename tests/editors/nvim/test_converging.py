@@ -1,4 +1,4 @@
-"""Two Neovims and the command line on one daemon: whoever does something, all see the same."""
+"""Two Neovims and the command line on one daemon: a change by any of them appears in all."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ def kill_daemon(shell: Shell) -> None:
     wait_until(lambda: not runs(pid), 45)
 
 
-def test_append_fork_and_label_in_each_are_seen_by_all(shell: Shell, story: Story) -> None:
+def test_appends_forks_and_labels_of_one_client_appear_in_all(shell: Shell, story: Story) -> None:
     with (
         a_neovim(shell.where, shell.folder, terminal="left") as left,
         a_neovim(shell.where, shell.folder, terminal="right") as right,
@@ -71,7 +71,7 @@ def test_append_fork_and_label_in_each_are_seen_by_all(shell: Shell, story: Stor
         left.until("require('sessiond.tree.view').of(0).canvas.tip.id == ...", story.why)
 
 
-def test_all_go_on_after_the_daemon_was_killed(shell: Shell, story: Story) -> None:
+def test_all_clients_resume_after_the_daemon_was_killed(shell: Shell, story: Story) -> None:
     with (
         a_neovim(shell.where, shell.folder, terminal="left") as left,
         a_neovim(shell.where, shell.folder, terminal="right") as right,

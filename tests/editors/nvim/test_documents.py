@@ -1,4 +1,4 @@
-"""What the plugin says of itself: its help names everything there is, and what health finds is right."""
+"""The help of the plugin is complete, and `:checkhealth` finds the problems of a setup."""
 
 import re
 import shutil
@@ -27,10 +27,10 @@ def test_the_help_has_tags_and_every_link_leads_somewhere(shell: Shell, tmp_path
         )
         assert sorted({*links} - {*known}) == []
         nvim.command("help :Sessiond-fork")
-        nvim.see("Cut the path to an entry into a new session")
+        nvim.see("Copy the path to an entry into a new session")
 
 
-def test_the_help_names_all_that_there_is(shell: Shell) -> None:
+def test_the_help_documents_all_commands_keys_events_and_options(shell: Shell) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
         subcommands = nvim.lua("return vim.tbl_keys(require('sessiond.commands').SUBCOMMANDS)")
         assert [it for it in subcommands if f"*:Sessiond-{it}*" not in HELP] == []
@@ -59,16 +59,16 @@ def health(nvim: Neovim) -> str:
     return "\n".join(nvim.lines())
 
 
-def test_health_says_that_all_is_well(shell: Shell, teller: Teller) -> None:
+def test_health_finds_no_error_in_a_working_setup(shell: Shell, teller: Teller) -> None:
     teller.call("server/status")  # there already, since health waits less long for a start than tests do
     with a_neovim(shell.where, shell.folder, columns=160) as nvim:
         said = health(nvim)
         assert "ERROR" not in said
-        assert "attached to sessiond" in said
-        assert "the configuration has no mistakes" in said
+        assert "connected to sessiond" in said
+        assert "the configuration is valid" in said
 
 
-def test_health_names_what_is_wrong(shell: Shell) -> None:
+def test_health_reports_invalid_options_and_a_missing_command(shell: Shell) -> None:
     options = {
         "command": ["/nowhere/sessiond"],
         "picker": "dmenu",
@@ -77,12 +77,12 @@ def test_health_names_what_is_wrong(shell: Shell) -> None:
     with a_neovim(shell.where, shell.folder, options=options, columns=160) as nvim:
         said = health(nvim)
         assert "`picker` must be" in said
-        assert "there is no option `tree.wide`" in said
-        assert "x is to do" in said
-        assert "no program that can be run" in said
+        assert "unknown option `tree.wide`" in said
+        assert "x has the unknown action" in said
+        assert "not an executable program" in said
 
 
-def test_what_is_wrong_counts_as_not_chosen(shell: Shell) -> None:
+def test_an_invalid_option_has_its_default_value(shell: Shell) -> None:
     with a_neovim(shell.where, shell.folder, options={"tree": {"width": "wide", "ascii": True}}) as nvim:
         chosen = nvim.lua("return require('sessiond.config').get().tree")
         assert chosen["width"] == 60

@@ -1,4 +1,4 @@
-"""Entries in buffers of their own, code actions there and in trees, and session files as files."""
+"""Buffers of entries, code actions in them and in trees, and the language server in session files."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def test_an_entry_is_edited_by_its_address_even_while_the_daemon_is_away(shell: 
         nvim.see("There is no session")
 
 
-def test_modelines_and_file_types_of_what_was_said_have_no_effect(shell: Shell, teller: Teller) -> None:
+def test_modelines_and_file_types_in_transcripts_have_no_effect(shell: Shell, teller: Teller) -> None:
     said = "vim: set ft=python tabstop=3 foldmethod=expr foldexpr=system('touch-it'):"
     entry, _ = teller.create("atlas-modeline", user(f"{said}\n\n# {said}\n/* {said} */"), assistant("No."))
     with a_neovim(shell.where, shell.folder) as nvim:
@@ -73,7 +73,7 @@ def test_code_actions_do_what_the_keys_do(shell: Shell, teller: Teller, story: S
                    story.id, story.because)  # fmt: skip
 
 
-def test_the_outline_of_a_tree_is_what_the_user_said(shell: Shell, story: Story) -> None:
+def test_the_outline_of_a_tree_has_user_messages_and_labels(shell: Shell, story: Story) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
@@ -81,7 +81,7 @@ def test_the_outline_of_a_tree_is_what_the_user_said(shell: Shell, story: Story)
         nvim.until("#vim.fn.getloclist(0) == 4")
 
 
-def test_a_session_file_is_attached_and_stays_so_over_a_restart(
+def test_a_session_file_stays_attached_after_a_restart_of_the_daemon(
     shell: Shell, teller: Teller, story: Story
 ) -> None:
     path = teller.call("session/info", sessionId=story.id)["session"]["path"]
@@ -101,9 +101,7 @@ def test_a_session_file_is_attached_and_stays_so_over_a_restart(
         nvim.until(attached)
 
 
-def test_what_a_person_configured_for_the_client_is_taken_over(
-    shell: Shell, teller: Teller, story: Story
-) -> None:
+def test_the_configuration_of_vim_lsp_config_is_used(shell: Shell, teller: Teller, story: Story) -> None:
     path = teller.call("session/info", sessionId=story.id)["session"]["path"]
     with a_neovim(shell.where, shell.folder) as nvim:
         nvim.lua("""

@@ -1,4 +1,4 @@
-""":Sessiond and what it does, as it is typed."""
+"""The subcommands of `:Sessiond`, as they are typed."""
 
 from pathlib import Path
 
@@ -73,7 +73,7 @@ def test_a_message_is_written_in_a_buffer_and_appended_by_write(
         assert entry["parentId"] == story.fixed
 
 
-def test_a_message_that_is_written_twice_in_a_hurry_is_appended_once(
+def test_a_message_that_is_written_twice_before_the_response_is_appended_once(
     shell: Shell, teller: Teller, story: Story
 ) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
@@ -204,7 +204,7 @@ def test_a_session_is_opened_by_its_file_and_by_a_part_of_its_id(
         nvim.see("The last line · ", "◀ leaf")
 
 
-def test_this_terminal_goes_on_where_it_was(shell: Shell, story: Story) -> None:
+def test_continue_resumes_the_session_of_the_terminal(shell: Shell, story: Story) -> None:
     with a_neovim(shell.where, shell.folder, terminal="mine") as nvim:
         nvim.command("Sessiond continue")
         nvim.see("The last line · ", "◀ leaf")
@@ -213,7 +213,7 @@ def test_this_terminal_goes_on_where_it_was(shell: Shell, story: Story) -> None:
         nvim.see("Last session used in this terminal.", "The last line · ")
 
 
-def test_what_was_found_is_in_the_quickfix_list(shell: Shell, story: Story) -> None:
+def test_hits_are_in_the_quickfix_list_and_open_their_entries(shell: Shell, story: Story) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
         nvim.command("Sessiond search failing test")
         nvim.see("Write a failing test first.")
@@ -225,7 +225,7 @@ def test_what_was_found_is_in_the_quickfix_list(shell: Shell, story: Story) -> N
         nvim.until("vim.api.nvim_get_current_line():find('Write a failing test') ~= nil")
 
 
-def test_the_context_is_shown_and_what_is_not_in_it(shell: Shell, teller: Teller, story: Story) -> None:
+def test_the_context_of_an_entry_is_shown(shell: Shell, teller: Teller, story: Story) -> None:
     with a_neovim(shell.where, shell.folder, lines=60) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
@@ -234,7 +234,7 @@ def test_the_context_is_shown_and_what_is_not_in_it(shell: Shell, teller: Teller
         assert not any("failing test first" in line for line in nvim.lines())
 
 
-def test_a_transcript_is_shown_or_written(shell: Shell, story: Story) -> None:
+def test_export_shows_a_transcript_or_writes_it_to_a_file(shell: Shell, story: Story) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
         shown_tree(nvim, story)
         nvim.command("Sessiond export transcript.md")
@@ -248,7 +248,7 @@ def test_a_transcript_is_shown_or_written(shell: Shell, story: Story) -> None:
         nvim.until("vim.bo.filetype == 'markdown' and vim.fn.search('Write a failing test', 'nw') > 0")
 
 
-def test_titles_the_trash_and_the_way_back(shell: Shell, teller: Teller, story: Story) -> None:
+def test_a_session_is_renamed_deleted_and_restored(shell: Shell, teller: Teller, story: Story) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
         shown_tree(nvim, story)
         nvim.command("Sessiond rename A better title")
@@ -256,13 +256,13 @@ def test_titles_the_trash_and_the_way_back(shell: Shell, teller: Teller, story: 
         nvim.command("Sessiond! delete")
         nvim.see("in the trash")
         nvim.command(f"Sessiond restore {story.id}")
-        nvim.until("vim.fn.execute('messages'):find('Back at') ~= nil")
+        nvim.until("vim.fn.execute('messages'):find('Restored to') ~= nil")
         nvim.see_not("in the trash")
         teller.append(story.id, user("Alive."))
         nvim.see("Alive.")
 
 
-def test_information_and_the_log(shell: Shell, story: Story) -> None:
+def test_info_shows_the_state_of_the_daemon_and_log_opens_its_log(shell: Shell, story: Story) -> None:
     with a_neovim(shell.where, shell.folder, columns=160, lines=40) as nvim:
         shown_tree(nvim, story)
         nvim.command("Sessiond info")
@@ -271,10 +271,10 @@ def test_information_and_the_log(shell: Shell, story: Story) -> None:
         assert nvim.rpc.current.buffer.name == shell.where.log
 
 
-def test_nobody_knows_another_subcommand(shell: Shell) -> None:
+def test_an_unknown_subcommand_is_an_error(shell: Shell) -> None:
     with a_neovim(shell.where, shell.folder, columns=250) as nvim:
         nvim.keys(":Sessiond dance<CR>")
-        nvim.until("vim.fn.execute('messages'):find('there is no :Sessiond dance') ~= nil")
+        nvim.until("vim.fn.execute('messages'):find('unknown subcommand dance') ~= nil")
 
 
 def test_two_entries_are_compared_side_by_side(shell: Shell, story: Story) -> None:
@@ -285,7 +285,7 @@ def test_two_entries_are_compared_side_by_side(shell: Shell, story: Story) -> No
         assert nvim.lua("return vim.wo.diff")
 
 
-def test_lua_has_all_methods_waiting_or_not(
+def test_the_lua_api_has_all_methods_with_and_without_a_callback(
     shell: Shell, teller: Teller, story: Story, tmp_path: Path
 ) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:

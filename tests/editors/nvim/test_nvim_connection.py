@@ -1,4 +1,4 @@
-"""How a Neovim comes to its daemon, and back to it."""
+"""The connection of Neovim to its daemon, and its reconnection."""
 
 import json  # noqa: TID251 - the endpoint as a reader has it
 import os
@@ -51,19 +51,19 @@ def test_the_first_command_starts_the_daemon_and_a_session(shell: Shell, teller:
         nvim.see("◉ user       Hello.")
 
 
-def test_a_daemon_that_may_not_be_started_is_missed_in_words(shell: Shell) -> None:
+def test_without_autostart_a_missing_daemon_is_an_error(shell: Shell) -> None:
     with a_neovim(shell.where, shell.folder, columns=250, options={"autostart": False}) as nvim:
         nvim.keys(":Sessiond sessions<CR>")
         nvim.until("vim.fn.execute('messages'):find('sessiond is not running') ~= nil")
 
 
-def test_a_command_that_is_not_there_is_told_with_what_to_do(shell: Shell) -> None:
+def test_a_missing_command_is_an_error_that_says_what_to_do(shell: Shell) -> None:
     with a_neovim(shell.where, shell.folder, columns=250, options={"command": ["/nowhere/sessiond"]}) as nvim:
         nvim.keys(":Sessiond sessions<CR>")
-        nvim.until("vim.fn.execute('messages'):find('no program that can be run') ~= nil")
+        nvim.until("vim.fn.execute('messages'):find('not an executable program') ~= nil")
 
 
-def test_an_outage_is_told_once_and_everything_goes_on(shell: Shell, teller: Teller, story: Story) -> None:
+def test_an_outage_is_notified_once_and_the_tree_resumes(shell: Shell, teller: Teller, story: Story) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
         nvim.lua("""
             told = {}
@@ -90,7 +90,7 @@ def test_an_outage_is_told_once_and_everything_goes_on(shell: Shell, teller: Tel
         ]
 
 
-def test_nobody_starts_the_daemon_again_without_being_asked(
+def test_a_reconnection_does_not_start_the_daemon_and_a_request_does(
     shell: Shell, teller: Teller, story: Story
 ) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
@@ -98,13 +98,13 @@ def test_nobody_starts_the_daemon_again_without_being_asked(
         nvim.see("◀ leaf")
         shell("stop")
         nvim.see("· away")
-        nvim.until("require('sessiond.connect').state().looks >= 3")
+        nvim.until("require('sessiond.connect').state().attempts >= 3")
         assert shell.run("status").code != 0
         nvim.keys("L<C-u>back<CR>")
         nvim.see("[back]")
 
 
-def test_a_draft_of_this_neovim_outlives_the_daemon(shell: Shell, teller: Teller) -> None:
+def test_a_draft_session_of_neovim_survives_the_end_of_the_daemon(shell: Shell, teller: Teller) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
         nvim.command("Sessiond new")
         nvim.see("There are no messages yet.")
@@ -118,7 +118,7 @@ def test_a_draft_of_this_neovim_outlives_the_daemon(shell: Shell, teller: Teller
         nvim.see("Only a question.", "And another.")
 
 
-def test_a_restart_brings_a_new_daemon(shell: Shell, teller: Teller, story: Story) -> None:
+def test_restart_replaces_the_daemon(shell: Shell, teller: Teller, story: Story) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
@@ -139,16 +139,16 @@ def test_a_socket_in_a_folder_that_others_may_write_to_is_not_used(shell: Shell,
         Path(shell.where.runtime).chmod(0o700)
 
 
-def test_who_takes_the_connection_and_says_nothing_is_left(shell: Shell) -> None:
+def test_a_listener_that_does_not_respond_to_the_handshake_is_disconnected(shell: Shell) -> None:
     Path(shell.where.runtime).mkdir(parents=True, mode=0o700)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(shell.where.socket)
         listening.listen()
         with a_neovim(shell.where, shell.folder, columns=250) as nvim:
-            nvim.lua("require('sessiond.connect').PATIENCE = 200")
+            nvim.lua("require('sessiond.connect').HANDSHAKE_TIMEOUT = 200")
             nvim.keys(":Sessiond sessions<CR>")
             nvim.until(
-                "(require('sessiond.connect').state().problem or ''):find('no answer to the greeting') ~= nil"
+                "(require('sessiond.connect').state().problem or ''):find('no response to the handshake') ~= nil"
             )
 
 
@@ -166,7 +166,7 @@ ENVIRONMENTS = {
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_the_daemon_is_looked_for_where_it_is(shell: Shell, name: str, tmp_path: Path) -> None:
+def test_the_locations_are_those_of_the_daemon(shell: Shell, name: str, tmp_path: Path) -> None:
     for folder, mode in (("private", 0o700), ("open", 0o755)):
         (tmp_path / folder).mkdir(mode=mode)
     ours = ("SESSIOND_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
@@ -184,7 +184,7 @@ def test_the_daemon_is_looked_for_where_it_is(shell: Shell, name: str, tmp_path:
             given,
             [*ours],
         )
-        found = nvim.lua("return require('sessiond.places').find()")
+        found = nvim.lua("return require('sessiond.locations').find()")
     assert found == {
         "state": wanted.state,
         "endpoint": wanted.endpoint,
@@ -229,7 +229,7 @@ def test_a_terminal_has_the_name_that_the_command_line_gives_it(shell: Shell) ->
 
 
 @pytest.mark.parametrize("how", ["--headless", ""])
-def test_in_a_pane_it_has_the_identity_of_the_pane(shell: Shell, how: str) -> None:
+def test_the_terminal_identity_of_neovim_is_that_of_its_pane(shell: Shell, how: str) -> None:
     with some_panes(shell) as panes:
         pane = panes.new()
         told, over = panes.folder / "told", panes.folder / "over"
@@ -252,7 +252,7 @@ def test_in_a_pane_it_has_the_identity_of_the_pane(shell: Shell, how: str) -> No
         assert {**found, "cwd": ""} == {**wanted, "cwd": ""}
 
 
-def test_an_endpoint_that_lies_is_passed_over(shell: Shell, teller: Teller, story: Story) -> None:
+def test_a_wrong_endpoint_file_is_ignored(shell: Shell, teller: Teller, story: Story) -> None:
     endpoint = Path(shell.where.endpoint)
     told = json.loads(endpoint.read_text(encoding="utf-8"))
     endpoint.write_text(json.dumps({**told, "socket": "/nowhere/sessiond.sock"}), encoding="utf-8")

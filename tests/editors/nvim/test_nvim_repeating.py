@@ -1,4 +1,4 @@
-"""What a Neovim asked when its daemon ended before the answer: a change is made once, by whichever daemon."""
+"""Requests whose daemon ended before it responded: a change takes effect once."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ TAKING = [name for name, method in METHODS.items() if "command_id" in method.par
 
 @contextmanager
 def killed_before_it_reads(teller: Teller) -> Iterator[None]:
-    """What is asked within is on its way when the daemon dies."""
+    """The requests of the block are in flight when the daemon dies."""
     pid = teller.call("server/status")["pid"]
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -37,7 +37,7 @@ def killed_before_it_reads(teller: Teller) -> Iterator[None]:
 
 
 def named(nvim: Neovim, method: str, params: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    found = nvim.lua("return { require('sessiond.repeating').named(...) }", method, params)
+    found = nvim.lua("return { require('sessiond.repeating').repeatable_params(...) }", method, params)
     return found[0], found[1]
 
 
@@ -71,7 +71,7 @@ def entries(teller: Teller, story: Story) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_request_that_writes_gets_a_command_id_of_its_own_and_keeps_one_that_it_has(shell: Shell) -> None:
+def test_a_request_that_writes_gets_a_command_id_unless_it_has_one(shell: Shell) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
         ids = [named(nvim, method, {"x": 1})[0]["commandId"] for method in (*TAKING, *TAKING)]
         assert len(set(ids)) == len(ids) == 2 * len(TAKING)
@@ -80,14 +80,14 @@ def test_a_request_that_writes_gets_a_command_id_of_its_own_and_keeps_one_that_i
         assert named(nvim, "state/beginTask", own_line) == (own_line, True)
 
 
-def test_what_reads_gets_no_command_id_and_is_not_repeated(shell: Shell) -> None:
+def test_a_request_that_reads_gets_no_command_id_and_is_not_repeated(shell: Shell) -> None:
     reading = set(METHODS) - set(TAKING) - {"session/append"}
     with a_neovim(shell.where, shell.folder) as nvim:
         for method in reading:
             assert named(nvim, method, {"sessionId": "s"}) == ({"sessionId": "s"}, False)
 
 
-def test_an_entry_gets_an_id_unless_it_has_one_or_no_place_for_it(shell: Shell) -> None:
+def test_an_entry_gets_an_id_unless_it_has_one_or_is_a_message_of_a_provider(shell: Shell) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
         params, repeatable = named(nvim, "session/append", {"entries": [{"type": "x"}, {"id": "mine"}]})
         assert len(params["entries"][0]["id"]) == 16
@@ -97,7 +97,7 @@ def test_an_entry_gets_an_id_unless_it_has_one_or_no_place_for_it(shell: Shell) 
         assert named(nvim, "session/append", bare) == (bare, False)
 
 
-def test_a_label_a_fork_and_a_message_are_made_once_when_the_daemon_is_killed_before_it_answers(
+def test_a_label_a_fork_and_a_message_take_effect_once_if_the_daemon_is_killed_before_it_responds(
     shell: Shell, teller: Teller, story: Story
 ) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
@@ -120,7 +120,7 @@ def test_a_label_a_fork_and_a_message_are_made_once_when_the_daemon_is_killed_be
         assert sessions(teller) == sorted([story.id, fork])
 
 
-def test_what_a_daemon_that_is_about_to_end_refuses_is_done_by_the_next(
+def test_requests_that_a_draining_daemon_refuses_are_sent_to_the_next_daemon(
     shell: Shell, teller: Teller, story: Story
 ) -> None:
     before = teller.call("server/status")
@@ -133,9 +133,7 @@ def test_what_a_daemon_that_is_about_to_end_refuses_is_done_by_the_next(
         assert [it.get("name") for it in entries(teller, story)].count("By the next") == 1
 
 
-def test_renames_take_effect_in_the_order_in_which_they_were_asked_for(
-    shell: Shell, teller: Teller, story: Story
-) -> None:
+def test_renames_take_effect_in_the_order_of_the_requests(shell: Shell, teller: Teller, story: Story) -> None:
     titles = [f"Title {number}" for number in range(5)]
     with a_neovim(shell.where, shell.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
@@ -157,7 +155,7 @@ def test_renames_take_effect_in_the_order_in_which_they_were_asked_for(
         ("session/create", {"title": "A new one"}),
     ],
 )
-def test_a_session_whose_daemon_died_after_making_it_is_not_made_again(
+def test_a_session_is_created_once_if_the_daemon_dies_after_creating_it(
     shell: Shell, teller: Teller, story: Story, method: str, params: dict[str, Any]
 ) -> None:
     pid = teller.call("server/status")["pid"]
@@ -170,7 +168,7 @@ def test_a_session_whose_daemon_died_after_making_it_is_not_made_again(
         assert sessions(teller) == sorted([story.id, made["session"]["sessionId"]])
 
 
-def test_an_entry_whose_daemon_died_after_storing_it_is_not_stored_again(
+def test_an_entry_is_stored_once_if_the_daemon_dies_after_storing_it(
     shell: Shell, teller: Teller, story: Story
 ) -> None:
     pid = teller.call("server/status")["pid"]
@@ -183,7 +181,9 @@ def test_an_entry_whose_daemon_died_after_storing_it_is_not_stored_again(
         assert len(entries(teller, story)) == before + 1
 
 
-def test_what_reads_is_told_that_the_connection_ended(shell: Shell, teller: Teller, story: Story) -> None:
+def test_a_request_that_reads_fails_if_the_connection_ends(
+    shell: Shell, teller: Teller, story: Story
+) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
@@ -192,21 +192,19 @@ def test_what_reads_is_told_that_the_connection_ended(shell: Shell, teller: Tell
         assert refusal(nvim) == "disconnected"
 
 
-def test_a_change_is_told_as_lost_when_no_daemon_comes_back_in_time(
-    shell: Shell, teller: Teller, story: Story
-) -> None:
+def test_a_change_fails_if_no_daemon_is_back_in_time(shell: Shell, teller: Teller, story: Story) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         nvim.lua("require('sessiond').setup({ autostart = false })")
-        nvim.lua("require('sessiond.repeating').PATIENCE = 300")
+        nvim.lua("require('sessiond.repeating').RECONNECT_TIMEOUT = 300")
         with killed_before_it_reads(teller):
             ask(nvim, "session/rename", {"sessionId": story.id, "title": "Never"})
         assert refusal(nvim) == "disconnected"
     assert teller.call("session/info", sessionId=story.id)["session"]["title"] == "The last line"
 
 
-def test_a_change_that_may_be_what_daemons_die_of_is_not_sent_a_third_time(
+def test_a_change_is_not_sent_a_third_time_if_it_may_end_the_daemon(
     shell: Shell, teller: Teller, story: Story
 ) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
@@ -215,7 +213,7 @@ def test_a_change_that_may_be_what_daemons_die_of_is_not_sent_a_third_time(
             require('sessiond.connect').ensure = function(callback)
               callback(nil, { request = function(_, _, _, answered)
                 sent = sent + 1
-                vim.schedule(function() answered(require('sessiond.repeating').lost('It died.')) end)
+                vim.schedule(function() answered(require('sessiond.repeating').disconnected('It died.')) end)
                 return true
               end })
             end""")

@@ -141,7 +141,7 @@ def test_a_list_does_not_start_a_daemon_that_was_stopped(shell: Shell, teller: T
         until_titles(nvim, "The last line")
         shell("stop")
         nvim.see("· away")
-        nvim.until("require('sessiond.connect').state().looks >= 3")
+        nvim.until("require('sessiond.connect').state().attempts >= 3")
         assert shell.run("status").code != 0
 
 

@@ -1,4 +1,4 @@
-"""The tree of a session in Neovim, as a person sees it and moves in it."""
+"""The tree of a session in Neovim: what it shows, and its keys."""
 
 import json  # noqa: TID251 - lines of a session file as others write them
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_a_tree_shows_forks_the_path_the_leaf_and_labels(teller: Teller, story: 
         assert highlight_at(nvim, "● user       Why") != highlight_at(nvim, "Why does")
 
 
-def test_it_needs_no_box_characters(teller: Teller, story: Story) -> None:
+def test_a_tree_can_be_drawn_without_box_characters(teller: Teller, story: Story) -> None:
     with a_neovim(teller.where, teller.folder, options={"tree": {"ascii": True}}) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("<- leaf")
@@ -60,7 +60,9 @@ def test_it_needs_no_box_characters(teller: Teller, story: Story) -> None:
         ]
 
 
-def test_what_others_append_appears_and_the_cursor_follows_the_leaf(teller: Teller, story: Story) -> None:
+def test_an_append_by_another_client_appears_and_the_cursor_follows_the_leaf(
+    teller: Teller, story: Story
+) -> None:
     with a_neovim(teller.where, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
@@ -94,7 +96,7 @@ def count_readings(nvim: Neovim) -> None:
     """)
 
 
-def test_a_leaf_that_moves_changes_marks_and_nothing_is_read_anew(teller: Teller, story: Story) -> None:
+def test_a_leaf_that_moves_changes_the_marks_without_a_reload(teller: Teller, story: Story) -> None:
     with a_neovim(teller.where, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
@@ -121,7 +123,7 @@ def test_a_leaf_that_moves_changes_marks_and_nothing_is_read_anew(teller: Teller
         assert nvim.lua("return Readings") == 0
 
 
-def test_a_turn_without_words_is_shown_only_while_it_is_the_leaf(teller: Teller) -> None:
+def test_a_turn_without_text_is_shown_only_while_it_is_the_leaf(teller: Teller) -> None:
     call = {"type": "toolCall", "id": "c1", "name": "ls", "arguments": {}}
     turn = {"type": "message", "message": {"role": "assistant", "content": [call]}}
     asked, called = teller.create("atlas-silent", user("What is here?"), turn)
@@ -134,7 +136,7 @@ def test_a_turn_without_words_is_shown_only_while_it_is_the_leaf(teller: Teller)
         until_lines(nvim, ["● user       What is here?", "◉ assistant  [tool: ls]"])
 
 
-def test_an_append_on_another_branch_takes_the_path_there(teller: Teller, story: Story) -> None:
+def test_an_append_on_another_branch_moves_the_path(teller: Teller, story: Story) -> None:
     with a_neovim(teller.where, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
@@ -164,7 +166,7 @@ def test_a_second_child_makes_a_fork(teller: Teller) -> None:
         until_lines(nvim, ["● user       One.", "├─◉ assistant  Two.", "└─○ assistant  Or three."])
 
 
-def test_labels_come_and_go(teller: Teller, story: Story) -> None:
+def test_labels_appear_and_disappear(teller: Teller, story: Story) -> None:
     with a_neovim(teller.where, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("[the cause]")
@@ -176,7 +178,7 @@ def test_labels_come_and_go(teller: Teller, story: Story) -> None:
         assert left["label"] == "quick"
 
 
-def test_filters_go_round_with_f_and_can_be_named(teller: Teller, story: Story) -> None:
+def test_f_cycles_through_the_filters_and_the_command_takes_one(teller: Teller, story: Story) -> None:
     with a_neovim(teller.where, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id} labeledOnly")
         until_lines(nvim, ["◉ assistant  [the cause] It stops at the last newline."])
@@ -196,7 +198,7 @@ def test_filters_go_round_with_f_and_can_be_named(teller: Teller, story: Story) 
         )
 
 
-def test_search_keeps_the_rows_with_all_words(teller: Teller, story: Story) -> None:
+def test_search_shows_the_rows_that_contain_all_words(teller: Teller, story: Story) -> None:
     with a_neovim(teller.where, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
@@ -224,7 +226,7 @@ def test_a_branch_folds_and_a_chain_does_not(teller: Teller, story: Story) -> No
         nvim.see_not("more)")
 
 
-def test_the_keys_go_where_the_help_says(teller: Teller, story: Story) -> None:
+def test_the_movement_keys_go_where_the_help_says(teller: Teller, story: Story) -> None:
     with a_neovim(teller.where, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
@@ -237,14 +239,14 @@ def test_the_keys_go_where_the_help_says(teller: Teller, story: Story) -> None:
         nvim.keys("?")
         nvim.see("the keys of a tree", "Open the entry in the window beside")
         nvim.keys("G")
-        nvim.see("Show or hide this help")
+        nvim.see("Show or hide the keys")
         nvim.keys("q")
         nvim.see_not("the keys of a tree")
         nvim.keys("q")
         nvim.see_not("◀ leaf")
 
 
-def test_keys_are_chosen_and_left_alone(teller: Teller, story: Story) -> None:
+def test_keys_can_be_mapped_to_actions_and_left_unmapped(teller: Teller, story: Story) -> None:
     options = {"tree": {"keys": {"x": "leaf", "b": False}}}
     with a_neovim(teller.where, teller.folder, options=options) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
@@ -290,7 +292,7 @@ def test_hostile_text_neither_breaks_the_buffer_nor_runs(teller: Teller, tmp_pat
     assert not trap.exists()
 
 
-def test_half_a_surrogate_pair_does_not_cost_the_answer(teller: Teller, tmp_path: Path) -> None:
+def test_a_lone_surrogate_in_a_response_is_decoded(teller: Teller, tmp_path: Path) -> None:
     path = tmp_path / "lone.jsonl"
     header = {"type": "session", "version": 3, "id": "atlas-lone", "timestamp": "2026-01-01T00:00:00.000Z"}
     said = r'{"role":"user","content":"half \ud83d of \ud83d\ude00"}'

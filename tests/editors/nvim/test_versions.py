@@ -1,4 +1,4 @@
-"""The plugin in every Neovim that it promises to work with, and in one that is too old."""
+"""The plugin in every supported version of Neovim, and in one that is too old."""
 
 import os
 import subprocess
@@ -50,14 +50,14 @@ def run(shell: Shell, program: str, *words: str) -> subprocess.CompletedProcess[
 
 
 @pytest.mark.parametrize("program", ["nvim-0.10", "nvim-0.11", "nvim-newest"])
-def test_it_works_in(shell: Shell, story: Story, program: str) -> None:
+def test_the_plugin_works_in_each_supported_version(shell: Shell, story: Story, program: str) -> None:
     ran = run(shell, program, "-l", os.fspath(EVERYWHERE), story.id)
     assert ran.returncode == 0, ran
     assert "not ok" not in ran.stdout
     assert ran.stdout.count("ok ") >= 14, ran
 
 
-def test_a_neovim_that_is_too_old_is_told_so_and_nothing_else_happens(shell: Shell) -> None:
+def test_in_a_neovim_that_is_too_old_the_plugin_shows_a_message_and_is_not_loaded(shell: Shell) -> None:
     ran = run(shell, "nvim-0.7", "--headless", "-c", "echo exists(':Sessiond')", "-c", "qall!")
     said = ran.stdout + ran.stderr
     assert ran.returncode == 0, ran

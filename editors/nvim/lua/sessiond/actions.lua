@@ -1,46 +1,47 @@
----What a person does to a session and its entries: each asks what it must, tells the daemon, and says what came
----of it. What changes is drawn when the daemon announces it, whoever caused it.
+---The actions of the user on sessions and entries. Each sends its request and shows a message with the result. Changes
+---are drawn when the daemon sends their notification, as those of other clients are.
 local M = {}
 
 local client = require('sessiond.client')
 local log = require('sessiond.log')
 local text = require('sessiond.text')
 
+---Notify the user of an error.
 ---@param err sessiond.RpcError
-local function tell_error(err)
+local function show_error(err)
   log.notify(text.one_line(err.message), vim.log.levels.ERROR)
 end
-M.tell_error = tell_error
+M.show_error = show_error
 
----Say something on the command line, cut to its width: what is longer would have to be confirmed.
+---Show a message on the command line, cut to its width, because the user would have to confirm a longer one.
 ---@param message string
-local function say(message)
+local function show_message(message)
   log.info(message)
   vim.api.nvim_echo({ { text.fit(text.one_line(message), math.max(vim.v.echospace, 20)) } }, true, {})
 end
-M.say = say
+M.show_message = show_message
 
----Ask the daemon; an error is told, a result handed on.
+---Send a request. An error is shown to the user.
 ---@param method string
 ---@param params table
----@param callback fun(result: any)
-local function ask(method, params, callback)
+---@param callback fun(result: any) not called after an error
+local function request(method, params, callback)
   client.request(method, params, function(err, result)
     if err then
-      tell_error(err)
+      show_error(err)
     else
       callback(result)
     end
   end)
 end
-M.ask = ask
+M.request = request
 
----Find the whole id of the session that a person means by its first characters. Several are told as an error; a word
----that no id begins with is handed on, so that the daemon says what is near.
+---Find the whole id of a session by its first characters. If several ids begin with them, the error lists these. If
+---none does, `callback` receives the characters, and the error of the next request lists similar ids.
 ---@param word string
----@param callback fun(id: string)
+---@param callback fun(id: string) not called if the id is ambiguous
 function M.whole_id(word, callback)
-  ask('session/resolve', { query = word, limit = 8 }, function(result)
+  request('session/resolve', { query = word, limit = 8 }, function(result)
     local ids = vim.tbl_map(function(session)
       return session.sessionId
     end, result.sessions)
@@ -57,11 +58,11 @@ function M.whole_id(word, callback)
   end)
 end
 
----Append a message of the user, and tell the id of the entry.
----@param id string
----@param parent string? where it hangs; the leaf without it
+---Append a message of the user, and show the id of the entry.
+---@param id string whole id of the session
+---@param parent string? the parent of the entry; default: the leaf
 ---@param message string
----@param callback? fun(result: sessiond.AppendResult)
+---@param callback? fun(result: sessiond.AppendResult?) nil after an error
 function M.append_message(id, parent, message, callback)
   local entry = {
     type = 'message',
@@ -70,9 +71,9 @@ function M.append_message(id, parent, message, callback)
   local params = { sessionId = id, entries = { entry }, parentId = parent }
   client.request('session/append', params, function(err, result)
     if err then
-      tell_error(err)
+      show_error(err)
     else
-      say(('Appended as %s.'):format(result.entries[1].id))
+      show_message(('Appended as %s.'):format(result.entries[1].id))
     end
     if callback then
       callback(result)
@@ -80,9 +81,9 @@ function M.append_message(id, parent, message, callback)
   end)
 end
 
----Write a message in a buffer; `:write` appends it.
----@param id string
----@param entry string? that it is appended to; the leaf without it
+---Open a buffer for a message, which `:write` appends.
+---@param id string whole id of the session
+---@param entry string? the parent of the entry; default: the leaf
 function M.append(id, entry)
   require('sessiond.buffers').compose(id, entry)
 end
@@ -91,48 +92,49 @@ end
 ---@param entry string
 ---@param summarize boolean?
 local function move_leaf(id, entry, summarize)
-  ask('session/branch', { sessionId = id, entryId = entry, summarize = summarize }, function(result)
-    say(
-      result.summary and ('The leaf is now %s, with a summary of what was left.'):format(result.leafId)
+  request('session/branch', { sessionId = id, entryId = entry, summarize = summarize }, function(result)
+    show_message(
+      result.summary and ('The leaf is now %s, with a summary of the branch that it left.'):format(result.leafId)
         or ('The leaf is now %s.'):format(result.leafId)
     )
   end)
 end
 
 ---Move the leaf to an entry.
----@param id string
+---@param id string whole id of the session
 ---@param entry string
 function M.branch(id, entry)
   move_leaf(id, entry)
 end
 
----Move the leaf, and have a summary of what is left behind written.
----@param id string
+---Move the leaf to an entry, and add a summary of the branch that it leaves.
+---@param id string whole id of the session
 ---@param entry string
 function M.branch_summary(id, entry)
-  say('A summary is being written …')
+  show_message('Writing a summary …')
   move_leaf(id, entry, true)
 end
 
----Cut the path to an entry into a new session, and show its tree.
----@param id string
----@param entry string?
----@param title string?
+---Copy the path to an entry into a new session, and show its tree.
+---@param id string whole id of the session
+---@param entry string? default: the leaf
+---@param title string? of the new session
 function M.fork(id, entry, title)
-  ask('session/fork', { sessionId = id, leafId = entry, title = title }, function(result)
-    say(('Forked into %s.'):format(result.session.sessionId))
+  request('session/fork', { sessionId = id, leafId = entry, title = title }, function(result)
+    show_message(('Forked into %s.'):format(result.session.sessionId))
     require('sessiond.tree.window').open(result.session.sessionId)
   end)
 end
 
----@param id string
+---Label an entry.
+---@param id string whole id of the session
 ---@param entry string
----@param label string? empty takes it away; without it, it is asked for
+---@param label string? an empty one removes the label; default: ask the user
 function M.label(id, entry, label)
   local function set(chosen)
     if chosen then
-      ask('session/label', { sessionId = id, entryId = entry, label = vim.trim(chosen) }, function()
-        say(
+      request('session/label', { sessionId = id, entryId = entry, label = vim.trim(chosen) }, function()
+        show_message(
           vim.trim(chosen) == '' and ('%s has no label now.'):format(entry)
             or ('%s is labeled [%s].'):format(entry, vim.trim(chosen))
         )
@@ -154,7 +156,7 @@ function M.label(id, entry, label)
   end
   require('sessiond.labels').read(id, function(err, labels)
     if not labels then
-      tell_error(err --[[@as sessiond.RpcError]])
+      show_error(err --[[@as sessiond.RpcError]])
       return
     end
     local present = vim.iter(labels):find(function(it)
@@ -164,13 +166,14 @@ function M.label(id, entry, label)
   end)
 end
 
----@param id string
----@param title string? without it, it is asked for
+---Set the title of a session.
+---@param id string whole id of the session
+---@param title string? default: ask the user
 function M.rename(id, title)
   local function set(chosen)
     if chosen then
-      ask('session/rename', { sessionId = id, title = vim.trim(chosen) }, function(result)
-        say(('The title is now: %s'):format(result.session.title or '(none)'))
+      request('session/rename', { sessionId = id, title = vim.trim(chosen) }, function(result)
+        show_message(('The title is now: %s'):format(result.session.title or 'untitled'))
       end)
     end
   end
@@ -181,45 +184,47 @@ function M.rename(id, title)
   end
 end
 
----Move a session to the trash, after asking.
----@param id string
----@param sure boolean? do not ask
-function M.delete(id, sure)
-  if not sure and vim.fn.confirm(('Move session %s to the trash?'):format(id), '&Yes\n&No', 2) ~= 1 then
+---Move a session to the trash.
+---@param id string whole id of the session
+---@param is_confirmed boolean? whether not to ask the user
+function M.delete(id, is_confirmed)
+  if not is_confirmed and vim.fn.confirm(('Move session %s to the trash?'):format(id), '&Yes\n&No', 2) ~= 1 then
     return
   end
-  ask('session/delete', { sessionId = id, note = 'deleted in Neovim' }, function(result)
-    say(('Moved to the trash; `:Sessiond restore %s` brings it back.'):format(result.sessionId))
+  request('session/delete', { sessionId = id, note = 'deleted in Neovim' }, function(result)
+    show_message(('Moved to the trash; `:Sessiond restore %s` restores it.'):format(result.sessionId))
   end)
 end
 
----@param id string
+---Restore a session from the trash.
+---@param id string whole id of the session
 function M.restore(id)
-  ask('trash/restore', { sessionId = id }, function(result)
-    say(('Back at %s.'):format(result.session.path or 'its place in memory'))
+  request('trash/restore', { sessionId = id }, function(result)
+    show_message(('Restored to %s.'):format(result.session.path or 'memory'))
   end)
 end
 
----Show what a model would see at an entry.
----@param id string
----@param entry string?
+---Show the context that a model receives at an entry.
+---@param id string whole id of the session
+---@param entry string? default: the leaf
 function M.context(id, entry)
   require('sessiond.buffers').open_context(id, entry)
 end
 
----@param _ string
+---Copy the id of an entry to the unnamed register and the clipboard.
+---@param _ string whole id of the session
 ---@param entry string
 function M.copy_id(_, entry)
   vim.fn.setreg('"', entry)
   pcall(vim.fn.setreg, '+', entry)
-  say(('Copied %s.'):format(entry))
+  show_message(('Copied %s.'):format(entry))
 end
 
----The stored text of an entry, without the headings of its document.
----@param id string
+---Copy the text of an entry to the unnamed register and the clipboard, without the headings of its document.
+---@param id string whole id of the session
 ---@param entry string
 function M.copy_text(id, entry)
-  ask('session/entries', { sessionId = id, entryIds = { entry }, resolveBlobs = true }, function(result)
+  request('session/entries', { sessionId = id, entryIds = { entry }, resolveBlobs = true }, function(result)
     local stored = result.items[1].entry
     local content = vim.tbl_get(stored, 'message', 'content')
       or stored.content
@@ -236,18 +241,18 @@ function M.copy_text(id, entry)
     end
     vim.fn.setreg('"', content)
     pcall(vim.fn.setreg, '+', content)
-    say(('Copied %d characters.'):format(vim.fn.strchars(content)))
+    show_message(('Copied %d characters.'):format(vim.fn.strchars(content)))
   end)
 end
 
----Compare the entry with the leaf, side by side.
----@param id string
+---Compare an entry with the leaf, side by side.
+---@param id string whole id of the session
 ---@param entry string
 function M.diff(id, entry)
   local view = require('sessiond.tree.view').of(0)
   local tip = view and view.canvas.tip
   if not tip or tip.id == entry then
-    say('There is nothing to compare: this is where the path ends.')
+    show_message('Nothing to compare: this entry is the leaf.')
     return
   end
   local buffers = require('sessiond.buffers')
@@ -258,13 +263,13 @@ end
 M.FORMATS = { 'markdown', 'jsonl', 'operator', 'go', 'nova' }
 
 ---Write a session to a file, or show it in a buffer.
----@param id string
----@param format string
----@param path string?
----@param overwrite boolean?
+---@param id string whole id of the session
+---@param format string one of `M.FORMATS`
+---@param path string? default: show it in a buffer
+---@param overwrite boolean? whether an existing file is replaced
 function M.export(id, format, path, overwrite)
   local absolute = path and vim.fn.fnamemodify(path, ':p')
-  ask(
+  request(
     'session/export',
     { sessionId = id, format = format, path = absolute, overwrite = overwrite },
     function(result)
@@ -272,38 +277,38 @@ function M.export(id, format, path, overwrite)
       for _, count in pairs(result.redactedCounts) do
         redacted = redacted + count
       end
-      local notes = redacted > 0 and (' %d secrets were left out.'):format(redacted) or ''
+      local notes = redacted > 0 and (' %d secrets were omitted.'):format(redacted) or ''
       if result.path then
-        say(('Wrote %s, %d entries.%s'):format(result.path, result.entryCount, notes))
+        show_message(('Wrote %s, %d entries.%s'):format(result.path, result.entryCount, notes))
         return
       end
       local filetype = ({ markdown = 'markdown', jsonl = 'jsonl' })[format] or 'json'
       require('sessiond.buffers').scratch(result.text or '', filetype)
-      say(('%d entries.%s'):format(result.entryCount, notes))
+      show_message(('%d entries.%s'):format(result.entryCount, notes))
     end
   )
 end
 
----Start a session in the present folder and show it.
+---Create a session in the current folder, and show its tree.
 ---@param title string?
 function M.new(title)
-  ask(
+  request(
     'session/create',
     { cwd = vim.uv.cwd(), title = title, terminal = require('sessiond.terminal').here() },
     function(result)
-      say(('Started %s.'):format(result.session.sessionId))
+      show_message(('Created %s.'):format(result.session.sessionId))
       require('sessiond.tree.window').open(result.session.sessionId)
     end
   )
 end
 
----Go on with the session of this terminal, and say why it is that one.
+---Resume the session of this terminal, and show why it was chosen.
 function M.continue()
-  ask(
+  request(
     'session/continue',
     { cwd = vim.uv.cwd(), terminal = require('sessiond.terminal').here() },
     function(result)
-      say(result.message)
+      show_message(result.message)
       require('sessiond.tree.window').open(result.session.sessionId)
     end
   )

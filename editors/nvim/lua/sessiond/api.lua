@@ -1,7 +1,7 @@
 ---Every method of the protocol as a function: `api.session.tree(params, callback)`.
 ---
----Without a callback the call waits, and returns the result or nil and the error. The params and results are
----those of protocol.md; their types are in `sessiond.protocol`.
+---Without a callback the call waits, and returns the result, or nil and the error. `sessiond.protocol` has the types of
+---the params and results, which protocol.md documents.
 ---@class sessiond.Api
 ---@field session table<string, fun(params?: table, callback?: fun(err: sessiond.RpcError?, result: any)): any, sessiond.RpcError?>
 ---@field server table<string, fun(params?: table, callback?: fun(err: sessiond.RpcError?, result: any)): any, sessiond.RpcError?>

@@ -1,6 +1,6 @@
----The buffers whose names begin with sessiond://: a tree, an entry, a context, and what is being written.
+---The buffers whose names begin with sessiond://: trees, entries, contexts, lists of sessions, and new messages.
 ---
----What stands in them was said by others. It is text: modelines are off, and nothing of it is ever run.
+---Their text comes from people, models and tools. Modelines are off, and no part of it is run.
 local M = {}
 
 local api = vim.api
@@ -11,7 +11,7 @@ local text = require('sessiond.text')
 local MAX_PEEK_LINES = 200
 
 ---@param id string
----@return string id as it stands in a name
+---@return string id encoded for the name of a buffer
 local function encoded(id)
   return (id:gsub('[^%w._~-]', function(byte)
     return ('%%%02X'):format(byte:byte())
@@ -26,15 +26,16 @@ local function decoded(id)
   end))
 end
 
----The name of an entry's buffer, as `view/entry` has it.
----@param id string
+---Return the name of the buffer of an entry, which is the `uri` of `view/entry`.
+---@param id string whole id of the session
 ---@param entry string
 ---@return string
 function M.entry_name(id, entry)
   return ('sessiond://session/%s/entry/%s.md'):format(encoded(id), encoded(entry))
 end
 
----@param id string
+---Return the name of the buffer of a tree.
+---@param id string whole id of the session
 ---@return string
 function M.tree_name(id)
   return ('sessiond://session/%s/tree'):format(encoded(id))
@@ -47,7 +48,7 @@ local function context_name(id, entry)
   return ('sessiond://session/%s/context%s.md'):format(encoded(id), entry and '/' .. encoded(entry) or '')
 end
 
----Fill a buffer with lines that nobody may change.
+---Fill a buffer with lines that the user cannot change.
 ---@param buffer integer
 ---@param lines string[]
 ---@param filetype string
@@ -69,7 +70,7 @@ end
 ---@param err sessiond.RpcError
 local function show_error(buffer, err)
   show(buffer, { text.one_line(err.message) }, 'text')
-  -- When the daemon is away, the buffer is filled as soon as it is back.
+  -- During an outage, the buffer is filled after the reconnection.
   if err.data and err.data.kind == 'disconnected' then
     api.nvim_create_autocmd('User', {
       pattern = 'SessiondAttach',
@@ -194,7 +195,7 @@ local function read_context(buffer, id, entry)
   )
 end
 
----Fill a buffer by its name: what `BufReadCmd` asks for.
+---Fill a buffer according to its name (called for `BufReadCmd`).
 ---@param buffer integer
 ---@param name string
 function M.read(buffer, name)
@@ -207,7 +208,7 @@ function M.read(buffer, name)
     return
   elseif not id then
     show(buffer, {
-      'This names nothing. sessiond://session/ID/tree is a tree, sessiond://session/ID/entry/ID.md an entry.',
+      'Invalid address. sessiond://session/ID/tree is a tree, sessiond://session/ID/entry/ID.md an entry.',
     }, 'text')
     return
   end
@@ -221,15 +222,15 @@ function M.read(buffer, name)
   elseif rest == 'tree' then
     require('sessiond.tree.view').attach(buffer, id)
     for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
-      require('sessiond.tree.window').dress(window)
+      require('sessiond.tree.window').set_options(window)
     end
   else
-    show(buffer, { 'This names nothing.' }, 'text')
+    show(buffer, { 'Invalid address.' }, 'text')
   end
 end
 
----The window beside a tree in which its entries are opened.
----@return integer? window
+---Find the window in which the entries of the current tree are opened.
+---@return integer? window nil: there is none
 local function beside()
   local here = api.nvim_get_current_win()
   local candidates = { vim.fn.win_getid(vim.fn.winnr('#')) }
@@ -252,7 +253,8 @@ local function beside()
   end
 end
 
----@param id string
+---Open the buffer of an entry.
+---@param id string whole id of the session
 ---@param entry string
 ---@param how 'edit'|'split'|'vsplit'|'tabedit'|'preview'
 function M.open_entry(id, entry, how)
@@ -279,8 +281,9 @@ function M.open_entry(id, entry, how)
   end
 end
 
----@param id string
----@param entry string?
+---Open the buffer of a context.
+---@param id string whole id of the session
+---@param entry string? default: the leaf
 function M.open_context(id, entry)
   local window = require('sessiond.tree.view').of(0) and beside()
   if window then
@@ -291,13 +294,13 @@ function M.open_context(id, entry)
   end
 end
 
----Show an entry in a floating window that goes away with the next move.
----@param id string
+---Show an entry in a floating window, which closes when the cursor moves.
+---@param id string whole id of the session
 ---@param entry string
 function M.peek(id, entry)
   client.request('view/entry', { sessionId = id, entryId = entry }, function(err, result)
     if err then
-      require('sessiond.actions').tell_error(err)
+      require('sessiond.actions').show_error(err)
       return
     end
     local lines = require('sessiond.entry_text').lines(result.text)
@@ -314,7 +317,7 @@ function M.peek(id, entry)
   end)
 end
 
----Show text that has no place of its own.
+---Show text in a new buffer without a name.
 ---@param whole string
 ---@param filetype string
 function M.scratch(whole, filetype)
@@ -324,9 +327,9 @@ function M.scratch(whole, filetype)
   vim.bo.modifiable = true
 end
 
----A buffer to write a message in: `:write` appends it and closes the window.
----@param id string
----@param parent string? the leaf without it
+---Open a buffer for a new message. `:write` appends the message and closes the window.
+---@param id string whole id of the session
+---@param parent string? the parent of the message; default: the leaf
 function M.compose(id, parent)
   vim.cmd('botright 8new')
   local buffer = api.nvim_get_current_buf()
@@ -337,21 +340,21 @@ function M.compose(id, parent)
   )
   vim.bo.filetype = 'markdown'
   vim.b.sessiond_session = id
-  local on_its_way = false
+  local is_sending = false
   api.nvim_create_autocmd('BufWriteCmd', {
     buffer = buffer,
     callback = function()
-      if on_its_way then
-        return -- written twice in a hurry: it is one message
+      if is_sending then
+        return -- a second `:write` before the response
       end
       local message = vim.trim(table.concat(api.nvim_buf_get_lines(buffer, 0, -1, false), '\n'))
       if message == '' then
-        require('sessiond.actions').say('There is nothing to append.')
+        require('sessiond.actions').show_message('The message is empty.')
         return
       end
-      on_its_way = true
+      is_sending = true
       require('sessiond.actions').append_message(id, parent, message, function(result)
-        on_its_way = false
+        is_sending = false
         if result and api.nvim_buf_is_valid(buffer) then
           api.nvim_buf_delete(buffer, { force = true })
         end

@@ -1,5 +1,5 @@
----Asking the daemon, and following sessions: each by the seq of the last line that is known here, so that
----after an outage exactly what was missed comes in.
+---Requests to the daemon, and subscriptions to sessions. A subscription resumes after the seq of the last known line, so
+---that exactly the missed lines arrive after an outage.
 local M = {}
 
 local connect = require('sessiond.connect')
@@ -10,22 +10,22 @@ local repeating = require('sessiond.repeating')
 ---@field moved? fun(note: sessiond.LeafMovedNote)
 ---@field changed? fun(session: sessiond.SessionInfo)
 ---@field reload? fun() the session must be read again
----@field gone? fun(why: string) the session is no more: deleted, or lost with the daemon
+---@field gone? fun(why: string) the session was deleted, or lost with the daemon
 ---@field away? fun() the connection was lost
----@field back? fun(session: sessiond.SessionInfo) following (again)
+---@field back? fun(session: sessiond.SessionInfo) the subscription begins or resumes
 
----@class sessiond.Followed
----@field seq integer? of the last line that is known
+---@class sessiond.Subscription
+---@field seq integer? of the last known line
 ---@field logId string? the log that `seq` is in
 ---@field followers table<sessiond.Follower, true>
 
----@type table<string, sessiond.Followed>
-local followed = {}
+---@type table<string, sessiond.Subscription>
+local subscriptions = {}
 
----Sessions that this Neovim has open: a draft would go to the trash without it, so they are opened again.
----How each is opened: one that lies elsewhere is found by its path only.
+---Sessions that this Neovim has open, and the params that open them. They are opened again after a reconnection, because
+---a draft session that no client has open moves to the trash. A session outside the daemon's folder is found by its path.
 ---@type table<string, {sessionId: string?, path: string?}>
-local keeps_open = {}
+local open_sessions = {}
 
 ---@class sessiond.ConnectionListener
 ---@field connection_made fun(self: sessiond.ConnectionListener)
@@ -35,8 +35,8 @@ local keeps_open = {}
 ---@type table<sessiond.ConnectionListener, true>
 local listeners = {}
 
----Methods after which the session is open for us.
-local OPENING = {
+---Methods that open a session for the client.
+local OPENING_METHODS = {
   ['session/create'] = true,
   ['session/open'] = true,
   ['session/continue'] = true,
@@ -44,34 +44,34 @@ local OPENING = {
 }
 
 ---@param value any
----@return any params as the wire wants them: an object
+---@return any params encoded as an object
 local function object(value)
   return value == nil and vim.empty_dict() or next(value) == nil and vim.empty_dict() or value
 end
 
 ---@param method string
 ---@param params? table
----@param result any what the daemon answered
+---@param result any
 local function remember(method, params, result)
-  if OPENING[method] and result then
+  if OPENING_METHODS[method] and result then
     local id = result.session.sessionId
     local by_path = method == 'session/open' and params and params.path
-    keeps_open[id] = by_path and { path = by_path } or { sessionId = id }
+    open_sessions[id] = by_path and { path = by_path } or { sessionId = id }
   end
 end
 
 ---Send a request to the daemon, which is found or started first.
 ---
 ---A request that writes is sent once more if the connection ends before the response, and takes effect once. Any other
----request then fails: `err.data.kind` is `disconnected`. A request that a daemon refuses because it is about to end is
+---request then fails: `err.data.kind` is `disconnected`. A request that a daemon refuses because it is about to stop is
 ---sent to the next daemon, which is started for it, unless the request is `automatic`.
 ---@param method string
 ---@param params? table
 ---@param callback? fun(err: sessiond.RpcError?, result: any)
 ---@param automatic? boolean whether the plugin sends it by itself, and again after each reconnection
 function M.request(method, params, callback, automatic)
-  local named, is_repeatable = repeating.named(method, params)
-  local function answered(err, result)
+  local sent_params, is_repeatable = repeating.repeatable_params(method, params)
+  local function finish(err, result)
     if not err then
       remember(method, params, result)
     end
@@ -81,29 +81,29 @@ function M.request(method, params, callback, automatic)
   end
   connect.ensure(function(err, connection)
     if not connection then
-      answered(err or repeating.lost('no connection'))
+      finish(err or repeating.disconnected('no connection'))
       return
     end
     local function first(refused, result)
       local is_for_the_next = repeating.is_draining(refused) and not automatic
-      local is_worth_repeating = is_for_the_next or (is_repeatable and repeating.is_loss(refused))
+      local is_worth_repeating = is_for_the_next or (is_repeatable and repeating.is_disconnected(refused))
       if is_worth_repeating and vim.v.exiting == vim.NIL then
-        repeating.again(method, object(named), answered)
+        repeating.send_again(method, object(sent_params), finish)
       else
-        answered(refused, result)
+        finish(refused, result)
       end
     end
-    if not connection:request(method, object(named), first) then
-      first(repeating.lost('The connection to sessiond has just ended.'))
+    if not connection:request(method, object(sent_params), first) then
+      first(repeating.disconnected('The connection to sessiond has just ended.'))
     end
   end)
 end
 
----Ask the daemon and wait for the answer; events are handled meanwhile.
+---Send a request and wait for the response. Events are handled meanwhile.
 ---@param method string
 ---@param params? table
----@param timeout? integer milliseconds
----@return any result or nil
+---@param timeout? integer milliseconds; default: the option `timeout`
+---@return any result nil after an error
 ---@return sessiond.RpcError? err
 function M.call(method, params, timeout)
   local done, err, result = false, nil, nil
@@ -117,7 +117,7 @@ function M.call(method, params, timeout)
     return nil,
       {
         code = -32000,
-        message = ('no answer to %s within %d ms'):format(method, timeout),
+        message = ('no response to %s within %d ms'):format(method, timeout),
         data = { kind = 'timeout' },
       }
   end
@@ -125,27 +125,27 @@ function M.call(method, params, timeout)
 end
 
 ---@param id string
----@param what 'appended'|'moved'|'changed'|'reload'|'gone'|'away'|'back'
+---@param event 'appended'|'moved'|'changed'|'reload'|'gone'|'away'|'back'
 ---@param ... any
-local function notify_followers(id, what, ...)
-  local session = followed[id]
+local function notify_followers(id, event, ...)
+  local session = subscriptions[id]
   for _, follower in ipairs(session and vim.tbl_keys(session.followers) or {}) do
-    if follower[what] then
-      follower[what](...)
+    if follower[event] then
+      follower[event](...)
     end
   end
 end
 
----Whether an automatic request failed only because the daemon ended or is about to end.
+---Whether an automatic request failed only because the daemon stopped or is about to stop.
 ---@param err sessiond.RpcError
 ---@return boolean
-local function comes_again(err)
+local function is_sent_again_later(err)
   return not err.data or err.data.kind == 'disconnected' or repeating.is_draining(err)
 end
 
 ---@param id string
 local function subscribe(id)
-  local session = followed[id]
+  local session = subscriptions[id]
   if not session then
     return
   end
@@ -153,11 +153,11 @@ local function subscribe(id)
     'session/subscribe',
     { sessionId = id, after = session.seq and { logId = session.logId, seq = session.seq } },
     function(err, result)
-      if followed[id] ~= session then
+      if subscriptions[id] ~= session then
         return
       end
       if err then
-        if not comes_again(err) then
+        if not is_sent_again_later(err) then
           notify_followers(id, 'gone', err.message)
         end
         return
@@ -175,12 +175,12 @@ local function subscribe(id)
   )
 end
 
----Follow a session from now on.
+---Subscribe to a session, across outages of the daemon.
 ---@param id string whole id of the session
 ---@param follower sessiond.Follower
----@return fun() unfollow
+---@return fun() unfollow ends the subscription
 function M.follow(id, follower)
-  local session = followed[id]
+  local session = subscriptions[id]
   if session then
     session.followers[follower] = true
     if session.seq and follower.back then
@@ -191,7 +191,7 @@ function M.follow(id, follower)
       end)
     end
   else
-    followed[id] = { followers = { [follower] = true } }
+    subscriptions[id] = { followers = { [follower] = true } }
     subscribe(id)
   end
   return function()
@@ -199,10 +199,11 @@ function M.follow(id, follower)
   end
 end
 
----@param id string
+---End the subscription of a follower.
+---@param id string whole id of the session
 ---@param follower sessiond.Follower
 function M.unfollow(id, follower)
-  local session = followed[id]
+  local session = subscriptions[id]
   if not session then
     return
   end
@@ -210,8 +211,8 @@ function M.unfollow(id, follower)
   if next(session.followers) then
     return
   end
-  followed[id] = nil
-  if connect.state().status == 'online' and not keeps_open[id] then
+  subscriptions[id] = nil
+  if connect.state().status == 'online' and not open_sessions[id] then
     M.request('session/unsubscribe', { sessionId = id })
   end
 end
@@ -223,6 +224,7 @@ function M.add_listener(listener)
   listeners[listener] = true
 end
 
+---Do not call a listener any more.
 ---@param listener sessiond.ConnectionListener
 function M.remove_listener(listener)
   listeners[listener] = nil
@@ -238,34 +240,37 @@ local function call_listeners(event, ...)
   end
 end
 
----@return boolean whether anything here waits for the daemon's return
+---Return whether anything in this Neovim needs a reconnection.
+---@return boolean
 function M.is_wanted()
-  return next(followed) ~= nil or next(keeps_open) ~= nil or next(listeners) ~= nil
+  return next(subscriptions) ~= nil or next(open_sessions) ~= nil or next(listeners) ~= nil
 end
 
----The seq of the last line of a followed session that is known here.
----@param id string
----@return integer?
+---Return the seq of the last known line of a session.
+---@param id string whole id of the session
+---@return integer? seq nil: there is no subscription
 function M.seq(id)
-  return followed[id] and followed[id].seq
+  return subscriptions[id] and subscriptions[id].seq
 end
 
+---Handle the loss of the connection (called by `sessiond.connect`).
 function M.connection_lost()
-  for id in pairs(followed) do
+  for id in pairs(subscriptions) do
     notify_followers(id, 'away')
   end
   call_listeners('connection_lost')
 end
 
+---Open and subscribe to the sessions again (called by `sessiond.connect`).
 function M.connection_made()
-  for id, how in pairs(keeps_open) do
+  for id, how in pairs(open_sessions) do
     M.request('session/open', how, function(err)
-      if err and not comes_again(err) then
-        keeps_open[id] = nil
+      if err and not is_sent_again_later(err) then
+        open_sessions[id] = nil
       end
     end, true)
   end
-  for id in pairs(followed) do
+  for id in pairs(subscriptions) do
     subscribe(id)
   end
   call_listeners('connection_made')
@@ -274,12 +279,12 @@ end
 ---@type table<string, fun(note: table)>
 local NOTES = {
   ['session/appended'] = function(note)
-    local session = followed[note.sessionId]
+    local session = subscriptions[note.sessionId]
     if session then
       if session.seq and session.logId == note.logId and note.toSeq <= session.seq then
         return
       end
-      -- What opening told already may be told again when following began meanwhile.
+      -- Lines that the opening of the session sent may be sent again by a subscription that began meanwhile.
       session.logId, session.seq = note.logId, note.toSeq
       notify_followers(note.sessionId, 'appended', note)
     end
@@ -291,14 +296,14 @@ local NOTES = {
     notify_followers(note.session.sessionId, 'changed', note.session)
   end,
   ['session/deleted'] = function(note)
-    keeps_open[note.sessionId] = nil
+    open_sessions[note.sessionId] = nil
     notify_followers(note.sessionId, 'gone', 'The session is in the trash.')
   end,
   ['session/restored'] = function(note)
     subscribe(note.session.sessionId)
   end,
   ['session/lagged'] = function(note)
-    local session = followed[note.sessionId]
+    local session = subscriptions[note.sessionId]
     if session then
       session.logId, session.seq = note.logId, note.lastSeq
       subscribe(note.sessionId)
@@ -306,7 +311,7 @@ local NOTES = {
   end,
 }
 
----Notifications of sessions, and the User autocommand that each of them is.
+---Notifications and their User autocommands.
 ---@type table<string, string>
 M.EVENTS = {
   ['session/created'] = 'SessiondCreated',
@@ -329,6 +334,7 @@ local function call_guarded(method, call, ...)
   end
 end
 
+---Handle a notification (called by `sessiond.connect`).
 ---@param method string
 ---@param note table
 function M.notified(method, note)

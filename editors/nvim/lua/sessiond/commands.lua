@@ -1,11 +1,11 @@
----`:Sessiond`: one command, its subcommands, and what completes their arguments.
+---The command `:Sessiond`: its subcommands, and the completion of their arguments.
 local M = {}
 
 local actions = require('sessiond.actions')
 
 ---@class sessiond.Given
----@field words string[] after the subcommand
----@field rest string the same as it was typed
+---@field words string[] the arguments of the subcommand
+---@field rest string the arguments as typed
 ---@field bang boolean
 ---@field mods string
 ---@field range integer how many line numbers were given
@@ -13,19 +13,19 @@ local actions = require('sessiond.actions')
 ---@field line2 integer
 
 ---@class sessiond.Subcommand
----@field takes string arguments, for the help
+---@field takes string its arguments, for the help
 ---@field description string
 ---@field run fun(given: sessiond.Given)
 ---@field complete? fun(lead: string, before: string[]): string[]
 
----@param id string? as typed, maybe a part of one
+---@param id string? as typed; default: the current session
 ---@param callback fun(id: string)
 local function with_session(id, callback)
   if not id then
     require('sessiond.current').with(callback)
     return
   end
-  actions.ask('session/info', { sessionId = id }, function(result)
+  actions.request('session/info', { sessionId = id }, function(result)
     callback(result.session.sessionId)
   end)
 end
@@ -42,7 +42,7 @@ local function with_entry(name, callback)
     elseif entry then
       callback(id, entry)
     else
-      actions.say('Which entry? Put the cursor on one in a tree, or give its id or label.')
+      actions.show_message('No entry: put the cursor on one in a tree, or give its id or label.')
     end
   end)
 end
@@ -106,14 +106,14 @@ local function restart(given)
   local function again()
     connect.reconnect(function(err)
       if err then
-        actions.tell_error(err)
+        actions.show_error(err)
       else
-        actions.say('Attached again to sessiond ' .. (connect.state().version or '') .. '.')
+        actions.show_message('Reconnected to sessiond ' .. (connect.state().version or '') .. '.')
       end
     end)
   end
   if given.bang and connect.state().status == 'online' then
-    -- The daemon itself, too: it ends once all is on disk, and is restarted.
+    -- Restart the daemon, too. It stops when all entries are on the disk.
     connect.expect_loss()
     require('sessiond.client').request('server/stop', {}, function()
       vim.defer_fn(again, 100)
@@ -126,7 +126,7 @@ end
 local function info()
   require('sessiond.client').request('server/status', {}, function(err, status)
     if err then
-      actions.tell_error(err)
+      actions.show_error(err)
       return
     end
     local lines = {
@@ -138,7 +138,7 @@ local function info()
         status.rssBytes / 1e6
       ),
       'socket  ' .. (status.socket or '?'),
-      'log     ' .. require('sessiond.places').find().log,
+      'log     ' .. require('sessiond.locations').find().log,
       'plugin  ' .. require('sessiond.log').path(),
       'client  ' .. require('sessiond.lsp').client_id(),
     }
@@ -156,7 +156,7 @@ local function doctor()
     require('sessiond.log').notify(problem --[[@as string]], vim.log.levels.ERROR)
     return
   end
-  local home = require('sessiond.places').home()
+  local home = require('sessiond.locations').home()
   vim.system(
     vim.list_extend(vim.deepcopy(command), { 'doctor' }),
     { text = true, env = { SESSIOND_HOME = home } },
@@ -239,10 +239,10 @@ M.SUBCOMMANDS = {
         return
       end
       local function open(params)
-        actions.ask('session/open', params, function(result)
+        actions.request('session/open', params, function(result)
           if #result.problems > 0 then
             require('sessiond.log').notify(
-              ('%d lines of this session cannot be taken as they are'):format(#result.problems),
+              ('%d lines of this session are invalid'):format(#result.problems),
               vim.log.levels.WARN
             )
           end
@@ -261,22 +261,22 @@ M.SUBCOMMANDS = {
       return lead:find('/') and vim.fn.getcompletion(lead, 'file') or session_ids(lead)
     end,
   },
-  continue = { takes = '', description = 'Go on with the session of this terminal', run = actions.continue },
+  continue = { takes = '', description = 'Resume the session of this terminal', run = actions.continue },
   new = {
     takes = '[title]',
-    description = 'Start a session in this folder',
+    description = 'Create a session in this folder',
     run = function(given)
       actions.new(given.rest ~= '' and given.rest or nil)
     end,
   },
   append = {
     takes = '[message]',
-    description = 'Append a message: as given, the lines of a range, or written in a buffer',
+    description = 'Append a message: the argument, the lines of a range, or the text of a buffer',
     run = append,
   },
   fork = {
     takes = '[entry] [title]',
-    description = 'Cut the path to an entry into a new session',
+    description = 'Copy the path to an entry into a new session',
     run = function(given)
       with_entry(given.words[1], function(id, entry)
         actions.fork(id, entry, given.words[2] and table.concat(given.words, ' ', 2) or nil)
@@ -286,7 +286,7 @@ M.SUBCOMMANDS = {
   },
   branch = {
     takes = '[entry]',
-    description = 'Move the leaf to an entry (!: with a summary of what is left behind)',
+    description = 'Move the leaf to an entry (!: with a summary of the branch that it leaves)',
     run = function(given)
       with_entry(given.words[1], given.bang and actions.branch_summary or actions.branch)
     end,
@@ -294,7 +294,7 @@ M.SUBCOMMANDS = {
   },
   label = {
     takes = '[label]',
-    description = 'Label the entry under the cursor (!: take the label away)',
+    description = 'Label the entry under the cursor (!: remove its label)',
     run = function(given)
       with_entry(nil, function(id, entry)
         actions.label(id, entry, given.bang and '' or (given.rest ~= '' and given.rest or nil))
@@ -310,7 +310,7 @@ M.SUBCOMMANDS = {
   },
   search = {
     takes = '{words}',
-    description = 'Find what was said in all sessions, into the quickfix list (!: in this one)',
+    description = 'Search all sessions, with the hits in the quickfix list (!: only this session)',
     run = function(given)
       if given.rest == '' then
         vim.ui.input({ prompt = 'Search: ' }, function(words)
@@ -328,7 +328,7 @@ M.SUBCOMMANDS = {
   },
   context = {
     takes = '[entry]',
-    description = 'Show what a model would see',
+    description = 'Show the context that a model receives',
     run = function(given)
       if given.words[1] then
         with_entry(given.words[1], actions.context)
@@ -340,7 +340,7 @@ M.SUBCOMMANDS = {
   },
   export = {
     takes = '[format] [file]',
-    description = 'Write the session as a transcript or for another program (!: overwrite)',
+    description = 'Export the session as a transcript or for another program (!: overwrite)',
     run = export,
     complete = function(lead, before)
       return #before == 1 and beginning_with(lead, actions.FORMATS) or vim.fn.getcompletion(lead, 'file')
@@ -348,7 +348,7 @@ M.SUBCOMMANDS = {
   },
   rename = {
     takes = '[title]',
-    description = 'Give the session a title',
+    description = 'Set the title of the session',
     run = function(given)
       require('sessiond.current').with(function(id)
         actions.rename(id, given.rest ~= '' and given.rest or nil)
@@ -357,7 +357,7 @@ M.SUBCOMMANDS = {
   },
   delete = {
     takes = '[session]',
-    description = 'Move a session to the trash (!: without asking)',
+    description = 'Move a session to the trash (!: without confirmation)',
     run = function(given)
       with_session(given.words[1], function(id)
         actions.delete(id, given.bang)
@@ -367,12 +367,12 @@ M.SUBCOMMANDS = {
   },
   restore = {
     takes = '{session}',
-    description = 'Put a session of the trash back',
+    description = 'Restore a session from the trash',
     run = function(given)
       if given.words[1] then
         actions.restore(given.words[1])
       else
-        actions.say('Which session? :Sessiond restore {session}, with completion.')
+        actions.show_message('No session: :Sessiond restore {session}, with completion.')
       end
     end,
     complete = trashed_ids,
@@ -381,7 +381,7 @@ M.SUBCOMMANDS = {
     takes = '',
     description = 'Show the log of the daemon (!: of the plugin)',
     run = function(given)
-      local path = given.bang and require('sessiond.log').path() or require('sessiond.places').find().log
+      local path = given.bang and require('sessiond.log').path() or require('sessiond.locations').find().log
       vim.cmd('split ' .. vim.fn.fnameescape(path))
       vim.bo.modeline, vim.bo.readonly, vim.bo.autoread = false, true, true
       vim.cmd('normal! G')
@@ -399,13 +399,14 @@ local function names()
   return known
 end
 
----@param given table as `nvim_create_user_command` gives it
+---Run `:Sessiond`.
+---@param given table the argument of a callback of `nvim_create_user_command`
 function M.run(given)
   local name = given.fargs[1] or 'tree'
   local subcommand = M.SUBCOMMANDS[name]
   if not subcommand then
     require('sessiond.log').notify(
-      ('there is no :Sessiond %s. There are: %s'):format(name, table.concat(names(), ', ')),
+      ('unknown subcommand %s; the subcommands are: %s'):format(name, table.concat(names(), ', ')),
       vim.log.levels.ERROR
     )
     return
@@ -421,9 +422,10 @@ function M.run(given)
   })
 end
 
----@param lead string
----@param line string
----@param position integer
+---Complete the arguments of `:Sessiond`.
+---@param lead string the beginning of the argument
+---@param line string the command line
+---@param position integer of the cursor in it, in bytes
 ---@return string[]
 function M.complete(lead, line, position)
   local before = vim.split(vim.trim(line:sub(1, position - #lead)), '%s+')

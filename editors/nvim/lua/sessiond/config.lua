@@ -1,24 +1,24 @@
----What a person chose: `vim.g.sessiond` (a table), `setup()`, and the defaults under both.
+---The configuration: the defaults, overridden by the table `vim.g.sessiond`, overridden by the options of `setup()`.
 local M = {}
 
 ---@class sessiond.TreeConfig
 ---@field filter sessiond.Filter which entries are shown at first
 ---@field position 'left'|'right'|'current' where the window opens
 ---@field width integer columns of that window
----@field follow boolean the cursor goes along with the leaf when it stands on it
+---@field follow boolean whether a cursor on the leaf moves with it
 ---@field ascii boolean draw without box characters and circles
 ---@field time boolean show how long ago an entry was
----@field page integer rows that are asked for at once
----@field keys table<string, string|false> key -> action; false leaves a key alone
+---@field page integer rows in one request
+---@field keys table<string, string|false> key -> action; false does not map the key
 
 ---@class sessiond.Config
----@field command string[]? how the `sessiond` command is started; without it, `sessiond` of the PATH
+---@field command string[]? the command of sessiond; default: `sessiond` on the PATH
 ---@field home string? SESSIOND_HOME, for this Neovim and the daemon that it starts
----@field autostart boolean start the daemon when something is asked of it
+---@field autostart boolean whether a request starts the daemon
 ---@field lsp boolean attach to `*.jsonl` files that are sessions
----@field notify boolean say once when the daemon went away, and when it is back
----@field picker 'auto'|'select'|'telescope'|'snacks'|'fzf-lua' how sessions and hits are chosen
----@field timeout integer milliseconds that a call which waits may take
+---@field notify boolean whether the user is notified once of an outage, and of its end
+---@field picker 'auto'|'select'|'telescope'|'snacks'|'fzf-lua' the picker of sessions and labels
+---@field timeout integer maximum milliseconds of a call that waits
 ---@field log_level integer of `vim.log.levels`
 ---@field tree sessiond.TreeConfig
 
@@ -50,7 +50,7 @@ M.DEFAULTS = {
   },
 }
 
----What each option must be: types as `type()` names them, or a list of the values it may have.
+---The types of each option, as `type()` returns them, or a list of its values.
 ---@type table<string, (string|string[])[]>
 local KINDS = {
   command = { 'nil', 'table' },
@@ -72,12 +72,12 @@ local KINDS = {
   ['tree.keys'] = { 'table' },
 }
 
----@type table? what `setup` was given
-local given
+---@type table? the options of `setup`
+local setup_options
 ---@type sessiond.Config?
-local merged
----@type any the `vim.g.sessiond` that `merged` was made of
-local seen
+local effective
+---@type any the `vim.g.sessiond` from which `effective` was made
+local merged_from
 
 ---@param name string
 ---@param value any
@@ -85,7 +85,7 @@ local seen
 local function problem_of(name, value)
   local kinds = KINDS[name]
   if not kinds then
-    return ('there is no option `%s`'):format(name)
+    return ('unknown option `%s`'):format(name)
   end
   local expected = {}
   for _, kind in ipairs(kinds) do
@@ -106,25 +106,25 @@ end
 ---@param options table
 ---@param prefix string
 ---@param problems string[]
-local function look_at(options, prefix, problems)
+local function collect_problems(options, prefix, problems)
   for name, value in pairs(options) do
     local whole = prefix .. tostring(name)
     local problem = problem_of(whole, value)
     if problem then
       problems[#problems + 1] = problem
     elseif whole == 'tree' then
-      look_at(value, 'tree.', problems)
+      collect_problems(value, 'tree.', problems)
     end
   end
 end
 
----What is wrong with what was chosen, a sentence each; empty when all is well.
+---Return the problems of the configuration, one phrase each.
 ---@return string[]
 function M.problems()
   local problems = {}
-  for _, options in ipairs({ vim.g.sessiond or {}, given or {} }) do
+  for _, options in ipairs({ vim.g.sessiond or {}, setup_options or {} }) do
     if type(options) == 'table' then
-      look_at(options, '', problems)
+      collect_problems(options, '', problems)
     else
       problems[#problems + 1] = '`vim.g.sessiond` must be a table'
     end
@@ -132,7 +132,7 @@ function M.problems()
   local actions = require('sessiond.tree.keys').ACTIONS
   for key, action in pairs(M.get().tree.keys) do
     if action ~= false and not actions[action] then
-      problems[#problems + 1] = ('`tree.keys`: %s is to do %s, and there is no such action'):format(
+      problems[#problems + 1] = ('`tree.keys`: %s has the unknown action %s'):format(
         key,
         vim.inspect(action)
       )
@@ -143,7 +143,7 @@ function M.problems()
 end
 
 ---@param options any
----@return table without what is wrong in it
+---@return table options without the invalid ones
 local function valid_options(options)
   if type(options) ~= 'table' then
     return {}
@@ -166,20 +166,21 @@ local function valid_options(options)
   return valid
 end
 
----The configuration in force. An option that is wrong counts as not chosen; `:checkhealth sessiond` names it.
+---Return the effective configuration. An invalid option is ignored; `:checkhealth sessiond` names it.
 ---@return sessiond.Config
 function M.get()
   local global = vim.g.sessiond
-  if not merged or not vim.deep_equal(seen, global) then
-    seen = global
-    merged = vim.tbl_deep_extend('force', M.DEFAULTS, valid_options(global), valid_options(given)) --[[@as sessiond.Config]]
+  if not effective or not vim.deep_equal(merged_from, global) then
+    merged_from = global
+    effective = vim.tbl_deep_extend('force', M.DEFAULTS, valid_options(global), valid_options(setup_options)) --[[@as sessiond.Config]]
   end
-  return merged
+  return effective
 end
 
----@param options? table as `vim.g.sessiond`, over which it wins
+---Set options, and warn about invalid ones.
+---@param options? table options like those of `vim.g.sessiond`, which they override
 function M.set(options)
-  given, merged = options or {}, nil
+  setup_options, effective = options or {}, nil
   local problems = M.problems()
   if #problems > 0 then
     require('sessiond.log').notify('setup(): ' .. table.concat(problems, '; '), vim.log.levels.WARN)

@@ -1,21 +1,21 @@
----The one connection of this Neovim: found or started on demand, and looked for again when it was lost.
+---The connection of this Neovim to the daemon: made on demand, and made again after an outage.
 ---
----`vim.lsp` never connects by itself, since a client of its own stays dead when the daemon ends. Who asks for
----something starts the daemon; who only waits for its return does not, for somebody may have stopped it.
+---A request starts the daemon if it does not run. A reconnection does not, since the user may have stopped the daemon.
+---`vim.lsp` does not connect by itself, because its clients do not reconnect.
 local M = {}
 
 local log = require('sessiond.log')
-local places = require('sessiond.places')
+local locations = require('sessiond.locations')
 local rpc = require('sessiond.rpc')
 
 local uv = vim.uv
 
 ---@alias sessiond.ConnectionStatus 'offline'|'connecting'|'online'
 
----Milliseconds that one handshake may take.
-M.PATIENCE = 30000
+---Maximum milliseconds of a handshake.
+M.HANDSHAKE_TIMEOUT = 30000
 
----Milliseconds: the first pause before looking again, and the longest.
+---Milliseconds: the first and the longest pause before an attempt to reconnect.
 local FIRST_PAUSE, LONGEST_PAUSE = 100, 2000
 
 ---@class sessiond.Connection
@@ -25,19 +25,19 @@ local FIRST_PAUSE, LONGEST_PAUSE = 100, 2000
 ---@field version string? of the daemon
 ---@field lsp_id integer? of the `vim.lsp` client
 ---@field problem string? why there is no connection
----@field outages integer how often it was lost
----@field looks integer how often the daemon was looked for since then
-local state = { status = 'offline', outages = 0, looks = 0 }
+---@field outages integer how often the connection was lost
+---@field attempts integer how often the plugin tried to reconnect since the last loss
+local state = { status = 'offline', outages = 0, attempts = 0 }
 
 ---@type (fun(err: sessiond.RpcError?, rpc: sessiond.Rpc?))[]
 local waiting = {}
 local pause = FIRST_PAUSE
-local looking = false -- a timer for the next look runs
+local is_scheduled = false -- a timer for the next attempt runs
 local may_start = false -- a request was made since the last failure
-local outage_told = false
-local expected = false -- the next loss of the connection was requested
+local is_outage_notified = false
+local is_loss_expected = false -- the next loss of the connection was requested
 
----What became of the connection; read only.
+---Return the state of the connection. Callers do not change it.
 ---@return sessiond.Connection
 function M.state()
   return state
@@ -49,8 +49,9 @@ local function emit(name, data)
   vim.api.nvim_exec_autocmds('User', { pattern = name, data = data or {}, modeline = false })
 end
 
+---Return whether the connected daemon has a method.
 ---@param method string
----@return boolean whether the daemon that we are connected to has this method
+---@return boolean
 function M.has(method)
   return state.handshake ~= nil and vim.tbl_contains(state.handshake.methods or {}, method)
 end
@@ -63,7 +64,7 @@ end
 
 ---@param err sessiond.RpcError?
 ---@param connection sessiond.Rpc?
-local function answer_all(err, connection)
+local function call_waiting(err, connection)
   local callbacks = waiting
   waiting = {}
   for _, callback in ipairs(callbacks) do
@@ -71,8 +72,9 @@ local function answer_all(err, connection)
   end
 end
 
----@return string[]? command
----@return string? problem
+---Return the command of the daemon.
+---@return string[]? command nil: it cannot be run
+---@return string? problem why
 function M.command()
   local chosen = require('sessiond.config').get().command
   local command = chosen or { 'sessiond' }
@@ -80,22 +82,22 @@ function M.command()
     return command
   end
   return nil,
-    chosen and ('`command` names %s, which is no program that can be run'):format(command[1])
-      or 'there is no command `sessiond` on the PATH: install it (pip install sessiond), or name it: vim.g.sessiond = { command = { "/path/to/sessiond" } }'
+    chosen and ('`command` names %s, which is not an executable program'):format(command[1])
+      or 'the command `sessiond` is not on the PATH: install it (pip install sessiond), or set vim.g.sessiond = { command = { "/path/to/sessiond" } }'
 end
 
----Look for the daemon after a pause, if anything here waits for its return.
-local function look_again()
-  if looking or vim.v.exiting ~= vim.NIL then
+---Try to connect after a pause, if anything in this Neovim needs the daemon.
+local function schedule_attempt()
+  if is_scheduled or vim.v.exiting ~= vim.NIL then
     return
   end
   if not (require('sessiond.client').is_wanted() or require('sessiond.lsp').is_wanted()) then
     return
   end
-  looking = true
+  is_scheduled = true
   vim.defer_fn(function()
-    looking = false
-    state.looks = state.looks + 1
+    is_scheduled = false
+    state.attempts = state.attempts + 1
     if state.status == 'offline' then
       M.attempt()
     end
@@ -107,10 +109,10 @@ end
 local function failed(problem)
   state.status, state.problem = 'offline', problem
   log.warn(problem)
-  answer_all(no_connection(problem))
+  call_waiting(no_connection(problem))
   emit('SessiondStatus')
   if state.outages > 0 then
-    look_again()
+    schedule_attempt()
   end
 end
 
@@ -122,22 +124,22 @@ local function lost(reason)
   log.info(state.problem)
   if was ~= 'online' then
     state.outages = math.max(state.outages, 1)
-    failed('The daemon took the connection and ended it: ' .. reason)
+    failed('The daemon closed the connection during the handshake: ' .. reason)
     return
   end
-  state.outages, state.looks = state.outages + 1, 0
+  state.outages, state.attempts = state.outages + 1, 0
   if vim.v.exiting ~= vim.NIL then
     return
   end
   require('sessiond.client').connection_lost()
   emit('SessiondDetach', { reason = reason })
   emit('SessiondStatus')
-  if not expected and not outage_told and require('sessiond.config').get().notify then
-    outage_told = true
-    log.notify('the daemon is away; everything goes on when it is back', vim.log.levels.WARN)
+  if not is_loss_expected and not is_outage_notified and require('sessiond.config').get().notify then
+    is_outage_notified = true
+    log.notify('the daemon is away; the plugin reconnects when it is back', vim.log.levels.WARN)
   end
   pause = FIRST_PAUSE
-  look_again()
+  schedule_attempt()
 end
 
 ---@param connection sessiond.Rpc
@@ -147,29 +149,29 @@ local function attached(connection, client, version)
   state.status, state.rpc, state.lsp_id, state.problem = 'online', connection, client.id, nil
   state.handshake = vim.tbl_get(client.server_capabilities or {}, 'experimental', 'sessiond')
   state.version = version
-  pause, expected = FIRST_PAUSE, false
+  pause, is_loss_expected = FIRST_PAUSE, false
   log.info(('attached to the daemon %s'):format(version or '?'))
-  if outage_told then
-    outage_told = false
+  if is_outage_notified then
+    is_outage_notified = false
     log.notify('the daemon is back')
   end
   require('sessiond.client').connection_made()
   require('sessiond.lsp').reattach(client.id)
-  answer_all(nil, connection)
+  call_waiting(nil, connection)
   emit('SessiondAttach', { version = version, epoch = state.handshake and state.handshake.epoch })
   emit('SessiondStatus')
 end
 
----Greet over a connection that stands.
+---Perform the handshake on a new connection.
 ---@param connection sessiond.Rpc
 ---@param dispatch {to: vim.lsp.rpc.Dispatchers?} filled in when vim.lsp takes the connection
-local function greet(connection, dispatch)
+local function shake_hands(connection, dispatch)
   local done = false
   vim.defer_fn(function()
     if not done and not connection.closing then
-      connection:close(('no answer to the greeting for %.1f s'):format(M.PATIENCE / 1000))
+      connection:close(('no response to the handshake within %.1f s'):format(M.HANDSHAKE_TIMEOUT / 1000))
     end
-  end, M.PATIENCE)
+  end, M.HANDSHAKE_TIMEOUT)
   require('sessiond.lsp').start(connection, dispatch, function(client, version)
     done = true
     attached(connection, client, version)
@@ -178,10 +180,10 @@ end
 
 ---@param paths string[]
 ---@param index integer
----@param none fun(err: string) no process listens at any of them
-local function knock(paths, index, none)
+---@param none fun(err: string) called if no process listens at any of them
+local function dial(paths, index, none)
   local path = paths[index]
-  local unsafe = places.unsafe(path)
+  local unsafe = locations.unsafe(path)
   if unsafe then
     failed('The socket cannot be used: ' .. unsafe)
     return
@@ -206,14 +208,14 @@ local function knock(paths, index, none)
     end,
   }, function(err, connection)
     if connection then
-      greet(connection, dispatch)
+      shake_hands(connection, dispatch)
     elseif err:find('EAGAIN') then
-      -- A busy daemon listens: do not start another one.
+      -- The daemon listens and is busy: do not start another one.
       vim.defer_fn(function()
-        knock(paths, index, none)
+        dial(paths, index, none)
       end, 50)
     elseif paths[index + 1] then
-      knock(paths, index + 1, none)
+      dial(paths, index + 1, none)
     else
       none(err)
     end
@@ -232,11 +234,11 @@ local function start(none)
   local ok, err = pcall(
     vim.system,
     full,
-    { text = true, env = { SESSIOND_HOME = places.home() } },
+    { text = true, env = { SESSIOND_HOME = locations.home() } },
     function(done)
       vim.schedule(function()
         if done.code == 0 then
-          knock(places.sockets(), 1, none)
+          dial(locations.sockets(), 1, none)
         else
           failed(
             'sessiond could not be started: '
@@ -251,7 +253,7 @@ local function start(none)
   end
 end
 
----Look for the daemon once; start it when somebody waits for an answer.
+---Try to connect once. If a request waits, the daemon is started if it does not run.
 function M.attempt()
   if state.status ~= 'offline' then
     return
@@ -262,16 +264,16 @@ function M.attempt()
     if may_start and #waiting > 0 then
       may_start = false
       start(function(again)
-        failed('sessiond was started, but cannot be reached: ' .. again)
+        failed('sessiond was started, but does not accept connections: ' .. again)
       end)
     else
       failed('sessiond is not running (' .. err .. ')')
     end
   end
-  knock(places.sockets(), 1, not_listening)
+  dial(locations.sockets(), 1, not_listening)
 end
 
----Have a connection.
+---Call a function with the connection, which is made first if there is none.
 ---@param callback fun(err: sessiond.RpcError?, rpc: sessiond.Rpc?)
 function M.ensure(callback)
   if state.status == 'online' then
@@ -283,9 +285,9 @@ function M.ensure(callback)
   M.attempt()
 end
 
----The daemon is about to be stopped from here: nobody needs to be told that it is away.
+---Do not notify the user of the next loss of the connection, because this Neovim causes it.
 function M.expect_loss()
-  expected = true
+  is_loss_expected = true
 end
 
 ---End the connection and connect again.
@@ -294,7 +296,7 @@ function M.reconnect(callback)
   local before = state.rpc
   if before then
     M.expect_loss()
-    before:close('it was ended here')
+    before:close('the client closed it')
   end
   vim.schedule(function()
     M.ensure(callback)

@@ -1,10 +1,11 @@
----Which session a command is about that names none: that of the buffer, else the one shown or made last.
+---The session and the entry that commands use by default: those of the buffer, else the session shown last.
 local M = {}
 
 ---@type string?
 local last
 
----@param id string
+---Make a session the default one.
+---@param id string whole id
 function M.set(id)
   if last ~= id then
     last = id
@@ -12,13 +13,14 @@ function M.set(id)
   end
 end
 
----@return string?
+---Return the default session.
+---@return string? id nil: none was shown yet
 function M.id()
   return vim.b.sessiond_session or last
 end
 
----The session of the buffer, or the last one, or (for a session file) the one that it holds.
----@param callback fun(id: string)
+---Call a function with the default session. If there is none, the user chooses one.
+---@param callback fun(id: string) not called if the user cancels
 function M.with(callback)
   local id = M.id()
   if id then
@@ -28,8 +30,8 @@ function M.with(callback)
   require('sessiond.sessions').pick({ prompt = 'Which session?' }, callback)
 end
 
----The entry that the cursor is on, in a tree or in the buffer of an entry.
----@return string?
+---Return the entry under the cursor in a tree, or that of the buffer of an entry.
+---@return string? entry nil: the buffer is neither
 function M.entry()
   local tree = require('sessiond.tree.view').of(0)
   if tree then

@@ -18,7 +18,7 @@ local function find_label(id, label, callback)
   require('sessiond.labels').read(id, function(err, labels)
     local actions = require('sessiond.actions')
     if not labels then
-      actions.tell_error(err --[[@as sessiond.RpcError]])
+      actions.show_error(err --[[@as sessiond.RpcError]])
       return
     end
     local entries = {}
@@ -28,7 +28,7 @@ local function find_label(id, label, callback)
       end
     end
     if #entries > 1 then
-      actions.tell_error({
+      actions.show_error({
         code = 0,
         message = ("Entry name '%s' is ambiguous: %s."):format(label, table.concat(entries, ', ')),
       })
@@ -45,11 +45,11 @@ end
 function M.resolve(id, name, callback)
   local actions = require('sessiond.actions')
   if name == M.LEAF then
-    actions.ask('session/info', { sessionId = id }, function(result)
+    actions.request('session/info', { sessionId = id }, function(result)
       if result.session.leafId then
         callback(result.session.leafId)
       else
-        actions.say('The session has no leaf yet.')
+        actions.show_message('The session has no leaf yet.')
       end
     end)
     return

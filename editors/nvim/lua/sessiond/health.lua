@@ -1,4 +1,4 @@
----`:checkhealth sessiond`: what is needed, what is there, and what to do about the rest.
+---`:checkhealth sessiond`: checks Neovim, the command, the daemon and optional plugins.
 local M = {}
 
 local health = vim.health
@@ -13,7 +13,7 @@ local function check_neovim()
   end
   local problems = require('sessiond.config').problems()
   if #problems == 0 then
-    health.ok('the configuration has no mistakes')
+    health.ok('the configuration is valid')
   end
   for _, problem in ipairs(problems) do
     health.error('configuration: ' .. problem, { 'see :help sessiond-config' })
@@ -37,31 +37,31 @@ local function check_command()
   if ok and ran.code == 0 then
     health.ok(vim.trim(ran.stdout))
   else
-    health.error('it cannot be run: ' .. vim.trim(ok and (ran.stderr or '') or tostring(ran)))
+    health.error('it fails: ' .. vim.trim(ok and (ran.stderr or '') or tostring(ran)))
   end
   return true
 end
 
 local function check_daemon()
   health.start('The daemon')
-  local places = require('sessiond.places')
-  local found = places.find()
-  for _, socket in ipairs(places.sockets()) do
-    local unsafe = places.unsafe(socket)
+  local locations = require('sessiond.locations')
+  local found = locations.find()
+  for _, socket in ipairs(locations.sockets()) do
+    local unsafe = locations.unsafe(socket)
     if unsafe then
       health.error('the socket cannot be used: ' .. unsafe)
     elseif vim.uv.fs_stat(socket) then
       health.ok('socket: ' .. socket)
     else
-      health.info('there is no socket at ' .. socket .. ': the daemon does not run, or listens elsewhere')
+      health.info('no socket at ' .. socket .. ': the daemon does not run, or listens elsewhere')
     end
   end
   local status, err = require('sessiond.client').call('server/status', {}, 20000)
   if not status then
-    health.error('there is no connection: ' .. (err and err.message or '?'), { 'its log is ' .. found.log })
+    health.error('no connection: ' .. (err and err.message or '?'), { 'its log is ' .. found.log })
   else
     health.ok(
-      ('attached to sessiond %s, process %d, %d clients, %d open sessions'):format(
+      ('connected to sessiond %s, process %d, %d clients, %d open sessions'):format(
         status.version,
         status.pid,
         status.clientCount,
@@ -92,26 +92,27 @@ local function check_daemon()
   local terminal = require('sessiond.terminal').here()
   health.info(
     'this terminal: '
-      .. (terminal and terminal.id or 'none can be told; :Sessiond continue goes by the folder alone')
+      .. (terminal and terminal.id or 'not identified; :Sessiond continue uses only the folder')
   )
 end
 
 local function check_optional()
   health.start('Optional')
-  for module, says in pairs({
+  for module, use in pairs({
     telescope = ':Telescope sessiond',
     ['snacks.picker'] = 'picker = "snacks"',
     ['fzf-lua'] = 'picker = "fzf-lua"',
     lualine = 'component "sessiond"',
   }) do
     if pcall(require, module) then
-      health.ok(('%s is there: %s'):format(module, says))
+      health.ok(('%s is installed: %s'):format(module, use))
     else
-      health.info(('%s is not installed (%s)'):format(module, says))
+      health.info(('%s is not installed (%s)'):format(module, use))
     end
   end
 end
 
+---Run all checks.
 function M.check()
   check_neovim()
   if check_command() then

@@ -1,9 +1,9 @@
----sessiond for Neovim: what other Lua may use. Everything is loaded when it is first needed.
+---The Lua API of sessiond for Neovim. Modules are loaded on first use.
 ---
----There is nothing to set up: `:Sessiond` works without a call of `setup`.
+---No setup is needed: `:Sessiond` works without a call of `setup`.
 local M = {}
 
----Options of this Neovim, over those of `vim.g.sessiond`.
+---Set options, which override those of `vim.g.sessiond`.
 ---@param options? table see |sessiond-config|
 function M.setup(options)
   require('sessiond.config').set(options)
@@ -17,46 +17,46 @@ M.api = setmetatable({}, {
   end,
 }) --[[@as sessiond.Api]]
 
----Ask the daemon, which is found or started first.
+---Send a request to the daemon, which is found or started first.
 ---@param method string
 ---@param params? table
----@param callback? fun(err: sessiond.RpcError?, result: any)
+---@param callback? fun(err: sessiond.RpcError?, result: any) called on the main loop
 function M.request(method, params, callback)
   require('sessiond.client').request(method, params, callback)
 end
 
----Ask the daemon and wait for the answer.
+---Send a request and wait for the response.
 ---@param method string
 ---@param params? table
----@param timeout? integer milliseconds
----@return any result or nil
+---@param timeout? integer milliseconds; default: the option `timeout`
+---@return any result nil after an error
 ---@return sessiond.RpcError? err
 function M.call(method, params, timeout)
   return require('sessiond.client').call(method, params, timeout)
 end
 
----Hear of a session from now on, over outages of the daemon.
----@param session_id string
+---Subscribe to a session, across outages of the daemon.
+---@param session_id string whole id
 ---@param follower sessiond.Follower
----@return fun() unfollow
+---@return fun() unfollow ends the subscription
 function M.follow(session_id, follower)
   return require('sessiond.client').follow(session_id, follower)
 end
 
 ---Show the tree of a session.
----@param session_id string
+---@param session_id string whole id
 function M.open(session_id)
   require('sessiond.tree.window').open(session_id)
 end
 
----The session that a command without an id is about, if there is one.
----@return string?
+---Return the default session of a command.
+---@return string? id nil: none was shown yet
 function M.current()
   return require('sessiond.current').id()
 end
 
----A few words for a statusline; empty when nothing of sessiond is in use. Never asks the daemon.
----@return string
+---Return a short text for a statusline. Sends no request.
+---@return string text empty if sessiond is not in use
 function M.status()
   return require('sessiond.status').text()
 end

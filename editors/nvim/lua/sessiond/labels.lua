@@ -32,10 +32,10 @@ function M.pick(id)
   M.read(id, function(err, labels)
     local actions = require('sessiond.actions')
     if not labels then
-      actions.tell_error(err --[[@as sessiond.RpcError]])
+      actions.show_error(err --[[@as sessiond.RpcError]])
       return
     elseif #labels == 0 then
-      actions.say('No entry of this session has a label.')
+      actions.show_message('No entry of this session has a label.')
       return
     end
     local choices = vim.tbl_map(function(it)

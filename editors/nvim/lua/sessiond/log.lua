@@ -1,4 +1,4 @@
----What the plugin did, for people: one line each in `stdpath('log')/sessiond.log`. No bodies of messages.
+---The log of the plugin in `stdpath('log')/sessiond.log`, one line for each event. It has no bodies of messages.
 local M = {}
 
 local NAMES = {
@@ -7,9 +7,11 @@ local NAMES = {
   [vim.log.levels.WARN] = 'WARN',
   [vim.log.levels.ERROR] = 'ERROR',
 }
-local LARGEST = 1024 * 1024
+---Maximum bytes of the log. A larger one is renamed to `sessiond.log.old`.
+local MAX_BYTES = 1024 * 1024
 
----@return string path of the log file
+---Return the path of the log file.
+---@return string
 function M.path()
   return vim.fs.joinpath(vim.fn.stdpath('log') --[[@as string]], 'sessiond.log')
 end
@@ -22,7 +24,7 @@ local function write(level, text)
   end
   local path = M.path()
   local size = vim.uv.fs_stat(path)
-  if size and size.size > LARGEST then
+  if size and size.size > MAX_BYTES then
     os.rename(path, path .. '.old')
   elseif not size then
     vim.fn.mkdir(vim.fs.dirname(path), 'p')
@@ -41,16 +43,19 @@ local function write(level, text)
   end
 end
 
+---Write a line of the level DEBUG.
 ---@param text string
 function M.debug(text)
   write(vim.log.levels.DEBUG, text)
 end
 
+---Write a line of the level INFO.
 ---@param text string
 function M.info(text)
   write(vim.log.levels.INFO, text)
 end
 
+---Write a line of the level WARN.
 ---@param text string
 function M.warn(text)
   write(vim.log.levels.WARN, text)

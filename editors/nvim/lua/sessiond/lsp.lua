@@ -1,21 +1,22 @@
----The LSP side: one `vim.lsp` client over the plugin's own connection, attached to files that are sessions.
+---The `vim.lsp` client, which uses the connection of the plugin and is attached to session files.
 local M = {}
 
 local name = 'sessiond'
 
----Buffers that the client is for; kept over a loss of the connection.
+---Buffers to which the client is attached, also after a reconnection.
 ---@type table<integer, true>
 local buffers = {}
 
----Name under which this Neovim's changes come back to it.
+---The id of this client, in the `origin` of its changes.
 local client_id = ('nvim-%d-%x'):format(vim.fn.getpid(), vim.uv.hrtime() % 0x7fffffff)
 
----@return string as `origin.clientId` has it
+---Return the id of this client.
+---@return string id as in `origin.clientId`
 function M.client_id()
   return client_id
 end
 
----What a person may override with `vim.lsp.config('sessiond', …)`, and what is ours.
+---Return the configuration of the client: that of `vim.lsp.config('sessiond', …)` with the fields of the plugin.
 ---@param cmd fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient
 ---@param ready fun(client: vim.lsp.Client, result: table)
 ---@return vim.lsp.ClientConfig
@@ -46,7 +47,7 @@ local function configuration(cmd, ready)
   })
 end
 
----Start the client over a connection that stands.
+---Start the client on a connection.
 ---@param connection sessiond.Rpc
 ---@param dispatch {to: vim.lsp.rpc.Dispatchers?}
 ---@param ready fun(client: vim.lsp.Client, version: string?)
@@ -70,18 +71,19 @@ function M.start(connection, dispatch, ready)
   end
 end
 
+---Return whether a buffer has a session file: its first line is a header.
 ---@param buffer integer
----@return boolean whether the buffer holds a session: its first line is a header
+---@return boolean
 function M.is_session(buffer)
   local first = vim.api.nvim_buf_get_lines(buffer, 0, 1, false)[1] or ''
-  -- oh-my-pi writes a title slot before the header.
+  -- oh-my-pi writes a title line before the header.
   if first:find('^{"type": ?"title"') then
     first = vim.api.nvim_buf_get_lines(buffer, 1, 2, false)[1] or ''
   end
   return #first < 1e6 and first:find('"type"%s*:%s*"session"') ~= nil
 end
 
----Attach to a buffer, now or when there is a connection.
+---Attach to a buffer with a session file: now, or when the connection is made.
 ---@param buffer integer
 function M.attach(buffer)
   if not require('sessiond.config').get().lsp or not M.is_session(buffer) then
@@ -94,13 +96,14 @@ function M.attach(buffer)
   else
     require('sessiond.connect').ensure(function(err)
       if err then
-        require('sessiond.log').info('a session file is shown without the daemon: ' .. err.message)
+        require('sessiond.log').info('the session file is shown without the daemon: ' .. err.message)
       end
     end)
   end
 end
 
----@param id integer of the `vim.lsp` client that has just been made
+---Attach a new client to the buffers of the former one.
+---@param id integer of the `vim.lsp` client
 function M.reattach(id)
   for buffer in pairs(buffers) do
     if vim.api.nvim_buf_is_loaded(buffer) then
@@ -111,7 +114,8 @@ function M.reattach(id)
   end
 end
 
----@return boolean whether something of this Neovim is attached to a buffer
+---Return whether the client is attached to a buffer.
+---@return boolean
 function M.is_wanted()
   return next(buffers) ~= nil
 end

@@ -1,21 +1,21 @@
----What lets a request that writes be sent again: the daemon carries out a request with a `commandId` once, and
----stores an entry with an id once, however often they are sent.
+---Repeats of requests that write. The daemon executes a request with a `commandId` once and stores an entry with an id
+---once, however often they are sent.
 local M = {}
 
 local connect = require('sessiond.connect')
 local protocol = require('sessiond.protocol')
 local rpc = require('sessiond.rpc')
 
----Milliseconds that a request whose answer was lost waits for a connection.
-M.PATIENCE = 30000
+---Milliseconds that a request whose response was lost waits for a connection.
+M.RECONNECT_TIMEOUT = 30000
 
----Milliseconds: the first pause before looking for one again, and the longest.
+---Milliseconds: the first and the longest pause before the next attempt.
 local FIRST_PAUSE, LONGEST_PAUSE = 200, 2000
 
-local LOOK = 'Look whether it was done before you do it again.'
+local CHECK = 'Check whether it took effect before you repeat it.'
 
----What only the message or answer of a provider has; bare, it has no place for the id of an entry.
-local OF_PROVIDERS = { 'role', 'choices', 'candidates', 'parts' }
+---Fields that only a message or response of a provider has. Such a message has no field for the id of an entry.
+local PROVIDER_FIELDS = { 'role', 'choices', 'candidates', 'parts' }
 
 ---@param bytes integer
 ---@return string of hexadecimal characters, two for each byte
@@ -27,7 +27,7 @@ end
 
 ---@param value any
 ---@return boolean
-local function is_there(value)
+local function is_present(value)
   return value ~= nil and value ~= vim.NIL
 end
 
@@ -41,76 +41,79 @@ end
 
 ---@param params table
 ---@param entry table
----@return boolean whether the entry is the bare message of a provider
-local function is_bare(params, entry)
-  if not is_there(params.format) or params.format == 'agent' then
+---@return boolean whether the entry is a message of a provider alone
+local function is_provider_message(params, entry)
+  if not is_present(params.format) or params.format == 'agent' then
     return false
   end
-  return vim.iter(OF_PROVIDERS):any(function(name)
+  return vim.iter(PROVIDER_FIELDS):any(function(name)
     return entry[name] ~= nil
   end)
 end
 
 ---@param params table
 ---@return table params
----@return boolean repeatable
-local function named_append(params)
+---@return boolean is_repeatable
+local function repeatable_append(params)
   local all = true
   local entries = vim.tbl_map(function(entry)
-    if is_bare(params, entry) then
+    if is_provider_message(params, entry) then
       all = false
       return entry
     end
-    return is_there(entry.id) and entry or with(entry, 'id', random(8))
+    return is_present(entry.id) and entry or with(entry, 'id', random(8))
   end, params.entries)
   return with(params, 'entries', entries), all
 end
 
----Give a request what lets it be sent again, if it writes, and has nothing like it.
+---Add the ids to the params of a request that make it repeatable, if it writes and has none.
 ---@param method string
 ---@param params? table
----@return table? params as they are sent, each time the same
----@return boolean repeatable whether it takes effect once, however often it is sent
-function M.named(method, params)
+---@return table? params the same for each repeat
+---@return boolean is_repeatable whether the request takes effect once, however often it is sent
+function M.repeatable_params(method, params)
   if method == protocol.methods.sessionAppend and vim.tbl_get(params or {}, 'entries') then
-    return named_append(params)
+    return repeatable_append(params)
   end
   if not protocol.repeatable[method] then
     return params, false
   end
   params = params or {}
-  -- An `id` beside the session is that of the line, and makes the request repeatable instead.
-  if is_there(params.commandId) or (is_there(params.sessionId) and is_there(params.id)) then
+  -- An `id` beside `sessionId` is the id of the line, and makes the request repeatable, too.
+  if is_present(params.commandId) or (is_present(params.sessionId) and is_present(params.id)) then
     return params, true
   end
   return with(params, 'commandId', random(16)), true
 end
 
+---Return whether the connection ended before the response.
 ---@param err sessiond.RpcError?
----@return boolean whether the connection ended before the reply
-function M.is_loss(err)
+---@return boolean
+function M.is_disconnected(err)
   return err ~= nil and err.data ~= nil and err.data.kind == rpc.DISCONNECTED
 end
 
+---Return the error of a request whose connection ended before the response.
 ---@param message string
 ---@return sessiond.RpcError
-function M.lost(message)
+function M.disconnected(message)
   return { code = -32000, message = message, data = { kind = rpc.DISCONNECTED, retryable = true } }
 end
 
+---Return whether the daemon refused the request because it is about to stop.
 ---@param err sessiond.RpcError?
----@return boolean whether the daemon did nothing, because it is about to end
+---@return boolean
 function M.is_draining(err)
   return err ~= nil and err.data ~= nil and err.data.kind == 'draining'
 end
 
----Send again what was sent once: over the next connection, which is looked for until `M.PATIENCE` is over. If that
----connection is lost as well, it is not sent a third time, for it may be what daemons die of.
+---Send a request once more, on the next connection within `M.RECONNECT_TIMEOUT`. If that connection is lost, too, the
+---request fails, because it may be the request that ends the daemon.
 ---@param method string
 ---@param params table
 ---@param callback fun(err: sessiond.RpcError?, result: any)
-function M.again(method, params, callback)
-  local deadline = vim.uv.now() + M.PATIENCE
+function M.send_again(method, params, callback)
+  local deadline = vim.uv.now() + M.RECONNECT_TIMEOUT
   local pause = FIRST_PAUSE
   local attempt
   local function later()
@@ -125,8 +128,8 @@ function M.again(method, params, callback)
             later()
             return
           end
-          if M.is_loss(refused) then
-            refused = M.lost('The connection to sessiond ended twice before the answer. ' .. LOOK)
+          if M.is_disconnected(refused) then
+            refused = M.disconnected('The connection to sessiond ended twice before the response. ' .. CHECK)
           end
           callback(refused, result)
         end)
@@ -135,13 +138,13 @@ function M.again(method, params, callback)
       end
       if vim.uv.now() >= deadline then
         local why = err and (' (' .. err.message .. ')') or ''
-        callback(M.lost('sessiond ended before it answered, and is not back' .. why .. '. ' .. LOOK))
+        callback(M.disconnected('sessiond ended before the response, and is not back' .. why .. '. ' .. CHECK))
         return
       end
       later()
     end)
   end
-  -- Those who wait are told before the connection counts as lost.
+  -- Requests fail before the connection counts as lost.
   vim.schedule(attempt)
 end
 

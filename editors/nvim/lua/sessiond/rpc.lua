@@ -1,8 +1,7 @@
----JSON-RPC 2.0 over a unix socket, framed as LSP frames it. Independent of sessions.
+---JSON-RPC 2.0 over a unix socket, with the framing of LSP. It knows nothing of sessions.
 ---
----One object serves two callers: our own requests, and `vim.lsp`, which is given `client()` as its transport.
----Every callback is called exactly once, on the main loop, in the order of the wire; when the connection ends,
----the requests in flight fail with that reason.
+---A connection is used by the plugin and by `vim.lsp`, whose transport is `client()`. Every callback is called exactly
+---once, on the main loop, in the order of the messages. When the connection ends, the requests in flight fail.
 local M = {}
 
 local uv = vim.uv
@@ -26,24 +25,24 @@ local uv = vim.uv
 ---@field private pieces string[]
 ---@field private gathered integer bytes in `pieces`
 ---@field private body_length integer? bytes of the body that is being read
----@field private inbox string[] bodies that wait for the main loop
----@field private reading boolean the main loop was told of them
+---@field private inbox string[] received bodies that the main loop has not handled
+---@field private reading boolean whether the main loop is scheduled to handle them
 ---@field closing boolean
 local Rpc = {}
 Rpc.__index = Rpc
 
----The kind of error that a request gets whose connection ended before the reply.
+---The error kind of a request whose connection ended before the response.
 M.DISCONNECTED = 'disconnected'
 
----A message as a table; nulls are absent.
+---Decode a message. Nulls are absent from the tables.
 ---@param body string
 ---@return boolean ok
----@return any message or what is wrong
+---@return any message or the error
 function M.decode(body)
   local options = { luanil = { object = true, array = true } }
   local ok, message = pcall(vim.json.decode, body, options)
   if not ok and body:find('\\u[dD][89a-fA-F]') then
-    -- Half a surrogate pair is legal JSON and stands in transcripts; the decoder refuses it.
+    -- Half a surrogate pair is legal JSON and occurs in transcripts, but the decoder refuses it.
     local whole = {}
     body = body:gsub('\\u[dD][89abAB]%x%x\\u[dD][c-fC-F]%x%x', function(pair)
       whole[#whole + 1] = pair
@@ -98,14 +97,14 @@ function Rpc:read()
       self:ended(err or 'the daemon closed the connection')
       return
     end
-    self:take(chunk)
+    self:receive(chunk)
   end)
 end
 
----Cut bodies out of what comes in. Runs outside of the main loop.
+---Split received bytes into bodies. Runs outside the main loop.
 ---@private
 ---@param chunk string
-function Rpc:take(chunk)
+function Rpc:receive(chunk)
   self.pieces[#self.pieces + 1] = chunk
   self.gathered = self.gathered + #chunk
   while true do
@@ -122,7 +121,7 @@ function Rpc:take(chunk)
       if stop then
         local length = bytes:sub(1, stop):lower():match('content%-length: *(%d+)')
         if not length then
-          self:ended('the daemon sent something that is no message')
+          self:ended('the daemon sent bytes that are not a message')
           return
         end
         self.body_length, bytes = tonumber(length), bytes:sub(stop + 1)
@@ -160,13 +159,13 @@ end
 function Rpc:handle(body)
   local ok, message = M.decode(body)
   if not ok or type(message) ~= 'table' then
-    require('sessiond.log').warn('a message of the daemon cannot be read: ' .. tostring(message))
-    -- The request must not wait forever.
+    require('sessiond.log').warn('a message of the daemon cannot be decoded: ' .. tostring(message))
+    -- Its request must not wait forever.
     local id = tonumber(body:sub(1, 200):match('"id":%s*(%d+)'))
     if id then
       self:answered(
         id,
-        { code = -32700, message = 'The answer of the daemon cannot be read.', data = { kind = 'parse' } }
+        { code = -32700, message = 'The response of the daemon cannot be decoded.', data = { kind = 'parse' } }
       )
     end
   elseif message.method and message.id ~= nil then
@@ -179,6 +178,9 @@ function Rpc:handle(body)
 end
 
 ---@private
+---@param id integer of the request
+---@param err sessiond.RpcError?
+---@param result any
 function Rpc:answered(id, err, result)
   local callback, replied = self.waiting[id], self.replied[id]
   self.waiting[id], self.replied[id] = nil, nil
@@ -221,10 +223,11 @@ function Rpc:send(message)
   return true
 end
 
+---Send a request.
 ---@param method string
 ---@param params any
 ---@param callback fun(err: sessiond.RpcError?, result: any)
----@return boolean sent
+---@return boolean sent false: the connection has ended, and the callback is not called
 ---@return integer? id
 function Rpc:request(method, params, callback)
   self.last_id = self.last_id + 1
@@ -236,6 +239,7 @@ function Rpc:request(method, params, callback)
   return true, id
 end
 
+---Send a notification.
 ---@param method string
 ---@param params any
 ---@return boolean sent
@@ -274,13 +278,13 @@ function Rpc:ended(reason)
   end)
 end
 
----The transport that `vim.lsp` is given for this connection.
+---Return the transport of this connection for `vim.lsp`.
 ---@return vim.lsp.rpc.PublicClient
 function Rpc:client()
   return {
     request = function(method, params, callback, replied)
       local sent, id = self:request(method, params, function(err, result)
-        -- vim.lsp forgets its requests when a client exits, and takes an error of `initialize` for a defect.
+        -- vim.lsp drops its requests when a client exits, and reports an error of `initialize` as a defect.
         if not (err and err.data and err.data.kind == M.DISCONNECTED) then
           callback(err, result)
         end
@@ -297,7 +301,7 @@ function Rpc:client()
       return self.closing
     end,
     terminate = function()
-      self:ended('it was ended here')
+      self:ended('the client closed it')
     end,
   }
 end

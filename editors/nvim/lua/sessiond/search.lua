@@ -1,17 +1,18 @@
----Finding what was said, in all sessions: hits go to the quickfix list, where `:cnext` and `<CR>` go through them.
+---Full-text search in all sessions. The hits are shown in the quickfix list.
 local M = {}
 
 local text = require('sessiond.text')
 
----@param query string
----@param more table of `session/search`: cwd, sessionId, role …
----@param callback fun(hits: sessiond.Hit[])
+---Search, and warn if some sessions are not indexed yet.
+---@param query string words, `"phrases"` and `beginnings*`
+---@param more table further params of `session/search`
+---@param callback fun(hits: sessiond.Hit[]) not called after an error
 function M.hits(query, more, callback)
   local params = vim.tbl_extend('force', { query = query, limit = 200 }, more)
-  require('sessiond.actions').ask('session/search', params, function(result)
+  require('sessiond.actions').request('session/search', params, function(result)
     if result.unsearchedCount > 0 then
       require('sessiond.log').notify(
-        ('%d sessions are not read to their end yet; search again for all hits'):format(result.unsearchedCount),
+        ('%d sessions are not indexed completely yet; search again for all hits'):format(result.unsearchedCount),
         vim.log.levels.WARN
       )
     end
@@ -21,20 +22,21 @@ end
 
 ---@param hit sessiond.Hit
 ---@return string
-local function line(hit)
+local function line_of(hit)
   return ('%s %s %s: %s'):format(
     text.pad(text.ago(hit.timestamp), 4),
     text.one_line(hit.role or hit.type),
-    text.fit(text.one_line(hit.title or hit.sessionId), 40),
+    text.fit(text.one_line(hit.title or 'untitled'), 40),
     text.one_line(hit.snippet)
   )
 end
 
+---Return hits for a picker.
 ---@param hits sessiond.Hit[]
 ---@return sessiond.Choice[] choices whose values are hits
 function M.choices(hits)
   return vim.tbl_map(function(hit)
-    return { text = line(hit), value = hit, preview = { session = hit.sessionId, entry = hit.entryId } }
+    return { text = line_of(hit), value = hit, preview = { session = hit.sessionId, entry = hit.entryId } }
   end, hits)
 end
 
@@ -47,13 +49,13 @@ function M.open(hit)
   end
 end
 
----Put the hits into the quickfix list and show it.
----@param query string
----@param more? table
+---Search, and show the hits in the quickfix list.
+---@param query string words, `"phrases"` and `beginnings*`
+---@param more? table further params of `session/search`
 function M.quickfix(query, more)
   M.hits(query, more or {}, function(hits)
     if #hits == 0 then
-      require('sessiond.actions').say('Nothing was found.')
+      require('sessiond.actions').show_message('No hits.')
       return
     end
     local buffers = require('sessiond.buffers')
@@ -63,7 +65,7 @@ function M.quickfix(query, more)
         or buffers.tree_name(hit.sessionId)
       items[#items + 1] = {
         filename = name,
-        module = text.fit(text.one_line(hit.title or hit.sessionId), 40),
+        module = text.fit(text.one_line(hit.title or 'untitled'), 40),
         lnum = 1,
         text = text.one_line(hit.snippet),
         user_data = hit,

@@ -66,7 +66,7 @@ function M.question(question, callback)
   local list
   list = require('sessiond.sessions.watched_list').open(M.filter(question), {
     failed = function(err)
-      require('sessiond.actions').tell_error(err)
+      require('sessiond.actions').show_error(err)
     end,
     changed = function(sessions)
       local choices = choices_of(question, sessions)
@@ -98,7 +98,7 @@ function M.pick(question, chosen)
   M.question(question, function(asked)
     if #asked.choices == 0 then
       asked.close()
-      require('sessiond.actions').say(
+      require('sessiond.actions').show_message(
         question.query and 'No session matches these words.'
           or question.all and 'There are no sessions yet.'
           or 'There are no sessions of this folder; `:Sessiond! sessions` shows all, `:Sessiond new` starts one.'

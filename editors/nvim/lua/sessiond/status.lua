@@ -1,4 +1,4 @@
----A few words for a statusline. Nothing is asked of the daemon for them.
+---The text for statuslines. It sends no requests.
 local M = {}
 
 ---@param state sessiond.Connection
@@ -7,11 +7,12 @@ local function sign(state)
   if state.status == 'online' then
     return ''
   end
-  -- Between two looks for a daemon that is away it is still away, not being connected to.
+  -- During an outage, an attempt to connect is not shown as such.
   return (state.status == 'offline' or state.outages > 0) and ' (away)' or ' …'
 end
 
----@return string empty when nothing of sessiond is in use here
+---Return the title of the session and the state of the connection.
+---@return string text empty if sessiond is not in use here
 function M.text()
   local state = package.loaded['sessiond.connect'] and require('sessiond.connect').state()
   if not state or (state.status == 'offline' and state.outages == 0 and not state.problem) then
@@ -23,8 +24,8 @@ function M.text()
   if view and view.session then
     name = view.session.title or name
   end
-  local words = require('sessiond.text')
-  return words.fit(words.one_line(name), 30) .. sign(state)
+  local text = require('sessiond.text')
+  return text.fit(text.one_line(name), 30) .. sign(state)
 end
 
 return M

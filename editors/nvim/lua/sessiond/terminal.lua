@@ -1,17 +1,17 @@
----Which terminal this Neovim runs in, by the recipe of protocol.md ("The identity of a terminal"), as the command
----line computes it: so `:Sessiond continue` and `sessiond continue` in the same pane mean the same session.
+---The identity of the terminal in which this Neovim runs, as protocol.md ("The identity of a terminal") defines it and
+---the command line computes it. So `:Sessiond continue` and `sessiond continue` resume the same session in a pane.
 local M = {}
 
 local uv = vim.uv
 
----A kind of terminal and the variables that name one, in the order in which they are tried.
+---A kind of terminal, and the variables that identify one.
 ---@class (private) sessiond.TerminalRow
 ---@field kind string
 ---@field place string variable of the pane or window
----@field instance? string variable that tells apart programs which number their panes alike
----@field programs table<string, true> what TERM_PROGRAM may be
+---@field instance? string variable that distinguishes programs with equal numbers of panes
+---@field programs table<string, true> values of TERM_PROGRAM
 ---@field multiplexer? true
----@field server? true the instance holds the process id of the program that starts the panes
+---@field server? true whether the instance contains the process id of the program that starts the panes
 
 ---@type sessiond.TerminalRow[]
 local ROWS = {
@@ -76,13 +76,13 @@ local function read(path)
 end
 
 ---@param pid integer
----@return sessiond.ProcessStatus? nil when the process cannot be seen
+---@return sessiond.ProcessStatus? nil: the process is not visible
 local function status(pid)
   local text = read(('/proc/%d/stat'):format(pid))
   if not text then
     return nil
   end
-  -- The command in brackets may hold anything, so its end is looked for; the rest is field 3 and on.
+  -- The command in brackets may contain any characters, so its end is searched for. Fields 3 and later follow.
   local fields = vim.split(vim.trim(text:match('^.*%)(.*)$') or ''), '%s+')
   return {
     pid = pid,
@@ -94,7 +94,7 @@ local function status(pid)
 end
 
 ---@param pid integer
----@return table<string, string>? what the process was started with; nil when that cannot be read
+---@return table<string, string>? environ the initial environment of the process; nil: it cannot be read
 local function environ_of(pid)
   local text = read(('/proc/%d/environ'):format(pid))
   if not text or text == '' then
@@ -168,7 +168,7 @@ local function inside_editor()
   return own.TERM_PROGRAM == 'vscode' or own.TERM_PROGRAM == 'zed'
 end
 
----@return sessiond.TerminalRow? the only row whose variables are set; of inherited ones there is no telling
+---@return sessiond.TerminalRow? row the only row whose variables are set; nil: some may be inherited
 local function row_by_environment()
   if inside_editor() then
     return nil
@@ -188,7 +188,7 @@ end
 
 ---@param row? sessiond.TerminalRow
 ---@param leader sessiond.ProcessStatus
----@return boolean whether the server that our variables name started this process, with the same variables
+---@return boolean whether the server that the environment names started this process with the same variables
 local function is_pane(row, leader)
   if not row or server(row, own) ~= leader.parent then
     return false
@@ -199,7 +199,7 @@ end
 
 ---@return sessiond.ProcessStatus? process of the terminal
 local function process_on_terminal()
-  -- The Neovim that runs Lua has no terminal; the one that draws is its parent.
+  -- The Neovim process that runs Lua has no terminal. The process that draws is its parent.
   local process = status(vim.fn.getpid())
   while process do
     if process.device ~= 0 then
@@ -230,8 +230,8 @@ local function process_on_terminal()
 end
 
 ---@param process sessiond.ProcessStatus
----@return sessiond.ProcessStatus first process of its session that can be seen
----@return boolean leads whether that is the leader
+---@return sessiond.ProcessStatus first visible process of its session
+---@return boolean leads whether it is the leader of the session
 local function eldest(process)
   local leader = process.session > 0 and status(process.session)
   if leader then
@@ -253,7 +253,7 @@ local function device_name(number)
 end
 
 ---@param first sessiond.ProcessStatus
----@return sessiond.TerminalRow? row that the program which started the terminal has set
+---@return sessiond.TerminalRow? row whose variables the parent of the terminal's first process has set
 ---@return table<string, string> environ
 local function row_by_parent(first)
   local given, inherited = environ_of(first.pid) or own, environ_of(first.parent)
@@ -286,7 +286,7 @@ local function crc32(bytes)
 end
 
 ---@param name string
----@return string name with what an id may not hold as %XX; a long one is cut and ends in a checksum
+---@return string id the name with invalid characters as %XX; a long one is shortened and ends in a checksum
 local function legal(name)
   local id = name
     :gsub('[^A-Za-z0-9._%%@+:-]', function(byte)
@@ -332,7 +332,8 @@ local function identify()
   return first, device and 'tty', device
 end
 
----@return sessiond.Terminal? nil when nothing tells
+---Identify the terminal.
+---@return sessiond.Terminal? terminal nil: it cannot be identified
 function M.here()
   local first, kind, name = identify()
   if not kind or not name then

@@ -1,5 +1,5 @@
----Code actions and hover in the plugin's own buffers: a language server inside of Neovim that knows one thing,
----which entry the cursor is on. So `gra`, `K` and `gO` do there what they do everywhere.
+---A language server inside Neovim for the plugin's own buffers. It offers code actions for the entry under the cursor,
+---and an outline, so that `gra` and `gO` work there as in any other buffer.
 local M = {}
 
 local name = 'sessiond-actions'
@@ -7,7 +7,7 @@ local name = 'sessiond-actions'
 ---@type {[1]: string, [2]: string}[] title and function of `sessiond.actions`
 M.OFFERED = {
   { 'Move the leaf here', 'branch' },
-  { 'Move the leaf here, with a summary of what is left', 'branch_summary' },
+  { 'Move the leaf here, and summarize the branch it leaves', 'branch_summary' },
   { 'Fork the path to here into a new session', 'fork' },
   { 'Label this entry', 'label' },
   { 'Append a message here', 'append' },
@@ -91,16 +91,16 @@ local function server(dispatchers)
       last = last + 1
       local id = last
       vim.schedule(function()
-        local take = METHODS[method]
+        local handle = METHODS[method]
         if replied then
           replied(id)
         end
-        if take then
-          callback(nil, take(params))
+        if handle then
+          callback(nil, handle(params))
         elseif method == 'shutdown' then
           callback(nil, nil)
         else
-          callback({ code = -32601, message = method .. ' is not answered here' })
+          callback({ code = -32601, message = 'unknown method ' .. method })
         end
       end)
       return true, id
@@ -121,6 +121,7 @@ local function server(dispatchers)
   }
 end
 
+---Attach the server to a buffer.
 ---@param buffer integer of a tree or an entry
 function M.attach(buffer)
   vim.lsp.start({ name = name, cmd = server, root_dir = '/' }, {

@@ -1,6 +1,7 @@
----Choices in fzf-lua. A line is `<number>\t<text>`; the number is not shown, and tells which choice it was.
+---Choices in fzf-lua. A line is `<number>\t<text>`. The number, which is not shown, identifies the choice.
 local M = {}
 
+---Let the user choose.
 ---@param question sessiond.Question
 ---@param chosen fun(value: any)
 function M.pick(question, chosen)

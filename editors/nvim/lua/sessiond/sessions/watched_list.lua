@@ -57,7 +57,8 @@ function WatchedList:close()
   end
 end
 
----@return sessiond.ListedSession[] sessions the newest first, as `session/list` returns them
+---Return the sessions, the newest first, as `session/list` does.
+---@return sessiond.ListedSession[]
 function WatchedList:sessions()
   local sessions = {}
   for _, rows in pairs(self.rows) do
@@ -151,7 +152,7 @@ end
 ---@private
 ---@param err sessiond.RpcError
 function WatchedList:failed(err)
-  if self.attempts > 1 and (repeating.is_loss(err) or repeating.is_draining(err)) then
+  if self.attempts > 1 and (repeating.is_disconnected(err) or repeating.is_draining(err)) then
     return -- `connection_made` tries again
   end
   self:close()
@@ -194,6 +195,7 @@ function WatchedList:notified(method, note)
   end
 end
 
+---Handle the loss of the connection (called by `sessiond.client`).
 function WatchedList:connection_lost()
   self.attempts = self.attempts + 1
   self.watch_id, self.queued = nil, nil
@@ -202,6 +204,7 @@ function WatchedList:connection_lost()
   end
 end
 
+---Watch again after a reconnection (called by `sessiond.client`).
 function WatchedList:connection_made()
   if not self.watch_id and self.attempts > 1 then
     self:watch(true)

@@ -202,7 +202,8 @@ function Canvas:reveal(id)
   end
 end
 
----@return string? id of the entry that `reveal` waits for
+---Return the entry that `reveal` waits for.
+---@return string? id
 function Canvas:target_id()
   return self.target and self.target.id
 end

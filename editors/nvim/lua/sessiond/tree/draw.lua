@@ -50,11 +50,13 @@ local ROLES = {
 local GROUPS =
   { user = 'SessiondUser', assistant = 'SessiondAssistant', tool = 'SessiondTool', shell = 'SessiondTool' }
 
+---Return the configured signs.
 ---@return sessiond.Signs
 function M.signs()
   return require('sessiond.config').get().tree.ascii and ASCII or BOXES
 end
 
+---Return the role that a row shows.
 ---@param row sessiond.Row
 ---@return string
 function M.role(row)

@@ -1,21 +1,23 @@
----Folds of a tree: a branch folds at the fork it begins at; a chain does not, however long it is.
+---Folds of a tree: each branch of a fork is a fold. Chains are not.
 local M = {}
 
-local DEEPEST = 20 -- Vim nests no more folds
+local MAX_DEPTH = 20 -- the limit of Vim
 
----@return string|integer level of the line `v:lnum`, for 'foldexpr'
+---Return the value of 'foldexpr' for the line `v:lnum`.
+---@return string|integer
 function M.level()
   local view = require('sessiond.tree.view').of(0)
   local row = view and view.canvas.rows.list[vim.v.lnum]
   if not row then
     return 0
   end
-  local level = math.min(#row.below, DEEPEST)
+  local level = math.min(#row.below, MAX_DEPTH)
   local starts = #row.gutter > 0 and row.gutter:find("[+']$") ~= nil
   return starts and '>' .. level or level
 end
 
----@return string line of a closed fold, for 'foldtext'
+---Return the value of 'foldtext'.
+---@return string
 function M.text()
   local first = vim.fn.getline(vim.v.foldstart)
   return ('%s  (%d more)'):format(first, vim.v.foldend - vim.v.foldstart)

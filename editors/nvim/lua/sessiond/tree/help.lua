@@ -1,4 +1,4 @@
----The help of a tree: its keys, in a floating window over it.
+---The keys of a tree, in a floating window over it.
 local M = {}
 
 local api = vim.api
@@ -13,11 +13,12 @@ local function close()
   window = nil
 end
 
+---Return one line for each key.
 ---@return string[] lines
 function M.lines()
   local keys = require('sessiond.tree.keys')
   local lines = {}
-  for index, group in ipairs(keys.in_force()) do
+  for index, group in ipairs(keys.effective()) do
     if index > 1 then
       lines[#lines + 1] = ''
     end
@@ -31,6 +32,7 @@ function M.lines()
   return lines
 end
 
+---Show or hide the keys.
 ---@param view sessiond.Tree
 function M.toggle(view)
   if window and api.nvim_win_is_valid(window) then

@@ -1,35 +1,41 @@
----What the keys of a tree do. Who knows aerial, undotree or outline.nvim finds their keys here.
+---The keys of a tree and their actions. They follow those of aerial, undotree and outline.nvim.
 local M = {}
 
 ---@param view sessiond.Tree
----@param what fun(id: string, entry: string)
-local function at_entry(view, what)
+---@param act fun(id: string, entry: string)
+local function at_entry(view, act)
   local row = view:row()
   if row then
-    what(view.id, row.id)
+    act(view.id, row.id)
   end
 end
 
 ---@param view sessiond.Tree
 ---@param step 1|-1
----@param holds fun(row: sessiond.Row): boolean
-local function jump(view, step, holds)
+---@param is_wanted fun(row: sessiond.Row): boolean
+local function jump(view, step, is_wanted)
   local _, place = view:row()
-  local found = view.canvas.rows:next(place, step, holds)
+  local found = view.canvas.rows:next(place, step, is_wanted)
   if found then
     vim.cmd("normal! m'")
     vim.api.nvim_win_set_cursor(0, { found, 0 })
   end
 end
 
+---@param row sessiond.Row
+---@return boolean
 local function is_user(row)
   return row.role == 'user'
 end
 
+---@param row sessiond.Row
+---@return boolean
 local function is_branch(row)
   return row.gutter:find("[+']$") ~= nil
 end
 
+---@param row sessiond.Row
+---@return boolean
 local function has_label(row)
   return row.label ~= nil
 end
@@ -55,7 +61,7 @@ local function act(name)
 end
 
 ---@class sessiond.Action
----@field description string what it does, for the help
+---@field description string for the help
 ---@field run fun(view: sessiond.Tree)
 
 ---@type table<string, sessiond.Action>
@@ -64,7 +70,7 @@ M.ACTIONS = {
   open_split = { description = 'Open it in a split', run = open('split') },
   open_vsplit = { description = 'Open it in a vertical split', run = open('vsplit') },
   open_tab = { description = 'Open it in a tab page', run = open('tabedit') },
-  preview = { description = 'Show it beside, and stay here', run = open('preview') },
+  preview = { description = 'Show it in the window beside, and stay here', run = open('preview') },
   peek = {
     description = 'Show it in a floating window',
     run = function(view)
@@ -148,11 +154,11 @@ M.ACTIONS = {
     end,
   },
   append = { description = 'Write a message after this entry', run = act('append') },
-  branch = { description = 'Move the leaf here: what comes next makes a branch', run = act('branch') },
-  branch_summary = { description = 'The same, with a summary of what is left behind', run = act('branch_summary') },
-  fork = { description = 'Cut the path to here into a new session', run = act('fork') },
-  label = { description = 'Label the entry, or take its label away', run = act('label') },
-  context = { description = 'Show what a model would see here', run = act('context') },
+  branch = { description = 'Move the leaf here: the next append starts a branch', run = act('branch') },
+  branch_summary = { description = 'The same, and summarize the branch it leaves', run = act('branch_summary') },
+  fork = { description = 'Copy the path to here into a new session', run = act('fork') },
+  label = { description = 'Label the entry, or remove its label', run = act('label') },
+  context = { description = 'Show the context that a model receives here', run = act('context') },
   copy_id = { description = 'Copy the id', run = act('copy_id') },
   copy_text = { description = 'Copy the text', run = act('copy_text') },
   diff = { description = 'Compare with the leaf', run = act('diff') },
@@ -179,7 +185,7 @@ M.ACTIONS = {
     end,
   },
   time = {
-    description = 'Show how long ago entries were',
+    description = 'Show or hide the age of entries',
     run = function(view)
       view.shows_time = not view.shows_time
       vim.cmd.redraw({ bang = true })
@@ -203,7 +209,7 @@ M.ACTIONS = {
     end,
   },
   back = {
-    description = 'Back to the window before',
+    description = 'Go back to the previous window',
     run = function()
       vim.cmd.wincmd('p')
     end,
@@ -219,14 +225,14 @@ M.ACTIONS = {
     end,
   },
   help = {
-    description = 'Show or hide this help',
+    description = 'Show or hide the keys',
     run = function(view)
       require('sessiond.tree.help').toggle(view)
     end,
   },
 }
 
----Keys and their actions, in the order of the help; a line there for each group.
+---Keys and their actions, in groups as in the help.
 ---@type {[1]: string, [2]: string}[][]
 M.DEFAULTS = {
   {
@@ -272,9 +278,9 @@ M.DEFAULTS = {
   },
 } -- stylua: ignore
 
----The keys in force: those of a person go before the defaults.
+---Return the effective keys: those of the configuration replace the defaults.
 ---@return {[1]: string, [2]: string}[][]
-function M.in_force()
+function M.effective()
   local chosen = vim.deepcopy(require('sessiond.config').get().tree.keys)
   local groups = {}
   for index, group in ipairs(M.DEFAULTS) do
@@ -300,6 +306,7 @@ function M.in_force()
   return groups
 end
 
+---Map the keys in the buffer of a tree.
 ---@param view sessiond.Tree
 function M.map(view)
   for name, action in pairs(M.ACTIONS) do
@@ -307,7 +314,7 @@ function M.map(view)
       action.run(view)
     end, { buffer = view.buffer, desc = action.description })
   end
-  for _, group in ipairs(M.in_force()) do
+  for _, group in ipairs(M.effective()) do
     for _, pair in ipairs(group) do
       local action = M.ACTIONS[pair[2]]
       if action then

@@ -44,6 +44,7 @@ function M.new(tree)
   }, Loader)
 end
 
+---Ignore further responses.
 function Loader:close()
   self.is_closed = true
 end
@@ -67,7 +68,8 @@ function Loader:refresh_below(id)
   self:schedule()
 end
 
----@return boolean whether rows are shown, and no reading of all rows is due
+---Return whether rows are shown and need not all be read again.
+---@return boolean
 function Loader:is_current()
   return self.shows_rows and not self.is_stale
 end

@@ -1,12 +1,12 @@
----How a tree looks: highlight groups, and marks that are put on the lines of a window as they are drawn, so
----that a tree of 100,000 rows costs no more than one of 100.
+---The highlights of a tree. Only the lines that a window draws are highlighted, so that the cost does not depend on the
+---number of rows.
 local M = {}
 
 local api = vim.api
 
 M.namespace = api.nvim_create_namespace('sessiond.tree')
 
----Groups of the plugin, and the standard groups that they are linked to unless a color scheme says otherwise.
+---The highlight groups of the plugin, and the groups to which they are linked unless a color scheme defines them.
 M.GROUPS = {
   SessiondUser = 'Function',
   SessiondAssistant = 'String',
@@ -21,6 +21,7 @@ M.GROUPS = {
   SessiondTitle = 'Title',
 }
 
+---Define the highlight groups that the color scheme does not define.
 function M.define_groups()
   for group, standard in pairs(M.GROUPS) do
     api.nvim_set_hl(0, group, { link = standard, default = true })
@@ -65,13 +66,14 @@ local function mark(buffer, line, view)
   end
 end
 
-local provided = false
+local is_enabled = false
 
-function M.provide()
-  if provided then
+---Highlight all trees from now on.
+function M.enable()
+  if is_enabled then
     return
   end
-  provided = true
+  is_enabled = true
   M.define_groups()
   api.nvim_create_autocmd('ColorScheme', { group = 'sessiond', callback = M.define_groups })
   local trees = require('sessiond.tree.view')

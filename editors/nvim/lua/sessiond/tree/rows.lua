@@ -22,6 +22,7 @@ local MAX_COLUMNS = 60
 
 local M = {}
 
+---Return an empty list of rows.
 ---@return sessiond.Rows
 function M.new()
   return setmetatable(
@@ -98,6 +99,7 @@ function Rows:add(nodes)
   end
 end
 
+---Return a row by its id.
 ---@param id string?
 ---@return sessiond.Row?
 ---@return integer? place

@@ -64,7 +64,7 @@ function M.attach(buffer, id)
   }, Tree)
   self.loader = require('sessiond.tree.loader').new(self)
   trees[buffer] = self
-  require('sessiond.tree.marks').provide()
+  require('sessiond.tree.marks').enable()
   for name, value in pairs(OPTIONS) do
     vim.bo[buffer][name] = value
   end
@@ -122,12 +122,14 @@ end
 
 -- The title ---------------------------------------------------------------------------------------------------
 
+---Show a note beside the title.
 ---@param note string?
 function Tree:set_note(note)
   self.note = note
   self:show_title()
 end
 
+---Show the title of the session.
 ---@param session sessiond.SessionInfo
 function Tree:set_session(session)
   self.session = session
@@ -158,17 +160,20 @@ end
 
 -- What the loader asks and reports ----------------------------------------------------------------------------
 
+---Return the params of `session/tree`.
 ---@param more table
 ---@return sessiond.TreeParams
 function Tree:params(more)
   return vim.tbl_extend('force', { sessionId = self.id, filter = self.filter, query = self.query }, more)
 end
 
----@return string? id of the entry around which rows are read first; nil: the session is empty
+---Return the entry around which the loader reads rows first.
+---@return string? id nil: the session is empty
 function Tree:entry_to_show()
   return self.canvas:target_id() or self.anchor or self.leaf_id
 end
 
+---Show rows (called by the loader).
 ---@param rows sessiond.Rows
 function Tree:show(rows)
   self.anchor = nil
@@ -182,6 +187,7 @@ function Tree:show(rows)
   self:show_title()
 end
 
+---Show why rows cannot be read (called by the loader).
 ---@param err sessiond.RpcError
 function Tree:failed(err)
   if err.data and err.data.kind == 'disconnected' then

@@ -1,4 +1,4 @@
----The window of a tree: where it opens, and how it looks.
+---The window of a tree: its place and its options.
 local M = {}
 
 local api = vim.api
@@ -18,20 +18,21 @@ local WINDOW = {
   foldtext = "v:lua.require'sessiond.tree.folds'.text()",
   foldlevel = 99,
   fillchars = 'fold: ',
-  winbar = "%#SessiondTitle#%{get(b:,'sessiond_title','')}%<", -- cut at its end
+  winbar = "%#SessiondTitle#%{get(b:,'sessiond_title','')}%<", -- cut at the end
 }
 
+---Set the options of a window for a tree.
 ---@param window integer
-function M.dress(window)
+function M.set_options(window)
   for name, value in pairs(WINDOW) do
     api.nvim_set_option_value(name, value, { win = window, scope = 'local' })
   end
 end
 
----Show the tree of a session; a window that shows it already is gone to.
+---Show the tree of a session. If a window of the tab page shows it, go there.
 ---@param id string whole id of the session
----@param modifiers? string as `vertical`, `tab`: how to split instead
----@return sessiond.Tree?
+---@param modifiers? string such as `vertical` or `tab`: split like this instead of as configured
+---@return sessiond.Tree? tree nil: the buffer could not be read
 function M.open(id, modifiers)
   require('sessiond.current').set(id)
   local buffer = vim.fn.bufadd(require('sessiond.buffers').tree_name(id))
@@ -54,7 +55,7 @@ function M.open(id, modifiers)
     vim.wo.winfixwidth = true
   end
   api.nvim_win_set_buf(0, buffer)
-  M.dress(0)
+  M.set_options(0)
   return view.of(buffer)
 end
 

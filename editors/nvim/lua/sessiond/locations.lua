@@ -1,17 +1,17 @@
----Where the daemon of this user is: the same folders that the daemon itself works out (`paths.py`).
+---The locations of the user's daemon. They are computed as the daemon does (`paths.py`).
 local M = {}
 
 local uv = vim.uv
 
----Bytes: a socket whose path is longer lies elsewhere.
-local LONGEST = 100
+---Maximum bytes of the path of a socket. If it is longer, another folder is used.
+local MAX_SOCKET_PATH_BYTES = 100
 
----@class sessiond.Places
+---@class sessiond.Locations
 ---@field state string
----@field endpoint string what the running daemon tells of itself
----@field socket string where it listens when nothing else is said
----@field log string what the daemon writes for people
----@field config string
+---@field endpoint string the file in which the running daemon publishes its socket
+---@field socket string the socket on which it listens by default
+---@field log string its log file
+---@field config string its configuration file
 
 ---@param name string of a variable
 ---@param default string below the home folder
@@ -26,7 +26,7 @@ local function xdg(name, default, home)
 end
 
 ---@param path string
----@return boolean whether it is a folder of ours that nobody else can look into
+---@return boolean whether it is a folder of this user that no other user can read
 local function is_private(path)
   local found = uv.fs_lstat(path)
   return found ~= nil
@@ -47,7 +47,7 @@ end
 ---@param runtime string
 ---@return boolean
 local function fits(runtime)
-  return #runtime + #'/sessiond.sock' <= LONGEST
+  return #runtime + #'/sessiond.sock' <= MAX_SOCKET_PATH_BYTES
 end
 
 ---@param base string
@@ -98,8 +98,8 @@ local function absolute(path)
   return (vim.fn.simplify(path):gsub('(.)/+$', '%1'))
 end
 
----The home that was chosen, in the configuration or by SESSIOND_HOME.
----@return string?
+---Return the configured home of sessiond, from the options or SESSIOND_HOME.
+---@return string? home nil: the usual folders are used
 function M.home()
   local home = require('sessiond.config').get().home or uv.os_getenv('SESSIOND_HOME')
   if home and home ~= '' then
@@ -107,7 +107,8 @@ function M.home()
   end
 end
 
----@return sessiond.Places
+---Compute the locations.
+---@return sessiond.Locations
 function M.find()
   local home = M.home()
   local state, config, runtime
@@ -131,9 +132,8 @@ function M.find()
   }
 end
 
----What the last daemon told of itself; empty when there was none. It proves nothing: a daemon that was
----killed leaves it behind.
----@return table
+---Read the endpoint file. It may be outdated: a killed daemon does not remove it.
+---@return table endpoint empty if it cannot be read
 function M.endpoint()
   local file = io.open(M.find().endpoint, 'rb')
   if not file then
@@ -145,7 +145,7 @@ function M.endpoint()
   return ok and type(content) == 'table' and content or {}
 end
 
----The sockets to knock at, the likeliest first.
+---Return the sockets to try, the most likely first.
 ---@return string[]
 function M.sockets()
   local computed, published = M.find().socket, M.endpoint().socket
@@ -155,9 +155,9 @@ function M.sockets()
   return { published, computed }
 end
 
----Why a socket must not be used, or nil. Somebody else's would be given all that a person says.
+---Return why a socket must not be used. The socket of another user could read all prompts.
 ---@param path string
----@return string?
+---@return string? reason nil: it is safe
 function M.unsafe(path)
   local found = uv.fs_stat(path)
   if found and found.uid ~= uv.getuid() then
