@@ -192,6 +192,40 @@ def test_sessions_are_chosen_by_vim_ui_select(shell: Shell, teller: Teller, stor
         assert other.id
 
 
+def test_a_picker_whose_list_arrives_late_does_not_disturb_the_next_command(
+    shell: Shell, story: Story
+) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.lua("""
+          local client = require('sessiond.client')
+          local request = client.request
+          held, asked = {}, 0
+          client.request = function(method, ...)
+            local rest = { ... }
+            local function send() request(method, unpack(rest)) end
+            if method == 'session/list' then table.insert(held, send) else send() end
+          end
+          Release = function()
+            local sends = held
+            held = {}
+            for _, send in ipairs(sends) do send() end
+          end
+          vim.ui.select = function() asked = asked + 1 end
+        """)
+        nvim.command("Sessiond sessions")
+        nvim.until("#held == 1")
+        nvim.keys(f":Sessiond tree {story.id}")
+        nvim.lua("Release()")
+        nvim.keys("<CR>")
+        nvim.see("The last line · ", "◀ leaf")
+        nvim.command("Sessiond sessions")
+        nvim.until("#held == 1")
+        nvim.keys(":")
+        nvim.lua("Release()")
+        nvim.keys("<Esc>")
+        nvim.until("asked == 1")  # nothing but a command line was in its way
+
+
 def test_a_session_is_opened_by_its_file_and_by_a_part_of_its_id(
     shell: Shell, teller: Teller, story: Story
 ) -> None:

@@ -411,6 +411,7 @@ function M.run(given)
     )
     return
   end
+  require('sessiond.pick').begin()
   subcommand.run({
     words = vim.list_slice(given.fargs, 2),
     rest = vim.trim((given.args:gsub('^%S+', '', 1))),

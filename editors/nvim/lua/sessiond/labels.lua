@@ -29,6 +29,7 @@ end
 ---Let the user choose a labeled entry, and show it in the tree.
 ---@param id string whole id of the session
 function M.pick(id)
+  local when_ready = require('sessiond.pick').begin()
   M.read(id, function(err, labels)
     local actions = require('sessiond.actions')
     if not labels then
@@ -49,12 +50,14 @@ function M.pick(id)
         preview = { session = id, entry = it.entryId },
       }
     end, labels)
-    require('sessiond.pick').one({ prompt = 'Labels', choices = choices }, function(entry)
-      local view = require('sessiond.tree.window').open(id)
-      if view then
-        view:reveal(entry)
-      end
-    end)
+    when_ready(function()
+      require('sessiond.pick').one({ prompt = 'Labels', choices = choices }, function(entry)
+        local view = require('sessiond.tree.window').open(id)
+        if view then
+          view:reveal(entry)
+        end
+      end)
+    end, function() end)
   end)
 end
 

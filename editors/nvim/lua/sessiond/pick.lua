@@ -59,6 +59,32 @@ local function configured_adapter()
   return select
 end
 
+---How many commands and pickers were begun.
+local begun = 0
+
+---Begin a command or a picker. Pickers that were begun earlier and are not shown yet are not shown any more.
+---@return fun(show: fun(), drop: fun()) when_ready calls `show`, or `drop` if another command has begun meanwhile. While
+---the user types a command, it waits: a picker would take the keys.
+function M.begin()
+  begun = begun + 1
+  local number = begun
+  local function when_ready(show, drop)
+    if number ~= begun then
+      drop()
+    elseif vim.fn.mode() == 'c' then
+      vim.api.nvim_create_autocmd('CmdlineLeave', {
+        once = true,
+        callback = vim.schedule_wrap(function()
+          when_ready(show, drop)
+        end),
+      })
+    else
+      show()
+    end
+  end
+  return when_ready
+end
+
 ---Let the user choose.
 ---@param question sessiond.Question
 ---@param chosen fun(value: any) not called if the user cancels

@@ -12,6 +12,7 @@ local PREVIEW_ROWS = 200
 ---@field all? boolean sessions of all folders, not only of the current one
 ---@field query? string only sessions that match these words
 
+---Return the filter of a list.
 ---@param question sessiond.SessionsQuestion
 ---@return sessiond.ListFilter
 function M.filter(question)
@@ -22,6 +23,7 @@ function M.filter(question)
   }
 end
 
+---Return the line of a session in lists and pickers.
 ---@param session sessiond.ListedSession
 ---@param with_folder? boolean whether the line also names the folder
 ---@return string line the age, the number of messages, the title and the tags
@@ -95,6 +97,7 @@ end
 ---@param question sessiond.SessionsQuestion
 ---@param chosen fun(id: string)
 function M.pick(question, chosen)
+  local when_ready = require('sessiond.pick').begin()
   M.question(question, function(asked)
     if #asked.choices == 0 then
       asked.close()
@@ -105,7 +108,9 @@ function M.pick(question, chosen)
       )
       return
     end
-    require('sessiond.pick').one(asked, chosen)
+    when_ready(function()
+      require('sessiond.pick').one(asked, chosen)
+    end, asked.close)
   end)
 end
 
