@@ -16,6 +16,8 @@ def test_an_entry_opens_beside_the_tree_and_leads_back_to_it(shell: Shell, story
         nvim.see("◀ leaf")
         nvim.keys("3G<CR>")
         nvim.see("# User", f"- Entry: {story.fix}", "◀ leaf")
+        lines = nvim.lines()
+        assert lines.index("Fix it.") < lines.index("---") < lines.index(f"- Entry: {story.fix}")
         assert nvim.lua("return { vim.bo.filetype, vim.bo.modifiable, vim.bo.buftype }") == [
             "markdown",
             False,
