@@ -1,6 +1,7 @@
 """Text as HTML: what it means is kept, what it might do is not."""
 
 import re
+from html import escape
 from html.parser import HTMLParser
 
 import pytest
@@ -91,3 +92,23 @@ def test_code_is_highlighted_in_its_language() -> None:
 def test_a_link_gives_its_target_no_access_to_the_page() -> None:
     attributes = dict(Seen(markup.markdown("[x](https://example.org)")).attributes)
     assert attributes["rel"] == "noopener noreferrer nofollow"
+
+
+@given(st.text("ab  \n\n\t:-'\"&é.1)#>=|!;,\u00a0]{}$%@/+\v\r"))
+def test_plain_paragraphs_are_converted_as_the_parser_converts_them(text: str) -> None:
+    text = f"{text}: a"
+    assert markup.markdown(text) == markup._parser().render(text)
+
+
+def test_the_same_code_is_highlighted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    highlighted: list[str] = []
+
+    def highlight(text: str, *_: object) -> str:
+        highlighted.append(text)
+        return escape(text)
+
+    monkeypatch.setattr(markup, "highlight", highlight)
+    short, long = "x = 'seen once'", "y = 'long'\n" * 1_000
+    results = {markup.code(text, "python") for text in (short, short, long, long)}
+    assert len(results) == 2
+    assert highlighted == [short, long, long]

@@ -32,6 +32,20 @@ def test_keys_of_known_shapes_are_replaced_by_their_kind(kind: str, secret: str)
     assert redactor.found == {("e1", kind): 1}
 
 
+def test_a_short_secret_that_repeats_is_replaced_and_counted_in_each_entry() -> None:
+    redactor, secret = Redactor(), SECRETS["AWS Access Key"]
+    assert [redactor.text(secret, entry) for entry in ("e1", "e2")] == ["[redacted: AWS Access Key]"] * 2
+    assert redactor.found == {("e1", "AWS Access Key"): 1, ("e2", "AWS Access Key"): 1}
+
+
+@pytest.mark.parametrize(
+    "behind", [",", ";", ")", ".", ". ", ":", ": ", "*", "!", "\\", "|", "]", "}", ">", "?", "&"]
+)
+def test_a_key_is_found_whatever_punctuation_follows_it(behind: str) -> None:
+    secret = "dapi" + "0a1b2c3d" * 4
+    assert secret not in Redactor(KEYS).text(f"the key {secret}{behind}\nand more", None)
+
+
 def test_of_a_private_key_nothing_stays() -> None:
     key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nIBAAKC\n-----END RSA PRIVATE KEY-----"
     assert Redactor().text(f"a\n{key}\nb", None) == "a\n[redacted: Private Key]\nb"

@@ -28,7 +28,7 @@ from sessiond.session.tree.tree import Tree
 _SCRIPTS: Final = ("model.js", "sidebar.js", "transcript.js", "live.js", "host.js", "page.js")
 _STYLES: Final = ("default", "github-dark")
 """Styles of pygments for code on a light and on a dark background."""
-_SCRIPT_ESCAPES: Final = {ord(it): f"\\u{ord(it):04x}" for it in "<>&\u2028\u2029"}
+_SCRIPT_ESCAPES: Final = {it: f"\\u{ord(it):04x}" for it in "<>&\u2028\u2029"}
 _FORBIDDEN_TARGETS: Final = "base-uri 'none'; form-action 'none'"
 
 
@@ -78,7 +78,10 @@ def _filled_template(policy: str, title: str, nonce: str, data: Mapping[str, obj
 
 def json_for_script(value: object) -> str:
     """Return JSON for a script element: no character in it can begin a tag or end a line."""
-    return msgspec.json.encode(value).decode().translate(_SCRIPT_ESCAPES)
+    text = msgspec.json.encode(value).decode()
+    for sign, escaped in _SCRIPT_ESCAPES.items():  # `translate` takes forty times as long
+        text = text.replace(sign, escaped)
+    return text
 
 
 def digest(text: str) -> str:

@@ -1,17 +1,15 @@
 """The position of an entry in its tree, and the filters that show it."""
 
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Final
 
 from sessiond.session.content import preview
-from sessiond.session.tree.tree import LEAF, NONE, Tree
-from sessiond.session.views.filters import Filter, passes_filter
+from sessiond.session.tree.tree import NONE, Tree
+from sessiond.session.views.filters import filter_mask
 from sessiond.session.views.outline import Outline
 
 PREVIEW_CHARACTERS: Final = 120
 """Characters of a one-line preview."""
-
-FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +32,5 @@ def place_of(tree: Tree, outline: Outline, row: int) -> RowPlace:
         parent_id=None if parent == NONE else tree.id(parent),
         type=tree.type(row),
         label=None if label is None else preview.one_line(label.text, PREVIEW_CHARACTERS),
-        filter_mask=_filter_mask(tree, outline, row),
+        filter_mask=filter_mask(tree, outline.silent, row),
     )
-
-
-def _filter_mask(tree: Tree, outline: Outline, row: int) -> int:
-    if tree.kind(row) == LEAF:
-        return 0
-    passed = (passes_filter(it, tree, outline.silent, row) for it in FILTERS)
-    return sum(1 << bit for bit, passes in enumerate(passed) if passes)

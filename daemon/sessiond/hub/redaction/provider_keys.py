@@ -55,12 +55,17 @@ _OURS: Final = (
 For each format: the kind, hints, and the expression, which is only applied to a text that contains one of the hints.
 """
 
-_PATTERNS: Final = tuple((kind, hints, re.compile(pattern)) for kind, hints, pattern in _OURS)
+_ANY_HINT: Final = re.compile("|".join(re.escape(hint) for _, hints, _ in _OURS for hint in hints))
+_HINTED: Final = tuple(
+    (hint, (kind, re.compile(pattern))) for kind, hints, pattern in _OURS for hint in hints
+)
+"""A hint, and the rule to which it belongs."""
 _PRIVATE_KEY: Final = re.compile(
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?(?:-----END [A-Z0-9 ]*-----|\Z)", re.DOTALL
 )
 
-_TERMINATORS: Final = re.compile(r"[,;()<>\[\]{}*|&\\!?]|[.:](?=\s|$)")
+_TERMINATORS: Final = ",;()<>[]{}*|&\\!?"
+_LAST_TERMINATORS: Final = re.compile(r"[.:](?=\s|$)")
 """Characters that may follow a key in prose, Markdown and code.
 
 Many rules of Kingfisher find a key only if a quote, a space or the end of the text follows it.
@@ -79,10 +84,11 @@ def private_keys(text: str) -> list[Span]:
 
 def by_pattern(text: str) -> list[Span]:
     """Return the keys in a text that match the formats of this module. A key never starts inside a word."""
+    if _ANY_HINT.search(text) is None:  # true of most texts, and faster than a search for each hint
+        return []
     return [
         Span(*found.span(), kind)
-        for kind, hints, pattern in _PATTERNS
-        if any(hint in text for hint in hints)
+        for kind, pattern in dict.fromkeys(rule for hint, rule in _HINTED if hint in text)
         for found in pattern.finditer(text)
         if not text[found.start() - 1 : found.start()].isalnum()
     ]
@@ -118,7 +124,9 @@ class ProviderKeys:
         if len(text) < _SHORTEST or not self.load():
             return []
         assert self._scanner is not None
-        spaced = _TERMINATORS.sub(" ", text)
+        spaced = _LAST_TERMINATORS.sub(" ", text)
+        for sign in _TERMINATORS:
+            spaced = spaced.replace(sign, " ")
         found: list[Span] = []
         for version in dict.fromkeys((text, spaced)):
             data = version.encode("utf-8", "replace")

@@ -1,7 +1,7 @@
 """Removes secrets from entries, texts and tags before they are exported, and counts them."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from sessiond.hub.redaction import credentials
@@ -12,6 +12,10 @@ _KEPT_FIELDS: Final = frozenset(
     ("type", "id", "parentId", "timestamp", "role", "targetId", "fromId", "firstKeptEntryId")
 )
 _IMAGE_DATA: Final = frozenset(("data",))
+_MAX_CACHED: Final = 10_000
+"""The maximum number of texts whose spans are cached."""
+_MAX_CACHED_CHARACTERS: Final = 64
+"""Characters of a text whose spans are cached."""
 _PART: Final = 16_384
 """Limit of characters in one search by Python's regular expressions, which holds the interpreter lock."""
 
@@ -26,6 +30,7 @@ class Redactor:
     def __init__(self, keys: ProviderKeys | None = None) -> None:
         by_rule = () if keys is None else (keys.find,)
         self._finders = (by_pattern, *by_rule, credentials.by_context)
+        self._cached: dict[str, tuple[Span, ...]] = {}
         self.found: Counter[tuple[str | None, str]] = Counter()
 
     def entry(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -60,7 +65,7 @@ class Redactor:
         """Return a text in which each secret is replaced by `[redacted: KIND]`."""
         parts: list[str] = []
         end = 0
-        for span in without_overlaps(self._spans(text)):
+        for span in self._spans_of(text):
             self.found[where, span.kind] += 1
             parts += (text[end : span.start], f"[redacted: {span.kind}]")
             end = span.end
@@ -86,6 +91,17 @@ class Redactor:
                 self.found[where, kind] += 1
                 clean[name] = f"[redacted: {kind}]"
         return clean
+
+    def _spans_of(self, text: str) -> Sequence[Span]:
+        """Return the secrets in a text. Short texts, such as the keys of objects, occur in nearly every entry."""
+        if len(text) > _MAX_CACHED_CHARACTERS:
+            return without_overlaps(self._spans(text))
+        spans = self._cached.get(text)
+        if spans is None:
+            spans = tuple(without_overlaps(self._spans(text)))
+            if len(self._cached) < _MAX_CACHED:
+                self._cached[text] = spans
+        return spans
 
     def _spans(self, text: str) -> Iterator[Span]:
         yield from private_keys(text)

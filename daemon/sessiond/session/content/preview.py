@@ -40,7 +40,9 @@ def one_line(text: str, limit: int) -> str:
 
 def clean(text: str) -> str:
     """Return text without terminal codes, control characters and bidirectional overrides; white space is unchanged."""
-    return _INVISIBLE.sub("", _TERMINAL_CODES.sub("", text))
+    if "\x1b" in text:
+        text = _TERMINAL_CODES.sub("", text)
+    return _INVISIBLE.sub("", text)
 
 
 def decoded(entry: bytes) -> dict[str, Any]:

@@ -3,13 +3,15 @@
 from collections.abc import Iterable
 from itertools import islice
 from operator import and_, gt
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 from sessiond.session.tree.tree import ASSISTANT, BAD, HEADER, KIND, LEAF, NONE, ROLE, USER, Tree
 from sessiond.session.tree.turns import SilentTurns
 
 Filter: TypeAlias = Literal["default", "noTools", "userOnly", "labeledOnly", "all"]
+
+FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
 
 _LABEL: Final = KIND["label"]
 _CUSTOM_MESSAGE: Final = KIND["custom_message"]
@@ -42,13 +44,15 @@ def label_of(tree: Tree, row: int) -> str | None:
     return label.text if label is not None else None
 
 
-def passes_filter(filter: Filter, tree: Tree, silent: SilentTurns, row: int) -> bool:
-    """Return whether a filter shows the entry of a row that is not the leaf. `silent` must include the row."""
-    if filter == "labeledOnly":
-        return (
-            tree.kind(row) != LEAF and label_of(tree, row) is not None and not _is_hidden(tree, silent, row)
-        )
-    return bool(_marks(filter, tree, silent, row, row + 1)[0])
+def filter_mask(tree: Tree, silent: SilentTurns, row: int) -> int:
+    """Return the filters that show the entry of a row that is not the leaf, one bit for each of `FILTERS`."""
+    kind, role = tree.kind(row), tree.role(row)
+    if not _ALL_KINDS[kind]:
+        return 0
+    is_default = bool(_DEFAULT_KINDS[kind]) and row not in silent
+    is_without_tools = is_default and bool(_ROLES_WITHOUT_TOOLS[role])
+    is_labeled = label_of(tree, row) is not None and not _is_hidden(tree, silent, row)
+    return is_default | is_without_tools << 1 | (role == USER) << 2 | is_labeled << 3 | 1 << 4
 
 
 class VisibleRows:
