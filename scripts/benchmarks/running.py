@@ -29,6 +29,8 @@ MEASUREMENTS = {
     "responsiveness": "responsiveness",
     "redact": "redaction",
     "import": "importing",
+    "tree": "trees",
+    "export": "exporting",
 }
 """The module of each. A module is imported when it is run, as not every commit has what each of them imports."""
 

@@ -1,0 +1,44 @@
+"""Exports of a session as an HTML page and as Markdown: time, processor time, and waits of another client."""
+
+import time
+from pathlib import Path
+
+from scripts.benchmarks.processes import Daemon, sessiond
+from scripts.benchmarks.report import Row, sampled
+from scripts.benchmarks.session_files import session_name, write_session
+
+ENTRIES = 20_000
+HTML = 3.0
+
+
+def measure(folder: Path, *, quick: bool) -> list[Row]:
+    """Measure exports to a file, with and without the removal of secrets. Their rules are compiled before."""
+    session = "bench-exporting"
+    path = folder / session_name(session)
+    write_session(path, session, ENTRIES)
+    took: dict[tuple[str, bool], list[float]] = {
+        ("html", True): [],
+        ("html", False): [],
+        ("markdown", True): [],
+    }
+    with sessiond(folder / "home") as daemon, daemon.connect() as client:
+        client.call("session/open", {"path": str(path)})
+        _export(daemon, session, folder, "markdown", redact=True)
+        for _ in range(2 if quick else 5):
+            for (format, redact), times in took.items():
+                times.append(_export(daemon, session, folder, format, redact=redact))
+    return [
+        sampled(f"export {ENTRIES:,} entries as HTML", took["html", True], "s", limit=HTML),
+        sampled("  without the removal of secrets", took["html", False], "s"),
+        sampled("  as Markdown", took["markdown", True], "s"),
+    ]
+
+
+def _export(daemon: Daemon, session: str, folder: Path, format: str, *, redact: bool) -> float:
+    """Export to a file, and return the seconds."""
+    target = folder / f"exported.{format}"
+    start = time.perf_counter()
+    daemon.call(
+        "session/export", sessionId=session, format=format, path=str(target), redact=redact, overwrite=True
+    )
+    return time.perf_counter() - start

@@ -1,0 +1,60 @@
+"""The first page of the tree of a large session, and again after an append, beside the whole tree of the real peers."""
+
+from pathlib import Path
+
+import msgspec
+from scripts.benchmarks.load import exchange
+from scripts.benchmarks.peer_timing import PeerTimes
+from scripts.benchmarks.processes import Daemon, sessiond
+from scripts.benchmarks.report import Row, duration, middle, sampled
+from scripts.benchmarks.session_files import session_name, user_message, write_session
+
+ENTRIES = 100_000
+FIRST = 0.060
+AGAIN = 0.005
+_AGAIN_ROUNDS = 5
+
+
+def measure(folder: Path, *, quick: bool) -> list[Row]:
+    """Measure each round in a new daemon. The file is in the page cache, and the session is open."""
+    session = "bench-trees"
+    path = folder / session_name(session)
+    peers = PeerTimes("tree")
+    first, again, around = list[float](), list[float](), list[float]()
+    first_cpu, again_cpu = list[float](), list[float]()
+    for number in range(3 if quick else 7):
+        leaf = write_session(path, session, ENTRIES)
+        peers.round(path)
+        with sessiond(folder / f"home-{number}") as daemon, daemon.connect() as client:
+            client.call("session/open", {"path": str(path)})
+            daemon.settled_cpu()
+            _page(daemon, first, first_cpu, sessionId=session)
+            for _ in range(_AGAIN_ROUNDS):
+                draft = {"type": "message", "message": user_message("One more question.")}
+                added = client.call("session/append", {"sessionId": session, "entries": [draft]})
+                leaf = added["entries"][0]["id"]
+                _page(daemon, again, again_cpu, sessionId=session)
+            _page(daemon, around, [], sessionId=session, aroundId=leaf, limit=200)
+    return [
+        sampled(
+            f"first page of the tree of {ENTRIES:,} entries", first, "s",
+            ratio=f"{duration(middle(first_cpu))} CPU of the daemon", limit=FIRST,
+        ),
+        *peers.rows(first),
+        sampled(
+            "  again after one append", again, "s",
+            ratio=f"{duration(middle(again_cpu))} CPU of the daemon", limit=AGAIN,
+        ),
+        sampled("  200 rows around the leaf, below 1,000 forks", around, "s"),
+    ]  # fmt: skip
+
+
+def _page(daemon: Daemon, times: list[float], cpu: list[float], **params: object) -> None:
+    """Request a page, and add its time and the processor time of the daemon. Raises `RuntimeError` for a wrong page."""
+    before = daemon.cpu()
+    took, reply = exchange(daemon, "session/tree", params)
+    cpu.append(daemon.cpu() - before)
+    times.append(took)
+    result = msgspec.json.decode(reply)["result"]
+    if result["visibleCount"] < ENTRIES or len(result["nodes"]) < 100:
+        raise RuntimeError(f"the page has {len(result['nodes'])} of {result['visibleCount']} rows")
