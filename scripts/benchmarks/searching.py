@@ -11,7 +11,7 @@ import msgspec
 from scripts.benchmarks.drafts import appends, new_session
 from scripts.benchmarks.load import exchange, latencies
 from scripts.benchmarks.processes import Process, sessiond, until
-from scripts.benchmarks.report import Row, at_most, middle, milliseconds
+from scripts.benchmarks.report import Row, milliseconds, sampled
 from scripts.benchmarks.session_files import assistant_message, session_name, write_session
 
 SESSIONS, ENTRIES = 10, 10_000
@@ -47,20 +47,12 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
         took = time.perf_counter() - began
         quiet = latencies(daemon, appends(session, "synced", APPENDS))
         rows = [
-            Row(f"full-text index of {total:,} entries, made in the background", milliseconds(took)),
+            sampled(f"full-text index of {total:,} entries, made in the background", [took], "s"),
             _undisturbed(busy, quiet),
         ]
         for name, params in QUESTIONS:
-            times = middle(_search(daemon, params) for _ in range(5 if quick else 15))
-            rows.append(
-                Row(
-                    f"search {total:,} entries: {name}",
-                    milliseconds(times),
-                    "",
-                    f"<= {QUERY * 1e3:.0f} ms",
-                    at_most(times, QUERY),
-                )
-            )
+            times = [_search(daemon, params) for _ in range(5 if quick else 15)]
+            rows.append(sampled(f"search {total:,} entries: {name}", times, "s", limit=QUERY))
     return rows
 
 
