@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
+from sessiond.export import prose
 from sessiond.export.transcript import Pictures, to_markdown
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from support.logs import time_of
@@ -197,3 +198,11 @@ def test_a_branch_is_described_by_its_displayable_entries() -> None:
     whole.entries[3]["parentId"] = "e0"
     assert "*Another branch starts here:* hi." in written(whole)
     assert "secret" not in written(whole)
+
+
+@given(st.text("ab  \n\n\t:-'\"&é.1)#>=|!;,\u00a0]{}$%@/+\v\r"))
+def test_plain_text_is_written_as_if_it_was_parsed(text: str) -> None:
+    written = prose.from_agent(text), prose.from_person(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prose, "is_plain", lambda _text: False)
+        assert (prose.from_agent(text), prose.from_person(text)) == written

@@ -17,6 +17,7 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
+from sessiond.export.plain_text import is_plain
 from sessiond.session.content import preview
 
 _MAX_COLORED_CHARACTERS: Final = 20_000
@@ -28,12 +29,6 @@ _MAX_CACHED_CHARACTERS: Final = 4_000
 """Characters of a piece of code whose colored form is cached."""
 _LINK: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>#+\-=|~&!:]|\d[.)]|\n(?: {4}|\t)")
-_INLINE_MARKUP: Final = re.compile(
-    r"[\\`*_\[<&~\r\v\f\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
-)
-"""Characters of inline markup, and unusual white space, which the parser removes at some places."""
-_BLOCK_MARKUP: Final = re.compile(r"\n(?:[ \t]*(?:[#>+=|:-]|\d{1,9}[.)])|[ \t]*\n(?: {4}| {0,3}\t))")
-"""The beginning of a line that may be block markup, or of an indented block after an empty line."""
 _LINE_BREAK: Final = re.compile(r" *\n[ \t]*")
 _BLANK_LINES: Final = re.compile(r"\n(?:[ \t]*\n)+")
 _LANGUAGE_NAME: Final = re.compile(r"[\w+#.-]{1,40}")
@@ -46,7 +41,7 @@ def markdown(text: str) -> str:
     if not _MARKUP.search(text):  # true of most messages of users; a hundred times cheaper
         paragraphs = re.split(r"\n\s*\n", text.strip())
         return "".join(f"<p>{_with_line_breaks(it)}</p>" for it in paragraphs if it)
-    if not _INLINE_MARKUP.search(text) and not _BLOCK_MARKUP.search(f"\n\n{text}"):
+    if is_plain(text):
         return _plain_paragraphs(text)
     return str(_parser().render(text))
 

@@ -14,6 +14,7 @@ from typing import Final
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from sessiond.export.plain_text import is_plain
 from sessiond.session.content import preview
 from sessiond.session.content.markdown import fence
 
@@ -42,10 +43,21 @@ def from_person(text: str) -> str:
 def _contained(text: str, *, keep_lines: bool) -> str:
     text = re.sub(r"\r\n?", "\n", preview.clean(text)).strip("\n")
     if len(text) <= _MAX_PARSED_CHARACTERS:
+        if is_plain(text):
+            return _with_line_breaks(text) if keep_lines else text
         written = _rewritten(text, keep_lines=keep_lines)
         if _is_contained(written):
             return written
     return fence(text)
+
+
+def _with_line_breaks(text: str) -> str:
+    """Return plain paragraphs with a line break after each line that is followed by one of the same paragraph."""
+    lines = text.split("\n")
+    for row, following in enumerate(lines[1:]):
+        if following.strip(" \t") and lines[row].strip(" \t") and not lines[row].endswith("  "):
+            lines[row] += "\\"
+    return "\n".join(lines)
 
 
 def _rewritten(text: str, *, keep_lines: bool) -> str:
