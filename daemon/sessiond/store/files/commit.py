@@ -7,7 +7,6 @@ write. Outcomes are reported strictly in the order of the calls (decision 0004).
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
 from enum import Enum, auto
 from functools import partial
 from typing import TypeVar
@@ -19,6 +18,7 @@ from sessiond.store.files.commit_queue import CommitQueue, QueuedBatch
 from sessiond.store.files.half_lines import HalfLine
 from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.syscalls import refusal
+from sessiond.store.files.workers import CallResult, Workers
 
 INLINE = 256 * 1024  # bytes that the event loop's thread may write itself: a tenth of a millisecond
 _SYNC_WRITTEN_AFTER = 0.5  # seconds; the limit promised for `written` is one second
@@ -35,12 +35,12 @@ class Commits:
     sync has covered, in case a sync fails. `_reported_size` is the end of the file as known to callers.
     """
 
-    def __init__(self, file: LogFile, pool: Executor, *, unsynced: StorageFailed | None = None) -> None:
+    def __init__(self, file: LogFile, workers: Workers, *, unsynced: StorageFailed | None = None) -> None:
         """Create the queue of a file. `unsynced` is the error of a failed sync at open; it is not retried either."""
         self.write_error: StorageFailed | LogReplaced | None = unsynced
         """The error of the last write; None after a successful write."""
         self._file = file
-        self._pool = pool
+        self._workers = workers
         self._loop = asyncio.get_running_loop()
         self._work = _Work.NOTHING
         self._step_scheduled = False
@@ -82,7 +82,7 @@ class Commits:
         return True
 
     async def alone(self, call: Callable[[], _T]) -> _T:
-        """Run `call` on a pool thread with exclusive access to the file. Appends wait in the queue.
+        """Run `call` on a worker thread with exclusive access to the file. Appends wait in the queue.
 
         The call runs to its end even if the caller is canceled.
         """
@@ -168,7 +168,7 @@ class Commits:
             else:
                 self._place(batches, placed)
 
-    def _put_done(self, batches: list[QueuedBatch], done: Future[WriteOutcome]) -> None:
+    def _put_done(self, batches: list[QueuedBatch], done: CallResult[WriteOutcome]) -> None:
         error = done.exception()
         if error is None:
             self._place(batches, done.result())
@@ -264,7 +264,7 @@ class Commits:
     def _visit(self, call: Callable[[], _T], future: asyncio.Future[_T]) -> None:
         size = self._file.size
 
-        def done(result: Future[_T]) -> None:
+        def done(result: CallResult[_T]) -> None:
             if self._file.size != size:
                 self._resized()
             error = result.exception()
@@ -289,7 +289,7 @@ class Commits:
         self._sync_is_due = False
         self._run(_Work.SYNC, self._file.sync, partial(self._sync_done, self._generation))
 
-    def _sync_done(self, generation: int, done: Future[None]) -> None:
+    def _sync_done(self, generation: int, done: CallResult[None]) -> None:
         if done.exception() is not None:
             self._sync_failed = self._sync_is_due = True
             return
@@ -304,7 +304,7 @@ class Commits:
         unsynced = [(offset, data) for _, offset, data in self._unsynced]
         self._run(_Work.RENEW, partial(self._file.renew, unsynced), self._renew_done)
 
-    def _renew_done(self, done: Future[None]) -> None:
+    def _renew_done(self, done: CallResult[None]) -> None:
         error = done.exception()
         if error is None:
             self._file.set_size(self._file.size)  # its last bytes may have been among those that were dropped
@@ -341,20 +341,19 @@ class Commits:
         self._unsynced.clear()
         self._sync_failed = self._sync_is_due = False
 
-    def _run(self, work: "_Work", call: Callable[[], _T], done: Callable[[Future[_T]], None]) -> None:
-        """Run `call` on a pool thread, then `done` and the next step on the event loop's thread."""
+    def _run(self, work: "_Work", call: Callable[[], _T], done: Callable[[CallResult[_T]], None]) -> None:
+        """Run `call` on a worker thread, then `done` and the next step on the event loop's thread."""
         self._work = work
 
-        def finish(future: Future[_T]) -> None:
+        def finish(result: CallResult[_T]) -> None:
             self._work = _Work.NOTHING
             try:
-                done(future)
+                done(result)
                 self._accept_late()
             finally:
                 self._step()
 
-        running = self._pool.submit(call)
-        running.add_done_callback(lambda future: self._loop.call_soon_threadsafe(finish, future))
+        self._workers.run(call, finish)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

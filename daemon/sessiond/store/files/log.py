@@ -6,7 +6,6 @@ For the methods see `base.Log`.
 import asyncio
 import errno
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,7 @@ from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.remains import remains_of
 from sessiond.store.files.space import NEEDED, free_bytes, is_read_only
 from sessiond.store.files.syscalls import Syscalls, refusals_of
+from sessiond.store.files.workers import Workers
 
 _T = TypeVar("_T")
 
@@ -36,7 +36,7 @@ class FileLog:
         promoted: Path | None,
         lacks_right: StorageFailed | None,
         unsynced: StorageFailed | None,
-        pool: Executor,
+        workers: Workers,
         calls: Syscalls,
     ) -> None:
         self.session_id = session_id
@@ -45,7 +45,7 @@ class FileLog:
         self._promoted = promoted
         self._lacks_right = lacks_right
         self._calls = calls
-        self._commits = Commits(file, pool, unsynced=unsynced)
+        self._commits = Commits(file, workers, unsynced=unsynced)
         self._closed = False
 
     @property

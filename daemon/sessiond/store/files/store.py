@@ -41,9 +41,10 @@ from sessiond.store.files.trash import (
     unlink_for_good,
 )
 from sessiond.store.files.watch import FolderWatch
+from sessiond.store.files.workers import Workers
 from sessiond.store.records import UNKNOWN, Breadcrumb, Hold, Stored, Trashed, TrashNote, TrashPlace
 
-_THREADS = 8  # syncs of different files do not combine, so more threads only help while disks are slow
+_THREADS = 8  # for all calls but those of the group commit, which has threads of its own
 
 _T = TypeVar("_T")
 
@@ -91,6 +92,7 @@ class FileStore:
         self._calls = calls or Syscalls()
         self._descriptors = Descriptors() if descriptors is None else descriptors
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="sessiond-store")
+        self._workers = Workers()
         self._being_created: set[str] = set()
         self.blobs = FileBlobs(data / "blobs", self._trash, pool=self._pool, calls=self._calls)
 
@@ -249,6 +251,7 @@ class FileStore:
 
     async def close(self) -> None:
         """Wait until the threads have ended, then mark the records of log ids as complete."""
+        await self._workers.close()
         await asyncio.to_thread(self._pool.shutdown)
         await asyncio.to_thread(self._log_ids.close)
 
@@ -270,7 +273,7 @@ class FileStore:
             promoted=self._sessions / path.relative_to(self._drafts) if draft else None,
             lacks_right=opened.lacks_right,
             unsynced=opened.unsynced,
-            pool=self._pool,
+            workers=self._workers,
             calls=self._calls,
         )
 
