@@ -96,4 +96,9 @@ class Workers:
         while self._finished:
             done, result = self._finished.popleft()
             self._running -= 1
-            done(result)
+            try:
+                done(result)
+            except Exception as error:  # noqa: BLE001 - a defect of one caller; others must get their results
+                message = "the callback of a finished call failed"
+                loop = asyncio.get_running_loop()
+                loop.call_exception_handler({"message": message, "exception": error})
