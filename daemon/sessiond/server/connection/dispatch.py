@@ -21,7 +21,7 @@ from sessiond.server.connection.read_throttle import ReadThrottle
 from sessiond.server.connection.requests import Requests
 from sessiond.server.connection.route import Route
 from sessiond.server.connection.services import Services
-from sessiond.server.connection.tickets import AnyTicket, Ticket
+from sessiond.server.connection.tickets import AnyTicket, StartedAppend, Ticket
 
 C = TypeVar("C")
 
@@ -87,16 +87,26 @@ class Dispatcher(Generic[C]):
         if effect == "append":
             started = order.try_append(params.session_id)
             if started is not None:
-                direct = route.direct
-                if direct is not None and direct(self._client, request_id, size, params, started):
-                    return
-                self._call(request_id, size, route, params, started)
+                self._append(request_id, size, route, params, started)
                 return
         ticket = _ticket(route, params, partial(self._start, request_id, size, route, params))
         order.enter(ticket)
         if ticket.is_waiting:
             self._waiting[request_id] = size, ticket
             self._read_throttle.began(size)
+
+    def _append(
+        self, request_id: RequestId, size: int, route: Route[C], params: t.Wire, ticket: StartedAppend
+    ) -> None:
+        """Carry out an append whose turn has come, directly if the route can."""
+        try:
+            if route.direct is not None and route.direct(self._client, request_id, size, params, ticket):
+                return
+        except Exception as error:  # noqa: BLE001 - everything becomes an answer
+            self._answer(request_id, error)
+            ticket.ended()
+            return
+        self._call(request_id, size, route, params, ticket)
 
     def cancel(self, request_id: RequestId) -> bool:
         """Cancel a request, if it can still be canceled. Returns False if no request has this id."""
