@@ -253,7 +253,8 @@ def test_hits_are_in_the_quickfix_list_and_open_their_entries(shell: Shell, stor
         nvim.see("Write a failing test first.")
         assert nvim.lua("return vim.bo.buftype") == "quickfix"
         nvim.keys("<CR>")
-        nvim.see("# User", f"- Entry: {story.write_test}")
+        nvim.see("# User", "Write a failing test first.")
+        assert f"- Entry: {story.write_test}" in nvim.lines()
         nvim.keys("-")
         nvim.until("(vim.b.sessiond_title or ''):find('The last line') ~= nil")
         nvim.until("vim.api.nvim_get_current_line():find('Write a failing test') ~= nil")
