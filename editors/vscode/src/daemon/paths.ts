@@ -54,7 +54,7 @@ function runtimeOf(state: string, environment: Environment): string {
   if (base === undefined) {
     return shortEnough(path.join(state, "run"), state, environment);
   }
-  // Another state is another daemon, so any but the user's usual one has a folder of its own.
+  // Each state folder has its own daemon. All but the user's default one have their own runtime folder.
   if (state === path.join(os.userInfo().homedir, ".local/state/sessiond")) {
     return shortEnough(path.join(base, "sessiond"), state, environment);
   }

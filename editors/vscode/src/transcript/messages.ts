@@ -34,7 +34,7 @@ export function parseState(state: unknown): PanelState | undefined {
   return isId(sessionId, MAX_SESSION_ID_LENGTH) ? { sessionId } : undefined;
 }
 
-/** What the command that shows a transcript shows. */
+/** The target of the command that shows a transcript. */
 export interface TranscriptTarget {
   readonly sessionId: string;
   readonly entryId?: string;

@@ -91,7 +91,7 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
     return this.#model.query;
   }
 
-  /** What is known of a session, if that is up to date. */
+  /** The data of a session, if it is up to date. */
   session(sessionId: string): KnownSession | undefined {
     const session = this.#current.session;
     const listed = this.#view.visible ? this.#model.get(sessionId) : undefined;

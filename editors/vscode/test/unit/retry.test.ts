@@ -20,7 +20,7 @@ interface Fixture {
   proxy: LossyProxy;
   loop: AttachLoop;
   request<M extends keyof Requests>(method: M, params: Requests[M]["params"]): Promise<Requests[M]["result"]>;
-  /** The entries of the session `SESSION`, which begins with a message and its answer. */
+  /** The entries of the session `SESSION`, which begins with a message and its response. */
   entries(): Promise<Entry[]>;
   /** The ids of all sessions, sorted. */
   sessions(): Promise<string[]>;
