@@ -10,7 +10,6 @@ import shlex
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
 from sessiond.error_text import TemplatedError
@@ -273,6 +272,8 @@ def _table(name: str, table: object) -> Any:
 def _refuse_unknown(what: str, found: dict[str, Any], known: list[str]) -> None:
     for name in found:
         if name not in known:
+            from difflib import get_close_matches  # only errors need it
+
             near = get_close_matches(name, known, n=1, cutoff=0.5)
             advice = f"{near[0]} is probably meant" if near else f"one of {', '.join(known)}"
             raise _InvalidValueError(f"{name!r} is not a known {what}", advice)

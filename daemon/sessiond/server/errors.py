@@ -1,6 +1,5 @@
 """Maps exceptions to errors of the protocol: kind, message, retryability and details."""
 
-import difflib
 import errno
 import logging
 import os
@@ -57,6 +56,8 @@ class MethodNotFound(TemplatedError):
     advice = "{hint}"
 
     def __init__(self, method: str) -> None:
+        import difflib  # only errors need it
+
         near = difflib.get_close_matches(method[:80], METHODS, 1)
         hint = f"Did you mean {near[0]}?" if near else "See `sessiond schema`."
         super().__init__(method=method, hint=hint)

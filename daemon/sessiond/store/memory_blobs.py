@@ -1,9 +1,9 @@
 """Blobs in memory, for ephemeral sessions and tests. Nothing outlives the process."""
 
-import hashlib
 import time
 from collections.abc import Collection, Sequence
 
+from sessiond.hashing import sha256_of
 from sessiond.store.blobs import BlobAbsent, PutBlob, StoredBlob
 
 
@@ -32,7 +32,7 @@ class MemoryBlobs:
 
     async def put(self, data: bytes) -> PutBlob:
         """Store bytes under their hash. An existing blob gets a new time."""
-        digest = hashlib.sha256(data).hexdigest()
+        digest = sha256_of(data).hexdigest()
         created = digest not in self._blobs
         self._blobs[digest] = bytes(data)
         self._touched[digest] = time.time_ns()

@@ -64,6 +64,7 @@ def _in_the_background() -> int:
 
 
 def _in_the_foreground() -> int:
+    _prepare_imports()
     from sessiond.server.process import main
 
     try:
@@ -71,6 +72,13 @@ def _in_the_foreground() -> int:
     except main.CannotServe as error:
         print(f"sessiond: {error}", file=sys.stderr)
         return error.status
+
+
+def _prepare_imports() -> None:
+    """Import asyncio and hashlib without OpenSSL; it must happen before any other module imports them."""
+    from sessiond.server.process.lean_imports import import_without_openssl
+
+    import_without_openssl()
 
 
 def _ignore_ready(stop: Callable[[], None]) -> None:
@@ -82,7 +90,7 @@ def _for_a_client(ready_fd: int) -> int:
     if os.fork():
         os._exit(0)
     os.set_inheritable(ready_fd, False)
-
+    _prepare_imports()
     from sessiond.server.process import main
 
     try:
@@ -104,6 +112,8 @@ def _on_stdio() -> int:
     import threading
 
     from sessiond.client import forward
+
+    _prepare_imports()
     from sessiond.server.process import main
 
     ours, theirs = socket.socketpair()

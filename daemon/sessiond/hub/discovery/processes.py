@@ -1,6 +1,5 @@
 """Identifies processes by id and start time, and checks whether a recorded process still runs."""
 
-import calendar
 import os
 import subprocess
 import time
@@ -37,6 +36,8 @@ def start_time_by_ps(pid: int) -> int | None:
 
     Returns None if the process does not run or `ps` fails.
     """
+    import calendar  # takes memory, and systems with /proc do not need it
+
     try:
         done = subprocess.run(
             ["ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)],

@@ -1,6 +1,5 @@
 """Checks that each blob matches its hash, and that each referenced blob exists."""
 
-import hashlib
 import os
 import re
 import stat
@@ -9,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from sessiond.hashing import sha256_of_large
 from sessiond.hub.doctor.logs import Logs
 from sessiond.hub.doctor.scope import Scope
 
@@ -103,7 +103,7 @@ def _digest(path: str) -> Iterator[tuple[str | None, int]]:
 
     If the file cannot be read, the hash is empty. If it does not exist, nothing is yielded.
     """
-    digest, size = hashlib.sha256(), 0
+    digest, size = sha256_of_large(), 0
     try:
         descriptor = os.open(path, _FLAGS)
     except FileNotFoundError:

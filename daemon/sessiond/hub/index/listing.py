@@ -4,7 +4,6 @@ A cursor holds the sort key of the session at the edge of a page, so that new se
 """
 
 import base64
-import difflib
 import sqlite3
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, cast
@@ -101,6 +100,8 @@ def find_by_id(connection: sqlite3.Connection, session_id: str, *, min_prefix: i
     if refs:
         return IndexedIds(refs, [])
     names = [name for (name,) in connection.execute("SELECT session_id FROM files")]
+    import difflib  # only errors need it
+
     return IndexedIds({}, difflib.get_close_matches(session_id, names, 3, 0.7))
 
 

@@ -6,7 +6,6 @@ is open. A log that is being closed or trashed cannot be opened again before tha
 
 import asyncio
 import contextlib
-import difflib
 import hashlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -170,6 +169,8 @@ class OpenSessions:
         if ref is not None:
             return ref
         longer = {name for name in (*near.refs, *self._by_id) if _begins(name, session_id)}
+        import difflib  # only errors need it
+
         alike = difflib.get_close_matches(session_id, {*near.similar_ids, *self._by_id}, 3, 0.7)
         raise await self._absent(session_id, sorted(longer)[:5] or alike)
 

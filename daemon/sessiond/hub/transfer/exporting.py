@@ -8,7 +8,6 @@ import asyncio
 import errno
 import logging
 import os
-import secrets
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -263,7 +262,7 @@ def _nova_name(name: str) -> str:
 def _put(data: bytes, target: Path, *, overwrite: bool) -> None:
     """Write a file atomically, with access for its owner only. It is durable when this returns."""
     calls = Syscalls()
-    made = target.with_name(f".{target.name[:160]}.{secrets.token_hex(6)}.tmp")
+    made = target.with_name(f".{target.name[:160]}.{os.urandom(6).hex()}.tmp")
     try:
         os.close(new_file(made, [data], calls))
     except FileNotFoundError as error:

@@ -4,7 +4,6 @@ Params that decode at once need no further work. Only if decoding fails, the nam
 types.
 """
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, get_args
@@ -141,6 +140,8 @@ def nearest(name: str, possible: list[str]) -> list[str]:
     """Return up to three of the `possible` names that are similar to `name`, ignoring case. Empty if none is."""
     by_lower: Mapping[str, str] = {it.lower(): it for it in possible}
     target = name[:_NAME_CHARACTERS].lower()
+    import difflib  # only errors need it
+
     near = difflib.get_close_matches(target, by_lower, 3, _NEAR)
     likeness = [difflib.SequenceMatcher(None, it, target).ratio() for it in near]
     return [by_lower[it] for it, ratio in zip(near, likeness, strict=True) if ratio > likeness[0] - _AS_NEAR]

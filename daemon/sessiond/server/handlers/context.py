@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Raw
 
 from sessiond.hub.errors import ContextTooLarge
-from sessiond.hub.session import blob_resolution, provider_formats
+from sessiond.hub.session import blob_resolution
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import MAX_REPLY_BYTES, Client
@@ -38,6 +38,8 @@ async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.C
     messages, entry_ids = seen.messages, seen.entry_ids
     written = prompt_id = None
     if params.format != "agent":
+        from sessiond.hub.session import provider_formats  # many modules, which most daemons do not need
+
         provided = await provider_formats.from_context(live, leaf, seen, params.format)
         written, prompt_id, entry_ids = provided.written, provided.prompt_id, provided.entry_ids
         messages = written.messages

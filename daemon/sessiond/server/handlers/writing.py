@@ -6,7 +6,6 @@ import msgspec
 from msgspec import UNSET
 
 from sessiond.hub.errors import EntryNotFound, IncompatibleParams, TooManyTags
-from sessiond.hub.session import provider_formats
 from sessiond.hub.session.append_queue import THROTTLE_UNWRITTEN_BYTES
 from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import AT_THE_LEAF, Placement, at_the_leaf
@@ -26,6 +25,8 @@ def append(client: Client, params: t.AppendParams) -> Pending:
     """
     client.hub.refuse_when_draining()
     if params.format != "agent":
+        from sessiond.hub.session import provider_formats  # many modules, which most daemons do not need
+
         drafts = provider_formats.to_drafts(params.format, params.entries)
         params = msgspec.structs.replace(params, entries=drafts)
     pending = Pending()

@@ -7,7 +7,6 @@ unlink the path.
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import socket
@@ -71,6 +70,8 @@ def _from_systemd(environ: MutableMapping[str, str]) -> socket.socket:
 
 def _from_launchd(name: str) -> socket.socket:
     """Return the socket called `name` in the `Sockets` of the launchd job (launch_activate_socket(3))."""
+    import ctypes  # takes memory, and other systems do not need it
+
     system = ctypes.CDLL(None, use_errno=True)
     descriptors, count = ctypes.POINTER(ctypes.c_int)(), ctypes.c_size_t()
     refused = system.launch_activate_socket(

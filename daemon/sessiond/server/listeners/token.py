@@ -2,7 +2,6 @@
 
 import hmac
 import os
-import secrets
 import stat
 from pathlib import Path
 from typing import Final
@@ -56,7 +55,7 @@ def token_of(path: str, calls: Syscalls = _CALLS) -> str:
 def _make(path: Path, calls: Syscalls) -> None:
     """Create the file with a new token atomically. The caller holds the daemon's lock."""
     new = temporary(path)
-    os.close(new_file(new, [f"{secrets.token_urlsafe(_BYTES)}\n".encode()], calls))
+    os.close(new_file(new, [f"{os.urandom(_BYTES).hex()}\n".encode()], calls))
     move_to_free_name(new, path, calls)
     sync_folder(path.parent, calls)
 

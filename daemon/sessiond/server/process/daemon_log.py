@@ -7,9 +7,9 @@ import logging
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
-from logging.handlers import RotatingFileHandler
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,14 +25,40 @@ _CONTROLS_IN_STACKS: Final = {code: text for code, text in _CONTROLS.items() if 
 log = logging.getLogger(__name__)
 
 
-class DaemonLogFile(RotatingFileHandler):
-    """The rotating log file. If standard error is this file, it is redirected to each new file."""
+class DaemonLogFile(logging.FileHandler):
+    """The rotating log file. If standard error is this file, it is redirected to each new file.
+
+    `logging.handlers` has such a file too, but it imports `pickle` and `socket` for its other handlers.
+    """
 
     def __init__(self, path: str) -> None:
         self.is_standard_error = _is_standard_error(path)
-        super().__init__(
-            path, maxBytes=_BYTES, backupCount=_FILES - 1, encoding="utf-8", errors="backslashreplace"
-        )
+        super().__init__(path, encoding="utf-8", errors="backslashreplace")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record; before it, begin a new file if it would make the current one too large."""
+        try:
+            if self._position() + len(self.format(record)) >= _BYTES:
+                self._rotate()
+        except Exception:  # noqa: BLE001 - as in `logging`, which handles errors of the record itself alike
+            self.handleError(record)
+            return
+        super().emit(record)
+
+    def _position(self) -> int:
+        return 0 if self.stream is None else self.stream.tell()
+
+    def _rotate(self) -> None:
+        """Rename `sessiond.log.1` and so on to the next number, and begin a new file. The oldest file is dropped."""
+        if self.stream is not None:
+            self.stream.close()
+        names = [self.baseFilename, *(f"{self.baseFilename}.{number}" for number in range(1, _FILES))]
+        try:
+            for older, newer in reversed(list(pairwise(names))):
+                with suppress(FileNotFoundError):
+                    os.replace(older, newer)  # noqa: PTH105 - `logging` has the path as a text
+        finally:
+            self.stream = self._open()
 
     def _open(self) -> TextIOWrapper:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -4,13 +4,14 @@ A reference is `blob:sha256:<hash>`. A reference to an image replaces its data, 
 texts are in the entry's field `sessiondBlobs`, by JSON pointers (RFC 6901) to the truncated texts.
 """
 
-import hashlib
 import re
 from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 from msgspec import Raw
+
+from sessiond.hashing import sha256_of
 
 PREFIX: Final = "blob:sha256:"
 REFERENCE_BYTES: Final = len(PREFIX) + 64
@@ -28,7 +29,7 @@ _text = msgspec.json.Decoder(str).decode
 
 def hash_of(data: bytes) -> str:
     """Return the hash that identifies a blob: the SHA-256 of its bytes in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
+    return sha256_of(data).hexdigest()
 
 
 def is_hash(text: str) -> bool:

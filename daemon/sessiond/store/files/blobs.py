@@ -6,7 +6,6 @@ Everything that may wait for the disk runs on the store's threads.
 
 import asyncio
 import errno
-import hashlib
 import os
 import re
 import stat
@@ -19,6 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, TypeVar
 
+from sessiond.hashing import sha256_of
 from sessiond.store.blobs import BlobAbsent, BlobDamaged, PutBlob, StoredBlob
 from sessiond.store.files.folders import (
     make_folder,
@@ -53,7 +53,7 @@ class BlobFolder:
             data = _read(fd, offset, count)
         finally:
             os.close(fd)
-        if len(data) == size and hashlib.sha256(data).hexdigest() != hash:
+        if len(data) == size and sha256_of(data).hexdigest() != hash:
             raise BlobDamaged(hash, str(path))
         return data
 
@@ -129,7 +129,7 @@ class FileBlobs(BlobFolder):
         return self._locks[int(digest[0], _LOCKS)]
 
     def _put(self, data: bytes) -> PutBlob:
-        digest = hashlib.sha256(data).hexdigest()
+        digest = sha256_of(data).hexdigest()
         path = self.folder / digest
         with self._lock_of(digest), refusals_of(path):
             if self._holds(path, data):

@@ -5,7 +5,6 @@ because its owner could read or replace the files in it (decision 0006).
 """
 
 import os
-import secrets
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -76,7 +75,7 @@ def write_all(fd: int, data: bytes, calls: Syscalls) -> None:
 
 def temporary(path: Path) -> Path:
     """Return a name beside `path` for a file that will replace it. The name is hidden, so no listing finds it."""
-    return path.with_name(f".{path.name[:160]}.{secrets.token_hex(6)}.tmp")
+    return path.with_name(f".{path.name[:160]}.{os.urandom(6).hex()}.tmp")
 
 
 def move_to_free_name(source: Path, target: Path, calls: Syscalls) -> None:

@@ -1,0 +1,60 @@
+"""An idle daemon loads only what it uses: each module stays in memory for weeks (decision 0031)."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+UNUSED = {
+    "_hashlib", "_ssl", "anyio", "calendar", "cattrs", "ctypes", "difflib", "logging.handlers", "lsprotocol", "pickle",
+    "pygls", "pygments", "rich", "secrets", "ssl", "textual", "watchfiles.main",
+}  # fmt: skip
+
+PROGRAM = """
+import sys
+from sessiond.cli.commands.serve import _prepare_imports
+_prepare_imports()
+import asyncio
+from sessiond import config, paths
+from sessiond.server.process import main
+
+async def build():
+    where = paths.places({"SESSIOND_HOME": sys.argv[1]})
+    for folder in (where.state, where.data, where.runtime):
+        paths.make_private(folder)
+    await main.build(where, config.Config())
+    print(*sys.modules)
+
+asyncio.run(build())
+"""
+
+
+def output_of(program: str, *arguments: str) -> str:
+    # -S: what the site packages of this machine load at the start is not ours.
+    command = [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{program}", *arguments]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
+
+
+def test_a_daemon_without_clients_loads_no_module_that_only_some_requests_need(tmp_path: Path) -> None:
+    loaded = set(output_of(PROGRAM, str(tmp_path)).split())
+    assert "sessiond.hub.hub" in loaded
+    assert loaded & UNUSED == set()
+    assert not {
+        name for name in loaded if name.startswith(("sessiond.server.lsp", "sessiond.session.formats.from_"))
+    }
+
+
+def test_openssl_can_be_imported_later() -> None:
+    program = """
+from sessiond.server.process.lean_imports import import_without_openssl
+import_without_openssl()
+import asyncio, hashlib, sys
+assert "ssl" not in sys.modules and "_hashlib" not in sys.modules
+from sessiond.hashing import LARGE_BYTES, sha256_of, sha256_of_large
+small, large = b"x", b"x" * LARGE_BYTES
+assert sha256_of(small).digest() == hashlib.sha256(small).digest()
+assert "_hashlib" not in sys.modules
+assert sha256_of(large).digest() == sha256_of_large(large).digest() == hashlib.sha256(large).digest()
+import ssl
+print(ssl.OPENSSL_VERSION_NUMBER > 0, hashlib.blake2b(b"x", digest_size=16).hexdigest() != "")
+"""
+    assert output_of(program).split() == ["True", "True"]
