@@ -6,7 +6,7 @@ from pathlib import Path
 
 UNUSED = {
     "_hashlib", "_ssl", "anyio", "calendar", "cattrs", "ctypes", "difflib", "logging.handlers", "lsprotocol", "pickle",
-    "pygls", "pygments", "rich", "secrets", "ssl", "textual", "watchfiles.main",
+    "pygls", "pygments", "rich", "secrets", "ssl", "textual", "typing_extensions", "watchfiles.main",
 }  # fmt: skip
 
 PROGRAM = """
@@ -58,3 +58,25 @@ import ssl
 print(ssl.OPENSSL_VERSION_NUMBER > 0, hashlib.blake2b(b"x", digest_size=16).hexdigest() != "")
 """
     assert output_of(program).split() == ["True", "True"]
+
+
+def test_the_types_of_lsp_have_no_methods_that_nothing_calls() -> None:
+    program = """
+from sessiond.server.lsp.compact_types import load_types
+load_types()
+import linecache, attrs
+from lsprotocol import converters, types
+location = {"uri": "file:///a", "range": {"start": {"line": 1, "character": 2}, "end": {"line": 3, "character": 4}}}
+converter = converters.get_converter()
+found = converter.structure(location, types.Location)
+print(found.range == types.Range(types.Position(1, 2), types.Position(3, 4)), "__eq__" in vars(types.Hover))
+sources = [it for it in linecache.cache if it.startswith("<attrs generated methods lsprotocol")]
+print(converter.unstructure(found) == location, sources)
+
+@attrs.define
+class Other:
+    value: int
+
+print(Other(1) == Other(1), repr(Other(1)))
+"""
+    assert output_of(program).splitlines() == ["True False", "True []", "True Other(value=1)"]

@@ -369,6 +369,9 @@ def _end_in(seconds: float, note: str | None) -> t.DrainingNote:
 
 
 def _import_bridge() -> Callable[[Client], Bridge]:
+    from sessiond.server.lsp.compact_types import load_types
+
+    load_types()  # before any other module imports the types
     from sessiond.server.lsp.bridge import LspBridge
 
     return LspBridge

@@ -8,17 +8,19 @@ import importlib
 import sys
 from typing import Any, Final
 
-_OPENSSL: Final = ("ssl", "_hashlib")
-_IMPORTED: Final = ("hashlib", "hmac", "asyncio")
+_HIDDEN: Final = ("ssl", "_hashlib", "typing_extensions")
+_IMPORTED: Final = ("hashlib", "hmac", "asyncio", "msgspec")
 
 
 def import_without_openssl() -> None:
-    """Import asyncio, hashlib and hmac as if Python had no OpenSSL. Modules that are loaded already are unchanged.
+    """Import asyncio, hashlib, hmac and msgspec as if Python had no OpenSSL. Loaded modules are unchanged.
+
+    msgspec takes from typing_extensions what `typing` has as well, so that is hidden from it, too.
 
     It must be called before the first import of asyncio in this process. `import ssl` works as usual afterwards.
     """
     modules: dict[str, Any] = sys.modules
-    hidden = [name for name in _OPENSSL if name not in modules]
+    hidden = [name for name in _HIDDEN if name not in modules]
     for name in hidden:
         modules[name] = None  # makes the import raise ImportError
     try:
