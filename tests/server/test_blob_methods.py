@@ -169,7 +169,7 @@ async def test_a_dry_run_says_what_would_go_and_moves_nothing(daemon: Running) -
 async def test_a_collection_of_many_names_the_first_and_counts_all(
     near: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(types, "MOST_REPORTED", 2)
+    monkeypatch.setattr(types, "MAX_REPORTED", 2)
     peer = await near.attach()
     lost = [await put(peer, f"lost {number}".encode()) for number in range(3)]
     session_id = await session(peer)

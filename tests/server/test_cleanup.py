@@ -84,7 +84,7 @@ async def test_of_too_many_the_newest_stay_and_tags_say_of_which(memory: Running
 async def test_a_cleanup_of_many_names_the_first_and_counts_all(
     memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(types, "MOST_REPORTED", 2)
+    monkeypatch.setattr(types, "MAX_REPORTED", 2)
     peer = await memory.attach()
     for number in range(6):
         await old_session(peer, cwd, f"session-{number}", days=100 - number)

@@ -52,6 +52,6 @@ def test_a_process_is_alive_only_as_the_one_that_it_was() -> None:
 def test_only_the_very_process_is_roused() -> None:
     with subprocess.Popen(["sleep", "60"]) as sleeper:
         stranger = msgspec.structs.replace(endpoint.describe("/s", "e-1"), pid=sleeper.pid)
-        assert not endpoint.rouse(stranger)
+        assert not endpoint.wake(stranger)
         assert sleeper.poll() is None
         sleeper.send_signal(signal.SIGKILL)

@@ -13,13 +13,13 @@ from sessiond.server.process.lock import DaemonLock
 from support.homes import a_home
 from support.stand_in import StandIn
 
-QUICK = lifecycle.Pace(idle_exit=None, check=0.02, drain=0.2)
+QUICK = lifecycle.Intervals(idle_exit=None, check=0.02, drain=0.2)
 
 
 class Running:
     """A life in this process, with an echo for a server."""
 
-    def __init__(self, where: Locations, pace: lifecycle.Pace) -> None:
+    def __init__(self, where: Locations, pace: lifecycle.Intervals) -> None:
         for folder in (where.state, where.runtime):
             make_private(folder)
         self.where = where
@@ -51,7 +51,7 @@ class Running:
         self.logs_reopened += 1
 
 
-async def running(where: Locations, pace: lifecycle.Pace = QUICK) -> Running:
+async def running(where: Locations, pace: lifecycle.Intervals = QUICK) -> Running:
     return await Running(where, pace).ready()
 
 
@@ -96,13 +96,13 @@ async def test_another_thread_may_ask_for_the_end() -> None:
 
 async def test_a_daemon_without_clients_ends_after_a_while() -> None:
     with a_home() as where:
-        daemon = await running(where, lifecycle.Pace(idle_exit=0.1))
+        daemon = await running(where, lifecycle.Intervals(idle_exit=0.1))
         assert await daemon.end() == lifecycle.ENDED
 
 
 async def test_a_client_keeps_the_daemon_and_its_leaving_starts_the_wait_anew() -> None:
     with a_home() as where:
-        daemon = await running(where, lifecycle.Pace(idle_exit=0.1))
+        daemon = await running(where, lifecycle.Intervals(idle_exit=0.1))
         began = asyncio.get_running_loop().time()
         reader, writer = await a_client(where)
         for _ in range(20):
@@ -117,7 +117,7 @@ async def test_a_client_keeps_the_daemon_and_its_leaving_starts_the_wait_anew() 
 
 async def test_what_is_not_on_disk_yet_keeps_the_daemon() -> None:
     with a_home() as where:
-        daemon = await running(where, lifecycle.Pace(idle_exit=0.05))
+        daemon = await running(where, lifecycle.Intervals(idle_exit=0.05))
         daemon.server.dirty = True
         await asyncio.sleep(0.2)
         assert Path(where.socket).exists()
@@ -151,7 +151,7 @@ async def test_a_removed_runtime_folder_and_endpoint_come_back() -> None:
 
 async def test_a_hang_up_reopens_the_log_and_looks_after_the_socket_at_once() -> None:
     with a_home() as where:
-        daemon = await running(where, lifecycle.Pace(idle_exit=None))
+        daemon = await running(where, lifecycle.Intervals(idle_exit=None))
         Path(where.socket).unlink()
         os.kill(os.getpid(), signal.SIGHUP)
         await until(Path(where.socket).is_socket)
@@ -191,7 +191,7 @@ async def test_a_flush_that_does_not_end_is_given_up_and_told() -> None:
 
 async def test_a_second_signal_does_not_wait_for_the_flush() -> None:
     with a_home() as where:
-        daemon = await running(where, lifecycle.Pace(idle_exit=None, drain=60))
+        daemon = await running(where, lifecycle.Intervals(idle_exit=None, drain=60))
         daemon.server.hangs_at_the_end = True
         os.kill(os.getpid(), signal.SIGTERM)
         await until(lambda: not Path(where.socket).exists())

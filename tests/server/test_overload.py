@@ -76,8 +76,8 @@ def test_there_are_no_more_clients_than_half_of_the_descriptors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _which: (256, 4096))
-    assert admission.most_clients(1000) == 128
-    assert admission.most_clients(50) == 50
+    assert admission.max_clients(1000) == 128
+    assert admission.max_clients(50) == 50
 
 
 # --- requests ----------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ async def test_only_what_is_old_enough_goes(memory: Running, cwd: str) -> None:
 async def test_a_purge_of_many_names_the_first_and_counts_all(
     memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch, most: int, truncated: bool
 ) -> None:
-    monkeypatch.setattr(types, "MOST_REPORTED", most)
+    monkeypatch.setattr(types, "MAX_REPORTED", most)
     everything = [(await deleted(memory, cwd))[1] for _ in range(3)]
     peer = await memory.attach()
     size = sum(Path(it["trashPath"]).stat().st_size for it in everything)

@@ -84,7 +84,7 @@ class Server:
         self.started_at = clock.iso(time.time_ns())
         self.usage = ResourceUsage()
         self.clients: dict[str, Client] = {}
-        self.most_clients = admission.most_clients(self.chosen.limits.max_clients)
+        self.max_clients = admission.max_clients(self.chosen.limits.max_clients)
         self.room = MemoryBudget(self.chosen.limits.max_held)
         self.send_buffers = SendBuffers(self.clients.values, self.chosen.limits.max_held)
         self._entering: set[Client] = set()
@@ -114,8 +114,8 @@ class Server:
 
     def attach_authenticated(self, sock: socket.socket, received: bytes) -> None:
         """Serve a socket as `attach` does. `received`: Bytes that were read from an authenticated TCP client."""
-        if len(self.clients) + len(self._entering) >= self.most_clients and not self._let_a_silent_one_go():
-            admission.turn_away(sock, self.most_clients)
+        if len(self.clients) + len(self._entering) >= self.max_clients and not self._let_a_silent_one_go():
+            admission.refuse_client(sock, self.max_clients)
             return
         client = Client(self)
         self._entering.add(client)
@@ -239,7 +239,7 @@ class Server:
     def configure(self, chosen: Config) -> list[str]:
         """Apply another configuration. Returns the changed tables that take effect only after a restart."""
         before, self.chosen = self.chosen, chosen
-        self.most_clients = admission.most_clients(chosen.limits.max_clients)
+        self.max_clients = admission.max_clients(chosen.limits.max_clients)
         self.room.grow(chosen.limits.max_held)
         self.send_buffers.most = chosen.limits.max_held
         self.hub.configure(chosen)

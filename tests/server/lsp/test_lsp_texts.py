@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sessiond.server.lsp.position import Encoding
-from sessiond.server.lsp.texts import LARGEST, MAX_OPEN_TEXT_BYTES, Change, OpenText, TextPosition, TextRange
+from sessiond.server.lsp.texts import (
+    MAX_OPEN_TEXT_BYTES,
+    MAX_TEXT_BYTES,
+    Change,
+    OpenText,
+    TextPosition,
+    TextRange,
+)
 
 pieces = st.sampled_from(
     ["a", '{"id":"x"}', "ü", "😀", "\u2028", "\n", "\r\n", "\r", "\t", "", "\u0085", "x" * 20]
@@ -75,7 +82,7 @@ def test_halves_of_surrogate_pairs_become_replacement_characters() -> None:
 
 
 def test_a_text_that_grows_too_large_is_let_go_of_until_it_is_small_again() -> None:
-    text = OpenText(b"x" * (LARGEST - 1))
+    text = OpenText(b"x" * (MAX_TEXT_BYTES - 1))
     text.change([Change("yy", TextRange(TextPosition(0, 0), TextPosition(0, 0)))], "utf-16")
     assert text.data is None
     text.change([Change("z", TextRange(TextPosition(0, 0), TextPosition(0, 0)))], "utf-16")
@@ -87,8 +94,8 @@ def test_a_text_that_grows_too_large_is_let_go_of_until_it_is_small_again() -> N
 @pytest.mark.parametrize(("more", "kept"), [(0, True), (1, False)])
 def test_more_changes_at_once_than_others_can_wait_for_end_the_keeping(more: int, kept: bool) -> None:
     change = Change("y", TextRange(TextPosition(0, 0), TextPosition(0, 1)))
-    text = OpenText(b"x" * LARGEST)
-    text.change([change] * (MAX_OPEN_TEXT_BYTES // LARGEST + more), "utf-16")
+    text = OpenText(b"x" * MAX_TEXT_BYTES)
+    text.change([change] * (MAX_OPEN_TEXT_BYTES // MAX_TEXT_BYTES + more), "utf-16")
     assert (text.data is not None) == kept
     text.change([Change("whole")], "utf-16")
     assert text.data == b"whole"

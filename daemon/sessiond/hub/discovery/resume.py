@@ -107,7 +107,7 @@ class ResumeService:
         await self._terminals.refresh()
         held = self._terminals.held_by_others(None if terminal is None else terminal.id)
         chosen = resume_rules.choose(
-            sessions, params.cwd, held, even_if_held=not params.create, even_if_empty=terminal is None
+            sessions, params.cwd, held, allow_held=not params.create, allow_empty=terminal is None
         )
         if chosen is not None:
             session, reason = chosen

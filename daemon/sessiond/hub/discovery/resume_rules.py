@@ -16,8 +16,8 @@ def choose(
     cwd: str,
     held: Mapping[str, str],
     *,
-    even_if_held: bool,
-    even_if_empty: bool,
+    allow_held: bool,
+    allow_empty: bool,
 ) -> tuple[t.SessionInfo, str] | None:
     """Return the most recently updated session of `cwd` that no other terminal holds, and the reason as a sentence.
 
@@ -25,15 +25,15 @@ def choose(
         sessions: All sessions of the folder.
         cwd: The folder.
         held: The ids of the sessions that other terminals hold, each with its terminal.
-        even_if_held: Whether a held session is returned if there is no other.
-        even_if_empty: Whether sessions without messages are considered. A client without a terminal has no breadcrumb
+        allow_held: Whether a held session is returned if there is no other.
+        allow_empty: Whether sessions without messages are considered. A client without a terminal has no breadcrumb
             and finds the draft session that it created only in this way.
 
     Returns:
         The session and the reason; None if there is none.
     """
     here = sorted(
-        (session for session in sessions if session.cwd == cwd and (even_if_empty or session.message_count)),
+        (session for session in sessions if session.cwd == cwd and (allow_empty or session.message_count)),
         key=lambda session: (session.updated_at, session.created_at),
         reverse=True,
     )
@@ -42,7 +42,7 @@ def choose(
         passed = len([session for session in here if session.updated_at > free[0].updated_at])
         others = f" {passed} newer are attached to other terminals." if passed else ""
         return free[0], f"Newest unattached session in {cwd}.{others}"
-    if here and even_if_held:
+    if here and allow_held:
         newest = here[0]
         holder = held[newest.session_id]
         return newest, f"Newest session in {cwd}. Terminal {holder} is attached to it, too."

@@ -8,7 +8,7 @@ from typing import Final
 
 from sessiond.hub.doctor.scope import Scope
 
-_PATIENCE: Final = 2.0  # seconds to wait for a locked database
+_TIMEOUT_SECONDS: Final = 2.0  # seconds to wait for a locked database
 INDEX_FILES: Final = ("", "-wal", "-shm", "-journal", "-seal")
 
 
@@ -47,4 +47,4 @@ def _opened(path: str) -> sqlite3.Connection:
     uri = Path(path).as_uri()
     # Without a WAL file there is no writer, and `immutable` avoids creating one.
     mode = "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
-    return sqlite3.connect(f"{uri}?{mode}", uri=True, timeout=_PATIENCE)
+    return sqlite3.connect(f"{uri}?{mode}", uri=True, timeout=_TIMEOUT_SECONDS)

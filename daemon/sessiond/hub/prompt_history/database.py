@@ -18,11 +18,11 @@ from sessiond.protocol import types as t
 from sessiond.session.content import search_words
 from sessiond.session.tree.lines import valid_text
 
-_LONGEST: Final = 100_000
+_MAX_CHARACTERS: Final = 100_000
 """Limit of a stored prompt, in characters. A longer one is truncated."""
 _COMMANDS: Final = 1_000
 """Limit of commands whose outcome is recorded. After a crash, the journal of commands queries the last ones."""
-_MOST_DIGITS: Final = 18
+_MAX_DIGITS: Final = 18
 _TABLES: Final = """
 BEGIN;
 CREATE TABLE IF NOT EXISTS history(
@@ -198,7 +198,7 @@ def _numbers(connection: sqlite3.Connection, prompt_ids: Sequence[str]) -> dict[
     found: dict[str, int] = {}
     for prompt_id in prompt_ids:
         file, _, number = prompt_id.partition("-")
-        if file == file_id and number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS:
+        if file == file_id and number.isascii() and number.isdecimal() and len(number) <= _MAX_DIGITS:
             row = connection.execute("SELECT id FROM history WHERE id = ?", [int(number)]).fetchone()
             if row is not None and f"{file}-{row[0]}" == prompt_id:
                 found[prompt_id] = row[0]
@@ -217,7 +217,9 @@ def _add_all(connection: sqlite3.Connection, prompts: Sequence[NewPrompt]) -> in
     last: str | None = None if newest is None else newest[0]
     added: int | None = None
     for new in prompts:
-        prompt = "\n".join(line.rstrip() for line in valid_text(new.prompt).splitlines()).strip()[:_LONGEST]
+        prompt = "\n".join(line.rstrip() for line in valid_text(new.prompt).splitlines()).strip()[
+            :_MAX_CHARACTERS
+        ]
         if prompt and prompt != last:
             said_at = int(datetime.fromisoformat(new.said_at).timestamp())
             added = connection.execute(

@@ -31,7 +31,7 @@ T = TypeVar("T")
 _LARGEST_ID: Final = (1 << 63) - 1
 _GATHER_SECONDS: Final = 0.05
 """How long the thread waits for further prompts before it writes."""
-_TOGETHER: Final = 200
+_MAX_BATCH: Final = 200
 """Limit of prompts in one transaction, so that sessions are not slowed down."""
 _MAX_WAITING: Final = 10_000
 """Limit of queued prompts. Further ones are dropped, and a warning is logged: only a program is as fast."""
@@ -59,7 +59,7 @@ class PromptHistory:
         self._work: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._prompts: Prompts | None = None  # used only on the thread
         self._pending: deque[_PendingPrompt] = deque()
-        self._left_out = 0
+        self._dropped = 0
         self._thread: threading.Thread | None = None
         self._closed = False
 
@@ -82,7 +82,7 @@ class PromptHistory:
         for row in rows:
             if row.role == "user":
                 if len(self._pending) >= _MAX_WAITING:
-                    self._left_out += 1
+                    self._dropped += 1
                     continue
                 self._pending.append(_PendingPrompt(row.line, cwd, clock.timestamp(), session_id, row.id))
                 if len(self._pending) == 1:
@@ -178,15 +178,15 @@ class PromptHistory:
         finally:
             if self._pending:
                 self._work.put(self._gather)
-        if self._left_out and not self._pending:
+        if self._dropped and not self._pending:
             log.warning(
                 "Dropped %d prompts from the history: they arrived faster than they could be written",
-                self._left_out,
+                self._dropped,
             )
-            self._left_out = 0
+            self._dropped = 0
 
     def _take(self) -> None:
-        batch = [self._pending.popleft() for _ in range(min(len(self._pending), _TOGETHER))]
+        batch = [self._pending.popleft() for _ in range(min(len(self._pending), _MAX_BATCH))]
         self._loaded().add_all(
             [NewPrompt(_text_of(it.line), it.cwd, it.at, it.session_id, it.entry_id) for it in batch]
         )

@@ -60,7 +60,7 @@ class _Marks:
 
 async def collect(
     store: Store,
-    open_now: Callable[[], Sequence[LiveSession]],
+    open_sessions: Callable[[], Sequence[LiveSession]],
     *,
     grace: float | None,
     dry_run: bool,
@@ -71,7 +71,7 @@ async def collect(
 
     Args:
         store: The store.
-        open_now: Returns the open sessions.
+        open_sessions: Returns the open sessions.
         grace: Blobs younger than this many seconds are not collected. None: no blob is.
         dry_run: Return the blobs that would be moved, and move none.
         report: Receives progress.
@@ -82,37 +82,39 @@ async def collect(
     """
     older_than = 0 if grace is None else time.time_ns() - int(grace * 1e9)
     marks = _Marks()
-    for live in open_now():
+    for live in open_sessions():
         for line in live.unwritten():
             marks.named.update(blobs.referenced_hashes(line))
-    for live in open_now():
+    for live in open_sessions():
         if live.ephemeral:
             await step_through(marks.mark(live.log.scan()))
-    await _mark_all(store, open_now, marks, report, refuse_when_closing)
+    await _mark_all(store, open_sessions, marks, report, refuse_when_closing)
     refuse_when_closing()
     retained: list[StoredBlob] = []
-    unnamed: list[StoredBlob] = []
+    unreferenced: list[StoredBlob] = []
     for blob in await store.blobs.list():
         is_old = blob.modified_ns < older_than
-        (unnamed if is_old and blob.hash not in marks.named else retained).append(blob)
+        (unreferenced if is_old and blob.hash not in marks.named else retained).append(blob)
     folder = f"blobs-{paths.timestamp_in_names(clock.timestamp())}"
     removed = (
-        unnamed if dry_run else await _move(store, unnamed, older_than, folder, report, refuse_when_closing)
+        unreferenced
+        if dry_run
+        else await _move(store, unreferenced, older_than, folder, report, refuse_when_closing)
     )
-    retained += set(unnamed) - set(removed)
+    retained += set(unreferenced) - set(removed)
     missing = await asyncio.to_thread(_missing, store, marks)
     return t.BlobCollectResult(
         removed=[
             t.BlobInfo(hash=it.hash, size_bytes=it.size, modified_at=clock.iso(it.modified_ns))
-            for it in removed[: t.MOST_REPORTED]
+            for it in removed[: t.MAX_REPORTED]
         ],
         removed_count=len(removed),
         removed_bytes=sum(it.size for it in removed),
         kept_count=len(retained),
         kept_bytes=sum(it.size for it in retained),
-        missing=missing[: t.MOST_REPORTED],
+        missing=missing[: t.MAX_REPORTED],
         missing_count=len(missing),
-        truncated=max(len(removed), len(missing)) > t.MOST_REPORTED,
+        truncated=max(len(removed), len(missing)) > t.MAX_REPORTED,
         trash_path=store.blobs.trash_folder(folder) if removed and not dry_run else None,
         dry_run=dry_run,
     )
@@ -120,7 +122,7 @@ async def collect(
 
 async def _mark_all(
     store: Store,
-    open_now: Callable[[], Sequence[LiveSession]],
+    open_sessions: Callable[[], Sequence[LiveSession]],
     marks: _Marks,
     report: ReportPercentage,
     refuse_when_closing: Callable[[], None],
@@ -131,7 +133,7 @@ async def _mark_all(
         refuse_when_closing()
         before = await store.remains()  # a log may move from or to the trash while the logs are listed
         refs = [stored.ref for stored in await store.list()]
-        refs += [live.log.ref for live in open_now() if not live.ephemeral]
+        refs += [live.log.ref for live in open_sessions() if not live.ephemeral]
         logs = {ref: store.keeps(ref) for ref in refs}
         refuse_when_closing()
         logs |= dict.fromkeys([*before, *await store.remains()], False)
@@ -150,23 +152,23 @@ async def _mark_all(
 
 async def _move(
     store: Store,
-    unnamed: Sequence[StoredBlob],
+    unreferenced: Sequence[StoredBlob],
     older_than: int,
     folder: str,
     report: ReportPercentage,
     refuse_when_closing: Callable[[], None],
 ) -> list[StoredBlob]:
     moved: set[str] = set()
-    for start in range(0, len(unnamed), MOVED_AT_ONCE):
+    for start in range(0, len(unreferenced), MOVED_AT_ONCE):
         refuse_when_closing()
-        report("Moving to the trash", 90 + 10 * start // len(unnamed))
-        some = [blob.hash for blob in unnamed[start : start + MOVED_AT_ONCE]]
+        report("Moving to the trash", 90 + 10 * start // len(unreferenced))
+        some = [blob.hash for blob in unreferenced[start : start + MOVED_AT_ONCE]]
         moved.update(
             await store.blobs.trash(
                 some, older_than_ns=older_than, folder=folder, reason="no session names them"
             )
         )
-    return [blob for blob in unnamed if blob.hash in moved]
+    return [blob for blob in unreferenced if blob.hash in moved]
 
 
 def _missing(store: Store, marks: _Marks) -> list[t.MissingBlob]:

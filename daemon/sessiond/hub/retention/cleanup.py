@@ -31,7 +31,7 @@ _NOTES = {
     "age": "cleanup: older than the maximum age",
     "count": "cleanup: more sessions than the maximum",
 }
-_NOT_FOR_US = (SessionNotFound, SessionTrashed, LogExists, LogReplaced)
+_CHANGED_MEANWHILE = (SessionNotFound, SessionTrashed, LogExists, LogReplaced)
 """Errors of a session that changed during the cleanup: it is skipped."""
 
 
@@ -75,18 +75,18 @@ class Cleanup:
                     if why is None:
                         gone = await self._deletion.delete(live, by_path=False, note=_NOTES[limit], by=by)
                         on_deleted(gone, _NOTES[limit])
-            except _NOT_FOR_US:
+            except _CHANGED_MEANWHILE:
                 continue
             if why is None:
                 removed.append(_cleaned(session, limit, gone))
             else:
                 skipped.append(t.SkippedSession(session=session, limit=limit, reason=why))
         return t.CleanupResult(
-            removed=removed[: t.MOST_REPORTED],
+            removed=removed[: t.MAX_REPORTED],
             removed_count=len(removed),
-            skipped=skipped[: t.MOST_REPORTED],
+            skipped=skipped[: t.MAX_REPORTED],
             skipped_count=len(skipped),
-            truncated=max(len(removed), len(skipped)) > t.MOST_REPORTED,
+            truncated=max(len(removed), len(skipped)) > t.MAX_REPORTED,
             kept_count=len(known) - len(removed),
             dry_run=dry_run,
         )

@@ -36,9 +36,9 @@ def deleted_earlier(found: InTrash, *, duplicate: bool = True) -> t.DeleteResult
 def purged(sessions: list[t.TrashedSession], remaining: int, *, dry_run: bool) -> t.PurgeResult:
     """Return the result of a purge; `remaining` is the number of sessions that stay in the trash."""
     return t.PurgeResult(
-        purged=sessions[: t.MOST_REPORTED],
+        purged=sessions[: t.MAX_REPORTED],
         purged_count=len(sessions),
-        truncated=len(sessions) > t.MOST_REPORTED,
+        truncated=len(sessions) > t.MAX_REPORTED,
         purged_bytes=sum(it.size_bytes for it in sessions),
         kept_count=remaining,
         dry_run=dry_run,
@@ -60,7 +60,7 @@ def listed(found: InTrash) -> t.TrashedSession:
         size_bytes=it.size,
         cwd=lines.valid_text(it.about.cwd),
         title=lines.valid_text(it.about.title),
-        leftover_paths=[lines.valid_text(name) for name in it.leftovers[: t.MOST_REPORTED]],
+        leftover_paths=[lines.valid_text(name) for name in it.leftovers[: t.MAX_REPORTED]],
     )
 
 

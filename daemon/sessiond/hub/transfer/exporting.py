@@ -185,9 +185,9 @@ def _written(
     beside: list[Path] = []
     data = converted.data
     if target is not None:
-        _refuse_if_there(target, overwrite=params.overwrite)
-        beside = _put_beside(target, converted.pictures)
-        _put(data, target, overwrite=params.overwrite)
+        _refuse_existing(target, overwrite=params.overwrite)
+        beside = _write_pictures(target, converted.pictures)
+        _write(data, target, overwrite=params.overwrite)
     elif len(data) > MAX_INLINE:
         raise TooLarge("the exported text (give a path to write it to a file)", len(data), MAX_INLINE)
     else:
@@ -213,7 +213,7 @@ def _folder_beside(target: Path) -> Path:
     return target.with_name(f"{target.stem}.pictures")
 
 
-def _put_beside(target: Path, pictures: dict[str, bytes]) -> list[Path]:
+def _write_pictures(target: Path, pictures: dict[str, bytes]) -> list[Path]:
     """Write the pictures that do not exist yet, and return their paths. Their names depend on their content."""
     folder = _folder_beside(target)
     if pictures:
@@ -224,12 +224,12 @@ def _put_beside(target: Path, pictures: dict[str, bytes]) -> list[Path]:
     paths = {folder / name: picture for name, picture in pictures.items()}
     for path, picture in paths.items():
         if not path.is_file() or path.stat().st_size != len(picture):
-            _put(picture, path, overwrite=False)
+            _write(picture, path, overwrite=False)
     return list(paths)
 
 
-def _refuse_if_there(target: Path, *, overwrite: bool) -> None:
-    """Raise `IncompatibleParams` if the target exists, before pictures are written. `_put` checks again."""
+def _refuse_existing(target: Path, *, overwrite: bool) -> None:
+    """Raise `IncompatibleParams` if the target exists, before pictures are written. `_write` checks again."""
     if not overwrite and os.path.lexists(target):
         raise IncompatibleParams(f"{target} exists already; use overwrite, or choose another path")
 
@@ -259,7 +259,7 @@ def _nova_name(name: str) -> str:
     return _NOVA_NAMES.get(name) or "".join(f"_{it.lower()}" if it.isupper() else it for it in name)
 
 
-def _put(data: bytes, target: Path, *, overwrite: bool) -> None:
+def _write(data: bytes, target: Path, *, overwrite: bool) -> None:
     """Write a file atomically, with access for its owner only. It is durable when this returns."""
     calls = Syscalls()
     made = target.with_name(f".{target.name[:160]}.{os.urandom(6).hex()}.tmp")

@@ -120,10 +120,10 @@ def _read_and_make(
     session_id = imported_log.candidates(imported, path)[0]
     if session_id in taken or any(may_refer_to_blobs(it.line) for it in imported.entries):
         return source  # the store has the session, or the blobs
-    return new_session(source, session_id, target, _nothing)
+    return new_session(source, session_id, target, _find_none)
 
 
-def _nothing(_digest: str) -> None:
+def _find_none(_digest: str) -> None:
     """Find no blob: none of the lines names one."""
 
 

@@ -126,7 +126,7 @@ from sessiond.protocol.types.progress import (
     ProgressNote as ProgressNote,
 )
 from sessiond.protocol.types.retention import (
-    MOST_REPORTED as MOST_REPORTED,
+    MAX_REPORTED as MAX_REPORTED,
     CleanedSession as CleanedSession,
     CleanupParams as CleanupParams,
     CleanupResult as CleanupResult,

@@ -8,7 +8,7 @@ from sessiond.protocol.enums import opened
 from sessiond.protocol.types.sessions import ListedSession
 from sessiond.protocol.types.shared import CommandId, Limit, Params, SessionId, Tag, Wire
 
-MOST_REPORTED: Final = 1_000
+MAX_REPORTED: Final = 1_000
 """Limit of the rows of a result about many sessions or blobs. The counts beside the rows are complete."""
 
 TrashId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_-]+$")]

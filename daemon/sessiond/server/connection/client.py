@@ -272,7 +272,7 @@ class Client(Handler[Connection]):
 
     def limits(self) -> t.Limits:
         """Return the limits of this connection, for the handshake and `server/status`."""
-        return handshake.limits(self.max_frame, self.server.most_clients)
+        return handshake.limits(self.max_frame, self.server.max_clients)
 
     def _cancel(self, head: Head, body: bytes) -> None:
         try:

@@ -98,7 +98,7 @@ class Services(Identity, Notifier, Tasks, Protocol, Generic[C]):
     chosen: Config
     clients: dict[str, C]
     """The attached clients by their ids."""
-    most_clients: int
+    max_clients: int
     room: MemoryBudget
     send_buffers: SendBuffers
     watches: Watches

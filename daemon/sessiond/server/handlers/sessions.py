@@ -19,7 +19,7 @@ from sessiond.server.connection.position_encoding import in_encoding
 from sessiond.server.connection.tickets import Effect
 from sessiond.server.handlers.named import named, session_result
 
-_MOST_MISSING: Final = 100
+_MAX_MISSING: Final = 100
 """Limit of missing blobs in an answer."""
 
 
@@ -155,7 +155,7 @@ async def _forked(
         client.server.notify_created_soon(live, client.origin(params.command_id))
     return msgspec.structs.replace(
         session_result(client, live, duplicate=duplicate),
-        missing_blobs=missing[:_MOST_MISSING],
+        missing_blobs=missing[:_MAX_MISSING],
         missing_blob_count=len(missing),
     )
 

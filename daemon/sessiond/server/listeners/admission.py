@@ -19,7 +19,7 @@ _FOR_CLIENTS: Final = 0.5
 log = logging.getLogger(__name__)
 
 
-def most_clients(chosen: int) -> int:
+def max_clients(chosen: int) -> int:
     """Return the limit of attached clients: `chosen`, or less if the file descriptor limit is too low for that."""
     granted, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if granted == resource.RLIM_INFINITY:
@@ -27,7 +27,7 @@ def most_clients(chosen: int) -> int:
     return max(1, min(chosen, int(granted * _FOR_CLIENTS)))
 
 
-def turn_away(sock: socket.socket, most: int) -> None:
+def refuse_client(sock: socket.socket, most: int) -> None:
     """Send a client the error `overloaded`, in the framing of its first byte, and disconnect it."""
     log.warning("Refused a client: %d clients are attached, which is the limit", most)
     code, message, data = errors.explain(Overloaded(f"{most} clients are attached, which is the limit"))

@@ -35,9 +35,9 @@ _ACCEPTS_AT_ONCE: Final = 16
 _BACKLOG: Final = 1024  # connections in the queue of the socket
 _FIRST_MESSAGE: Final = 64 * 1024  # bytes
 _FIRST_HEADER: Final = 1024  # bytes
-_PAUSE: Final = 0.2  # seconds without accepting after an error
-_FAREWELL: Final = 1.0  # seconds for the client to close after an error
-_NOT_OURS: Final = (
+_PAUSE_SECONDS: Final = 0.2  # seconds without accepting after an error
+_CLOSE_SECONDS: Final = 1.0  # seconds for the client to close after an error
+_FOREIGN_PREFIXES: Final = (
     b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"TRAC", b"CONN", b"PRI ", b"\x16\x03",
 )  # fmt: skip
 
@@ -112,7 +112,7 @@ class TcpListener:
                 log.warning("Cannot accept TCP clients for the moment: %s", error)
                 self._loop.remove_reader(self._listening)
                 self._pause = self._loop.call_later(
-                    _PAUSE, self._loop.add_reader, self._listening, self._accept
+                    _PAUSE_SECONDS, self._loop.add_reader, self._listening, self._accept
                 )
                 return
             self._await_first_message(client)
@@ -152,7 +152,7 @@ class TcpListener:
         except FrameTooLarge as error:
             await self._refuse(client, *_too_large(error))
             client.close()
-        except (OSError, TimeoutError, FramingError, _NotOurs):
+        except (OSError, TimeoutError, FramingError, _ForeignProtocol):
             client.close()
         else:
             if refusal is None:
@@ -161,12 +161,12 @@ class TcpListener:
                 client.close()
 
     async def _refuse(self, client: socket.socket, refusal: bytes, mode: Mode) -> None:
-        """Send an error, then wait up to `_FAREWELL` seconds for the client to close.
+        """Send an error, then wait up to `_CLOSE_SECONDS` seconds for the client to close.
 
         Closing while received bytes are unread would discard the error.
         """
         with contextlib.suppress(TimeoutError, OSError):
-            async with asyncio.timeout(_FAREWELL):
+            async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._loop.sock_sendall(client, encode_frame(refusal, mode))
                 client.shutdown(socket.SHUT_WR)
                 while await self._loop.sock_recv(client, _FIRST_MESSAGE):
@@ -177,10 +177,10 @@ class TcpListener:
         while True:
             piece = await self._loop.sock_recv(client, 4096)
             if not piece:
-                raise _NotOurs
+                raise _ForeignProtocol
             received += piece
-            if received.startswith(_NOT_OURS):
-                raise _NotOurs
+            if received.startswith(_FOREIGN_PREFIXES):
+                raise _ForeignProtocol
             bodies = framer.feed(piece)
             if bodies:
                 assert framer.mode is not None
@@ -203,7 +203,7 @@ class Unauthenticated(TemplatedError):
     advice = "The token is in the file tcp-token, in the folder of the daemon's log."
 
 
-class _NotOurs(Exception):
+class _ForeignProtocol(Exception):
     """Raised when the peer speaks another protocol, or has disconnected."""
 
 

@@ -17,7 +17,7 @@ _ENDS: Final = struct.Struct("!HH16s16s")  # inet_diag_sockid: source and destin
 _NO_COOKIE: Final = struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)  # any interface, any socket of these ends
 _USER_AT: Final = _HEADER.size + 4 + 48 + 12  # in inet_diag_msg, after the sockid and three counters
 _ANSWER_BYTES: Final = 4096
-_PATIENCE: Final = 0.05  # seconds to wait for the kernel
+_TIMEOUT_SECONDS: Final = 0.05  # seconds to wait for the kernel
 
 
 def user_of_peer(connection: socket.socket) -> int | None:
@@ -32,7 +32,7 @@ def user_of_peer(connection: socket.socket) -> int | None:
         contextlib.suppress(OSError, struct.error),
         socket.socket(family, socket.SOCK_RAW, _SOCK_DIAG) as kernel,
     ):
-        kernel.settimeout(_PATIENCE)
+        kernel.settimeout(_TIMEOUT_SECONDS)
         kernel.send(_request(connection))
         answer = kernel.recv(_ANSWER_BYTES)
         if _HEADER.unpack_from(answer)[1] == _BY_FAMILY:

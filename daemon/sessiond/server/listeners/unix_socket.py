@@ -18,7 +18,7 @@ from sessiond.rpc.peer import peer_uid
 
 _BACKLOG: Final = 1024  # connections in the queue of the socket
 _AT_ONCE: Final = 64  # clients accepted in one turn of the event loop
-_PAUSE: Final = 0.2  # seconds without accepting after an error
+_PAUSE_SECONDS: Final = 0.2  # seconds without accepting after an error
 _ACCEPTS: Final = 1 << 16  # __SO_ACCEPTCON in the flags of /proc/net/unix
 
 log = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ class UnixListener:
                 # use a whole core.
                 log.warning("Cannot accept clients for the moment: %s", error)
                 self._stop_accepting()
-                self._pause = self._loop.call_later(_PAUSE, self._accept_again)
+                self._pause = self._loop.call_later(_PAUSE_SECONDS, self._accept_again)
                 break
             self.accepted += 1
             self._pass_on_if_own_user(client)

@@ -53,7 +53,7 @@ def register(editor: Editor) -> None:
 def _offer(editor: Editor, name: str, run: Callable[[CommandArguments], Awaitable[Any]]) -> None:
     async def command(*arguments: Any) -> Any:
         # A command that has begun completes even if it is canceled, because it writes to a log.
-        work = asyncio.get_running_loop().create_task(editor.refusing(_run(editor, arguments, run)))
+        work = asyncio.get_running_loop().create_task(editor.translating_errors(_run(editor, arguments, run)))
         work.add_done_callback(lambda done: None if done.cancelled() else done.exception())
         return await asyncio.shield(work)
 

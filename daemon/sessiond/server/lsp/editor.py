@@ -55,11 +55,11 @@ class Editor:
         """Register the handler of a method. Its exceptions become errors as everywhere (`server.errors`)."""
 
         async def answered(params: Any) -> Any:
-            return await self.refusing(answer(params))
+            return await self.translating_errors(answer(params))
 
         self.server.feature(method, options)(answered)
 
-    async def refusing(self, work: Awaitable[Any]) -> Any:
+    async def translating_errors(self, work: Awaitable[Any]) -> Any:
         """Return the result of some work. Raises `Refused` for its exceptions."""
         try:
             return await work

@@ -15,7 +15,7 @@ TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]')
 _HALF: Final = re.compile(rb'"([A-Za-z]+)"\s*:\s*"([^"\\]*)$')
 MAX_TOKENS: Final = 20_000
 """Limit of tokens that are read in a line. An entry's own fields come first, except for a few after the message."""
-_LONGEST_ID: Final = 500
+_MAX_ID_BYTES: Final = 500
 
 _text = msgspec.json.Decoder(str).decode
 
@@ -42,7 +42,7 @@ def field_at(line: bytes, offset: int) -> Field | None:
 
 def half_written(before: bytes) -> tuple[str, bytes] | None:
     """Return the name of the unfinished field at the end of `before`, and the bytes of its text so far."""
-    found = _HALF.search(before[-_LONGEST_ID:])
+    found = _HALF.search(before[-_MAX_ID_BYTES:])
     return None if found is None else (found[1].decode(), found[2])
 
 

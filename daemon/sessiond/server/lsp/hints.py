@@ -15,7 +15,7 @@ from sessiond.session.tree.tree import BAD, HEADER, LEAF
 
 MAX_HINTS: Final = 2_000
 """Limit of lines in one request. An editor requests the lines that it shows."""
-LARGEST: Final = 256 * 1024
+MAX_ENTRY_BYTES: Final = 256 * 1024
 """Bytes of an entry above which its tokens are not estimated."""
 
 
@@ -53,7 +53,7 @@ def _label(document: Document, row: int, on_path: bool) -> str:
     parts = [
         preview.one_line(role, 20) if isinstance(role, str) else tree.type(row),
         preview.one_line(timestamp, 30)[11:16] if isinstance(timestamp, str) else "",
-        _tokens(message) if isinstance(message, dict) and len(entry) < LARGEST else "",
+        _tokens(message) if isinstance(message, dict) and len(entry) < MAX_ENTRY_BYTES else "",
         f"★ {preview.one_line(label.text, 40)}" if label is not None else "",
         "◆ leaf" if row == tree.leaf else "",
         "other branch" if not on_path and tree.kind(row) != LEAF else "",

@@ -12,7 +12,7 @@ from sessiond.session.content import markdown, preview
 from sessiond.session.content.entry_document import entry_document
 from sessiond.session.tree.problems import PROBLEMS
 
-LONGEST: Final = 6_000
+MAX_CHARACTERS: Final = 6_000
 """Characters of an entry's text that a hover shows."""
 
 
@@ -52,10 +52,10 @@ async def entry_text(document: Document, row: int, *, plain: bool) -> str:
     """Return the text of a hover for an entry."""
     entry = document.session.read(row)
     if plain:
-        text = preview.clean(preview.text_of(preview.decoded(entry)))[:LONGEST]
+        text = preview.clean(preview.text_of(preview.decoded(entry)))[:MAX_CHARACTERS]
         return f"{document.tree.type(row)} {document.tree.id(row)}\n\n{text}"
     around = await surroundings(document.session, document.session_id, row)
-    return entry_document(entry, around, max_characters=LONGEST)
+    return entry_document(entry, around, max_characters=MAX_CHARACTERS)
 
 
 def _reads_markdown(editor: Editor) -> bool:

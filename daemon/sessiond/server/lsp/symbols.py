@@ -17,7 +17,7 @@ from sessiond.session.views.tree_view import Node, TreePage
 
 MAX_SYMBOLS: Final = 5_000
 """Limit of symbols. A larger outline is not useful, and costs every editor seconds."""
-DEEPEST: Final = 50
+MAX_INDENT: Final = 50
 """Limit of nested forks. Deeper forks become siblings, because deep nesting overflows the stack of editors."""
 _FILTERS: Final[tuple[Filter, ...]] = ("default", "noTools", "userOnly")
 """The first filter is used whose rows do not exceed `MAX_SYMBOLS`."""
@@ -98,7 +98,7 @@ def _outline(document: Document, page: TreePage) -> Steps[list[Symbol]]:
         symbol = _symbol(node, line)
         if node.parent_id is None or node.parent_id not in symbols:
             where = roots
-        elif node.indent == indents[node.parent_id] or node.indent > DEEPEST:
+        elif node.indent == indents[node.parent_id] or node.indent > MAX_INDENT:
             where = lists[node.parent_id]
         else:
             where = symbols[node.parent_id].children

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from sessiond.server.lsp.editor import Editor
-from sessiond.server.lsp.texts import LARGEST, Change, OpenText, encoded
+from sessiond.server.lsp.texts import MAX_TEXT_BYTES, Change, OpenText, encoded
 from sessiond.session.tree import lines
 
 _S = TypeVar("_S")
@@ -76,7 +76,7 @@ class Syncing:
         item = _params(body, _decode_open).text_document
         data = (
             encoded(msgspec.json.decode(item.text, type=str))
-            if memoryview(item.text).nbytes <= LARGEST
+            if memoryview(item.text).nbytes <= MAX_TEXT_BYTES
             else None
         )
         self._texts[item.uri] = OpenText(data)

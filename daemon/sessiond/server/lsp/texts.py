@@ -10,7 +10,7 @@ from sessiond.server.lsp import position
 from sessiond.server.lsp.position import Encoding
 from sessiond.session.tree import lines
 
-LARGEST: Final = 2 * 1024 * 1024
+MAX_TEXT_BYTES: Final = 2 * 1024 * 1024
 """Limit of a text in memory, in bytes. Above it, the file is read instead. Decoding this size takes 5 ms."""
 MAX_OPEN_TEXT_BYTES: Final = 64 * 1024 * 1024
 """Limit of the bytes that the changes of one message process, each the whole text: 0.2 s of the event loop."""
@@ -83,7 +83,7 @@ class OpenText:
                 start, end = (self._offset(at, encoding) for at in (change.range.start, change.range.end))
                 self.data = self.data[:start] + encoded(change.text) + self.data[max(start, end) :]
             self._starts = None
-        if self.data is not None and len(self.data) > LARGEST:
+        if self.data is not None and len(self.data) > MAX_TEXT_BYTES:
             self.data = None
         self.version = object()
         self.changed = True

@@ -80,7 +80,7 @@ def is_alive(endpoint: Endpoint) -> bool:
     return known and endpoint.boot_id == boot_id() and endpoint.start_time == start_time(endpoint.pid)
 
 
-def rouse(endpoint: Endpoint) -> bool:
+def wake(endpoint: Endpoint) -> bool:
     """Ask the process of the endpoint to check its socket now. Returns False if it does not run on this machine.
 
     If the socket was removed, a client need not wait for the next regular check. The signal is sent only to the exact

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ENDED: Final = 0
 UNFINISHED: Final = 1
 """The exit status after a flush that failed or took too long. Threads may still be blocked in the system."""
-_OFTEN: Final = 2.0  # limit in seconds of the interval between two checks for idleness
+_MAX_IDLE_CHECK_SECONDS: Final = 2.0  # limit in seconds of the interval between two checks for idleness
 DISPLACED: Final = 74
 """The exit status of a daemon whose lock or socket was replaced (EX_IOERR)."""
 
@@ -60,7 +60,7 @@ class Served(Protocol):
 
 
 @dataclass
-class Pace:
+class Intervals:
     """Intervals in seconds. `idle_exit` may change while the daemon runs; None means never."""
 
     idle_exit: float | None
@@ -80,7 +80,7 @@ async def live(
     server: Served,
     where: Locations,
     lock: DaemonLock,
-    pace: Pace,
+    intervals: Intervals,
     ready: Callable[[Callable[[], None]], None],
     on_hangup: Callable[[], None],
     *,
@@ -96,7 +96,7 @@ async def live(
         server: Serves the clients.
         where: The paths of the daemon.
         lock: The held lock of the daemon.
-        pace: The intervals.
+        intervals: The intervals.
         ready: Called once clients can connect, with a function that requests the end from any thread.
         on_hangup: Called at a SIGHUP.
         inherited: A socket of the service manager to listen on. None: the socket in `where`.
@@ -150,8 +150,8 @@ async def live(
         for end in (
             _signaled(signals),
             _requested(server),
-            _idle(server, listener, pace),
-            _displaced(listener, lock, where, published, pace.check, check_now),
+            _idle(server, listener, intervals),
+            _displaced(listener, lock, where, published, intervals.check, check_now),
         )
     ]
     done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -167,7 +167,7 @@ async def live(
         tcp_listener.close()
     if lock.still_ours:
         endpoint.withdraw(where.endpoint)
-    drained = await _drained(server, pace.drain, signals)
+    drained = await _drained(server, intervals.drain, signals)
     keep_alive.cancel()
     if not drained:
         return UNFINISHED
@@ -192,11 +192,11 @@ async def _requested(server: Served) -> Ending:
     return Ending("a client requested it", ENDED)
 
 
-async def _idle(server: Served, listener: UnixListener, pace: Pace) -> Ending:
+async def _idle(server: Served, listener: UnixListener, intervals: Intervals) -> Ending:
     quiet_for, accepted = 0.0, 0
     while True:
-        after = pace.idle_exit
-        step = _OFTEN if after is None else min(after / 10, _OFTEN)
+        after = intervals.idle_exit
+        step = _MAX_IDLE_CHECK_SECONDS if after is None else min(after / 10, _MAX_IDLE_CHECK_SECONDS)
         await asyncio.sleep(step)
         if after is None or server.busy or listener.accepted != accepted:
             quiet_for, accepted = 0.0, listener.accepted

@@ -15,7 +15,7 @@ from typing import Final
 
 from sessiond.error_text import TemplatedError
 
-_PATIENCE: Final = 5.0  # seconds; a call to a network filesystem may never return
+_TIMEOUT_SECONDS: Final = 5.0  # seconds; a call to a network filesystem may never return
 
 
 class AnotherRuns(TemplatedError):
@@ -111,12 +111,14 @@ def _lock(path: str, descriptor: int) -> None:
     # cannot be stopped.
     waiting = threading.Thread(target=attempt, name="daemon-lock", daemon=True)
     waiting.start()
-    waiting.join(_PATIENCE)
+    waiting.join(_TIMEOUT_SECONDS)
     advice = (
         "set SESSIOND_HOME to a folder on a local disk; the filesystem of this folder does not support locks"
     )
     if not outcome:
-        raise LockRefused(path, f"the filesystem did not respond within {_PATIENCE:.0f} seconds", advice)
+        raise LockRefused(
+            path, f"the filesystem did not respond within {_TIMEOUT_SECONDS:.0f} seconds", advice
+        )
     error = outcome[0]
     if isinstance(error, BlockingIOError):
         raise AnotherRuns(path) from error

@@ -156,19 +156,19 @@ async def _live(
     if first_client is not None:
         first_client.setblocking(False)
         server.attach(first_client)
-    pace = lifecycle.Pace(idle_exit=chosen.listen.idle_exit)
+    intervals = lifecycle.Intervals(idle_exit=chosen.listen.idle_exit)
 
     def on_hangup() -> None:
         with contextlib.suppress(OSError):  # then the next record opens the file
             if logfile is not None:
                 logfile.reopen()
-        _reload(where.config_file, pace, server)
+        _reload(where.config_file, intervals, server)
 
     return await lifecycle.live(
         server,
         where,
         lock,
-        pace,
+        intervals,
         ready,
         on_hangup,
         inherited=manager.inherited,
@@ -177,14 +177,14 @@ async def _live(
     )
 
 
-def _reload(config_file: str, pace: lifecycle.Pace, server: lifecycle.Served) -> None:
+def _reload(config_file: str, intervals: lifecycle.Intervals, server: lifecycle.Served) -> None:
     """Apply a changed configuration. An invalid one changes nothing."""
     try:
         chosen = config.read(config_file)
     except config.InvalidConfigError as error:
         log.error("%s The configuration is unchanged.", error)
         return
-    pace.idle_exit = chosen.listen.idle_exit
+    intervals.idle_exit = chosen.listen.idle_exit
     restart_needed = server.configure(chosen)
     log.info("Configuration reloaded")
     if restart_needed:
@@ -204,7 +204,7 @@ def _wait_for_lock(where: paths.Locations) -> DaemonLock:
             if time.monotonic() > deadline:
                 raise
             if published := endpoint.read(where.endpoint):
-                endpoint.rouse(published)
+                endpoint.wake(published)
             time.sleep(0.25)
 
 
@@ -213,7 +213,7 @@ def _describe_lock_holder(where: paths.Locations) -> str:
     published = endpoint.read(where.endpoint)
     if published is None:
         return f"Another sessiond holds {where.daemon_lock}; it is starting or stopping."
-    if endpoint.rouse(published):
+    if endpoint.wake(published):
         return f"The daemon is already running as process {published.pid} and listens at {published.socket}."
     return (
         f"Another sessiond holds {where.daemon_lock}, but process {published.pid} is not running on this machine. "
