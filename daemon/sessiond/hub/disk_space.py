@@ -34,6 +34,6 @@ class DiskSpaceMonitor:
         elif free < LOW_BYTES and not self.is_low:
             self.is_low = True
             log.warning(
-                "only %d MiB are free where sessions lie; writes are refused when there is nothing left",
+                "Only %d MiB are free on the disk of the sessions; writes are refused when it is full",
                 free // (1024 * 1024),
             )

@@ -19,7 +19,7 @@ class SessionNotFound(HubError):
     """Raised when no session has the id or path that a request names."""
 
     sentence = "There is no session {ref!r:.80}.{near}"
-    advice = "`sessiond list --all` shows what there is."
+    advice = "`sessiond list --all` lists the sessions."
 
     def __init__(self, ref: str, *, did_you_mean: list[str] | None = None) -> None:
         super().__init__(ref=ref, near=_near(did_you_mean))
@@ -58,7 +58,7 @@ class NotInTrash(HubError):
     """Raised when a session that a request restores or purges is not in the trash."""
 
     sentence = "There is no session {ref!r:.80} in the trash.{near}"
-    advice = "`sessiond trash` shows what there is."
+    advice = "`sessiond trash` lists the sessions in the trash."
 
     def __init__(self, ref: str, *, did_you_mean: list[str] | None = None) -> None:
         super().__init__(ref=ref, near=_near(did_you_mean))
@@ -70,7 +70,7 @@ class EntryNotFound(HubError):
     """Raised when no entry of a session has the id that a request names."""
 
     sentence = "There is no entry {entry_id!r:.80} in this session.{near}"
-    advice = "`sessiond tree` shows what there is."
+    advice = "`sessiond tree` lists the entries."
 
     def __init__(self, entry_id: str, *, did_you_mean: list[str] | None = None) -> None:
         super().__init__(entry_id=entry_id, near=_near(did_you_mean))
@@ -106,7 +106,7 @@ class IdReused(NamesALine, HubError):
     """Raised when a draft has the id of an existing entry with different content."""
 
     sentence = "Entry {entry_id} exists with other content."
-    advice = "Take a new id, or send the same content again."
+    advice = "Use a new id, or send the same content again."
 
     def __init__(self, entry_id: str, seq: int) -> None:
         super().__init__(entry_id=entry_id)
@@ -139,7 +139,7 @@ class InvalidEntry(HubError):
 class TooLarge(HubError):
     """Raised when a request, an entry or a file exceeds its limit; sizes are in bytes."""
 
-    sentence = "There is a limit of {limit:,} bytes, and {what} has {actual:,}."
+    sentence = "The limit is {limit:,} bytes, and {what} has {actual:,}."
     advice = "Send less at once."
 
     def __init__(self, what: str, actual: int, limit: int) -> None:
@@ -151,7 +151,7 @@ class TooLarge(HubError):
 class ContextTooLarge(HubError):
     """Raised when a context does not fit into one response; sizes are in bytes."""
 
-    sentence = "The context has {actual:,} bytes, and a reply has at most {limit:,}."
+    sentence = "The context has {actual:,} bytes, and a response has at most {limit:,}."
     advice = (
         "Compact the session, read it in pages with `session/path`, or leave images in blobs out with "
         "`resolveBlobs` false."
@@ -166,7 +166,7 @@ class ContextTooLarge(HubError):
 class EntryTooLarge(HubError):
     """Raised when one entry with its resolved blobs does not fit into one response; sizes are in bytes."""
 
-    sentence = "An entry with its blobs has {actual:,} bytes, and a reply has at most {limit:,}."
+    sentence = "An entry with its blobs has {actual:,} bytes, and a response has at most {limit:,}."
     advice = "Read it with `resolveBlobs` false, and its blobs in parts with `blob/get`."
 
     def __init__(self, actual: int, limit: int) -> None:
@@ -198,8 +198,11 @@ class NothingToCompact(HubError):
 class NoSummarizer(HubError):
     """Raised when a summary is requested, no client declares `summarize` and no command is configured."""
 
-    sentence = "Nobody is there to write a summary."
-    advice = "Give one, attach a client that declares `summarize`, or set `command` under [summarizer] in config.toml."
+    sentence = "No summarizer is available."
+    advice = (
+        "Supply a summary, attach a client that declares `summarize`, or set `command` under [summarizer] in "
+        "config.toml."
+    )
 
 
 class SummarizerFailed(HubError):
@@ -214,7 +217,7 @@ class SummarizerFailed(HubError):
 class BlobNotFound(HubError):
     """Raised when no blob of the store has the hash that a request names."""
 
-    sentence = "There is no blob {hash!r:.80}. What an entry says of it is all that is left."
+    sentence = "There is no blob {hash!r:.80}."
 
     def __init__(self, hash: str) -> None:
         super().__init__(hash=hash)
@@ -224,7 +227,7 @@ class BlobNotFound(HubError):
 class ReadOnly(HubError):
     """Raised for a write to a session that is read-only."""
 
-    sentence = "This session can be read, but not written: {reason}."
+    sentence = "The session is read-only: {reason}."
 
     def __init__(self, reason: str, *, path: str | None = None) -> None:
         super().__init__(reason=reason)
@@ -234,7 +237,7 @@ class ReadOnly(HubError):
 class Damaged(HubError):
     """Raised when the header of a file cannot be read."""
 
-    sentence = "{path} holds no session: {reason}. The file was not touched."
+    sentence = "{path} contains no session: {reason}. The file is unchanged."
 
     def __init__(self, path: str, problem: LineProblem) -> None:
         super().__init__(path=path, reason=problem.reason)
@@ -295,21 +298,21 @@ class TooManyTags(HubError):
 class CursorExpired(HubError):
     """Raised for a cursor of another query or of a state that no longer exists."""
 
-    sentence = "The cursor does not belong to this question."
-    advice = "Ask again without a cursor."
+    sentence = "The cursor belongs to another query or to a state that no longer exists."
+    advice = "Send the request again without a cursor."
 
 
 class Draining(HubError):
     """Raised for a write while the daemon is stopping."""
 
-    sentence = "The daemon is about to stop and takes no more writes."
-    advice = "Connect again and repeat the request."
+    sentence = "The daemon is about to stop and accepts no writes."
+    advice = "Connect again and send the request again."
 
 
 class Overloaded(HubError):
     """Raised when a limit on clients, queued writes, summaries or open files is reached."""
 
-    sentence = "The daemon has too much to do for now: {reason}."
+    sentence = "The daemon is overloaded: {reason}."
     advice = "Send the same request again in a moment."
 
     def __init__(self, reason: str) -> None:

@@ -350,7 +350,7 @@ class Server:
                     if chosen.trash_max_age is not None:
                         await self.hub.trash_requests.purge_old(chosen.trash_max_age)
                 except StorageFailed as error:
-                    log.warning("what is old could not be put away: %s", error)
+                    log.warning("Cannot apply the retention policy: %s", error)
                 await asyncio.sleep(KEEP_SECONDS)
 
     async def _clean_up(self, policy: Policy) -> None:

@@ -87,7 +87,9 @@ class Commands:
         changes: dict[str, str | None] = {name: it for name, it in _DELIVERY.items() if hasattr(params, name)}
         if session_id is not None:
             if getattr(params, "id", None) is not None:
-                raise IncompatibleParams("say either id or commandId: each makes the request repeatable")
+                raise IncompatibleParams(
+                    "`id` and `commandId` cannot be combined: each makes the request repeatable"
+                )
             if command_id in self._known:
                 raise CommandReused(command_id, self._known[command_id][0])
             changes["session_id"] = session_id
@@ -146,7 +148,7 @@ class Commands:
             try:
                 await asyncio.shield(self._settling)
             except StorageFailed as error:
-                log.warning("the journal of commands cannot be read: %s", error)
+                log.warning("Cannot read the journal of commands: %s", error)
 
     async def quarantine_journal(self) -> str:
         """Rename a damaged journal and start a new one. Returns the new path of the damaged one."""
@@ -174,7 +176,7 @@ class Commands:
             answer = None if settle is None else await settle(entry)
         except Exception:
             # This must not prevent the daemon from serving. The next request with this id is carried out.
-            log.exception("it is not known whether a %s was carried out before a crash", entry.method)
+            log.exception("Cannot determine whether an interrupted %s was carried out", entry.method)
             answer = None
         if answer is None:
             await self._forget(entry.id)
@@ -204,7 +206,7 @@ class Commands:
                 if await self._do(lambda it: it.finish(command_id, answer)):
                     return
             except StorageFailed as error:
-                log.warning("the answer to a command was not put into the journal: %s", error)
+                log.warning("Cannot write the result of a command to the journal: %s", error)
         self._answers[command_id] = answer
         while len(self._answers) > _MAX_IN_MEMORY:
             oldest = next(iter(self._answers))

@@ -116,7 +116,7 @@ class SourceRecords:
             with self._lock:
                 return self._file.use(work)
         except StorageFailed as error:
-            log.warning("the records of imports cannot be used: %s", error)
+            log.warning("Cannot use the records of imports: %s", error)
             return default
 
 
