@@ -255,3 +255,62 @@ async def test_a_damaged_file_is_not_written_to(served: Running, tmp_path: Path)
             await execute(client, "sessiond.branch", path=str(path), entryId="h")
         assert kind_of(refused.value) == "readOnly"
     assert path.read_bytes() == before
+
+
+# --- repeats -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "about"),
+    [
+        ("sessiond.branch", {"entryId": "q2"}),
+        ("sessiond.label", {"entryId": "q2", "label": "later"}),
+        ("sessiond.label", {"entryId": "q2"}),
+    ],
+)
+async def test_a_repeated_command_writes_once_and_has_the_first_result(
+    command: str, about: dict[str, Any], served: Running, forked: Path
+) -> None:
+    async with editor(served.home, ACTS) as client:
+        first = await execute(client, command, path=str(forked), commandId="press 1", **about)
+        once = forked.read_bytes()
+        again = await execute(client, command, path=str(forked), commandId="press 1", **about)
+        assert again["duplicate"]
+        assert (again["recordId"], again["seq"]) == (first["recordId"], first["seq"])
+        assert forked.read_bytes() == once
+        with pytest.raises(JsonRpcException) as refused:
+            await execute(
+                client, command, path=str(forked), commandId="press 1", **{**about, "entryId": "q1"}
+            )
+        assert kind_of(refused.value) == "idReused"
+        await execute(client, command, path=str(forked), commandId="press 2", **about)
+        assert forked.read_bytes() != once
+
+
+async def test_a_repeated_fork_is_the_first_session(served: Running, forked: Path) -> None:
+    peer = await served.attach()
+    await peer.call("session/list")  # from now on it is notified of sessions
+    async with editor(served.home, ACTS) as client:
+        ids = [
+            (await execute(client, "sessiond.fork", path=str(forked), commandId=name))["sessionId"]
+            for name in ("press 1", "press 1", "press 2")
+        ]
+    assert (ids[0] == ids[1], ids[0] == ids[2]) == (True, False)
+    await peer.until(lambda it: len(it.told("session/created")) == 2)
+
+
+async def test_a_repeated_label_does_not_ask_the_user_again(served: Running, forked: Path) -> None:
+    asks = types.ClientCapabilities(
+        text_document=LITERALS,
+        window=types.WindowClientCapabilities(show_message=types.ShowMessageRequestClientCapabilities()),
+    )
+    async with editor(served.home, asks) as client:
+        answers = ["todo", "done"]
+
+        def choice(params: types.ShowMessageRequestParams) -> types.MessageActionItem:
+            return types.MessageActionItem(answers.pop(0))
+
+        client.protocol.fm.features[types.WINDOW_SHOW_MESSAGE_REQUEST] = choice
+        for _ in range(2):
+            await execute(client, "sessiond.label", path=str(forked), entryId="q2", commandId="press 1")
+        assert answers == ["done"]

@@ -1,11 +1,12 @@
 """`workspace/executeCommand`: branch, fork, label, open, export, compact, for editors without sessiond's methods.
 
 Each command takes one object: `path` or `sessionId`, and `entryId`. Values that an editor cannot ask its user for have
-defaults.
+defaults. With a `commandId`, a command that changes a session takes effect once.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,12 +18,15 @@ from sessiond.hub.errors import IncompatibleParams
 from sessiond.hub.session.live import LiveSession
 from sessiond.paths import make_private
 from sessiond.protocol import methods as m, types as t
+from sessiond.protocol.types.shared import CommandId
 from sessiond.server.handlers.named import named
 from sessiond.server.lsp import names
 from sessiond.server.lsp.actions import default_label
 from sessiond.server.lsp.documents import uri_of
 from sessiond.server.lsp.editor import Editor
 from sessiond.session.content import preview
+from sessiond.session.tree import command_ids
+from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.store.files import paths
 
 LABEL_CHOICE_SECONDS: Final = 300.0
@@ -41,6 +45,7 @@ class CommandArguments(msgspec.Struct, rename="camel", forbid_unknown_fields=Tru
     format: t.ExportFormat = "markdown"
     output: str | None = None
     uri: str | None = None
+    command_id: CommandId | None = None
 
 
 def register(editor: Editor) -> None:
@@ -89,22 +94,26 @@ class _Commands:
 
     async def _branch(self, about: CommandArguments) -> Any:
         live = await self._session(about)
-        params = t.BranchParams(session_id=live.session_id, entry_id=about.entry_id)
+        params = t.BranchParams(
+            session_id=live.session_id, entry_id=about.entry_id, command_id=about.command_id
+        )
         branched = await self._editor.ask(m.BRANCH, params)
         self._show_message(f"The next entry attaches to {about.entry_id or 'the beginning'}.")
         return msgspec.to_builtins(branched)
 
     async def _fork(self, about: CommandArguments) -> Any:
         editor, source = self._editor, await self._session(about)
-        header = source.tree.header
+        client, header = editor.client, source.tree.header
         cwd = None if header is not None and header.cwd.startswith("/") else str(Path(source.log.ref).parent)
         params = t.ForkParams(
-            session_id=source.session_id, leaf_id=about.entry_id or UNSET, cwd=cwd, title=about.title
-        )
+            session_id=source.session_id, leaf_id=about.entry_id or UNSET, cwd=cwd, title=about.title,
+            command_id=about.command_id,
+        )  # fmt: skip
         # As `session/fork`, without a subscription: such an editor does not know sessiond's notifications.
-        live, _ = await editor.hub.fork(source, params)()
+        (live, _), is_repeated = await editor.hub.creation.fork(params, partial(self._session, about))
         live.awaits_holder = False
-        editor.client.server.notify_created_soon(live, editor.client.origin())
+        if not is_repeated:
+            client.server.notify_created_soon(live, client.origin(about.command_id))
         self._show(live.log.path, "The new session is")
         return msgspec.to_builtins(editor.hub.info(live))
 
@@ -112,14 +121,16 @@ class _Commands:
         live = await self._session(about)
         if about.entry_id is None:
             raise IncompatibleParams("`entryId` is required")
-        text = about.label
+        text = _recorded_label(live, about.command_id) if about.label is None else about.label
         if text is None:
             row = live.row(about.entry_id)
             entry_text = preview.text_of(preview.decoded(live.read(row)))
             text = await self._choose(default_label(entry_text) or live.tree.type(row))
             if text is None:
                 return None
-        params = t.LabelParams(session_id=live.session_id, entry_id=about.entry_id, label=text)
+        params = t.LabelParams(
+            session_id=live.session_id, entry_id=about.entry_id, label=text, command_id=about.command_id
+        )
         return msgspec.to_builtins(await self._editor.ask(m.LABEL, params))
 
     async def _choose(self, text: str) -> str | None:
@@ -167,7 +178,9 @@ class _Commands:
 
     async def _compact(self, about: CommandArguments) -> Any:
         live = await self._session(about)
-        compacted = await self._editor.ask(m.COMPACT, t.CompactParams(session_id=live.session_id))
+        compacted = await self._editor.ask(
+            m.COMPACT, t.CompactParams(session_id=live.session_id, command_id=about.command_id)
+        )
         self._show_message("The session is compacted.")
         return msgspec.to_builtins(compacted)
 
@@ -193,3 +206,14 @@ class _Commands:
 
     def _show_message(self, text: str) -> None:
         self._editor.server.window_show_message(types.ShowMessageParams(types.MessageType.Info, text))
+
+
+def _recorded_label(live: LiveSession, command_id: str | None) -> str | None:
+    """Return the label that an earlier request with this command has set, so that the user is not asked again."""
+    if command_id is None:
+        return None
+    command = CommandRecord(id=command_id, method=m.LABEL.name, digest="", session_id=live.session_id)
+    recorded = command_ids.find(live.tree, command, live.read)
+    row = None if recorded is None else live.tree.any_row(recorded.ids[0])
+    label = None if row is None else preview.decoded(live.read(row)).get("label")
+    return label if isinstance(label, str) else None
