@@ -1,4 +1,4 @@
-"""The doctor: what he finds in a store that was damaged on purpose, what he fixes, and what he leaves alone."""
+"""The doctor: its findings in stores that were damaged on purpose, its fixes, and files that stay unchanged."""
 
 import asyncio
 import contextlib
@@ -87,16 +87,16 @@ def add(data: bytes) -> Callable[[Path], object]:
     return append
 
 
-def test_every_problem_of_a_session_has_its_advice_in_the_table_of_findings() -> None:
+def test_every_problem_kind_has_advice_in_the_table_of_findings() -> None:
     assert PROBLEMS.keys() <= KINDS.keys()
 
 
-def test_what_can_be_fixed_is_what_the_table_says_or_what_the_command_does_itself() -> None:
+def test_the_fixable_kinds_are_those_of_the_table_and_of_the_command() -> None:
     by_the_command = {"unreachable", "damagedEndpoint"}
     assert {kind for kind, it in KINDS.items() if it.fixes} == _FIXES.keys() | by_the_command
 
 
-async def test_a_sound_store_has_no_findings(home: Path) -> None:
+async def test_an_intact_store_has_no_findings(home: Path) -> None:
     found, fixed = await found_after(home, lambda _: None)
     assert kinds(found) == kinds(fixed) == set()
 
@@ -104,7 +104,7 @@ async def test_a_sound_store_has_no_findings(home: Path) -> None:
 @pytest.mark.parametrize(
     "tail", [b'{"type":"mess', b'{"type":"message","id":"x1"}\0\0\0\0\0\0\0\0'], ids=["half", "nul"]
 )
-async def test_a_torn_tail_is_put_aside_and_named(home: Path, tail: bytes) -> None:
+async def test_a_torn_line_is_quarantined_and_reported(home: Path, tail: bytes) -> None:
     found, fixed = await found_after(home, add(tail))
     assert kinds(found) == {"tornLine"}
     [fix] = _of(fixed, "tornLine")
@@ -112,7 +112,7 @@ async def test_a_torn_tail_is_put_aside_and_named(home: Path, tail: bytes) -> No
     assert Path(fix["keptPath"]).read_bytes() == tail
 
 
-async def test_a_damaged_line_is_told_by_its_place_and_stays(home: Path) -> None:
+async def test_a_damaged_line_is_reported_with_its_position_and_unchanged(home: Path) -> None:
     async with running(home) as daemon:
         path = await patient(daemon)
     before = path.read_bytes()
@@ -131,7 +131,7 @@ async def test_a_damaged_line_is_told_by_its_place_and_stays(home: Path) -> None
     assert path.read_bytes() == damaged
 
 
-async def test_an_empty_log_goes_to_the_trash_and_one_that_is_not_empty_any_more_stays(home: Path) -> None:
+async def test_an_empty_log_is_trashed_unless_it_has_content_meanwhile(home: Path) -> None:
     found, fixed = await found_after(home, lambda path: path.with_name("1_empty-log.jsonl").write_bytes(b""))
     assert kinds(found) == {"emptyLog"}
     [fix] = _of(fixed, "emptyLog")
@@ -139,7 +139,7 @@ async def test_an_empty_log_goes_to_the_trash_and_one_that_is_not_empty_any_more
     assert not Path(fix["location"]["path"]).exists()
 
 
-async def test_rights_of_others_are_taken_away(home: Path) -> None:
+async def test_permissions_of_other_users_are_removed(home: Path) -> None:
     def open_up(path: Path) -> None:
         path.chmod(0o664)
         path.parent.chmod(0o755)
@@ -149,7 +149,7 @@ async def test_rights_of_others_are_taken_away(home: Path) -> None:
     assert [it["fixed"] for it in fixed if it["kind"] == "insecurePermissions"] == [True, True]
 
 
-async def test_links_and_strangers_are_found_and_left_alone(home: Path) -> None:
+async def test_links_and_unknown_files_are_reported_and_unchanged(home: Path) -> None:
     def litter(path: Path) -> None:
         path.with_name("2_a-link.jsonl").symlink_to(path)
         path.with_name("note to myself").write_bytes(b"")
@@ -161,7 +161,7 @@ async def test_links_and_strangers_are_found_and_left_alone(home: Path) -> None:
     assert not [it for it in fixed if it.get("fixed")]
 
 
-async def test_what_was_kept_beside_a_session_says_what_it_holds(home: Path) -> None:
+async def test_preserved_files_beside_a_session_are_reported_with_their_content(home: Path) -> None:
     def keep(path: Path) -> None:
         path.with_name(f"{path.name}.torn-3").write_bytes(b'{"type":\n{"ty')
         path.with_name("4_gone.jsonl.v1.bak").write_bytes(b"one\ntwo\n")
@@ -173,7 +173,7 @@ async def test_what_was_kept_beside_a_session_says_what_it_holds(home: Path) -> 
     assert "2 whole lines" in orphan["message"]
 
 
-async def test_an_old_temporary_file_goes_to_the_trash_and_a_young_one_stays(home: Path) -> None:
+async def test_an_old_temporary_file_is_trashed_and_a_young_one_stays(home: Path) -> None:
     def leave(path: Path) -> None:
         for name, age in ((f".{path.name}.0123456789ab.tmp", 7200), (f".{path.name}.ba9876543210.tmp", 0)):
             made = path.with_name(name)
@@ -186,7 +186,7 @@ async def test_an_old_temporary_file_goes_to_the_trash_and_a_young_one_stays(hom
     assert Path(fix["keptPath"]).read_bytes() == b"half"
 
 
-async def test_an_old_draft_goes_to_the_trash_unless_somebody_has_it_open(home: Path) -> None:
+async def test_an_old_draft_is_trashed_unless_a_client_has_it_open(home: Path) -> None:
     async with running(home) as daemon:
         peer = await daemon.attach()
         await peer.call("session/create", cwd="/home/ada", id="old-draft")
@@ -205,7 +205,7 @@ async def test_an_old_draft_goes_to_the_trash_unless_somebody_has_it_open(home: 
         assert Path(stale["keptPath"]).parent.name == "trash"
 
 
-async def test_a_damaged_blob_is_found_and_a_good_copy_comes_back_from_the_trash(home: Path) -> None:
+async def test_a_damaged_blob_is_replaced_by_an_intact_copy_from_the_trash(home: Path) -> None:
     data = b"an image, as it were"
     name = hashlib.sha256(data).hexdigest()
     reference = (
@@ -228,7 +228,7 @@ async def test_a_damaged_blob_is_found_and_a_good_copy_comes_back_from_the_trash
     assert Path(fix["location"]["path"]).read_bytes() == data
 
 
-async def test_a_missing_blob_without_a_copy_is_told_and_not_fixable(home: Path) -> None:
+async def test_a_missing_blob_without_a_copy_is_reported_as_not_fixable(home: Path) -> None:
     name = "7" * 64
     reference = (
         f'{{"type":"custom","id":"b1","parentId":null,"customType":"x","data":"blob:sha256:{name}"}}\n'
@@ -238,14 +238,14 @@ async def test_a_missing_blob_without_a_copy_is_told_and_not_fixable(home: Path)
     assert [it["fixable"] for it in found if it["kind"] == "missingBlob"] == [False]
 
 
-async def test_two_files_of_one_session_are_told(home: Path) -> None:
+async def test_two_files_with_one_session_id_are_reported(home: Path) -> None:
     found, _ = await found_after(
         home, lambda path: path.with_name("5_a-copy.jsonl").write_bytes(path.read_bytes())
     )
     assert kinds(found) == {"duplicateSessionId"}
 
 
-async def test_a_damaged_index_is_found_put_aside_and_lists_are_as_before(home: Path) -> None:
+async def test_a_damaged_index_is_quarantined_and_lists_are_as_before(home: Path) -> None:
     index = home / "state/index.db"
     async with running(home) as daemon:
         await patient(daemon)
@@ -267,7 +267,7 @@ async def test_a_damaged_index_is_found_put_aside_and_lists_are_as_before(home: 
         assert _of((await peer.call("server/doctor"))["findings"], "damagedIndex") == []
 
 
-def test_a_damaged_history_is_found_and_left_for_the_daemon(home: Path) -> None:
+def test_a_damaged_history_is_reported_and_left_to_the_daemon(home: Path) -> None:
     data = home / "data"
     data.mkdir(parents=True)
     (data / "history.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 8000)
@@ -289,7 +289,7 @@ def damage_an_index_of(database: Path) -> bytes:
     return bytes([0xFF]) * int(size)
 
 
-async def test_a_damaged_journal_of_commands_is_found_and_put_aside_for_a_new_one(home: Path) -> None:
+async def test_a_damaged_journal_of_commands_is_quarantined_and_replaced(home: Path) -> None:
     command: dict[str, Any] = {"cwd": "/home/ada/atlas", "commandId": "once"}
     async with running(home) as daemon:
         first = await (await daemon.attach()).call("session/create", **command)
@@ -310,7 +310,7 @@ async def test_a_damaged_journal_of_commands_is_found_and_put_aside_for_a_new_on
         assert (await peer.call("history/add", prompt="Hello.", commandId="another"))["duplicate"] is True
 
 
-async def test_a_command_under_way_while_the_journal_is_put_aside_is_answered_to_its_repeat(
+async def test_a_command_in_flight_while_the_journal_is_quarantined_has_its_result_for_a_repeat(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(home) as daemon:
@@ -345,7 +345,7 @@ def test_a_damaged_journal_of_commands_is_found_without_a_daemon(home: Path) -> 
     assert [path.name for path in state.iterdir()] == ["commands.db"]
 
 
-def test_a_damaged_hold_of_a_terminal_is_found_and_one_that_was_put_aside(home: Path) -> None:
+def test_damaged_and_quarantined_holds_are_reported(home: Path) -> None:
     holds = home / "state/terminal-holds"
     holds.mkdir(parents=True, mode=0o700)
     for name in ("one.json", "two.json.damaged", "three.json.damaged.2"):
@@ -370,7 +370,7 @@ async def test_the_hold_of_a_living_terminal_is_no_finding(home: Path) -> None:
     assert {it.finding.kind for it in examined(home).found} - MACHINE == set()
 
 
-async def test_a_log_of_the_daemon_that_tells_impossible_times_is_read_all_the_same(home: Path) -> None:
+async def test_a_daemon_log_with_impossible_times_is_read(home: Path) -> None:
     async with running(home) as daemon:
         now = datetime.now().strftime("%Y-%m-%d %H:%M:%S")  # noqa: DTZ005 - as logs have it
         told_at = ("2026-99-99 99:99:99", "0001-01-01 00:00:00", now)
@@ -381,7 +381,7 @@ async def test_a_log_of_the_daemon_that_tells_impossible_times_is_read_all_the_s
     assert told["message"].endswith(now)
 
 
-async def test_a_log_of_the_daemon_that_is_a_pipe_or_a_link_is_not_read(home: Path) -> None:
+async def test_a_daemon_log_that_is_a_pipe_or_a_link_is_not_read(home: Path) -> None:
     async with running(home) as daemon:
         peer, log = await daemon.attach(), home / "state/sessiond.log"
         os.mkfifo(log, 0o600)
@@ -395,7 +395,7 @@ async def test_a_log_of_the_daemon_that_is_a_pipe_or_a_link_is_not_read(home: Pa
     assert not _of(found, "errorsLogged")
 
 
-async def test_a_log_in_the_trash_without_a_note_is_told(home: Path) -> None:
+async def test_a_log_in_the_trash_without_a_note_is_reported(home: Path) -> None:
     def lose_the_note(path: Path) -> None:
         trash = path.parents[2] / "trash"
         trash.mkdir(exist_ok=True)
@@ -439,7 +439,7 @@ def test_a_store_with_repaired_findings_and_notes_is_healthy(home: Path) -> None
     assert not result_of(scope, [fixed, note], 100).healthy
 
 
-async def test_only_what_is_named_is_looked_at_and_fixed(home: Path, tmp_path: Path) -> None:
+async def test_only_the_named_paths_are_examined_and_fixed(home: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.jsonl"
     elsewhere.write_bytes(logs.log(logs.header(), logs.user("Hi.")) + b'{"torn')
     async with running(home) as daemon:
@@ -454,7 +454,7 @@ async def test_only_what_is_named_is_looked_at_and_fixed(home: Path, tmp_path: P
         assert refused.kind == "invalidParams"
 
 
-async def test_progress_is_told_and_the_work_can_be_canceled(home: Path) -> None:
+async def test_progress_is_reported_and_the_examination_can_be_canceled(home: Path) -> None:
     async with running(home) as daemon:
         await patient(daemon)
         peer = await daemon.attach()
@@ -463,7 +463,7 @@ async def test_progress_is_told_and_the_work_can_be_canceled(home: Path) -> None
         assert (steps[0], steps[-1]) == ("begin", "end")
 
 
-def test_looking_leaves_nothing_behind(home: Path) -> None:
+def test_an_examination_creates_no_files(home: Path) -> None:
     examined(home)
     assert not home.exists()
 
@@ -476,7 +476,7 @@ def examined(home: Path) -> Scope:
     return scope
 
 
-def test_a_token_that_others_could_read_is_not_hidden_by_closing_it(home: Path) -> None:
+def test_a_token_that_others_could_read_is_reported_and_not_fixed(home: Path) -> None:
     token = home / "state/tcp-token"
     token.parent.mkdir(parents=True)
     token.write_text("x" * 43, encoding="utf-8")
@@ -503,7 +503,7 @@ async def test_bytes_that_are_not_utf8_are_found_with_line_and_byte(home: Path) 
     assert f"byte {sizes[0] + line.index(b'caf') + 3} " in told["message"]
 
 
-async def test_a_file_that_cannot_be_examined_is_named_and_the_others_are_examined(
+async def test_a_file_that_cannot_be_examined_is_reported_and_the_others_are_examined(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(home) as daemon:

@@ -147,7 +147,7 @@ async def test_a_provider_is_given_the_image_itself(near: Running) -> None:
     assert base64.b64decode(source["data"]) == IMAGE
 
 
-async def test_who_watches_is_told_of_the_lines_as_they_are_stored(near: Running) -> None:
+async def test_subscribers_receive_the_lines_as_they_are_stored(near: Running) -> None:
     peer, subscriber = await near.attach(), await near.attach()
     session_id = await session(peer)
     await subscriber.call("session/subscribe", sessionId=session_id)
@@ -222,7 +222,7 @@ async def test_a_session_in_memory_keeps_its_blobs_there(near: Running) -> None:
 # --- what is missing, damaged or refused -------------------------------------------------------------------
 
 
-async def test_a_missing_blob_leaves_its_reference_and_is_told(near: Running) -> None:
+async def test_a_missing_blob_leaves_its_reference_and_is_reported(near: Running) -> None:
     peer = await near.attach()
     session_id = await session(peer)
     await peer.append(session_id, shows(), assistant("?"))

@@ -1,4 +1,4 @@
-"""Cleaning up: what is old goes to the trash, what somebody holds on to stays, and nothing without being told."""
+"""session/cleanup: old sessions are trashed, sessions in use are skipped, and every client is notified."""
 
 import asyncio
 import os
@@ -37,9 +37,7 @@ def names(found: list[dict[str, Any]]) -> list[str]:
     return [it["session"]["sessionId"] for it in found]
 
 
-async def test_a_cleanup_says_what_would_go_and_with_yes_does_it_only_when_told(
-    memory: Running, cwd: str
-) -> None:
+async def test_a_cleanup_is_a_dry_run_by_default(memory: Running, cwd: str) -> None:
     peer, other = await memory.attach(), await memory.attach()
     await other.call("server/status")
     old = await old_session(peer, cwd, "session-old")
@@ -59,7 +57,7 @@ async def test_a_cleanup_says_what_would_go_and_with_yes_does_it_only_when_told(
     assert names((await peer.call("session/cleanup", maxAgeMs=30 * DAY * 1_000))["removed"]) == []
 
 
-async def test_what_was_restored_is_not_cleaned_up_again(memory: Running, cwd: str) -> None:
+async def test_a_restored_session_is_not_cleaned_up_again(memory: Running, cwd: str) -> None:
     peer = await memory.attach()
     await old_session(peer, cwd, "session-old")
     await peer.call("session/cleanup", maxAgeMs=30 * DAY * 1_000, dryRun=False)
@@ -67,7 +65,7 @@ async def test_what_was_restored_is_not_cleaned_up_again(memory: Running, cwd: s
     assert names((await peer.call("session/cleanup", maxAgeMs=30 * DAY * 1_000))["removed"]) == []
 
 
-async def test_of_too_many_the_newest_stay_and_tags_say_of_which(memory: Running, cwd: str) -> None:
+async def test_of_too_many_sessions_with_a_tag_the_newest_stay(memory: Running, cwd: str) -> None:
     peer = await memory.attach()
     for number in range(4):
         await old_session(
@@ -81,7 +79,7 @@ async def test_of_too_many_the_newest_stay_and_tags_say_of_which(memory: Running
     assert (await peer.call("session/list", cwd=cwd, withTotal=True))["totalCount"] == 3
 
 
-async def test_a_cleanup_of_many_names_the_first_and_counts_all(
+async def test_a_cleanup_of_many_lists_the_first_and_counts_all(
     memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(types, "MAX_REPORTED", 2)
@@ -99,7 +97,9 @@ async def test_a_cleanup_of_many_names_the_first_and_counts_all(
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-async def test_what_somebody_holds_on_to_is_skipped(memory: Running, cwd: str, dry_run: bool) -> None:
+async def test_sessions_in_use_or_labeled_or_read_only_are_skipped(
+    memory: Running, cwd: str, dry_run: bool
+) -> None:
     peer, other = await memory.attach(), await memory.attach()
     sessions = {
         name: await old_session(peer, cwd, f"session-{name}")
@@ -126,7 +126,7 @@ async def test_what_somebody_holds_on_to_is_skipped(memory: Running, cwd: str, d
     assert all(Path(it["path"]).exists() for name, it in sessions.items() if name != "plain")
 
 
-async def test_drafts_and_other_programs_folders_are_not_looked_at(tmp_path: Path, cwd: str) -> None:
+async def test_drafts_and_folders_of_other_programs_are_not_considered(tmp_path: Path, cwd: str) -> None:
     theirs = tmp_path / "theirs" / "--work--" / "2025-01-01T00-00-00-000Z_theirs-1.jsonl"
     theirs.parent.mkdir(parents=True)
     theirs.write_bytes(
@@ -145,12 +145,12 @@ async def test_drafts_and_other_programs_folders_are_not_looked_at(tmp_path: Pat
 
 
 @pytest.mark.parametrize("params", [{}, {"tags": ["a"]}, {"maxAgeMs": -1}, {"maxSessions": -1}])
-async def test_a_cleanup_needs_a_policy(memory: Running, params: dict[str, Any]) -> None:
+async def test_a_cleanup_without_limits_is_refused(memory: Running, params: dict[str, Any]) -> None:
     peer = await memory.attach()
     assert (await refusal(peer.call("session/cleanup", **params))).kind == "invalidParams"
 
 
-async def test_the_daemon_cleans_up_by_itself_only_when_it_was_chosen(
+async def test_the_daemon_cleans_up_automatically_only_if_it_is_configured(
     tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "KEEP_START_SECONDS", 0.05)

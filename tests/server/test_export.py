@@ -29,7 +29,7 @@ def lines(text: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("format", ["jsonl", "operator", "go"])
-async def test_what_goes_out_comes_back_by_import(daemon: Running, cwd: str, format: str) -> None:
+async def test_an_export_can_be_imported_again(daemon: Running, cwd: str, format: str) -> None:
     peer, session, [question, answer, doubt] = await told(daemon, cwd)
     result = await peer.call("session/export", sessionId=session, format=format)
     back = imported(result["text"].encode())
@@ -38,7 +38,7 @@ async def test_what_goes_out_comes_back_by_import(daemon: Running, cwd: str, for
     assert back.cwd == cwd
 
 
-async def test_a_path_goes_out_alone_re_chained_and_with_its_labels(memory: Running, cwd: str) -> None:
+async def test_one_path_is_exported_with_new_parents_and_its_labels(memory: Running, cwd: str) -> None:
     peer, session, [question, answer, doubt] = await told(memory, cwd)
     await peer.call("session/label", sessionId=session, entryId=question, label="here")
     result = await peer.call("session/export", sessionId=session, format="jsonl", leafId=answer)
@@ -59,7 +59,7 @@ async def test_a_transcript_is_readable(memory: Running, cwd: str) -> None:
     assert "*Another branch starts here:* Sure?." in text
 
 
-async def test_the_working_state_goes_out_as_nova_has_it_and_comes_back(memory: Running, cwd: str) -> None:
+async def test_a_working_state_is_exported_for_nova_and_imported_again(memory: Running, cwd: str) -> None:
     peer, session = await started(memory, cwd)
     await peer.append(session, user("hi"))
     await peer.call(
@@ -81,7 +81,7 @@ async def test_the_working_state_goes_out_as_nova_has_it_and_comes_back(memory: 
     assert back["problems"] == []
 
 
-async def test_blobs_are_put_back(memory: Running, cwd: str) -> None:
+async def test_an_export_restores_blobs(memory: Running, cwd: str) -> None:
     peer, session = await started(memory, cwd)
     image = {"type": "image", "data": PNG + "A" * (-len(PNG) % 4), "mimeType": "image/png"}
     asked = {"type": "message", "message": {"role": "user", "content": [image]}}
@@ -111,7 +111,7 @@ async def test_a_file_is_written_for_its_owner_only_and_never_over_another(
     assert [it.name for it in tmp_path.iterdir() if it.name.startswith(".out")] == []
 
 
-async def test_a_place_that_cannot_be_written_is_refused(memory: Running, cwd: str, tmp_path: Path) -> None:
+async def test_a_path_that_cannot_be_written_is_refused(memory: Running, cwd: str, tmp_path: Path) -> None:
     peer, session, _ = await told(memory, cwd)
     info = (await peer.call("session/info", sessionId=session))["session"]
     for path in ("relative.md", info["path"], str(Path(info["path"]).with_name("other.jsonl"))):
@@ -139,7 +139,7 @@ async def test_an_export_changes_nothing(memory: Running, cwd: str) -> None:
     assert memory.everything() == before
 
 
-async def test_secrets_are_taken_out_unless_they_are_wanted(memory: Running, cwd: str) -> None:
+async def test_secrets_are_removed_unless_redaction_is_disabled(memory: Running, cwd: str) -> None:
     peer, session = await started(memory, cwd)
     key = "AKIA" + "IOSFODNN7EXAMPLE"
     made = await peer.append(session, user(f"Use {key} please"), assistant("No."))
@@ -207,7 +207,9 @@ async def test_pictures_lie_beside_the_transcript_that_links_to_them(
     assert sorted(it.name for it in out.iterdir()) == ["how it was.md", "how it was.pictures"]
 
 
-async def test_a_file_where_the_pictures_go_is_left_alone(memory: Running, cwd: str, tmp_path: Path) -> None:
+async def test_a_file_in_place_of_the_folder_of_pictures_is_unchanged(
+    memory: Running, cwd: str, tmp_path: Path
+) -> None:
     peer, session, _ = await told(memory, cwd)
     out = tmp_path / "out"
     out.mkdir()
@@ -221,7 +223,7 @@ async def test_a_file_where_the_pictures_go_is_left_alone(memory: Running, cwd: 
     assert taken.read_text(encoding="utf-8") == "mine"
 
 
-async def test_progress_is_told_and_ends_before_the_answer(memory: Running, cwd: str) -> None:
+async def test_progress_is_reported_and_ends_before_the_response(memory: Running, cwd: str) -> None:
     peer, session, _ = await told(memory, cwd)
     await peer.call("session/export", sessionId=session, format="markdown", workDoneToken="t-1")
     steps = [it["value"] for it in peer.told("$/progress") if it["token"] == "t-1"]

@@ -1,4 +1,4 @@
-"""A folder without sessions may be one that was renamed: it is said which, and nothing is moved."""
+"""A folder without sessions may have been renamed: its former name is suggested, and no session is moved."""
 
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,9 @@ async def test_a_folder_of_the_same_name_is_likelier_than_one_beside_it(
     ]
 
 
-async def test_where_the_terminal_was_is_likeliest(memory: Running, tmp_path: Path, cwd: str) -> None:
+async def test_the_folder_of_the_breadcrumb_is_suggested_first(
+    memory: Running, tmp_path: Path, cwd: str
+) -> None:
     peer = await memory.attach()
     where = terminal("pane", cwd=cwd) | {"cwd": str(tmp_path / "far")}
     await talked(peer, tmp_path / "far", terminal=where)
@@ -64,7 +66,7 @@ async def test_where_the_terminal_was_is_likeliest(memory: Running, tmp_path: Pa
 
 
 @pytest.mark.parametrize("reason", ["there", "several", "draft"])
-async def test_what_is_not_likely_is_not_offered(memory: Running, tmp_path: Path, reason: str) -> None:
+async def test_an_unlikely_folder_is_not_suggested(memory: Running, tmp_path: Path, reason: str) -> None:
     peer = await memory.attach()
     if reason == "draft":
         await peer.call("session/create", cwd=str(tmp_path / "old"))

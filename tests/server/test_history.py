@@ -1,4 +1,4 @@
-"""The history of prompts: what is remembered, how it is found again, and what happens to its file."""
+"""The history of prompts: additions, searches, deletions, and the states of its file."""
 
 import asyncio
 import os
@@ -49,7 +49,7 @@ async def found(peer: Peer, query: str, **params: Any) -> list[str]:
     return [it["prompt"] for it in (await peer.call("history/list", query=query, **params))["prompts"]]
 
 
-async def test_what_a_person_says_in_a_session_is_remembered(daemon: Running, cwd: str) -> None:
+async def test_user_messages_are_added_to_the_history(daemon: Running, cwd: str) -> None:
     peer, session_id = await started(daemon, cwd)
     blocks = {"role": "user", "content": [{"type": "text", "text": "two"}, {"type": "image", "data": "x"}]}
     await peer.append(session_id, user("one"), assistant("not this"), {"type": "message", "message": blocks})
@@ -58,7 +58,7 @@ async def test_what_a_person_says_in_a_session_is_remembered(daemon: Running, cw
     assert (newest["cwd"], newest["createdAt"][:2]) == (cwd, "20")
 
 
-async def test_a_prompt_names_its_session_and_its_entry(daemon: Running, cwd: str) -> None:
+async def test_a_prompt_has_the_ids_of_its_session_and_its_entry(daemon: Running, cwd: str) -> None:
     peer, session_id = await started(daemon, cwd)
     await peer.append(session_id, user("one", id="a"), assistant("yes"), user("two", id="b"))
     _, other = await started(daemon, cwd)
@@ -75,7 +75,7 @@ async def test_a_prompt_names_its_session_and_its_entry(daemon: Running, cwd: st
     assert await prompts(peer, sessionId="nobody") == []
 
 
-async def test_an_added_prompt_has_the_id_that_the_list_names(daemon: Running, cwd: str) -> None:
+async def test_an_added_prompt_has_the_same_id_in_the_list(daemon: Running, cwd: str) -> None:
     peer = await daemon.attach()
     added = await peer.call("history/add", prompt="once", cwd=cwd, commandId=f"add-{cwd}")
     [listed] = (await peer.call("history/list", cwd=cwd))["prompts"]
@@ -107,7 +107,7 @@ async def test_a_deleted_prompt_is_gone_and_the_others_stay(daemon: Running, cwd
     assert last not in some
 
 
-async def test_a_list_that_is_asked_for_after_a_deletion_does_not_have_the_prompt(memory: Running) -> None:
+async def test_a_list_after_a_deletion_does_not_have_the_prompt(memory: Running) -> None:
     peer = await memory.attach()
     for number in range(20):
         added = await peer.call("history/add", prompt=f"number {number}")
@@ -186,7 +186,9 @@ async def test_a_file_of_an_older_daemon_keeps_its_prompts(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("prompt_ids", [[], ["x"] * 1_001, [""], ["x" * 65], None])
-async def test_a_deletion_names_some_prompts(memory: Running, prompt_ids: list[str] | None) -> None:
+async def test_a_deletion_with_invalid_prompt_ids_is_refused(
+    memory: Running, prompt_ids: list[str] | None
+) -> None:
     refused = await refusal((await memory.attach()).call("history/delete", promptIds=prompt_ids))
     assert refused.kind == "invalidParams"
 
@@ -207,7 +209,7 @@ async def test_the_last_prompt_is_known_after_a_restart(tmp_path: Path) -> None:
             assert await prompts(peer) == ["again"]
 
 
-async def test_a_retry_that_stores_nothing_is_not_remembered_twice(memory: Running) -> None:
+async def test_a_repeated_append_adds_a_prompt_once(memory: Running) -> None:
     peer, session_id = await started(memory, "/w")
     for _ in range(2):
         await peer.append(session_id, user("first", id="a"), user("second", id="b"))
@@ -254,7 +256,7 @@ async def test_pages_hold_every_prompt_once_while_others_are_added(memory: Runni
     assert (await refusal(peer.call("history/list", cursor="x"))).kind == "cursorExpired"
 
 
-async def test_a_history_that_is_switched_off_stays_as_it_is(tmp_path: Path) -> None:
+async def test_a_disabled_history_is_unchanged(tmp_path: Path) -> None:
     async with running(tmp_path, chosen=Config(history=HistoryConfig(enabled=False))) as daemon:
         peer, session_id = await started(daemon, "/w")
         await peer.append(session_id, user("secret"), assistant("ok"))
@@ -263,7 +265,7 @@ async def test_a_history_that_is_switched_off_stays_as_it_is(tmp_path: Path) -> 
     assert b"secret" not in b"".join(path.read_bytes() for path in tmp_path.rglob("history.db*"))
 
 
-async def test_what_is_said_in_memory_only_is_not_remembered(memory: Running) -> None:
+async def test_messages_of_ephemeral_sessions_are_not_added(memory: Running) -> None:
     peer = await memory.attach()
     made = await peer.call("session/create", cwd="/w", ephemeral=True)
     await peer.append(made["session"]["sessionId"], user("secret"))
@@ -294,7 +296,7 @@ async def test_a_damaged_history_is_kept_beside_a_new_one(tmp_path: Path, conten
     assert (tmp_path / "data/history.db.damaged-1").read_bytes() == content
 
 
-async def test_a_history_that_cannot_be_written_holds_up_no_session(tmp_path: Path) -> None:
+async def test_a_history_that_cannot_be_written_delays_no_append(tmp_path: Path) -> None:
     (tmp_path / "data/history.db").mkdir(parents=True)
     async with running(tmp_path) as daemon:
         peer, session_id = await started(daemon, "/w")
@@ -303,7 +305,7 @@ async def test_a_history_that_cannot_be_written_holds_up_no_session(tmp_path: Pa
         assert (await refusal(peer.call("history/list"))).kind == "storageFailed"
 
 
-async def test_a_history_that_could_not_be_loaded_answers_and_is_loaded_later(
+async def test_a_history_that_could_not_be_loaded_is_loaded_by_a_later_request(
     memory: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when the system has no descriptors left at the very moment."""
@@ -315,7 +317,7 @@ async def test_a_history_that_could_not_be_loaded_answers_and_is_loaded_later(
     assert await prompts(peer) == ["kept"]
 
 
-async def test_a_history_that_stays_unreadable_after_it_was_put_aside_is_trouble_with_the_disk(
+async def test_a_history_that_stays_unreadable_after_it_was_quarantined_is_a_storage_error(
     memory: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_file: DatabaseFile) -> sqlite3.Connection:

@@ -1,4 +1,4 @@
-"""What a living terminal holds stays its own when the daemon ends; what a dead one held is free, and cleared away."""
+"""Holds of terminals survive a restart of the daemon, and end with their terminals."""
 
 import json  # noqa: TID251 - files are read as another program reads them
 import os
@@ -58,7 +58,7 @@ async def went_on(daemon: Running, name: str, pid: int | None = None) -> tuple[s
     return went["session"]["sessionId"], went["reason"]
 
 
-async def test_another_daemon_knows_what_living_terminals_hold(
+async def test_another_daemon_knows_the_holds_of_living_terminals(
     tmp_path: Path, process: subprocess.Popen[bytes]
 ) -> None:
     async with running(tmp_path) as daemon:
@@ -69,7 +69,7 @@ async def test_another_daemon_knows_what_living_terminals_hold(
         assert await went_on(daemon, "one", process.pid) == (mine, "breadcrumb")
 
 
-async def test_a_hold_says_which_process_it_ends_with(
+async def test_a_hold_names_the_process_with_which_it_ends(
     tmp_path: Path, process: subprocess.Popen[bytes]
 ) -> None:
     async with running(tmp_path) as daemon:
@@ -84,7 +84,7 @@ async def test_a_hold_says_which_process_it_ends_with(
     }
 
 
-async def test_what_a_terminal_held_that_ended_meanwhile_is_free(
+async def test_the_session_of_an_ended_terminal_is_free(
     tmp_path: Path, process: subprocess.Popen[bytes]
 ) -> None:
     async with running(tmp_path) as daemon:
@@ -97,7 +97,7 @@ async def test_what_a_terminal_held_that_ended_meanwhile_is_free(
 
 
 @pytest.mark.parametrize("members", [{"startTime": 1}, {"bootId": "another"}, {"pid": 2**31 - 1}])
-async def test_a_hold_of_a_process_whose_id_was_given_out_again_has_ended(
+async def test_a_hold_of_a_reused_process_id_has_ended(
     tmp_path: Path, process: subprocess.Popen[bytes], members: dict[str, Any]
 ) -> None:
     async with running(tmp_path) as daemon:
@@ -108,7 +108,7 @@ async def test_a_hold_of_a_process_whose_id_was_given_out_again_has_ended(
     assert not hold_files(tmp_path)
 
 
-async def test_a_damaged_hold_is_not_obeyed_and_kept(
+async def test_a_damaged_hold_is_ignored_and_preserved(
     tmp_path: Path, process: subprocess.Popen[bytes]
 ) -> None:
     async with running(tmp_path) as daemon:
@@ -123,7 +123,7 @@ async def test_a_damaged_hold_is_not_obeyed_and_kept(
     assert file.with_name("one.json.damaged").read_bytes() == damaged
 
 
-async def test_a_daemon_clears_away_what_terminals_left_behind(
+async def test_a_daemon_removes_the_files_of_ended_terminals(
     tmp_path: Path, process: subprocess.Popen[bytes]
 ) -> None:
     async with running(tmp_path) as daemon:
@@ -167,7 +167,7 @@ def test_a_process_is_the_same_only_with_its_start_and_boot(process: subprocess.
     assert not is_running(found)
 
 
-def test_where_no_proc_tells_ps_says_when_a_process_started(process: subprocess.Popen[bytes]) -> None:
+def test_without_proc_the_start_time_is_that_of_ps(process: subprocess.Popen[bytes]) -> None:
     first = start_time_by_ps(process.pid)
     assert first is not None
     assert first == start_time_by_ps(process.pid)

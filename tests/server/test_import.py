@@ -96,7 +96,7 @@ async def test_a_second_import_adds_nothing_and_a_grown_file_what_is_new(
     assert (await imported(peer, source))["status"] == "unchanged"
 
 
-async def test_where_people_went_on_here_the_leaf_stays_with_them(memory: Running, tmp_path: Path) -> None:
+async def test_the_leaf_stays_in_a_session_that_was_continued_here(memory: Running, tmp_path: Path) -> None:
     source = write(tmp_path / "session.jsonl", turn(0), turn(1))
     peer = await memory.attach()
     session_id = (await imported(peer, source))["sessionId"]
@@ -109,7 +109,7 @@ async def test_where_people_went_on_here_the_leaf_stays_with_them(memory: Runnin
     assert [it["id"] for it in entries_of(path)] == ["turn-0", "turn-1", "turn-2", "turn-3"]
 
 
-async def test_a_session_that_nobody_answered_is_a_draft(memory: Running, tmp_path: Path) -> None:
+async def test_an_imported_session_without_an_answer_is_a_draft(memory: Running, tmp_path: Path) -> None:
     peer = await memory.attach()
     session = await imported(peer, write(tmp_path / "session.jsonl", turn(0)))
     assert session["isDraft"] is True
@@ -121,7 +121,7 @@ async def test_a_session_that_nobody_answered_is_a_draft(memory: Running, tmp_pa
     assert [len(memory.files()), len(memory.files("drafts"))] == [1, 0]
 
 
-async def test_one_bad_file_stops_no_other_and_is_named_with_its_reason(
+async def test_a_file_that_cannot_be_imported_is_skipped_with_its_reason(
     memory: Running, tmp_path: Path
 ) -> None:
     folder = tmp_path / "many"
@@ -142,7 +142,7 @@ async def test_one_bad_file_stops_no_other_and_is_named_with_its_reason(
     assert len(result["skipped"]) == 4
 
 
-async def test_our_own_sessions_are_not_imported_into_themselves(memory: Running, tmp_path: Path) -> None:
+async def test_sessions_of_sessiond_are_not_imported(memory: Running, tmp_path: Path) -> None:
     peer = await memory.attach()
     made = await peer.call("session/create", cwd="/work/own")
     await peer.append(made["session"]["sessionId"], user("hi"), assistant("yo"))
@@ -163,7 +163,7 @@ async def test_a_copy_of_a_home_file_has_an_id_of_its_own_and_the_same_lines(
     assert file.read_bytes().split(b"\n")[2:4] == source.read_bytes().split(b"\n")[1:3]
 
 
-async def test_two_files_that_claim_one_session_stay_two(memory: Running, tmp_path: Path) -> None:
+async def test_two_files_with_one_session_id_become_two_sessions(memory: Running, tmp_path: Path) -> None:
     other = turn(0, uuid="other-0"), turn(1, uuid="other-1", parentUuid="other-0")
     peer = await memory.attach()
     one = await imported(peer, write(tmp_path / "one.jsonl", turn(0), turn(1)))
@@ -173,7 +173,7 @@ async def test_two_files_that_claim_one_session_stay_two(memory: Running, tmp_pa
     assert (await imported(peer, tmp_path / "two.jsonl"))["status"] == "unchanged"
 
 
-async def test_files_that_say_other_things_under_the_same_ids_are_sessions_of_their_own(
+async def test_files_with_other_content_under_the_same_ids_become_sessions_of_their_own(
     memory: Running, tmp_path: Path
 ) -> None:
     peer = await memory.attach()
@@ -191,7 +191,7 @@ async def test_files_that_say_other_things_under_the_same_ids_are_sessions_of_th
     assert [it["sessionId"] for it in again] == [it["sessionId"] for it in made]
 
 
-async def test_subagents_come_along_as_children(memory: Running, tmp_path: Path) -> None:
+async def test_subagents_are_imported_as_children(memory: Running, tmp_path: Path) -> None:
     parent = "11111111-2222-4333-8444-555555555555"
     write(tmp_path / f"{parent}.jsonl", turn(0), turn(1))
     sub = tmp_path / parent / "subagents" / "agent-a1.jsonl"
@@ -220,7 +220,7 @@ async def test_large_texts_and_images_go_into_blobs(memory: Running, tmp_path: P
     assert any("sessiondBlobs" in it for it in entries)
 
 
-async def test_progress_is_told_and_ends_before_the_answer(memory: Running, tmp_path: Path) -> None:
+async def test_progress_is_reported_and_ends_before_the_response(memory: Running, tmp_path: Path) -> None:
     for number in range(3):
         write(tmp_path / "all" / f"{number}.jsonl", turn(0, sessionId=f"session-number-{number}"), turn(1))
     peer = await memory.attach()
@@ -231,7 +231,7 @@ async def test_progress_is_told_and_ends_before_the_answer(memory: Running, tmp_
     assert len(peer.told("session/created")) == 3
 
 
-async def test_a_canceled_import_keeps_what_it_has_and_goes_on_next_time(
+async def test_a_canceled_import_keeps_its_sessions_and_the_next_one_continues(
     memory: Running, tmp_path: Path
 ) -> None:
     count = 300
@@ -253,7 +253,7 @@ async def test_a_canceled_import_keeps_what_it_has_and_goes_on_next_time(
     assert len(memory.files()) == count
 
 
-async def test_a_path_must_be_absolute_and_there(memory: Running, tmp_path: Path) -> None:
+async def test_a_path_must_be_absolute_and_exist(memory: Running, tmp_path: Path) -> None:
     peer = await memory.attach()
     for params in ({}, {"path": "relative.jsonl"}, {"path": "/with\0nul"}, {"path": "/x", "cwd": "relative"}):
         assert (await refusal(peer.call("session/import", **params))).kind == "invalidParams"
@@ -273,7 +273,7 @@ async def test_a_crash_leaves_whole_sessions_only(tmp_path: Path) -> None:
         assert opened["session"]["messageCount"] == 40
 
 
-async def test_another_folder_may_be_said(memory: Running, tmp_path: Path) -> None:
+async def test_a_request_can_name_another_folder(memory: Running, tmp_path: Path) -> None:
     peer = await memory.attach()
     session = await imported(peer, write(tmp_path / "s.jsonl", turn(0), turn(1)), cwd="/work/elsewhere")
     info = (await peer.call("session/info", sessionId=session["sessionId"]))["session"]

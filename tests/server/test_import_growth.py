@@ -1,4 +1,4 @@
-"""A file that is imported again and again while it is written becomes the session that one import makes of it."""
+"""Repeated imports of a file while it is written give the session that one import of the whole file gives."""
 
 import os
 from pathlib import Path
@@ -26,7 +26,7 @@ async def imported(peer: Peer, path: Path) -> str | None:
 
 
 @pytest.mark.parametrize("dialect", GROWING)
-async def test_line_by_line_comes_to_the_same_as_at_once(dialect: str, tmp_path: Path) -> None:
+async def test_imports_line_by_line_and_at_once_give_the_same_session(dialect: str, tmp_path: Path) -> None:
     lines: list[Any] = GROWING[dialect]
     path = tmp_path / "session.jsonl"
     async with running(tmp_path / "growing") as daemon:

@@ -1,4 +1,4 @@
-"""A large file is read in a process of its own, and nothing else about its import is different."""
+"""A large file is read in a child process, with the same result."""
 
 import os
 from pathlib import Path
@@ -72,7 +72,7 @@ async def test_it_grows_with_its_file(tmp_path: Path, every_file_is_large: list[
     assert statuses == [("created", True), ("unchanged", False), ("grown", True)]
 
 
-async def test_what_is_no_session_is_left_out_for_the_same_reason(
+async def test_a_file_that_is_no_session_is_skipped_for_the_same_reason(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     source = tmp_path / "notes.jsonl"
@@ -85,7 +85,7 @@ async def test_what_is_no_session_is_left_out_for_the_same_reason(
     assert read == [it["path"] for it in here["skipped"]] == [str(source)]
 
 
-async def test_a_process_that_dies_costs_its_file_only(
+async def test_a_child_process_that_is_killed_skips_only_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "all"
@@ -106,7 +106,7 @@ async def test_a_process_that_dies_costs_its_file_only(
     assert [it["path"] for it in result["sessions"]] == [str(folder / "second.jsonl")]
 
 
-async def test_it_is_read_all_the_same_where_the_system_allows_no_process(
+async def test_it_is_read_in_a_thread_if_no_process_can_be_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = write(tmp_path / "session.jsonl", FILES["go"])

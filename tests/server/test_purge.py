@@ -1,4 +1,4 @@
-"""Purging: the one act without an inverse, which says first what would go."""
+"""trash/purge: the only request that cannot be undone, a dry run by default."""
 
 import asyncio
 from pathlib import Path
@@ -21,9 +21,7 @@ async def deleted(daemon: Running, cwd: str, **params: Any) -> tuple[Peer, dict[
     return peer, await peer.call("session/delete", sessionId=session_id)
 
 
-async def test_a_purge_says_what_would_go_and_with_yes_does_it_only_when_told(
-    daemon: Running, cwd: str
-) -> None:
+async def test_a_purge_is_a_dry_run_by_default(daemon: Running, cwd: str) -> None:
     peer, gone = await deleted(daemon, cwd, title="Plans")
     said = await peer.call("trash/purge", sessionId=gone["sessionId"])
     assert (said["dryRun"], [it["title"] for it in said["purged"]]) == (True, ["Plans"])
@@ -39,7 +37,7 @@ async def test_a_purge_says_what_would_go_and_with_yes_does_it_only_when_told(
     assert (await refusal(peer.call("session/info", sessionId=gone["sessionId"]))).kind == "sessionNotFound"
 
 
-async def test_only_what_is_old_enough_goes(memory: Running, cwd: str) -> None:
+async def test_only_sessions_that_are_old_enough_are_purged(memory: Running, cwd: str) -> None:
     peer, first = await deleted(memory, cwd)
     _, second = await deleted(memory, cwd)
     make_old(first["trashPath"])
@@ -51,7 +49,7 @@ async def test_only_what_is_old_enough_goes(memory: Running, cwd: str) -> None:
 
 
 @pytest.mark.parametrize(("most", "truncated"), [(2, True), (3, False)])
-async def test_a_purge_of_many_names_the_first_and_counts_all(
+async def test_a_purge_of_many_lists_the_first_and_counts_all(
     memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch, most: int, truncated: bool
 ) -> None:
     monkeypatch.setattr(types, "MAX_REPORTED", most)
@@ -81,12 +79,12 @@ async def test_a_session_that_is_not_in_the_trash_is_not_purged(memory: Running,
         {"olderThanMs": -1},
     ],
 )
-async def test_a_purge_names_one_thing(memory: Running, params: dict[str, Any]) -> None:
+async def test_a_purge_takes_exactly_one_selector(memory: Running, params: dict[str, Any]) -> None:
     peer = await memory.attach()
     assert (await refusal(peer.call("trash/purge", **params))).kind == "invalidParams"
 
 
-async def test_the_daemon_purges_by_itself_only_when_it_was_chosen(
+async def test_the_daemon_purges_automatically_only_if_it_is_configured(
     tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "KEEP_START_SECONDS", 0.05)

@@ -1,4 +1,4 @@
-"""A request with a `commandId` can be sent again: it takes effect once, and each repeat gets the first answer."""
+"""A request with a `commandId` can be sent again: it takes effect once, and each repeat has the first result."""
 
 import asyncio
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Requests about whole sessions can be sent again: they leave no line, so a journal knows what they did."""
+"""Requests about whole sessions can be repeated: a journal records those that write no line."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Deleting sessions and bringing them back: whoever has them open is told, and nothing is lost on the way."""
+"""Deletion and restoration of sessions: every client is notified, and no line is lost."""
 
 import asyncio
 from pathlib import Path
@@ -25,9 +25,7 @@ async def listed(peer: Peer, cwd: str) -> list[str]:
     return [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd))["sessions"]]
 
 
-async def test_a_deleted_session_lies_in_the_trash_and_comes_back_byte_for_byte(
-    daemon: Running, cwd: str
-) -> None:
+async def test_a_deleted_session_is_restored_byte_for_byte(daemon: Running, cwd: str) -> None:
     peer, session = await talked(daemon, cwd, title="Plans")
     before = Path(session["path"]).read_bytes()
     gone = await peer.call("session/delete", sessionId=session["sessionId"], note="an experiment")
@@ -45,7 +43,7 @@ async def test_a_deleted_session_lies_in_the_trash_and_comes_back_byte_for_byte(
     await peer.append(session["sessionId"], user("again"))
 
 
-async def test_everybody_hears_of_a_delete_and_of_a_restore(daemon: Running, cwd: str) -> None:
+async def test_all_clients_are_notified_of_a_deletion_and_a_restoration(daemon: Running, cwd: str) -> None:
     peer, session = await talked(daemon, cwd)
     other = await daemon.attach()
     await other.call("session/open", sessionId=session["sessionId"])
@@ -64,7 +62,9 @@ async def test_everybody_hears_of_a_delete_and_of_a_restore(daemon: Running, cwd
     assert other.told("session/lagged") == []
 
 
-async def test_what_is_asked_of_a_deleted_session_says_where_it_is(daemon: Running, cwd: str) -> None:
+async def test_requests_about_a_deleted_session_fail_with_its_place_in_the_trash(
+    daemon: Running, cwd: str
+) -> None:
     peer, session = await talked(daemon, cwd)
     other = await daemon.attach()
     await other.call("session/open", sessionId=session["sessionId"])
@@ -88,7 +88,7 @@ async def test_what_is_asked_of_a_deleted_session_says_where_it_is(daemon: Runni
         )
 
 
-async def test_deleting_what_is_deleted_says_where_it_is(daemon: Running, cwd: str) -> None:
+async def test_deleting_a_deleted_session_returns_its_place_in_the_trash(daemon: Running, cwd: str) -> None:
     peer, session = await talked(daemon, cwd)
     gone = await peer.call("session/delete", sessionId=session["sessionId"])
     assert not gone["duplicate"]
@@ -98,7 +98,7 @@ async def test_deleting_what_is_deleted_says_where_it_is(daemon: Running, cwd: s
     assert len(peer.told("session/deleted")) == 1
 
 
-async def test_deleting_what_was_purged_finds_no_session(daemon: Running, cwd: str) -> None:
+async def test_deleting_a_purged_session_fails(daemon: Running, cwd: str) -> None:
     peer, session = await talked(daemon, cwd)
     gone = await peer.call("session/delete", sessionId=session["sessionId"])
     await peer.call("trash/purge", trashId=gone["trashId"], dryRun=False)
@@ -106,7 +106,7 @@ async def test_deleting_what_was_purged_finds_no_session(daemon: Running, cwd: s
     assert refused.kind == "sessionNotFound"
 
 
-async def test_what_was_appended_before_a_delete_goes_along_and_what_comes_later_is_refused(
+async def test_appends_before_a_deletion_are_stored_and_later_ones_are_refused(
     daemon: Running, cwd: str
 ) -> None:
     peer, session = await talked(daemon, cwd)
@@ -122,7 +122,7 @@ async def test_what_was_appended_before_a_delete_goes_along_and_what_comes_later
     assert kept.count(b"\n") == 3 + len(outcomes) - len(refused)
 
 
-async def test_of_two_who_delete_at_once_one_is_told_that_it_was_gone(daemon: Running, cwd: str) -> None:
+async def test_of_two_concurrent_deletions_one_is_a_duplicate(daemon: Running, cwd: str) -> None:
     peer, session = await talked(daemon, cwd)
     other = await daemon.attach()
     calls = [it.call("session/delete", sessionId=session["sessionId"]) for it in (peer, other)]
@@ -142,7 +142,7 @@ async def test_a_session_in_memory_is_deleted_and_restored_too(daemon: Running, 
     assert (await peer.append(session_id, user("more")))["lastSeq"] == 2
 
 
-async def test_a_restore_takes_nobodys_place(daemon: Running, cwd: str) -> None:
+async def test_a_restoration_overwrites_nothing(daemon: Running, cwd: str) -> None:
     name = f"attic-{cwd.rpartition('-')[2]}-{daemon.mode}"
     peer, session = await talked(daemon, cwd, id=name)
     gone = await peer.call("session/delete", sessionId=name)
@@ -155,7 +155,9 @@ async def test_a_restore_takes_nobodys_place(daemon: Running, cwd: str) -> None:
     assert not Path(taken["path"]).exists()
 
 
-async def test_of_several_of_one_id_the_last_comes_back(daemon: Running, cwd: str) -> None:
+async def test_of_several_deleted_sessions_with_one_id_the_last_is_restored(
+    daemon: Running, cwd: str
+) -> None:
     name = f"twice-{cwd.rpartition('-')[2]}-{daemon.mode}"
     for title in ("first", "second"):
         peer, _ = await talked(daemon, cwd, id=name, title=title)
@@ -163,7 +165,7 @@ async def test_of_several_of_one_id_the_last_comes_back(daemon: Running, cwd: st
     assert (await peer.call("trash/restore", sessionId=name))["session"]["title"] == "second"
 
 
-async def test_a_file_of_another_program_goes_only_when_it_is_named(daemon: Running, tmp_path: Path) -> None:
+async def test_a_file_of_another_program_is_deleted_only_by_its_path(daemon: Running, tmp_path: Path) -> None:
     peer = await daemon.attach()
     file = tmp_path / "theirs" / "2026-02-16T10-20-30-000Z_pi.jsonl"
     file.parent.mkdir()
@@ -216,12 +218,12 @@ async def test_the_beginning_of_an_id_in_the_trash_is_refused_with_the_ids_that_
 
 
 @pytest.mark.parametrize("params", [{}, {"sessionId": "a", "trashId": "b"}])
-async def test_a_restore_names_one_thing(memory: Running, params: dict[str, str]) -> None:
+async def test_a_restoration_takes_exactly_one_selector(memory: Running, params: dict[str, str]) -> None:
     peer = await memory.attach()
     assert (await refusal(peer.call("trash/restore", **params))).kind == "invalidParams"
 
 
-async def test_what_is_not_in_the_trash_is_not_found(memory: Running, cwd: str) -> None:
+async def test_a_session_that_is_not_in_the_trash_is_not_found(memory: Running, cwd: str) -> None:
     peer, session = await talked(memory, cwd)
     for params in ({"sessionId": session["sessionId"]}, {"trashId": "x"}):
         assert (await refusal(peer.call("trash/restore", **params))).kind == "sessionNotFound"
@@ -256,7 +258,7 @@ async def test_a_purged_id_that_begins_like_one_in_the_trash_is_not_found(memory
         assert (refused.kind, refused.details["didYouMean"]) == ("sessionNotFound", ["harbor-12"])
 
 
-async def test_the_trash_counts_only_when_it_is_asked_to(memory: Running, cwd: str) -> None:
+async def test_the_trash_is_counted_only_on_request(memory: Running, cwd: str) -> None:
     peer, session = await talked(memory, cwd)
     await peer.call("session/delete", sessionId=session["sessionId"])
     assert (await peer.call("trash/list"))["totalCount"] is None
@@ -272,7 +274,7 @@ async def test_a_session_in_memory_has_a_trash_id_and_no_trash_path(memory: Runn
     assert (await peer.call("trash/restore", trashId=gone["trashId"]))["session"]["sessionId"] == session_id
 
 
-async def test_a_session_that_the_disk_keeps_goes_on(tmp_path: Path, cwd: str) -> None:
+async def test_a_session_whose_deletion_fails_stays_usable(tmp_path: Path, cwd: str) -> None:
     disk = Disk()
     async with running(tmp_path, calls=disk.calls) as daemon:
         peer, session = await talked(daemon, cwd)
@@ -284,7 +286,7 @@ async def test_a_session_that_the_disk_keeps_goes_on(tmp_path: Path, cwd: str) -
         assert (await peer.call("trash/list"))["sessions"] == []
 
 
-async def test_the_way_back_survives_a_restart(tmp_path: Path, cwd: str) -> None:
+async def test_a_session_can_be_restored_after_a_restart(tmp_path: Path, cwd: str) -> None:
     async with running(tmp_path) as daemon:
         peer, session = await talked(daemon, cwd)
         before = Path(session["path"]).read_bytes()
@@ -300,7 +302,7 @@ async def test_the_way_back_survives_a_restart(tmp_path: Path, cwd: str) -> None
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.sampled_from(["delete", "restore"]), st.integers(0, 2)), max_size=12))
-def test_whatever_is_deleted_and_restored_the_files_end_as_they_were(
+def test_any_deletions_and_restorations_leave_the_files_unchanged(
     steps: list[tuple[str, int]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     async def main() -> None:
