@@ -113,3 +113,9 @@ def test_connect_is_the_function_however_its_module_was_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)
     assert done.stdout.split() == ["True", "True", "True"]
+
+
+def test_the_browser_of_a_tree_imports_the_asynchronous_client_after_its_first_picture() -> None:
+    program = "import sys, sessiond.tui.app; print('sessiond.client.daemon' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout.split() == ["False"]

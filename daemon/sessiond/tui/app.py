@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.segment import Segment
 from textual.app import App, ComposeResult
@@ -11,9 +11,7 @@ from textual.containers import Container
 from textual.events import Event, Key, Resize
 from textual.geometry import Size
 
-from sessiond.client.daemon import Daemon
 from sessiond.client.daemon_socket import VersionMismatchError
-from sessiond.client.receiver import NotificationParams
 from sessiond.client.results import AppendedBatch, Entry
 from sessiond.client.wire import RpcError
 from sessiond.paths import Locations
@@ -31,6 +29,10 @@ from sessiond.tui.search import Search
 from sessiond.tui.status_lines import StatusLines
 from sessiond.tui.tree_view import TreeView
 from sessiond.tui.user_errors import USER_ERRORS, NoEntryError
+
+if TYPE_CHECKING:
+    from sessiond.client.daemon import Daemon
+    from sessiond.client.receiver import NotificationParams
 
 _WIDE = 110
 """Minimum columns at which the entry is shown beside the tree, not below it."""
@@ -273,7 +275,7 @@ class Browser(App[int]):
     # --- notifications -----------------------------------------------------------------------------------------
 
     @property
-    def daemon(self) -> Daemon:
+    def daemon(self) -> "Daemon":
         """The daemon. Raises `DisconnectedError` while there is no connection."""
         return self._following.daemon
 
@@ -306,7 +308,7 @@ class Browser(App[int]):
         self._lines.state = "unavailable"
         self._refused(error)
 
-    def received(self, note: NotificationParams) -> None:
+    def received(self, note: "NotificationParams") -> None:
         """Update the rows or the status lines for a notification about the session."""
         if isinstance(note, AppendedBatch):
             self.contents.appended(note)

@@ -8,13 +8,16 @@ rows stay on the screen.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sessiond.client.daemon import Daemon
 from sessiond.client.results import AppendedBatch
 from sessiond.client.wire import RpcError
 from sessiond.protocol import types as t
 from sessiond.tui.following import AWAY
 from sessiond.tui.rows import NOWHERE, Rows
+
+if TYPE_CHECKING:
+    from sessiond.client.daemon import Daemon
 
 FILTERS: tuple[t.Filter, ...] = ("default", "noTools", "userOnly", "labeledOnly", "all")
 
@@ -47,7 +50,7 @@ class Contents:
     def __init__(
         self,
         question: Question,
-        daemon: Callable[[], Daemon],
+        daemon: Callable[[], "Daemon"],
         changed: Callable[[int], None],
         failed: Callable[[RpcError], None],
         read_on: Callable[[], None],

@@ -1,18 +1,25 @@
-"""The browser's connection to the daemon: restored after a loss, with the session open for notifications."""
+"""The browser's connection to the daemon: restored after a loss, with the session open for notifications.
+
+The asynchronous client is imported after the first picture, in a thread: its import takes as long as the picture.
+"""
+
+from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sessiond.client import dial
 from sessiond.client.backoff import pauses
-from sessiond.client.daemon import Daemon, connect
 from sessiond.client.daemon_socket import DaemonConnectionError, VersionMismatchError
-from sessiond.client.notifications import Notifications, NotificationsMissedError
-from sessiond.client.receiver import NotificationParams
 from sessiond.client.results import AppendedBatch
 from sessiond.client.wire import DisconnectedError, InvalidResponseError, RpcError
 from sessiond.paths import Locations, places
 from sessiond.protocol import methods as m, types as t
+
+if TYPE_CHECKING:
+    from sessiond.client.daemon import Daemon
+    from sessiond.client.notifications import Notifications
+    from sessiond.client.receiver import NotificationParams
 
 AWAY = (DaemonConnectionError, DisconnectedError, InvalidResponseError, TimeoutError)
 """Exceptions of requests while there is no daemon."""
@@ -68,6 +75,9 @@ class Following:
 
     async def run(self, follower: Follower) -> None:
         """Connect, and pass events to `follower`, without end. A lost connection is restored."""
+        await asyncio.to_thread(_import_client)
+        from sessiond.client.daemon import connect
+
         tries = pauses()
         while True:
             try:
@@ -107,6 +117,8 @@ class Following:
 
     async def _deliver(self, notes: Notifications, session_id: str, follower: Follower) -> None:
         """Pass on notifications until some were missed, or another session is requested."""
+        from sessiond.client.notifications import NotificationsMissedError
+
         try:
             async for note in notes:
                 if isinstance(note, t.LaggedNote) and note.session_id == session_id:
@@ -115,6 +127,10 @@ class Following:
                     follower.received(note)
         except NotificationsMissedError:
             return
+
+
+def _import_client() -> None:
+    import sessiond.client.daemon  # noqa: F401 - see above
 
 
 def _session_of(note: NotificationParams) -> str | None:
