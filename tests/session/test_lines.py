@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from sessiond.session.context import messages
-from sessiond.session.tree import entries, lines, migrate, payloads
+from sessiond.session.tree import entries, lines, migrate, payloads, regular_blocks
 from sessiond.session.tree.tree import NewRow
 from support.logs import Loaded, header, loaded, log, user
 
@@ -39,11 +39,16 @@ def test_a_message_nested_too_deeply_says_nothing() -> None:
 
 def test_a_block_of_odd_lines_is_left_to_be_read_one_by_one() -> None:
     whole = b'{"type":"a","id":"1"}\n{"type":"b","id":"2"}\n'
-    skims, ends = lines.skim_block(whole)
-    assert ([skim.id for skim in skims], ends) == (["1", "2"], [22, 44])
-    for odd in (b"", b"\n", whole[:-1], whole + b"\n", whole.replace(b"}\n{", b"} \n{"), b'{"a":1}{"b":2}\n'):
-        assert lines.skim_block(odd) == ([], [])
-    assert lines.skim_block(b'{"a":"\\ud83d"}\n') == ([], [])
+    regular = regular_blocks.decode_block(whole)
+    assert regular is not None
+    assert (regular.ids, regular.ends) == (["1", "2"], [22, 44])
+    odd = (
+        b"", b"\n", whole[:-1], whole + b"\n", whole.replace(b"}\n{", b"} \n{"), whole.replace(b"}\n{", b"}{"),
+        whole.replace(b'"1"', b'""'), whole.replace(b'"1"', b"1"), whole.replace(b'"1"', b'"\\ud83d"'),
+        whole.replace(b'"1"', b'"1","x":"\xff"'), whole.replace(b"}\n{", b',"x":\n{}}\n{'), whole.replace(b"}", b"\n}"),
+    )  # fmt: skip
+    for block in odd:
+        assert regular_blocks.decode_block(block) is None, block
 
 
 def test_a_part_that_is_not_there_as_asked_is_absent() -> None:

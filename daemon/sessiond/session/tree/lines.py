@@ -63,31 +63,6 @@ def skim(line: bytes) -> Skim:
         return _skim_of(loads(line))
 
 
-def skim_block(block: bytes) -> tuple[list[Skim], list[int]]:
-    """Return the skims of a block of lines and the offset after each; both empty if it must be read line by line.
-
-    msgspec reads values, not lines. If every line begins with `{` and ends with `}`, a line can end only where a value
-    ends (within a value, a comma would be missing). So if there are as many values as lines, each line is one value.
-    """
-    find, end = block.find, 0
-    ends = [end := find(b"\n", end) + 1 for _ in range(block.count(b"\n"))]
-    if not ends or end != len(block):
-        return [], []
-    byte = block.__getitem__
-    if set(map(byte, [0, *ends[:-1]])) != {_OPENING} or set(map(byte, [end - 2 for end in ends])) != {
-        _CLOSING
-    }:
-        return [], []
-    try:
-        skims = _decoder.decode_lines(block)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return [], []
-    return (skims, ends) if len(skims) == len(ends) else ([], [])
-
-
-_OPENING, _CLOSING = b"{}"
-
-
 def loads(line: bytes) -> dict[str, Any]:
     """Decode a line as leniently as the JavaScript peers do.
 

@@ -7,16 +7,19 @@ from array import array
 from typing import Any
 
 from sessiond.session.tree import entries, lines, migrate
-from sessiond.session.tree.codes import BAD, HEADER, KIND_OF, LEAF, MESSAGE, NONE, ROLE_OF
+from sessiond.session.tree.codes import BAD, HEADER, KIND_OF, LEAF, NONE
 from sessiond.session.tree.header import header_of
 from sessiond.session.tree.lines import Skim
 from sessiond.session.tree.marks import PROPERTY_KINDS, Label, SessionProperties
 from sessiond.session.tree.problem_list import ProblemList
 from sessiond.session.tree.problems import LineProblem, ProblemKind
+from sessiond.session.tree.regular_blocks import RegularBlock, decode_block, role_of
 from sessiond.session.tree.rows import LogRows
 
 _PROPERTY_OR_LEAF = bytes(sorted(PROPERTY_KINDS | {LEAF}))
 _OTHER_KINDS = bytes(code for code in range(256) if code not in _PROPERTY_OR_LEAF)
+_NO_ID = object()
+"""Equal to no id."""
 
 
 class ReadRows(LogRows):
@@ -119,7 +122,7 @@ class ReadRows(LogRows):
         if not lines_end:
             self._rest += data
             return
-        block = bytes(self._rest) + data[:lines_end]
+        block = b"".join((self._rest, memoryview(data)[:lines_end]))
         self._rest = bytearray(data[lines_end:])
         self._read_block(block)
 
@@ -165,59 +168,43 @@ class ReadRows(LogRows):
             self.end += start
         if not block:
             return
-        is_regular = self._linear is None and lines.is_utf8(block)
-        skims, ends = lines.skim_block(block) if is_regular else ([], [])
-        if not skims or not self._add_block(block, skims, ends):
+        regular = decode_block(block) if self._linear is None and not self._missing_parents else None
+        if regular is None or not self._add_block(regular, block):
             self._add_lines(block)
         self.end += len(block)
 
-    def _add_block(self, block: bytes, skims: list[Skim], ends: list[int]) -> bool:
-        """Add a regular block by columns. If the block is irregular, return False and add nothing."""
-        names: list[str] = [skim.id for skim in skims]
-        types: list[str] = [skim.type for skim in skims]
+    def _add_block(self, regular: RegularBlock, block: bytes) -> bool:
+        """Add a regular block. If an id is repeated or a parent is not above its child, add nothing: return False."""
         first = len(self)
-        if (
-            set(map(type, names)) != {str}
-            or set(map(type, types)) != {str}
-            or "" in names
-            or self._missing_parents
-        ):
+        if not self._ids.add(regular.ids, first):
             return False
-        if not self._ids.add(names, first):
-            return False
-        parents = self._parents_of(first, names, skims)
+        parents = self._parents_of(first, regular)
         if parents is None:
-            self._ids.remove_all(names)
+            self._ids.remove_all(regular.ids)
             return False
-        kinds = bytes(map(KIND_OF.__getitem__, types))
         base = self.end
         self._offsets.append(base)
-        self._offsets.extend([base + end for end in ends[:-1]])
-        self._kinds += kinds
-        self._roles += _roles(kinds, skims)
+        self._offsets.extend([base + end for end in regular.ends[:-1]])
+        self._kinds += regular.kinds
+        self._roles += regular.roles
         self._parents.extend(parents)
-        self._names += names
+        self._names += regular.ids
         self.leaf = len(self) - 1
-        if kinds.translate(None, _OTHER_KINDS):
+        if regular.kinds.translate(None, _OTHER_KINDS):
             self._apply_properties(first, block)
         return True
 
-    def _parents_of(self, first: int, names: list[str], skims: list[Skim]) -> list[int] | None:
+    def _parents_of(self, first: int, regular: RegularBlock) -> list[int] | None:
         """Return the parents of new rows; None if a parent is missing or follows its child."""
-        parents: list[int] = []
-        before = self._names[-1]
-        for row, (name, skim) in enumerate(zip(names, skims, strict=True), first):
-            parent_id = skim.parent_id
-            if parent_id is None:
-                parents.append(NONE)
-            elif parent_id == before:
-                parents.append(row - 1)
-            else:
-                parent = self._ids.get(parent_id) if isinstance(parent_id, str) else None
-                if parent is None or parent >= row:
+        parents = list(range(first - 1, first - 1 + len(regular.ids)))  # most entries follow their parents
+        before = self._names[-1] or _NO_ID
+        for index, parent_id in enumerate(regular.parent_ids):
+            if parent_id != before:
+                parent = NONE if parent_id is None else self._ids.get(parent_id)
+                if parent is None or parent >= first + index:
                     return None
-                parents.append(parent)
-            before = name
+                parents[index] = parent
+            before = regular.ids[index]
         return parents
 
     def _add_lines(self, block: bytes) -> None:
@@ -248,7 +235,7 @@ class ReadRows(LogRows):
         if not isinstance(skim.id, str) or not skim.id:
             raise lines.NotAnEntry("notAnEntry", "the entry has no id")
         row, kind = len(self), KIND_OF[skim.type]
-        self._add(offset, kind, _role(kind, skim), NONE, skim.id)
+        self._add(offset, kind, role_of(kind, skim.message), NONE, skim.id)
         self._find_parent(row, skim.id, skim.parent_id)
         superseded = self._ids.get(skim.id)
         if superseded is not None:
@@ -399,18 +386,3 @@ class ReadRows(LogRows):
         """Record that the last line has got its newline."""
         self.tail_is_entry = False
         self.end += 1
-
-
-def _roles(kinds: bytes, skims: list[Skim]) -> bytes:
-    try:
-        if kinds.count(MESSAGE) == len(kinds):
-            return bytes(map(ROLE_OF.__getitem__, [skim.message.role for skim in skims]))  # type: ignore[arg-type, union-attr]
-    except AttributeError:
-        pass  # a `message` entry without `message`
-    return bytes(map(_role, kinds, skims))
-
-
-def _role(kind: int, skim: Skim) -> int:
-    if kind != MESSAGE or skim.message is None:
-        return 0
-    return ROLE_OF[skim.message.role or ""]
