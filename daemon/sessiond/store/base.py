@@ -56,6 +56,10 @@ class Log(Protocol):
         """
 
     @property
+    def unchanged_size(self) -> int:
+        """The number of first bytes that were unchanged at open since the log got its `log_id`; 0 for a new id."""
+
+    @property
     def path(self) -> str | None:
         """The absolute path of the file; None in memory."""
 
@@ -89,6 +93,19 @@ class Log(Protocol):
 
     def scan(self, start: int = 0) -> Iterator[bytes]:
         """Yield the bytes from `start` to `size` in slices of at most 64 KiB. `size` is read at the first slice."""
+
+    async def read_open_index(self) -> memoryview | None:
+        """Return the bytes that `write_open_index` stored for this `log_id`; None if there are none.
+
+        They are unchanged, and stay readable if another index is stored.
+        """
+
+    async def write_open_index(self, parts: Sequence[bytes]) -> None:
+        """Store bytes that are derived from the log, in place of the former ones. A refusal is only logged.
+
+        They are deleted when the log is trashed, and may be deleted at any time. Does nothing for a closed log, and for
+        one that another program has written to.
+        """
 
     @property
     def is_touched(self) -> bool:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sessiond.store.base import Durability
@@ -65,6 +65,11 @@ class MemoryLog:
         return self._content.log_id
 
     @property
+    def unchanged_size(self) -> int:
+        """0: the log has no open index."""
+        return 0
+
+    @property
     def size(self) -> int:
         """The number of bytes of the content."""
         return len(self._content.data)
@@ -89,6 +94,13 @@ class MemoryLog:
     def scan(self, start: int = 0) -> Iterator[bytes]:
         """Yield the bytes from `start` on in slices of at most 64 KiB."""
         return slices_of(self._content.data, start)
+
+    async def read_open_index(self) -> memoryview | None:
+        """Return None: the log is read from memory."""
+        return None
+
+    async def write_open_index(self, parts: Sequence[bytes]) -> None:
+        """Do nothing."""
 
     @property
     def is_touched(self) -> bool:

@@ -19,6 +19,7 @@ from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.log_maintenance import LogMaintenance
 from sessiond.hub.session.log_reader import LogReader, Moment
 from sessiond.hub.session.observers import NO_OBSERVER, GrowthObserver, SessionObserver
+from sessiond.hub.session.open_index_writer import OpenIndexWriter
 from sessiond.hub.session.pending_batches import PendingBatches
 from sessiond.hub.session.publisher import Publisher
 from sessiond.hub.session.subscribers import Subscribers
@@ -96,6 +97,7 @@ class LiveSession:
         self._publisher = publisher = Publisher[LiveSession](
             self, reader, self.subscribers, observer, growth_observer, lambda: self._title.start()
         )
+        self._index_writer = OpenIndexWriter(reader)
         self._pending = PendingBatches(reader, write_block, publisher)
         self._maintenance = LogMaintenance(reader, self._pending, write_block, self._ingested)
         self._title = TitleWriter(reader, self._maintenance, write_block)
@@ -107,6 +109,7 @@ class LiveSession:
         if self.tree.header is not None:
             self.set_id(self.tree.header.id)
         self._write_block.load()
+        self._index_writer.start()
         if self.write_block is None and not self.tree.problems:
             self._divergence.loaded()
         else:
@@ -344,4 +347,5 @@ class LiveSession:
         await self._appends.until_served()
         await self._title.finish()
         async with self._maintenance.exclusive():
+            await self._index_writer.finish()
             await self.log.close()

@@ -1,5 +1,6 @@
 """Reads a log: its tree, rows by id, lines in pages, long work in steps."""
 
+import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ from sessiond.hub.execution.slices import run_in_slices
 from sessiond.hub.session.context_cache import ContextCache
 from sessiond.hub.session.derived_cache import DerivedCache
 from sessiond.session.dialects.recognition import foreign_program_of
-from sessiond.session.tree import tree as trees
+from sessiond.session.tree import open_index, tree as trees
 from sessiond.session.tree.batches import first_of_incomplete_batch, incomplete_batch_reason
 from sessiond.session.tree.lines import NotAnEntry, skim
 from sessiond.session.tree.steps import Steps, batches
@@ -26,6 +27,8 @@ T = TypeVar("T")
 
 OUTLINE_SECONDS: Final = 600.0
 """An outline is dropped after this time without a request. It takes 7 to 11 bytes for each row."""
+MIN_INDEXED_BYTES: Final = 1 << 20
+"""Bytes that are read from a log rather than restored from its open index: they take about 3 ms."""
 _TOGETHER: Final = 1 << 20
 """Adjacent rows are read together up to about this many bytes."""
 _SMALL: Final = 20_000
@@ -82,6 +85,7 @@ class LogReader:
         tree: The tree. A rewrite of the log replaces it.
         contexts: The last context that was requested.
         derived: Results that are derived from the tree.
+        indexed_size: The bytes of the log that need not be added to its open index.
         running_jobs: The number of long jobs that read the session now.
         on_replaced: Called when a read finds that the log was truncated or replaced.
     """
@@ -93,6 +97,7 @@ class LogReader:
         self._outline_requested = time.monotonic()
         self.contexts = ContextCache(self)
         self.derived = DerivedCache(self)
+        self.indexed_size = 0
         self.running_jobs = 0
         self.on_replaced: Callable[[], None] = _ignore
         self._old_content: bytes | None = None
@@ -119,20 +124,30 @@ class LogReader:
         return Moment(tree.committed, tree.leaf, tree.leaf_id, tree.title, tuple(tree.tags))
 
     async def load(self) -> None:
-        """Read the whole log in slices. A batch that a crash cut off is set aside as a whole.
+        """Read the log in slices, from the end of its open index on. An incomplete last batch is excluded as a whole.
 
         Raises `ForeignDialect` for a file of another program.
         """
         program = foreign_program_of(lambda size: self.log.read(0, min(size, self.log.size)))
         if program is not None:
             raise ForeignDialect(self.log.path or self.log.session_id, program)
-        await read_into(self.tree, self.log.scan())
+        await self._restore()
+        await read_into(self.tree, self.log.scan(self.tree.end))
         first = first_of_incomplete_batch(self.tree, self.log.read)
         if first is not None:
             start, lines = self.tree.span(first)[0], self.tree.committed - first
             self.tree = Tree()
             await read_into(self.tree, _until(self.log.scan(), start))
             self.tree.exclude_tail(self.log.read(start, self.log.size), incomplete_batch_reason(lines))
+
+    async def _restore(self) -> None:
+        """Restore the tree of the lines that are in the open index of the log, if it has one."""
+        index = None if self.log.size < MIN_INDEXED_BYTES else await self.log.read_open_index()
+        if index is None:
+            return
+        tree = await asyncio.to_thread(open_index.restore, index, self.log.unchanged_size, self.log.read)
+        if tree is not None:
+            self.tree, self.indexed_size = tree, tree.end
 
     def read_new_lines(self) -> None:
         """Read the lines that follow those of the tree, up to the end of the log."""
@@ -151,7 +166,7 @@ class LogReader:
 
     def replace_tree(self, tree: Tree) -> None:
         """Set the tree of a rewritten log."""
-        self.tree, self.outline = tree, Outline()
+        self.tree, self._outline, self.indexed_size = tree, Outline(), 0
 
     def row(self, entry_id: str) -> int:
         """Return the committed row of an entry. Raises `EntryNotFound`."""

@@ -48,5 +48,6 @@ class TitleWriter:
                     change = title_change(head, reader.tree.title, clock.timestamp())
                     if change is not None:
                         await reader.log.overwrite(*change)
+                        reader.indexed_size = 0  # the index has a checksum of the first lines
         except (LogReplaced, StorageFailed) as error:
             log.warning("session %s: the title is not in the header: %s", reader.log.session_id, error)

@@ -7,15 +7,23 @@ further ids above a limit. The parts stay small, but need a Python loop for each
 from collections.abc import Sequence
 from typing import Final
 
+from sessiond.session.tree.mapped_columns import MappedIds
+
 _MAX_FIRST: Final = 131_072
 """Number of ids above which new ids are added to the parts."""
 _PARTS: Final = 64
 
 
 class Ids:
-    """A mapping of ids to rows."""
+    """A mapping of ids to rows.
 
-    def __init__(self) -> None:
+    Args:
+        mapped: Rows that are found in a mapped index. An id that is set here has precedence.
+
+    """
+
+    def __init__(self, mapped: MappedIds | None = None) -> None:
+        self._mapped = mapped
         self._first: dict[str, int] = {}
         self._parts: list[dict[str, int]] = []
 
@@ -23,7 +31,9 @@ class Ids:
         """Return the row of an id, or None."""
         row = self._first.get(entry_id)
         if row is None and self._parts:
-            return self._parts[hash(entry_id) % _PARTS].get(entry_id)
+            row = self._parts[hash(entry_id) % _PARTS].get(entry_id)
+        if row is None and self._mapped is not None:
+            return self._mapped.get(entry_id)
         return row
 
     def set(self, entry_id: str, row: int) -> None:
@@ -31,10 +41,10 @@ class Ids:
         self._part_of(entry_id)[entry_id] = row
 
     def remove(self, entry_id: str) -> None:
-        """Remove an id.
+        """Remove an id that was set or added here.
 
         Raises:
-            KeyError: The id is not in the mapping.
+            KeyError: There is no such id.
 
         """
         del self._part_of(entry_id)[entry_id]
@@ -47,6 +57,8 @@ class Ids:
 
         """
         if not self._first.keys().isdisjoint(entry_ids):
+            return False
+        if self._mapped is not None and any(self._mapped.get(it) is not None for it in entry_ids):
             return False
         if not self._parts and len(self._first) < _MAX_FIRST:
             return self._add_to_first(entry_ids, row)

@@ -6,6 +6,8 @@ No content makes reading fail; irregularities are reported in `problems` (decisi
 from array import array
 from typing import Any
 
+import msgspec
+
 from sessiond.session.tree import entries, lines, migrate
 from sessiond.session.tree.codes import BAD, HEADER, KIND_OF, LEAF, NONE
 from sessiond.session.tree.header import header_of
@@ -14,12 +16,29 @@ from sessiond.session.tree.marks import PROPERTY_KINDS, Label, SessionProperties
 from sessiond.session.tree.problem_list import ProblemList
 from sessiond.session.tree.problems import LineProblem, ProblemKind
 from sessiond.session.tree.regular_blocks import RegularBlock, decode_block, role_of
-from sessiond.session.tree.rows import LogRows
+from sessiond.session.tree.rows import Columns, LogRows
 
 _PROPERTY_OR_LEAF = bytes(sorted(PROPERTY_KINDS | {LEAF}))
 _OTHER_KINDS = bytes(code for code in range(256) if code not in _PROPERTY_OR_LEAF)
 _NO_ID = object()
 """Equal to no id."""
+
+
+class TreeFacts(msgspec.Struct, array_like=True):
+    """The facts of a log without problems that are neither in its first lines nor in the columns of its rows.
+
+    Attributes:
+        rows: The number of committed rows.
+        end: The offset after the last of them, in bytes.
+        leaf: The committed leaf.
+        properties: The properties that the entries and the header set.
+
+    """
+
+    rows: int
+    end: int
+    leaf: int
+    properties: SessionProperties
 
 
 class ReadRows(LogRows):
@@ -104,6 +123,27 @@ class ReadRows(LogRows):
         parent = self.parent(row)
         place = self._names[row], None if parent == NONE else self._names[parent]
         return migrate.upgrade(line, self.version, place, self._linear_id)
+
+    # --- without reading a log -------------------------------------------------------------------------
+
+    def facts(self) -> TreeFacts | None:
+        """Return the facts that `restore` takes; None if the log has a problem, no entry, or is of version 1.
+
+        The properties change when the tree grows.
+        """
+        if (
+            self.header is None or self._linear is not None or self.committed < 2 or self.irregular
+            or self.tail_is_entry or self._missing_parents or self.problems
+        ):  # fmt: skip
+            return None
+        end = self.span(self.committed - 1)[1]
+        return TreeFacts(self.committed, end, self.leaf, self._properties)
+
+    def restore(self, facts: TreeFacts, columns: Columns) -> None:
+        """Set the rows and facts of a log whose first lines have been read; reading may continue at the new `end`."""
+        self._set_columns(columns)
+        self._properties = facts.properties
+        self.end, self.leaf = facts.end, facts.leaf
 
     # --- reading a log ---------------------------------------------------------------------------------
 

@@ -4,10 +4,34 @@ A row has only its place in the log, its kind, role, parent and id. Payloads are
 """
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, MutableSequence, Sequence
+from dataclasses import dataclass, field
 
 from sessiond.session.tree.codes import ASSISTANT, BAD, HEADER, KINDS, NONE, USER
 from sessiond.session.tree.ids import Ids
+
+
+@dataclass(slots=True)
+class Columns:
+    """The columns of a tree."""
+
+    offsets: "array[int]" = field(default_factory=lambda: array("Q"))
+    kinds: bytearray = field(default_factory=bytearray)
+    roles: bytearray = field(default_factory=bytearray)
+    parents: "array[int]" = field(default_factory=lambda: array("i"))
+    names: MutableSequence[str | None] = field(default_factory=list)
+    ids: Ids = field(default_factory=Ids)
+
+    @classmethod
+    def of_bytes(
+        cls, offsets: memoryview, kinds: memoryview, roles: memoryview, parents: memoryview,
+        names: MutableSequence[str | None], ids: Ids,
+    ) -> "Columns":  # fmt: skip
+        """Return columns with the values that `LogRows.column_bytes` returned."""
+        columns = cls(kinds=bytearray(kinds), roles=bytearray(roles), names=names, ids=ids)
+        columns.offsets.frombytes(offsets)
+        columns.parents.frombytes(parents)
+        return columns
 
 
 class LogRows:
@@ -16,15 +40,26 @@ class LogRows:
     def __init__(self) -> None:
         self.committed = 0
         self.end = 0  # offset after the last whole line, in bytes
-        self._offsets = array("Q")
-        self._kinds = bytearray()
-        self._roles = bytearray()
-        self._parents = array("i")
-        self._names: list[str | None] = []
-        self._ids = Ids()
+        self._set_columns(Columns())
         self._lines_before = 0  # lines before row 0; one less if the header has no line
         self._irregular = False
         self._superseded: set[int] = set()
+
+    def _set_columns(self, columns: Columns) -> None:
+        self._offsets = columns.offsets
+        self._kinds = columns.kinds
+        self._roles = columns.roles
+        self._parents = columns.parents
+        self._names = columns.names
+        self._ids = columns.ids
+
+    def column_bytes(self, rows: range) -> tuple[bytes, bytes, bytes, bytes]:
+        """Return the offsets, parents, kinds and roles of rows as bytes."""
+        part = slice(rows.start, rows.stop)
+        return (
+            self._offsets[part].tobytes(), self._parents[part].tobytes(),
+            bytes(self._kinds[part]), bytes(self._roles[part]),
+        )  # fmt: skip
 
     def has_kind(self, kind: int) -> bool:
         """Return whether any row is of this kind."""

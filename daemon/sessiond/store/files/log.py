@@ -5,7 +5,7 @@ For the methods see `base.Log`.
 
 import asyncio
 import errno
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from sessiond.store.files import paths
 from sessiond.store.files.commit import Commits
 from sessiond.store.files.folders import make_folder, move_to_free_name
 from sessiond.store.files.logfile import LogFile
+from sessiond.store.files.open_indexes import OpenIndexes
 from sessiond.store.files.remains import remains_of
 from sessiond.store.files.space import NEEDED, free_bytes, is_read_only
 from sessiond.store.files.syscalls import Syscalls, refusals_of
@@ -38,6 +39,7 @@ class FileLog:
         unsynced: StorageFailed | None,
         workers: Workers,
         calls: Syscalls,
+        open_indexes: OpenIndexes,
     ) -> None:
         self.session_id = session_id
         self.draft = promoted is not None
@@ -45,6 +47,8 @@ class FileLog:
         self._promoted = promoted
         self._lacks_right = lacks_right
         self._calls = calls
+        self._open_indexes = open_indexes
+        self._writing_index = asyncio.Lock()
         self._commits = Commits(file, workers, unsynced=unsynced)
         self._closed = False
 
@@ -62,6 +66,11 @@ class FileLog:
     def log_id(self) -> str:
         """The id in the record of the log (`log_ids`); empty if the file has no record."""
         return "" if self._file.log_id is None else self._file.log_id.value
+
+    @property
+    def unchanged_size(self) -> int:
+        """The number of bytes that were compared with the record of the log, or that its status proved unchanged."""
+        return 0 if self._file.log_id is None else self._file.log_id.unchanged_size
 
     @property
     def size(self) -> int:
@@ -128,6 +137,21 @@ class FileLog:
         """Yield the bytes of the file from `start` to `size`, even if the file is replaced meanwhile."""
         with refusals_of(self._file.path):
             yield from self._file.scan(start, self._file.size)
+
+    async def read_open_index(self) -> memoryview | None:
+        """Return the open index in the file of this `log_id`, mapped."""
+        if not self.log_id:
+            return None
+        return await asyncio.to_thread(self._open_indexes.read, self.log_id)
+
+    async def write_open_index(self, parts: Sequence[bytes]) -> None:
+        """Replace the file of this `log_id`, unless another program has written to the log while it was open.
+
+        The bytes that were indexed may then not be those of which the next open compares the checksum.
+        """
+        async with self._writing_index:
+            if self.log_id and not self._closed and not self.is_touched:
+                await asyncio.to_thread(self._open_indexes.write, self.log_id, self.ref, parts)
 
     @property
     def is_touched(self) -> bool:
@@ -234,7 +258,8 @@ class FileLog:
             return
         self._closed = True
         try:
-            await self._commits.flush()
+            async with self._writing_index:
+                await self._commits.flush()
         finally:
             self._commits.stop()
             await self._commits.alone(self._file.close)

@@ -6,9 +6,10 @@ it, and a checksum of these bytes. Opening the log compares them. If the beginni
 or cannot be verified, the file is another log and gets a new id. Readers then read it from its start.
 
 The checksum is continued as the log grows, so an append costs one more small read and write of cached pages. A file
-that was not touched since it was closed is recognized by its status and is not read. There is no sync per append:
-records survive the death of the process, and after a power failure (another boot, not marked as ended) they are
-ignored. If records cannot be read or written, logs get new ids and stay usable.
+that was not touched since it was closed is recognized by its status and is not read. A large log without a record gets
+one when it is closed. There is no sync per append: records survive the death of the process, and after a power failure
+(another boot, not marked as ended) they are ignored. If records cannot be read or written, logs get new ids and stay
+usable.
 """
 
 import logging
@@ -74,15 +75,27 @@ class LogIds:
         self._slots = 0
 
     def identify(self, name: str, fd: int) -> "LogId":
-        """Return the id of the log called `name` that is open as `fd`. May read the whole file."""
+        """Return the id of the log called `name` that is open as `fd`. May read the whole file.
+
+        A large log without a record has nothing to be compared with. It is read and recorded when it is closed.
+        """
         key = _key(name, fd)
         known = self._known(key)
         size = os.fstat(fd).st_size
         if known is not None and known.covered.size <= size:
             unchanged = known.status != _NO_STATUS and known.status == _status(fd)
             if unchanged or _covered(fd, Covered(), known.covered.size) == known.covered:
-                return LogId(self, name, key, known.log_id, _covered(fd, known.covered, size))
-        return LogId(self, name, key, uuid.uuid4().bytes, _covered(fd, Covered(), size))
+                covered = _covered(fd, known.covered, size)
+                return LogId(self, name, key, known.log_id, covered, unchanged_size=known.covered.size)
+        covered = Covered() if size > COVER_AT_ONCE else _covered(fd, Covered(), size)
+        return LogId(self, name, key, uuid.uuid4().bytes, covered, is_behind=covered.size < size)
+
+    def known(self) -> set[str] | None:
+        """Return the ids of all logs that have a record; None if the records were not needed."""
+        with self._lock:
+            if self._records is None:
+                return None
+            return {record.log_id.hex() for record in self._records.values()}
 
     def write(self, key: bytes, log_id: bytes, covered: Covered, status: _Status = _NO_STATUS) -> None:
         """Record the covered bytes of a log. If the disk refuses, the record is lost."""
@@ -179,16 +192,24 @@ class LogIds:
 class LogId:
     """The id of one open log, and the bytes that its record covers. Used by one caller at a time."""
 
-    def __init__(self, ids: LogIds, name: str, key: bytes, log_id: bytes, covered: Covered) -> None:
+    def __init__(
+        self, ids: LogIds, name: str, key: bytes, log_id: bytes, covered: Covered,
+        *, unchanged_size: int = 0, is_behind: bool = False,
+    ) -> None:  # fmt: skip
         self._ids = ids
         self._name = name
         self._key = key
         self._id = log_id
         self._covered = covered
-        self._is_behind = False  # bytes were added that are not covered yet
+        self.unchanged_size = unchanged_size
+        """The number of first bytes that are known to be unchanged since the log got this id."""
+        self._is_behind = is_behind  # some bytes are not covered yet
         self._is_cut = False  # bytes were cut away that had been covered
-        self._is_forgotten = False
-        ids.write(key, log_id, covered)
+        self._is_forgotten = is_behind
+        if is_behind:
+            ids.forget(key)
+        else:
+            ids.write(key, log_id, covered)
 
     @property
     def value(self) -> str:
@@ -229,6 +250,8 @@ class LogId:
 
     def close(self, fd: int, size: int, *, touched: bool) -> None:
         """Record the state at close. `touched`: another program may have written, so the status proves nothing."""
+        if touched and self._is_behind and not self._covered.size:
+            return  # nothing was covered when readers received the first bytes, so these may have been others
         self.cover_all(fd, size)
         self.record_status(fd, touched=touched)
 

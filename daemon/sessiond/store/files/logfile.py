@@ -188,7 +188,7 @@ class LogFile(KnownFile):
         with self._held:
             self._refuse_growth(size)
             self._link_beside(f"v{version}.bak")
-            same_log = same_log and self.log_id is not None and self.log_id.is_true(self._fd)
+            same_log = same_log and self._is_recorded_log()
             self._replace([lines], self.size)
             if self.log_id is not None:
                 self.log_id.begin_again(self._fd, len(lines), same_log=same_log)
@@ -207,7 +207,7 @@ class LogFile(KnownFile):
             self.present()
             if len(former) != len(new) or self.read(offset, offset + len(former)) != former:
                 raise self.distrust()
-            same_log = self.log_id is not None and self.log_id.is_true(self._fd)
+            same_log = self._is_recorded_log()
             written = 0
             while written < len(new):
                 written += self._calls.overwrite(self._fd, new[written:], offset + written)
@@ -215,6 +215,14 @@ class LogFile(KnownFile):
             if self.log_id is not None:
                 self.log_id.begin_again(self._fd, self.size, same_log=same_log)
             self._calls.fdatasync(self._fd)
+
+    def _is_recorded_log(self) -> bool:
+        """Return whether the file still has the bytes that its log id covers, after all bytes have been covered."""
+        if self.log_id is None:
+            return False
+        if not self.was_touched:
+            self.log_id.cover_all(self._fd, self.size)
+        return self.log_id.is_true(self._fd)
 
     def _all_synced(self) -> None:
         self._synced_writes, self.sync_has_failed = self._writes, False

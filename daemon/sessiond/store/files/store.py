@@ -28,6 +28,7 @@ from sessiond.store.files.known_file import MAY_NOT_WRITE, WRITE_FLAGS
 from sessiond.store.files.log import FileLog
 from sessiond.store.files.log_ids import LogIds
 from sessiond.store.files.logfile import LogFile
+from sessiond.store.files.open_indexes import OpenIndexes
 from sessiond.store.files.remains import remains
 from sessiond.store.files.space import free_bytes
 from sessiond.store.files.syscalls import Syscalls, refusal, refusals_of
@@ -88,6 +89,7 @@ class FileStore:
             *(Root(os.path.realpath(root), own=False) for root in roots),
         )
         self._log_ids = LogIds(state)
+        self._open_indexes = OpenIndexes(state)
         self._watch: FolderWatch | None = None
         self._calls = calls or Syscalls()
         self._descriptors = Descriptors() if descriptors is None else descriptors
@@ -187,6 +189,7 @@ class FileStore:
         )
         where = await log.move_with(move)
         await log.close()
+        await self._in_pool(partial(self._open_indexes.remove, log.log_id))
         return TrashPlace(trash_id, str(where))
 
     async def trashed(self) -> Sequence[Trashed]:
@@ -253,7 +256,13 @@ class FileStore:
         """Wait until the threads have ended, then mark the records of log ids as complete."""
         await self._workers.close()
         await asyncio.to_thread(self._pool.shutdown)
-        await asyncio.to_thread(self._log_ids.close)
+        await asyncio.to_thread(self._close_records)
+
+    def _close_records(self) -> None:
+        known = self._log_ids.known()
+        if known is not None:
+            self._open_indexes.sweep(known)
+        self._log_ids.close()
 
     async def _in_pool(self, call: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
@@ -275,6 +284,7 @@ class FileStore:
             unsynced=opened.unsynced,
             workers=self._workers,
             calls=self._calls,
+            open_indexes=self._open_indexes,
         )
 
     def _create(self, path: Path, session_id: str, lines: bytes) -> "_Opened":
