@@ -1,5 +1,6 @@
 """An open index is returned for the log from which it was made, as long as that log only grows."""
 
+import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from sessiond.store.base import Log
 from sessiond.store.files import log_ids, open_indexes
 from sessiond.store.files.open_indexes import OpenIndexes
+from sessiond.store.files.store import FileStore
 from support.stores import HEADER, append, file_of, file_store, names_in, new_log
 
 PARTS = [b"columns ", b"", b"and ids"]
@@ -200,6 +202,23 @@ async def test_a_large_log_is_recorded_when_it_is_closed(tmp_path: Path) -> None
     first, path = await opened_large(tmp_path)
     assert (await opened_large(tmp_path))[0] == first
     assert (await found(tmp_path))[1] == path.stat().st_size
+
+
+async def test_a_large_log_is_recorded_with_its_index_although_the_process_dies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_ids, "COVER_IN_A_STEP", 300_000)
+    _, path = await opened_large(tmp_path)
+    (tmp_path / "state" / log_ids.NAME).unlink()
+    store = FileStore(tmp_path / "data", tmp_path / "state")
+    log = await store.open("abc")
+    writing = asyncio.create_task(log.write_open_index(PARTS))
+    await append(log, b"meanwhile\n")
+    await writing
+    fd, store._log_ids._fd = store._log_ids._fd, None
+    assert fd is not None
+    os.close(fd)  # the process is gone: nothing is closed in order
+    assert await found(tmp_path) == (INDEX, path.stat().st_size)
 
 
 async def test_a_large_log_that_changed_before_it_was_recorded_is_another_log(tmp_path: Path) -> None:

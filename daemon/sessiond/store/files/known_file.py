@@ -141,6 +141,13 @@ class KnownFile:
         except (OSError, LogReplaced):
             self._cut_short = True  # it cannot be recognized by its end
 
+    def cover_more(self) -> bool:
+        """Add some bytes to the record of the log, if it has none yet. Return whether there are more."""
+        if self.log_id is not None:
+            with suppress(OSError, LogReplaced), self._held as fd:
+                return not self.is_touched() and self.log_id.cover_more(fd, self.size)
+        return False
+
     def regain(self) -> None:
         """Open the file for writing, in place of a descriptor that may only read."""
         with self._held as known:

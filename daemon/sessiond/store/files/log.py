@@ -147,9 +147,14 @@ class FileLog:
     async def write_open_index(self, parts: Sequence[bytes]) -> None:
         """Replace the file of this `log_id`, unless another program has written to the log while it was open.
 
+        The record of the log is completed first, in parts between which appends are written. Without a record the log
+        would get another id after a kill, and the index would be lost.
+
         The bytes that were indexed may then not be those of which the next open compares the checksum.
         """
         async with self._writing_index:
+            while not self._closed and await self._commits.alone(self._file.cover_more):
+                pass
             if self.log_id and not self._closed and not self.is_touched:
                 await asyncio.to_thread(self._open_indexes.write, self.log_id, self.ref, parts)
 

@@ -7,9 +7,9 @@ or cannot be verified, the file is another log and gets a new id. Readers then r
 
 The checksum is continued as the log grows, so an append costs one more small read and write of cached pages. A file
 that was not touched since it was closed is recognized by its status and is not read. A large log without a record gets
-one when it is closed. There is no sync per append: records survive the death of the process, and after a power failure
-(another boot, not marked as ended) they are ignored. If records cannot be read or written, logs get new ids and stay
-usable.
+one in the background, or when it is closed. There is no sync per append: records survive the death of the process, and
+after a power failure (another boot, not marked as ended) they are ignored. If records cannot be read or written, logs
+get new ids and stay usable.
 """
 
 import logging
@@ -31,6 +31,8 @@ MAX_RECORDS: Final = 16_384
 """Maximum number of records. Above it, the least recently used record is dropped."""
 COVER_AT_ONCE: Final = 1024 * 1024
 """Bytes that are added to a checksum on the event loop's thread. More bytes are added when the log is closed."""
+COVER_IN_A_STEP: Final = 32 * 1024 * 1024
+"""Bytes that are added to a checksum while appends wait: for about 20 ms."""
 _RACY_NS: Final = 50_000_000
 """Nanoseconds. A file that was changed more recently may be changed again without a difference in its times."""
 _SLICE: Final = 256 * 1024
@@ -77,7 +79,8 @@ class LogIds:
     def identify(self, name: str, fd: int) -> "LogId":
         """Return the id of the log called `name` that is open as `fd`. May read the whole file.
 
-        A large log without a record has nothing to be compared with. It is read and recorded when it is closed.
+        A large log without a record has nothing to be compared with. Its bytes are covered later, by `cover_more`, or
+        when it is closed.
         """
         key = _key(name, fd)
         known = self._known(key)
@@ -204,6 +207,7 @@ class LogId:
         self.unchanged_size = unchanged_size
         """The number of first bytes that are known to be unchanged since the log got this id."""
         self._is_behind = is_behind  # some bytes are not covered yet
+        self._is_unrecorded = is_behind  # the log never had a record
         self._is_cut = False  # bytes were cut away that had been covered
         self._is_forgotten = is_behind
         if is_behind:
@@ -233,6 +237,22 @@ class LogId:
             self._is_behind = False
             self._record(fd, size)
 
+    def cover_more(self, fd: int, size: int) -> bool:
+        """Cover some of the first `size` bytes of a log that has no record yet. Return whether there are more.
+
+        Must not be called on the event loop's thread.
+        """
+        if not self._is_behind or self._is_cut:
+            return False
+        if size - self._covered.size <= COVER_IN_A_STEP:
+            self.cover_all(fd, size)
+            return False
+        try:
+            self._covered = _covered(fd, self._covered, self._covered.size + COVER_IN_A_STEP)
+        except OSError:
+            return False
+        return True
+
     def is_true(self, fd: int) -> bool:
         """Return whether all bytes are covered and the covered bytes of the file are unchanged."""
         return not (self._is_behind or self._is_cut) and (
@@ -250,8 +270,8 @@ class LogId:
 
     def close(self, fd: int, size: int, *, touched: bool) -> None:
         """Record the state at close. `touched`: another program may have written, so the status proves nothing."""
-        if touched and self._is_behind and not self._covered.size:
-            return  # nothing was covered when readers received the first bytes, so these may have been others
+        if touched and self._is_unrecorded:
+            return  # readers received bytes before these were covered, so they may have been others
         self.cover_all(fd, size)
         self.record_status(fd, touched=touched)
 
@@ -271,7 +291,7 @@ class LogId:
             self._lose()
         else:
             self._ids.write(self._key, self._id, self._covered)
-            self._is_forgotten = False
+            self._is_forgotten = self._is_unrecorded = False
 
     def _lose(self) -> None:
         self._is_behind = True
