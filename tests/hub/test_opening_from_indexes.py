@@ -128,3 +128,12 @@ async def test_a_deleted_session_leaves_no_index(tmp_path: Path) -> None:
         await peer.call("session/open", path=str(path))
         await peer.call("session/delete", sessionId="indexed1")
     assert list(folder(tmp_path).iterdir()) == []
+
+
+async def test_the_doctor_knows_the_folder(tmp_path: Path) -> None:
+    await created(tmp_path)
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        findings = (await peer.call("server/doctor"))["findings"]
+    assert list(folder(tmp_path).iterdir()) != []
+    assert "unknownFile" not in {finding["kind"] for finding in findings}
