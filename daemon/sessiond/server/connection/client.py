@@ -83,6 +83,7 @@ class Client(Handler[Connection]):
         self._heard: dict[t.ProgressToken, Callable[[t.Progress], None]] = {}
         self._tokens = itertools.count(1)
         self._opt_out: frozenset[str] = frozenset()
+        self._origin = t.Origin(kind="client")  # the last one without a command
         self.max_frame = server.chosen.limits.max_frame  # the configured limit at the time of the connection
         self.came_at = time.monotonic()
         self.least_queued = 0
@@ -98,10 +99,16 @@ class Client(Handler[Connection]):
         Args:
             command_id: The `commandId` of the request.
         """
-        return t.Origin(
+        known = self._origin
+        if command_id is None and known.client_id == self.client_id and known.agent == self.name:
+            return known
+        origin = t.Origin(
             kind="client", client_id=self.client_id, server_id=self.server.server_id, agent=self.name,
             command_id=command_id,
         )  # fmt: skip
+        if command_id is None:
+            self._origin = origin
+        return origin
 
     # --- receiving -------------------------------------------------------------------------------------
 
