@@ -144,11 +144,11 @@ def _until_listening(path: str, process: subprocess.Popen[bytes]) -> None:
     until(answers)
 
 
-def until(happens: Callable[[], bool]) -> float:
-    """Seconds until it happens, looked at every millisecond. Raises TimeoutError after half a minute."""
+def until(happens: Callable[[], bool], *, every: float = 0.001) -> float:
+    """Seconds until it happens, looked at every so many seconds. Raises TimeoutError after half a minute."""
     start = time.perf_counter()
     while not happens():
         if time.perf_counter() - start > PATIENCE:
             raise TimeoutError(f"not after {PATIENCE:.0f} s")
-        time.sleep(0.001)
+        time.sleep(every)
     return time.perf_counter() - start

@@ -190,7 +190,7 @@ class Hub:
 
     # --- listing ---------------------------------------------------------------------------------------
 
-    async def _all_sessions(self) -> list[t.SessionInfo]:
+    async def _all_sessions(self) -> list[t.SessionSummary]:
         """Return the sessions on disk and in memory."""
         in_memory = [self.info(live) for live in self.open_sessions() if live.ephemeral]
         return [*await self.index.all_sessions(), *in_memory]

@@ -7,6 +7,7 @@ import msgspec
 
 from sessiond.protocol import types as t
 from sessiond.session.listing import info
+from sessiond.session.listing.log_ends import EndFacts
 from sessiond.session.listing.standing import lifecycle_and_model
 from sessiond.session.tree import lines
 from sessiond.session.tree.parents import parent_of
@@ -64,6 +65,20 @@ def listed(
     return standing_of(
         session_info(tree, read, path=lines.valid_text(path), draft=draft, size=size), tree, read
     )
+
+
+def provisional(ends: EndFacts, *, path: str, size: int) -> t.ListedSession:
+    """Return the provisional list row of a session that is not open, from the beginning and the end of its log."""
+    header = ends.header
+    parent = parent_of(header.parent_session)
+    return t.ListedSession(
+        session_id=header.id, path=lines.valid_text(path), cwd=header.cwd, title=ends.title,
+        tags=list(ends.tags[:MAX_TAGS]), created_at=header.timestamp, updated_at=ends.updated_at,
+        first_prompt=ends.first_prompt, leaf_id=ends.leaf_id, size_bytes=size,
+        parent_session_id=parent.session_id, parent_path=parent.path, is_draft=False, read_only=False,
+        message_count=None, entry_count=None, last_seq=None, problem_count=None, lifecycle=ends.lifecycle,
+        model=None, provisional=True,
+    )  # fmt: skip
 
 
 def standing_of(

@@ -287,6 +287,12 @@ class Store(Protocol):
     def lists(self, ref: str) -> bool:
         """Return whether `list` would list a log of this ref."""
 
+    def read_ends(self, ref: str, first: int, last: int) -> tuple[bytes, bytes]:
+        """Return the first and the last bytes of a log that has at least `first` + `last` bytes.
+
+        Safe on any thread. Raises `LogNotFound`, `StorageFailed`.
+        """
+
     def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
         """Yield the bytes of a log, open or not, or of its remains, in slices of at most 64 KiB.
 

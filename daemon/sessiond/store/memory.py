@@ -92,6 +92,13 @@ class MemoryStore:
         """Return the refs of torn tails, originals, trashed logs, and trashed blobs with their notes."""
         return list(self._remains)
 
+    def read_ends(self, ref: str, first: int, last: int) -> tuple[bytes, bytes]:
+        """Return the first and the last bytes of a log."""
+        if ref not in self._contents:
+            raise LogNotFound(ref)
+        data = self._contents[ref].data
+        return bytes(data[:first]), bytes(data[len(data) - last :])
+
     def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
         """Yield the bytes of a log or of its remains in slices."""
         if ref in self._contents:

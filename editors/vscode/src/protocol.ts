@@ -87,16 +87,10 @@ export interface SessionInfo {
   createdAt: string;
   /** The time of the last write of an entry of any type, or `createdAt` if that is later. */
   updatedAt: string;
-  /** User and assistant messages on all branches. */
-  messageCount: number;
-  /** Entries on all branches. */
-  entryCount: number;
   /** One line of at most 200 characters; null without a prompt. */
   firstPrompt: string | null;
   /** The leaf; null before the first entry. */
   leafId: string | null;
-  /** The seq of the last line; the header is 0. */
-  lastSeq: number;
   /** The size of the log. */
   sizeBytes: number;
   /** The session that it was made from; null if there is none or its id is not known. */
@@ -109,12 +103,18 @@ export interface SessionInfo {
   readOnly: boolean;
   /** True for a session that is kept in memory only. */
   ephemeral: boolean;
-  /** The number of problems in the file. */
-  problemCount: number;
   /** Why an open session accepts no writes now; null if it does. */
   writeBlock: WriteBlock | null;
   /** The log of `lastSeq`, see "Positions"; null in lists. */
   logId: string | null;
+  /** User and assistant messages on all branches. */
+  messageCount: number;
+  /** Entries on all branches. */
+  entryCount: number;
+  /** The seq of the last line; the header is 0. */
+  lastSeq: number;
+  /** The number of problems in the file. */
+  problemCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -257,6 +257,9 @@ export interface FormerFolder {
  * sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its place
  * does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after
  * that position. It fails with `cursorExpired` if the server does not know all changes since.
+ *
+ * The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
+ * `tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
  */
 export interface ListParams {
   /** Only sessions of this folder; default: sessions of all folders. */
@@ -326,6 +329,11 @@ export interface ListResult {
  * an answer, tool calls without results, or an answer that was cut at its length limit. It is `aborted` if a person
  * aborted the turn, `error` if the turn ended in an error, and `empty` if there is no message. `model` is the model
  * for the next turn, as `provider/id`.
+ *
+ * A row with `provisional` true is made from the beginning and the end of the file. The server reads the whole file
+ * soon after and sends the changed row to watches. In a provisional row, `messageCount`, `entryCount`, `lastSeq`,
+ * `problemCount` and `model` are null. `title`, `tags`, `firstPrompt`, `leafId` and `lifecycle` are those that the
+ * beginning and the end of the file show, and may change. All other members are final.
  */
 export interface ListedSession {
   /** The full id of the session. */
@@ -342,16 +350,10 @@ export interface ListedSession {
   createdAt: string;
   /** The time of the last write of an entry of any type, or `createdAt` if that is later. */
   updatedAt: string;
-  /** User and assistant messages on all branches. */
-  messageCount: number;
-  /** Entries on all branches. */
-  entryCount: number;
   /** One line of at most 200 characters; null without a prompt. */
   firstPrompt: string | null;
   /** The leaf; null before the first entry. */
   leafId: string | null;
-  /** The seq of the last line; the header is 0. */
-  lastSeq: number;
   /** The size of the log. */
   sizeBytes: number;
   /** The session that it was made from; null if there is none or its id is not known. */
@@ -364,16 +366,24 @@ export interface ListedSession {
   readOnly: boolean;
   /** True for a session that is kept in memory only. */
   ephemeral: boolean;
-  /** The number of problems in the file. */
-  problemCount: number;
   /** Why an open session accepts no writes now; null if it does. */
   writeBlock: WriteBlock | null;
   /** The log of `lastSeq`, see "Positions"; null in lists. */
   logId: string | null;
-  /** The state of the last turn. */
-  lifecycle: Lifecycle | (string & {});
-  /** The model for the next turn, as `provider/id`. */
+  /** User and assistant messages on all branches; null in a provisional row. */
+  messageCount: number | null;
+  /** Entries on all branches; null in a provisional row. */
+  entryCount: number | null;
+  /** The seq of the last line; the header is 0; null in a provisional row. */
+  lastSeq: number | null;
+  /** The number of problems in the file; null in a provisional row. */
+  problemCount: number | null;
+  /** The state of the last turn; null if a provisional row does not show it. */
+  lifecycle: Lifecycle | (string & {}) | null;
+  /** The model for the next turn, as `provider/id`; null in a provisional row. */
   model: string | null;
+  /** The server has not read the whole file yet. */
+  provisional: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -4542,6 +4552,9 @@ export interface Requests {
    * sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its place
    * does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after
    * that position. It fails with `cursorExpired` if the server does not know all changes since.
+   *
+   * The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
+   * `tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
    */
   "session/list": { params: ListParams; result: ListResult; errors: "cursorExpired" };
   /**

@@ -25,6 +25,8 @@ from sessiond.cli.render.style import style_for
 from sessiond.text import one_line
 
 TYPE_CHECKING = False
+_UNKNOWN = "…"
+"""The count of messages in a provisional row."""
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
@@ -209,7 +211,7 @@ def _print_list(sessions: Sequence[dict[str, Any]], *, with_folders: bool) -> No
         row = [
             name_of[session["sessionId"]],
             human.ago(session["updatedAt"], now),
-            human.count(session["messageCount"], "message"),
+            _UNKNOWN if session["provisional"] else human.count(session["messageCount"], "message"),
             human.size(session["sizeBytes"]),
         ]
         if with_folders:
@@ -233,7 +235,7 @@ def _marks(session: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
         ("draft", session.get("isDraft", False)),
         ("in memory", session.get("ephemeral", False)),
         ("read-only", session.get("readOnly", False)),
-        (human.count(session.get("problemCount", 0), "problem"), session.get("problemCount", 0) > 0),
+        (human.count(problems := session.get("problemCount") or 0, "problem"), problems > 0),
     )
 
 

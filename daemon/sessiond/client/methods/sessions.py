@@ -193,6 +193,10 @@ class SessionMethods(Methods):
         only the sessions that changed after that position. It fails with `cursorExpired` if the server does
         not know all changes since.
 
+        The server does not wait until it has read large files that it does not know yet: their rows are
+        `provisional`. With `tags`, with `query` and in the order of titles, it reads the files of the list
+        first, so that the result is final.
+
         Method `session/list`.
 
         Args:

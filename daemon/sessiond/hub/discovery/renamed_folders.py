@@ -18,7 +18,7 @@ MAX_SESSIONS: Final = 100
 
 
 def former_folders(
-    sessions: Sequence[t.SessionInfo], cwd: str, remembered: str | None
+    sessions: Sequence[t.ListedSession], cwd: str, remembered: str | None
 ) -> list[t.FormerFolder]:
     """Return the folders that may be a former name of `cwd`, with their sessions. Reads the file system.
 
@@ -47,7 +47,7 @@ def former_folders(
     return []
 
 
-def _former(sessions: Sequence[t.SessionInfo], cwd: str, message: str) -> t.FormerFolder:
+def _former(sessions: Sequence[t.ListedSession], cwd: str, message: str) -> t.FormerFolder:
     there = sorted((it for it in sessions if it.cwd == cwd), key=lambda it: it.updated_at, reverse=True)
     return t.FormerFolder(
         cwd=cwd,

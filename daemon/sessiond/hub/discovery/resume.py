@@ -126,7 +126,7 @@ class ResumeService:
         return Continued(live, "created", message, created=True, former_folders=former)
 
     async def _moved_here(
-        self, crumbs: Sequence[Breadcrumb], sessions: Sequence[t.SessionInfo]
+        self, crumbs: Sequence[Breadcrumb], sessions: Sequence[t.ListedSession]
     ) -> Continued | None:
         """Return the session that this terminal used in a folder that no longer exists, if it was moved here."""
         for crumb in crumbs:

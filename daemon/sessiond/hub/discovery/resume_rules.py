@@ -12,13 +12,13 @@ from sessiond.protocol import types as t
 
 
 def choose(
-    sessions: Sequence[t.SessionInfo],
+    sessions: Sequence[t.ListedSession],
     cwd: str,
     held: Mapping[str, str],
     *,
     allow_held: bool,
     allow_empty: bool,
-) -> tuple[t.SessionInfo, str] | None:
+) -> tuple[t.ListedSession, str] | None:
     """Return the most recently updated session of `cwd` that no other terminal holds, and the reason as a sentence.
 
     Args:
@@ -49,6 +49,6 @@ def choose(
     return None
 
 
-def follows(cwd: str, session_id: str | None, sessions: Sequence[t.SessionInfo]) -> bool:
+def follows(cwd: str, session_id: str | None, sessions: Sequence[t.ListedSession]) -> bool:
     """Return whether a breadcrumb for a folder that no longer exists names one of these sessions, which was moved."""
     return any(it.session_id == session_id for it in sessions) and not Path(cwd).exists()

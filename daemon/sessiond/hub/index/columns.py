@@ -1,7 +1,8 @@
 """The columns of the table `files`: how the facts of a log are stored, and the columns that lists show."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -13,11 +14,25 @@ from sessiond.store.records import Stored
 from sessiond.unicode import valid_unicode
 
 COLUMNS: Final = (
-    "ref", "identity", "stamp", "head", "draft", "session_id", "cwd", "updated", "created", "title", "filter_text",
-    "tags", "info", "off_path",
+    "ref", "identity", "stamp", "head", "draft", "provisional", "session_id", "cwd", "updated", "created",
+    "title", "filter_text", "tags", "info", "off_path",
 )  # fmt: skip
 FACTS: Final = ", ".join(COLUMNS)
 LISTED: Final = ", ".join(ListRow._fields)
+_LISTED_COLUMNS: Final = itemgetter(*(COLUMNS.index(name) for name in ListRow._fields))
+_DRAFT: Final = COLUMNS.index("draft")
+
+
+class FileRow(NamedTuple):
+    """The part of a row of the table `files` that is held in memory."""
+
+    id: int
+    stamp: str
+    identity: str
+    head: bytes
+    indexed_bytes: int
+    indexed_rows: int
+    tail: bytes
 
 
 def as_key(ref: str) -> bytes:
@@ -53,14 +68,28 @@ def columns_of(facts: LogFacts) -> list[object]:
     stored, it = facts.stored, facts.listed
     file_columns: list[object] = [as_key(stored.ref), identity_of(stored), stamp_of(stored), facts.head]
     if it is None:
-        return [*file_columns, None, valid_unicode(stored.session_id), "", "", "", "", "", "[]", b"", b"[]"]
+        return [
+            *file_columns,
+            None,
+            0,
+            valid_unicode(stored.session_id),
+            "",
+            "",
+            "",
+            "",
+            "",
+            "[]",
+            b"",
+            b"[]",
+        ]
     return [*file_columns, *listing_columns(it).values(), facts.off_path]
 
 
 def listing_columns(it: t.ListedSession) -> dict[str, object]:
     """Return the columns of a session's list row, in their order."""
     return {
-        "draft": int(it.is_draft), "session_id": it.session_id, "cwd": it.cwd, "updated": it.updated_at,
+        "draft": int(it.is_draft), "provisional": int(it.provisional), "session_id": it.session_id,
+        "cwd": it.cwd, "updated": it.updated_at,
         "created": it.created_at, "title": title_key(it.title, it.first_prompt),
         "filter_text": filter_text(it.session_id, it.title, it.first_prompt, it.cwd),
         "tags": msgspec.json.encode(it.tags).decode(), "info": session_info.as_json(it),
@@ -69,8 +98,7 @@ def listing_columns(it: t.ListedSession) -> dict[str, object]:
 
 def list_row(columns: Sequence[object]) -> ListRow | None:
     """Return those of a row's columns that lists show; None if its file holds no session."""
-    named = dict(zip(COLUMNS, columns, strict=True))
-    return None if named["draft"] is None else ListRow._make(named[name] for name in ListRow._fields)
+    return None if columns[_DRAFT] is None else ListRow._make(_LISTED_COLUMNS(columns))
 
 
 def stamp_of(it: Stored) -> str:

@@ -31,6 +31,7 @@ CREATE TABLE files(
     stamp TEXT NOT NULL,             -- identity, size and times for which all else in this row holds; '' for none
     head BLOB NOT NULL,              -- hash of the first 4 KiB
     draft INTEGER,                   -- 0, or 1 for a draft; null: the file holds no session
+    provisional INTEGER NOT NULL,    -- 1 if only the beginning and the end of the file were read
     session_id TEXT NOT NULL,
     cwd TEXT NOT NULL,
     updated TEXT NOT NULL,

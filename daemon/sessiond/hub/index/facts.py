@@ -10,6 +10,8 @@ import msgspec
 from sessiond.hub import session_info
 from sessiond.protocol import types as t
 from sessiond.session.dialects.recognition import foreign_program_of
+from sessiond.session.listing.log_ends import facts_of_ends
+from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Store
 from sessiond.store.records import Stored
@@ -18,6 +20,12 @@ HEAD_BYTES: Final = 4096
 """The bytes at the start of a log whose hash identifies it."""
 _SMALL: Final = 1024 * 1024
 """The bytes at the start of a log that are buffered while it is read, because some of its lines are read again."""
+STEP_BYTES: Final = 512 * 1024
+"""The approximate number of bytes that are read in one step."""
+_ENDS: Final = ((8 * 1024, 8 * 1024), (64 * 1024, 128 * 1024))
+"""The bytes of the beginning and the end that are read for provisional facts. The second pair is the second attempt."""
+SMALL_FILE: Final = sum(_ENDS[0])
+"""Files with at most this many bytes are always read as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +39,8 @@ class LogFacts:
     off_path: bytes
 
 
-def read_facts(store: Store, stored: Stored, tree: Tree) -> LogFacts:
-    """Read the facts of a log.
+def read_in_steps(store: Store, stored: Stored, tree: Tree) -> Steps[LogFacts]:
+    """Read the facts of a log in steps of about 512 KiB. The generator returns the facts.
 
     Args:
         store: The store of the log.
@@ -44,7 +52,7 @@ def read_facts(store: Store, stored: Stored, tree: Tree) -> LogFacts:
         StorageFailed: The log cannot be read.
     """
     parts: list[bytes] = []
-    held, kept = b"", 0
+    held, kept, unpaused = b"", 0, 0
     starts_new = not len(tree)
 
     def read(rows: Sequence[int]) -> list[bytes]:
@@ -58,6 +66,10 @@ def read_facts(store: Store, stored: Stored, tree: Tree) -> LogFacts:
             parts.append(data)
             kept += len(data)
         tree.read(data)
+        unpaused += len(data)
+        if unpaused >= STEP_BYTES:
+            unpaused = 0
+            yield
     tree.finish()
     held = b"".join(parts)
     head = hash_of(held[:HEAD_BYTES] if starts_new else bytes_of(store, stored.ref, 0, HEAD_BYTES))
@@ -69,6 +81,27 @@ def read_facts(store: Store, stored: Stored, tree: Tree) -> LogFacts:
     listed = session_info.listed(tree, read, path=stored.ref, draft=stored.draft, size=stored.size)
     labels = tuple((target, label.text) for target, label in tree.labels.items())
     return LogFacts(stored, head, listed, labels, msgspec.json.encode(list(off_path(tree))))
+
+
+def read_ends(store: Store, stored: Stored) -> LogFacts | None:
+    """Read the provisional facts of a log that is not a draft, from its beginning and its end.
+
+    Returns:
+        None if the whole log must be read.
+
+    Raises:
+        LogNotFound: The log does not exist any more.
+        StorageFailed: The log cannot be read.
+    """
+    for head_size, tail_size in _ENDS:
+        if stored.size <= head_size + tail_size:
+            return None
+        head, tail = store.read_ends(stored.ref, head_size, tail_size)
+        ends = facts_of_ends(head, tail)
+        if ends is not None:
+            listed = session_info.provisional(ends, path=stored.ref, size=stored.size)
+            return LogFacts(stored, hash_of(head[:HEAD_BYTES]), listed, (), b"[]")
+    return None
 
 
 def off_path(tree: Tree) -> Iterator[tuple[int, int]]:

@@ -6,30 +6,30 @@ file is read again when the session no longer differs from it.
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeVar
+from itertools import islice
+from typing import Final, TypeVar
 
 from sessiond.hub.index.columns import (
     COLUMNS,
     FACTS,
     LISTED,
+    FileRow,
     as_key,
     as_ref,
-    columns_of,
     identity_of,
     list_row,
     listing_columns,
     stamp_of,
     storable,
 )
-from sessiond.hub.index.committed_entries import TAIL_BYTES
 from sessiond.hub.index.database import Database, row_checksum
-from sessiond.hub.index.facts import HEAD_BYTES, LogFacts, bytes_of, hash_of, read_facts
+from sessiond.hub.index.facts import STEP_BYTES
+from sessiond.hub.index.facts_reader import FactsReader, ReadFacts
 from sessiond.hub.index.list_changes import ListChanges, ListRow
 from sessiond.hub.index.tracker import OpenChanges, OpenFacts
+from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Census, Store
-from sessiond.store.errors import LogNotFound, StorageFailed
 from sessiond.store.records import Stored
 
 log = logging.getLogger(__name__)
@@ -37,38 +37,20 @@ T = TypeVar("T")
 
 _FILES_PER_TRANSACTION: Final = 200
 """The number of files in one transaction."""
-_MAX_TREES: Final = 4
-"""The number of cached trees. They belong to files that other programs write: a new line then costs one line only."""
+_FILES_PER_STEP: Final = 32
+"""The maximum number of provisional rows that one step completes."""
+_WHOLE_BYTES: Final = 2 * 1024 * 1024
+"""The bytes of new files that one check reads as a whole, the newest first. Of further files it reads the ends."""
 
 _UPSERT: Final = f"""
     INSERT INTO files(id, {FACTS}, checksum, indexed_bytes, indexed_rows, tail, is_indexed)
-    VALUES({"?," * 16} 0, 0, x'', 0)
+    VALUES({"?," * (len(COLUMNS) + 2)} 0, 0, x'', 0)
     ON CONFLICT(id) DO UPDATE SET
     {", ".join(f"{name} = excluded.{name}" for name in COLUMNS)}, checksum = excluded.checksum, is_indexed = 0
 """
 _UPDATE_FACTS: Final = (
     f"UPDATE files SET {', '.join(f'{name} = ?' for name in COLUMNS)}, checksum = ? WHERE id = ?"
 )
-
-
-class FileRow(NamedTuple):
-    """The part of a row of the table `files` that is held in memory."""
-
-    id: int
-    stamp: str
-    identity: str
-    head: bytes
-    indexed_bytes: int
-    indexed_rows: int
-    tail: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class _Changed:
-    facts: LogFacts
-    columns: list[object]
-    is_continuation: bool
-    """Whether the file still begins with its indexed part."""
 
 
 class FileTable:
@@ -85,36 +67,41 @@ class FileTable:
         self._unwritten: set[str] = set()  # refs in `open_facts` whose rows are not updated yet
         self._released: set[str] = set()  # refs removed from `open_facts`, whose files must be read
         self._reported_changes: set[str] = set()  # files and folders that were reported as changed
-        self._trees: dict[str, tuple[str, Tree]] = {}
-        self.failures: dict[str, str] = {}
-        """The reason why a file is not in the index, by ref."""
+        self._provisional: dict[str, None] = {}  # refs whose rows are provisional, the newest first
+        self._completion: Steps[None] | None = None  # the file of which a part is read
+        self.reader = FactsReader(store)
         self.changes = ListChanges()
         self.is_file_missing = False
         """Whether the last `refresh` did not find the file of an open session. It may be moving."""
         self._checked = False
         self._last_id = 0
+        self._unlimited_bytes = _WHOLE_BYTES
 
     def load(self) -> None:
         """Replace the state in memory by that of the database. All files are checked again."""
         self._census, self._checked = self._store.census(), False
-        self._trees.clear()
+        self.reader.clear()
         self._stored.clear()
         self._rows.clear()
-        self.failures.clear()
+        self._provisional.clear()
+        self._completion = None
         self._unwritten = set(self.open_facts)
         self._last_id = 0
         self.changes.clear()
         rows = self._database.connection.execute(
-            f"SELECT id, checksum, indexed_bytes, indexed_rows, tail, {FACTS} FROM files"
+            f"SELECT id, checksum, indexed_bytes, indexed_rows, tail, provisional, {FACTS} FROM files"
+            " ORDER BY updated DESC"
         )
         damaged: list[int] = []
-        for number, checksum, indexed_bytes, count, tail, *facts in rows:
+        for number, checksum, indexed_bytes, count, tail, provisional, *facts in rows:
             self._last_id = max(self._last_id, number)
             if row_checksum([number, *facts]) != checksum:
                 damaged.append(number)
                 continue
             ref, identity, stamp, head = facts[:4]
             self._rows[ref] = FileRow(number, stamp, identity, head, indexed_bytes, count, tail)
+            if provisional:
+                self._provisional[as_ref(ref)] = None
         if damaged:
             log.warning("the index is damaged in %d places; these files are read again", len(damaged))
             self._forget_files(damaged)
@@ -154,6 +141,8 @@ class FileTable:
             it for ref, it in found.items()
             if (known := self.row_of(ref)) is None or (ref not in self.open_facts and known.stamp != stamp_of(it))
         ]  # fmt: skip
+        unread.sort(key=lambda it: it.modified_ns, reverse=True)
+        self._unlimited_bytes = _WHOLE_BYTES
         self._in_batches(unread, self._index_files)
         self._unwritten.update(it.ref for it in unread if it.ref in self.open_facts)
         self._in_batches([ref for ref in self._unwritten if self.row_of(ref) is not None], self._write_open)
@@ -171,7 +160,7 @@ class FileTable:
     def record_failure(self, ref: str, error: Exception) -> None:
         """Record that a part of a file could not be indexed."""
         log.error("a part of session file %s cannot be indexed", ref, exc_info=error)
-        self.failures.setdefault(ref, f"a part of it cannot be indexed: {error!r:.200}")
+        self.reader.failures.setdefault(ref, f"a part of it cannot be indexed: {error!r:.200}")
 
     def forget_texts(self, ref: str) -> None:
         """Delete the texts of a file from the database."""
@@ -183,9 +172,59 @@ class FileTable:
 
     def tree(self, ref: str) -> Tree | None:
         """Return the cached tree of a file that has grown recently, or None."""
-        identity, tree = self._trees.get(ref, ("", None))
-        known = self.row_of(ref)
-        return tree if known is not None and known.identity == identity else None
+        return self.reader.cached_tree(ref, self.row_of(ref))
+
+    # --- provisional rows --------------------------------------------------------------------------------
+
+    @property
+    def has_provisional(self) -> bool:
+        """Whether there are provisional rows. May be read on any thread."""
+        return bool(self._provisional)
+
+    def complete(self, cwd: str | None = None, session_ids: Collection[str] = ()) -> None:
+        """Read the whole files of provisional rows: of all, of a folder, or of these session ids."""
+        if not self._provisional:
+            return
+        sql, values = "SELECT ref, cwd, session_id FROM files WHERE provisional = 1", set(session_ids)
+        refs = [
+            ref for key, folder, session_id in self._database.connection.execute(sql).fetchall()
+            if (ref := as_ref(key)) in self._provisional
+            and cwd in (None, folder) and (not values or session_id in values)
+        ]  # fmt: skip
+        self._in_batches([self._stored[ref] for ref in refs if ref in self._stored], self._index_whole_files)
+
+    def complete_step(self) -> bool:
+        """Read about 512 KiB of the files whose rows are provisional. Returns False if there are none."""
+        if self._completion is None:
+            refs = [ref for ref in islice(self._provisional, _FILES_PER_STEP) if ref in self._stored]
+            if not refs:
+                return False
+            self._completion = self._complete_in_steps(refs)
+        try:
+            next(self._completion)
+        except StopIteration:
+            self._completion = None
+        return True
+
+    def _complete_in_steps(self, refs: Sequence[str]) -> Steps[None]:
+        """Read whole files, and save the rows together. A file of more than a step is saved alone."""
+        read: list[tuple[Stored, ReadFacts | None]] = []
+        size = 0
+        for ref in refs:
+            stored = self._stored.get(ref)
+            if stored is None or ref not in self._provisional:
+                continue
+            read.append((stored, (yield from self.reader.read_in_steps(stored, self.row_of(ref)))))
+            size += stored.size
+            if size >= STEP_BYTES:
+                break
+        # A file that has changed meanwhile is read by the check that noticed it.
+        self._save_all(
+            [
+                (it.ref, found) for it, found in read
+                if it.ref in self._provisional and self._stored.get(it.ref) is it
+            ]
+        )  # fmt: skip
 
     def _in_batches(self, items: Sequence[T], work: Callable[[Sequence[T]], None]) -> None:
         for start in range(0, len(items), _FILES_PER_TRANSACTION):
@@ -212,7 +251,10 @@ class FileTable:
             "UPDATE files SET ref = ?, stamp = ?, checksum = ? WHERE id = ?",
             (facts[0], facts[2], row_checksum([known.id, *facts]), known.id),
         )
-        self.failures.pop(ref, None)
+        self.reader.forget(ref)
+        if ref in self._provisional:
+            del self._provisional[ref]
+            self._provisional[new] = None
         del self._rows[as_key(ref)]
         self._rows[as_key(new)] = known._replace(stamp="")
 
@@ -231,6 +273,7 @@ class FileTable:
                 connection.execute(_UPDATE_FACTS, (*values, row_checksum([known.id, *values]), known.id))
                 self.changes.record(list_row(row), list_row(values))
                 self._save_labels(known.id, facts.labels)
+                self._provisional.pop(ref, None)
                 self._rows[as_key(ref)] = known._replace(stamp="")
         self._unwritten.difference_update(refs)
 
@@ -244,82 +287,54 @@ class FileTable:
     def _drop(self, refs: Sequence[str]) -> None:
         numbers: list[int] = []
         for ref in refs:
-            self.failures.pop(ref, None)
+            self.reader.forget(ref)
+            self._provisional.pop(ref, None)
             known = self._rows.pop(as_key(ref), None)
-            self._trees.pop(ref, None)
             if known is not None:
                 self.changes.record(self._list_row(known.id), None)
                 numbers.append(known.id)
         self._forget_files(numbers)
 
     def _index_files(self, files: Sequence[Stored]) -> None:
-        read = [(it.ref, self._read(it)) for it in files]
+        """Read new and changed files. Rows that were complete stay so. Of other large files, the ends are read."""
+        read: list[tuple[str, ReadFacts | None]] = []
+        for it in files:
+            known = self.row_of(it.ref)
+            is_complete = known is not None and it.ref not in self._provisional
+            if is_complete or it.size <= self._unlimited_bytes:
+                self._unlimited_bytes -= 0 if is_complete else it.size
+                read.append((it.ref, self.reader.read(it, known)))
+            else:
+                read.append((it.ref, self.reader.read_ends(it, known)))
+        self._save_all(read)
+
+    def _index_whole_files(self, files: Sequence[Stored]) -> None:
+        self._save_all([(it.ref, self.reader.read(it, self.row_of(it.ref))) for it in files])
+
+    def _save_all(self, read: Sequence[tuple[str, ReadFacts | None]]) -> None:
         with self._database.transaction():
-            for _, changed in read:
-                if changed is not None:
-                    self._save(changed)
+            for _, found in read:
+                if found is not None:
+                    self._save(found)
         # The row of a file that disappeared meanwhile is older than the last facts of its session.
-        self._drop([ref for ref, changed in read if changed is None])
+        self._drop([ref for ref, found in read if found is None])
 
-    def _read(self, it: Stored) -> _Changed | None:
-        known = self.row_of(it.ref)
-        self.failures.pop(it.ref, None)
-        try:
-            is_continuation = known is not None and self._continues(it, known)
-            facts = read_facts(self._store, it, self._tree_for(it, grown=is_continuation))
-            return _Changed(facts, storable(columns_of(facts), facts.labels), is_continuation)
-        except LogNotFound:
-            return None  # it disappeared meanwhile
-        except StorageFailed as error:
-            log.warning("a session file cannot be read for the index: %s", error)
-            return self._failed(it, error.reason)
-        except Exception as error:  # one file must not affect the results of others
-            log.exception("session file %s cannot be indexed", it.ref)
-            return self._failed(it, f"it cannot be indexed: {error!r:.200}")
-
-    def _failed(self, it: Stored, reason: str) -> _Changed:
-        """Return a row without facts and with an empty stamp, so that the next daemon reads the file again."""
-        self.failures[it.ref] = reason
-        self._trees.pop(it.ref, None)
-        facts = LogFacts(it, b"", None, (), b"[]")
-        columns = columns_of(facts)
-        columns[COLUMNS.index("stamp")] = ""
-        return _Changed(facts, columns, is_continuation=False)
-
-    def _continues(self, it: Stored, known: FileRow) -> bool:
-        """Whether a file still begins with its indexed part."""
-        if known.identity != identity_of(it) or it.size < known.indexed_bytes:
-            return False
-        if known.indexed_bytes >= HEAD_BYTES and known.head != hash_of(
-            bytes_of(self._store, it.ref, 0, HEAD_BYTES)
-        ):
-            return False
-        tail = bytes_of(self._store, it.ref, max(0, known.indexed_bytes - TAIL_BYTES), known.indexed_bytes)
-        return not known.indexed_bytes or hash_of(tail) == known.tail
-
-    def _tree_for(self, it: Stored, *, grown: bool) -> Tree:
-        """Return the tree to read a file into: the cached one if the file only grew."""
-        identity, tree = self._trees.pop(it.ref, ("", None))
-        if not grown:
-            return Tree()
-        if tree is None or identity != identity_of(it) or it.size < tree.end or tree.tail:
-            tree = Tree()
-        self._trees[it.ref] = (identity_of(it), tree)
-        while len(self._trees) > _MAX_TREES:
-            del self._trees[next(iter(self._trees))]
-        return tree
-
-    def _save(self, changed: _Changed) -> None:
+    def _save(self, changed: ReadFacts) -> None:
         facts, values, connection = changed.facts, changed.columns, self._database.connection
         before = self.row_of(facts.stored.ref)
         number = before.id if before is not None else self._next_id()
         self.changes.record(None if before is None else self._list_row(number), list_row(values))
         connection.execute(_UPSERT, (number, *values, row_checksum([number, *values])))
-        self._save_labels(number, facts.labels)
+        if before is not None or facts.labels:
+            self._save_labels(number, facts.labels)
+        if changed.is_provisional:
+            self._provisional.setdefault(facts.stored.ref)
+        else:
+            self._provisional.pop(facts.stored.ref, None)
         indexed_bytes, indexed_rows, tail = 0, 0, b""
         if before is not None and changed.is_continuation:
             indexed_bytes, indexed_rows, tail = before.indexed_bytes, before.indexed_rows, before.tail
-        elif before is not None:
+        elif before is not None and before.indexed_rows:
             self._forget_texts(number)
         stored = facts.stored
         self._rows[as_key(stored.ref)] = FileRow(

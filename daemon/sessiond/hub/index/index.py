@@ -191,6 +191,8 @@ class Index:
                 break
             await asyncio.sleep(_RETRY_SECONDS)
         self._note_position()
+        if self._worker is not None and self._worker.has_provisional:
+            self._change_reported.set()  # the background update reads the whole files
         return result
 
     async def _query(self, query: "Callable[[Worker], T]") -> T:
@@ -216,6 +218,10 @@ class Index:
         """Whether no open session has moved or changed since the last query began."""
         return self._tracker.is_current() and not (self._worker is not None and self._worker.is_file_missing)
 
+    def _note_position_if_current(self) -> None:
+        if self._is_current():
+            self._note_position()
+
     def _note_position(self) -> None:
         """Publish the position of the worker. Before this call, a moved session may appear to be removed."""
         if self._worker is not None and self._worker.position > self.position:
@@ -229,6 +235,7 @@ class Index:
             work = _BackgroundWork()
             if not await self._step():
                 return
+            self._note_position_if_current()
             await work.rest()
 
     async def _catch_up(self, until: float) -> int:
@@ -241,8 +248,7 @@ class Index:
 
     async def _check_files(self) -> int:
         build_number = await self._query(lambda it: it.check_files())
-        if self._is_current():
-            self._note_position()
+        self._note_position_if_current()
         return build_number
 
     async def _step(self) -> bool:

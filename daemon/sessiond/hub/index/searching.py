@@ -202,7 +202,7 @@ def _ranked(window: Sequence[_Match], now: int) -> list[_ScoredEntry]:
 def _hits(
     connection: sqlite3.Connection, entries: Sequence[int], phrases: Sequence[search_words.Phrase]
 ) -> tuple[list[t.Hit], list[str]]:
-    sessions: dict[int, tuple[str, t.SessionInfo, list[tuple[int, int]]]] = {}
+    sessions: dict[int, tuple[str, t.ListedSession, list[tuple[int, int]]]] = {}
     hits, refs = [], []
     for entry in entries:
         file, seq, entry_id, kind, role, at, target, text = _row_of(
@@ -228,7 +228,7 @@ def _hits(
     return hits, refs
 
 
-def _session(connection: sqlite3.Connection, file: int) -> tuple[str, t.SessionInfo, list[tuple[int, int]]]:
+def _session(connection: sqlite3.Connection, file: int) -> tuple[str, t.ListedSession, list[tuple[int, int]]]:
     ref, info, off_path = _row_of(connection, "SELECT ref, info, off_path FROM files WHERE id = ?", file)
     return (
         as_ref(ref),

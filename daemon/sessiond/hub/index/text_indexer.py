@@ -7,11 +7,11 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from sessiond.hub.index.columns import as_ref
+from sessiond.hub.index.columns import FileRow, as_ref
 from sessiond.hub.index.committed_entries import TAIL_BYTES, CommittedEntries, title_beside_entries
 from sessiond.hub.index.database import Database
 from sessiond.hub.index.facts import bytes_of, hash_of
-from sessiond.hub.index.files import FileRow, FileTable
+from sessiond.hub.index.files import FileTable
 from sessiond.session.content import search_words
 from sessiond.session.content.search_text import MAX_MESSAGE_CHARS, SearchText, milliseconds, text_of_entry
 from sessiond.session.tree.tree import BAD, HEADER, Tree

@@ -45,28 +45,50 @@ class Worker:
         self._files.record_changes(changes, changed_files)
 
     def page(self, params: t.ListParams) -> t.ListResult:
-        """Check the files, then return a page of the list."""
-        page = self._after_check(lambda it: listing.page(it, self._files.changes, params))
+        """Check the files, then return a page of the list. Its filter and its order are final."""
+
+        def query(connection: sqlite3.Connection) -> t.ListResult:
+            if params.tags or params.query or params.sort == "title":
+                self._files.complete(cwd=params.cwd)
+            return listing.page(connection, self._files.changes, params)
+
+        page = self._after_check(query)
         return msgspec.structs.replace(page, problems=self._problems())
 
     def all_sessions(self, cwd: str | None) -> list[t.ListedSession]:
-        """Check the files, then return all sessions or those of a folder."""
-        return self._after_check(lambda it: listing.all_sessions(it, cwd=cwd))
+        """Check the files, then return all sessions or those of a folder. No row is provisional."""
+
+        def query(connection: sqlite3.Connection) -> list[t.ListedSession]:
+            self._files.complete(cwd=cwd)
+            return listing.all_sessions(connection, cwd=cwd)
+
+        return self._after_check(query)
 
     def find_by_id(self, session_id: str, min_prefix: int) -> listing.IndexedIds:
         """Check the files, then return the matches of an id."""
         return self._after_check(lambda it: listing.find_by_id(it, session_id, min_prefix=min_prefix))
 
     def find_by_prefix(self, prefix: str, min_prefix: int, limit: int) -> list[t.ListedSession]:
-        """Check the files, then return the sessions whose id begins with `prefix`."""
-        return self._after_check(
-            partial(listing.find_by_prefix, prefix=prefix, min_prefix=min_prefix, limit=limit)
-        )
+        """Check the files, then return the sessions whose id begins with `prefix`. No row is provisional."""
+        find = partial(listing.find_by_prefix, prefix=prefix, min_prefix=min_prefix, limit=limit)
+
+        def query(connection: sqlite3.Connection) -> list[t.ListedSession]:
+            provisional = [it.session_id for it in find(connection) if it.provisional]
+            if provisional:
+                self._files.complete(session_ids=provisional)
+            return find(connection)
+
+        return self._after_check(query)
 
     @property
     def position(self) -> int:
         """The position of the last change of the list. May be read on any thread."""
         return self._files.changes.position
+
+    @property
+    def has_provisional(self) -> bool:
+        """Whether there are provisional rows. May be read on any thread."""
+        return self._files.has_provisional
 
     @property
     def is_file_missing(self) -> bool:
@@ -97,8 +119,8 @@ class Worker:
         return self._run(find)
 
     def step(self) -> bool:
-        """Index some texts of logs that are indexed from their files. Returns whether there are more."""
-        return self._run(self._texts.step)
+        """Read a part of a file whose row is provisional, or index some texts. Returns whether there is more to do."""
+        return self._run(lambda: self._files.complete_step() or self._texts.step())
 
     def indexed_rows(self, refs: Collection[str]) -> dict[str, int | None]:
         """Return the number of indexed rows of each log; None for an unknown log."""
@@ -117,7 +139,7 @@ class Worker:
         self._database.close_and_seal()
 
     def _problems(self) -> list[t.ListProblem]:
-        failures = sorted(self._files.failures.items())[:_PROBLEMS]
+        failures = sorted(self._files.reader.failures.items())[:_PROBLEMS]
         return [t.ListProblem(path=valid_unicode(ref), message=reason) for ref, reason in failures]
 
     def _after_check(self, query: Callable[[sqlite3.Connection], T]) -> T:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from sessiond.hub.errors import Draining
@@ -21,7 +21,7 @@ FRESH_SECONDS: Final = 1.0
 class Lineage:
     """Finds the parent and counts the forks of a session; `sessions` returns all sessions."""
 
-    def __init__(self, sessions: Callable[[], Awaitable[list[t.SessionInfo]]]) -> None:
+    def __init__(self, sessions: Callable[[], Awaitable[Sequence[t.SessionSummary]]]) -> None:
         self._sessions = sessions
         self._ids: dict[str, str] = {}  # path -> session
         self._forks: Counter[str] = Counter()

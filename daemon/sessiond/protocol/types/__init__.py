@@ -195,6 +195,7 @@ from sessiond.protocol.types.shared import (
     Seq as Seq,
     SessionId as SessionId,
     SessionInfo as SessionInfo,
+    SessionSummary as SessionSummary,
     StoredEntry as StoredEntry,
     Terminal as Terminal,
     Tokens as Tokens,

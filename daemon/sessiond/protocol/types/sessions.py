@@ -16,6 +16,7 @@ from sessiond.protocol.types.shared import (
     Problem,
     SessionId,
     SessionInfo,
+    SessionSummary,
     Tag,
     Terminal,
     Title,
@@ -134,6 +135,9 @@ class ListParams(Params, frozen=True):
     sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its place
     does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after
     that position. It fails with `cursorExpired` if the server does not know all changes since.
+
+    The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
+    `tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
     """
 
     cwd: str | None = None  # only sessions of this folder; default: sessions of all folders
@@ -151,17 +155,29 @@ class ListParams(Params, frozen=True):
     changed_after: ListPosition | None = None  # only sessions that changed after this position; default: all
 
 
-class ListedSession(SessionInfo, frozen=True, kw_only=True):
+class ListedSession(SessionSummary, frozen=True, kw_only=True):
     """The summary of a session that a picker shows, and its state at the leaf.
 
     `lifecycle` is `complete` if the last turn is complete. It is `interrupted` after a prompt or a tool result without
     an answer, tool calls without results, or an answer that was cut at its length limit. It is `aborted` if a person
     aborted the turn, `error` if the turn ended in an error, and `empty` if there is no message. `model` is the model
     for the next turn, as `provider/id`.
+
+    A row with `provisional` true is made from the beginning and the end of the file. The server reads the whole file
+    soon after and sends the changed row to watches. In a provisional row, `messageCount`, `entryCount`, `lastSeq`,
+    `problemCount` and `model` are null. `title`, `tags`, `firstPrompt`, `leafId` and `lifecycle` are those that the
+    beginning and the end of the file show, and may change. All other members are final.
     """
 
-    lifecycle: Annotated[str, opened("Lifecycle")]  # the state of the last turn
-    model: str | None  # the model for the next turn, as `provider/id`
+    message_count: int | None  # user and assistant messages on all branches; null in a provisional row
+    entry_count: int | None  # entries on all branches; null in a provisional row
+    last_seq: int | None  # the seq of the last line; the header is 0; null in a provisional row
+    problem_count: int | None  # the number of problems in the file; null in a provisional row
+    lifecycle: (
+        Annotated[str, opened("Lifecycle")] | None
+    )  # the state of the last turn; null if a provisional row does not show it
+    model: str | None  # the model for the next turn, as `provider/id`; null in a provisional row
+    provisional: bool = False  # the server has not read the whole file yet
 
 
 class ListProblem(Wire, frozen=True):

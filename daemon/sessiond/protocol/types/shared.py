@@ -79,8 +79,8 @@ class WriteBlock(Wire, frozen=True):
     since_at: str  # when it began, ISO 8601, UTC
 
 
-class SessionInfo(Wire, frozen=True):
-    """The summary of a session that a picker shows."""
+class SessionSummary(Wire, frozen=True):
+    """The facts of a session that its description and its list row have in common."""
 
     session_id: str  # the full id of the session
     path: str | None  # the path of its file; null for an ephemeral session
@@ -89,11 +89,8 @@ class SessionInfo(Wire, frozen=True):
     tags: list[str]  # the tags; the first 100 if the file has more
     created_at: str  # ISO 8601, UTC
     updated_at: str  # the time of the last write of an entry of any type, or `createdAt` if that is later
-    message_count: int  # user and assistant messages on all branches
-    entry_count: int  # entries on all branches
     first_prompt: str | None  # one line of at most 200 characters; null without a prompt
     leaf_id: str | None  # the leaf; null before the first entry
-    last_seq: int  # the seq of the last line; the header is 0
     size_bytes: int  # the size of the log
     parent_session_id: (
         str | None
@@ -104,9 +101,17 @@ class SessionInfo(Wire, frozen=True):
     is_draft: bool  # true for a draft session: no assistant message yet, not listed by default
     read_only: bool  # true if the session cannot be written
     ephemeral: bool = False  # true for a session that is kept in memory only
-    problem_count: int = 0  # the number of problems in the file
     write_block: WriteBlock | None = None  # why an open session accepts no writes now; null if it does
     log_id: str | None = None  # the log of `lastSeq`, see "Positions"; null in lists
+
+
+class SessionInfo(SessionSummary, frozen=True, kw_only=True):
+    """The summary of a session that a picker shows."""
+
+    message_count: int  # user and assistant messages on all branches
+    entry_count: int  # entries on all branches
+    last_seq: int  # the seq of the last line; the header is 0
+    problem_count: int = 0  # the number of problems in the file
 
 
 class CharacterRange(Wire, frozen=True):

@@ -1,5 +1,6 @@
 """The facts that a list shows of one session, read from few lines."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -13,8 +14,8 @@ from sessiond.session.tree.steps import Read
 from sessiond.session.tree.tree import NONE, Tree
 
 _PROMPT_CHARACTERS: Final = 200
-_LAST_ROWS: Final = 2
-"""Last entries whose times are read: more than one, because an import ends in one with the header's time."""
+LAST_ENTRIES: Final = 2
+"""The number of last entries whose times are read. An import ends in an entry with the time of the header."""
 _LATEST: Final = 253_402_300_800_000
 """Milliseconds from 1970 to the year 10000, which no timestamp can represent."""
 
@@ -60,19 +61,29 @@ def _first_prompt(tree: Tree, read: Read) -> str | None:
     row = tree.first_user()
     if row == NONE:
         return None
-    message = preview.decoded(read([row])[0]).get("message")
+    return prompt_of(read([row])[0])
+
+
+def prompt_of(entry: bytes) -> str | None:
+    """Return the text of a user message as lists show it; None if it has no text."""
+    message = preview.decoded(entry).get("message")
     return preview.one_line(preview.text_of_message(message), _PROMPT_CHARACTERS) or None
 
 
 def _updated_at(tree: Tree, read: Read, created_at: str) -> str:
-    """Return the latest time in sessiond's own format, by which lists are sorted; `created_at` if there is none."""
-    rows = tree.last_entries(_LAST_ROWS)
+    """Return the time of the last write, by which lists are sorted."""
+    rows = tree.last_entries(LAST_ENTRIES)
     message = tree.last_message()
     if message != NONE and message not in rows:
         rows = [message, *rows]
-    texts = [created_at, tree.slot_updated_at or ""]
-    times = [at for text in texts if (at := milliseconds(text)) is not None]
-    times += [at for line in read(rows) if (at := _written_at(line)) is not None]
+    slot_times = [] if tree.slot_updated_at is None else [tree.slot_updated_at]
+    return latest_time(created_at, slot_times, read(rows))
+
+
+def latest_time(created_at: str, texts: Iterable[str], last_lines: Iterable[bytes]) -> str:
+    """Return the latest of the times in texts and entries in sessiond's own format; `created_at` if there is none."""
+    times = [at for text in (created_at, *texts) if (at := milliseconds(text)) is not None]
+    times += [at for line in last_lines if (at := _written_at(line)) is not None]
     times = [at for at in times if 0 <= at < _LATEST]
     return _timestamp(max(times)) if times else created_at
 
@@ -106,4 +117,4 @@ def _written_at(line: bytes) -> int | None:
 
 def _timestamp(at: int) -> str:
     time = datetime.fromtimestamp(at // 1000, UTC)
-    return f"{time:%Y-%m-%dT%H:%M:%S}.{at % 1000:03}Z"
+    return f"{time.isoformat()[:19]}.{at % 1000:03}Z"

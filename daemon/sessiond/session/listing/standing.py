@@ -41,7 +41,7 @@ def lifecycle_and_model(tree: Tree, read: Read) -> tuple[Lifecycle, str | None]:
         else:
             message = preview.decoded(entry).get("message")
             if isinstance(message, dict):
-                lifecycle = lifecycle or _lifecycle_of(message)
+                lifecycle = lifecycle or lifecycle_of(message)
                 model = model or (None if changes else _model_of(message))
         count += 1
         is_settled = is_settled or (not has_changes and model is not None)
@@ -66,7 +66,7 @@ def _relevant_rows(tree: Tree) -> Iterator[int]:
         row = tree.parent(row)
 
 
-def _lifecycle_of(message: dict[str, Any]) -> Lifecycle | None:
+def lifecycle_of(message: dict[str, Any]) -> Lifecycle | None:
     """Return the lifecycle if this message is the last; None for a message that belongs to no turn."""
     match message.get("role"):
         case "assistant":

@@ -10,6 +10,7 @@ from typing import Final
 from sessiond.store.errors import LogNotFound
 from sessiond.store.files import paths
 from sessiond.store.files.census import Root
+from sessiond.store.files.file_bytes import ends_of
 from sessiond.store.files.known_file import OPEN_FLAGS
 from sessiond.store.files.syscalls import refusal
 
@@ -83,3 +84,18 @@ def open_regular(path: Path, ref: str, flags: int) -> int:
         os.close(fd)
         raise LogNotFound(ref)
     return fd
+
+
+def read_ends(path: str, first: int, last: int) -> tuple[bytes, bytes]:
+    """Return the first and the last bytes of a regular file, with as few system calls as possible.
+
+    Raises:
+        OSError: It cannot be opened, or it is a link or no regular file.
+    """
+    fd = os.open(path, os.O_RDONLY | OPEN_FLAGS)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        return ends_of(fd, first, last)
+    finally:
+        os.close(fd)

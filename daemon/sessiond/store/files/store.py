@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,8 +22,8 @@ from sessiond.store.files import breadcrumbs, holds, paths
 from sessiond.store.files.blobs import BlobFolder, FileBlobs
 from sessiond.store.files.census import FULL_SECONDS, WATCHED_SECONDS, FileCensus, Root
 from sessiond.store.files.descriptors import Descriptors
-from sessiond.store.files.file_bytes import slices
-from sessiond.store.files.finding import logs_in, open_regular, resolved
+from sessiond.store.files.file_bytes import ends_of, slices
+from sessiond.store.files.finding import logs_in, open_regular, read_ends, resolved
 from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder, temporary
 from sessiond.store.files.known_file import MAY_NOT_WRITE, WRITE_FLAGS
 from sessiond.store.files.log import FileLog
@@ -163,12 +164,25 @@ class FileStore:
 
     def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
         """Yield the bytes of a file from `start` to the size that it has when it is opened."""
+        with self._opened_for_reading(ref) as fd:
+            yield from slices(fd, start, os.fstat(fd).st_size)
+
+    def read_ends(self, ref: str, first: int, last: int) -> tuple[bytes, bytes]:
+        """Return the first and the last bytes of a file."""
+        try:
+            return read_ends(ref, first, last)
+        except OSError:  # rare: a relative path, a link, no descriptor left
+            with self._opened_for_reading(ref) as fd:
+                return ends_of(fd, first, last)
+
+    @contextmanager
+    def _opened_for_reading(self, ref: str) -> Iterator[int]:
         # A ref from a census is not a link. Resolving thousands of paths takes long.
         path = Path(ref) if ref.startswith("/") and not os.path.islink(ref) else resolved(ref)  # noqa: PTH114
         with refusals_of(path):
             fd = self._descriptors.open(lambda: open_regular(path, ref, os.O_RDONLY))
             try:
-                yield from slices(fd, start, os.fstat(fd).st_size)
+                yield fd
             finally:
                 os.close(fd)
 

@@ -46,20 +46,20 @@
 ---@field tags string[] The tags; the first 100 if the file has more.
 ---@field createdAt string ISO 8601, UTC.
 ---@field updatedAt string The time of the last write of an entry of any type, or `createdAt` if that is later.
----@field messageCount integer User and assistant messages on all branches.
----@field entryCount integer Entries on all branches.
 ---@field firstPrompt? string One line of at most 200 characters; null without a prompt.
 ---@field leafId? string The leaf; null before the first entry.
----@field lastSeq integer The seq of the last line; the header is 0.
 ---@field sizeBytes integer The size of the log.
 ---@field parentSessionId? string The session that it was made from; null if there is none or its id is not known.
 ---@field parentPath? string The file of that session, as the header names it; null if the header names an id only.
 ---@field isDraft boolean True for a draft session: no assistant message yet, not listed by default.
 ---@field readOnly boolean True if the session cannot be written.
 ---@field ephemeral boolean True for a session that is kept in memory only.
----@field problemCount integer The number of problems in the file.
 ---@field writeBlock? sessiond.WriteBlock Why an open session accepts no writes now; null if it does.
 ---@field logId? string The log of `lastSeq`, see "Positions"; null in lists.
+---@field messageCount integer User and assistant messages on all branches.
+---@field entryCount integer Entries on all branches.
+---@field lastSeq integer The seq of the last line; the header is 0.
+---@field problemCount integer The number of problems in the file.
 
 ---The reason why a session accepts no writes at present.
 ---
@@ -136,6 +136,9 @@
 ---sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its place
 ---does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after
 ---that position. It fails with `cursorExpired` if the server does not know all changes since.
+---
+---The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
+---`tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
 ---@class (exact) sessiond.ListParams
 ---@field cwd? string Only sessions of this folder; default: sessions of all folders.
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
@@ -173,6 +176,11 @@
 ---an answer, tool calls without results, or an answer that was cut at its length limit. It is `aborted` if a person
 ---aborted the turn, `error` if the turn ended in an error, and `empty` if there is no message. `model` is the model
 ---for the next turn, as `provider/id`.
+---
+---A row with `provisional` true is made from the beginning and the end of the file. The server reads the whole file
+---soon after and sends the changed row to watches. In a provisional row, `messageCount`, `entryCount`, `lastSeq`,
+---`problemCount` and `model` are null. `title`, `tags`, `firstPrompt`, `leafId` and `lifecycle` are those that the
+---beginning and the end of the file show, and may change. All other members are final.
 ---@class (exact) sessiond.ListedSession
 ---@field sessionId string The full id of the session.
 ---@field path? string The path of its file; null for an ephemeral session.
@@ -181,22 +189,23 @@
 ---@field tags string[] The tags; the first 100 if the file has more.
 ---@field createdAt string ISO 8601, UTC.
 ---@field updatedAt string The time of the last write of an entry of any type, or `createdAt` if that is later.
----@field messageCount integer User and assistant messages on all branches.
----@field entryCount integer Entries on all branches.
 ---@field firstPrompt? string One line of at most 200 characters; null without a prompt.
 ---@field leafId? string The leaf; null before the first entry.
----@field lastSeq integer The seq of the last line; the header is 0.
 ---@field sizeBytes integer The size of the log.
 ---@field parentSessionId? string The session that it was made from; null if there is none or its id is not known.
 ---@field parentPath? string The file of that session, as the header names it; null if the header names an id only.
 ---@field isDraft boolean True for a draft session: no assistant message yet, not listed by default.
 ---@field readOnly boolean True if the session cannot be written.
 ---@field ephemeral boolean True for a session that is kept in memory only.
----@field problemCount integer The number of problems in the file.
 ---@field writeBlock? sessiond.WriteBlock Why an open session accepts no writes now; null if it does.
 ---@field logId? string The log of `lastSeq`, see "Positions"; null in lists.
----@field lifecycle sessiond.Lifecycle|string The state of the last turn.
----@field model? string The model for the next turn, as `provider/id`.
+---@field messageCount? integer User and assistant messages on all branches; null in a provisional row.
+---@field entryCount? integer Entries on all branches; null in a provisional row.
+---@field lastSeq? integer The seq of the last line; the header is 0; null in a provisional row.
+---@field problemCount? integer The number of problems in the file; null in a provisional row.
+---@field lifecycle? sessiond.Lifecycle|string The state of the last turn; null if a provisional row does not show it.
+---@field model? string The model for the next turn, as `provider/id`; null in a provisional row.
+---@field provisional boolean The server has not read the whole file yet.
 
 ---A session file that could not be read for the list or the search.
 ---@class (exact) sessiond.ListProblem

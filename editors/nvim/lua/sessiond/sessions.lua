@@ -31,7 +31,7 @@ function M.line(session, with_folder)
   local title = session.title or session.firstPrompt or 'untitled'
   local parts = {
     text.pad(text.ago(session.updatedAt), 4),
-    text.pad(tostring(session.messageCount), 5),
+    text.pad(tostring(session.messageCount or '…'), 5),
     text.fit(text.one_line(title), 70),
   }
   for _, tag in ipairs(session.tags) do

@@ -105,7 +105,8 @@ export function titleOf(session: TitledSession): string {
   return fit(oneLine(session.title) || oneLine(session.firstPrompt) || oneLine(session.sessionId), 80);
 }
 
-export type KnownSession = SessionInfo & Partial<Pick<ListedSession, "lifecycle" | "model">>;
+/** A session of a list, whose counts may not be known yet, or a session that is open. */
+export type KnownSession = SessionInfo | ListedSession;
 
 export interface SessionWords {
   readonly label: string;
@@ -115,7 +116,7 @@ export interface SessionWords {
   readonly context: string;
 }
 
-const LIFECYCLES: Readonly<Partial<Record<ListedSession["lifecycle"], string>>> = {
+const LIFECYCLES: Readonly<Partial<Record<NonNullable<ListedSession["lifecycle"]>, string>>> = {
   aborted: "aborted",
   error: "ended in an error",
   interrupted: "interrupted",
@@ -127,11 +128,11 @@ export function sessionWords(session: KnownSession, current: boolean, now: numbe
     (session.parentSessionId ?? session.parentPath) && "fork", // it has the title of its parent
     session.writeBlock ? "writes blocked" : session.readOnly && "read-only",
     session.problemCount ? count(session.problemCount, "problem") : "",
-    session.lifecycle === undefined ? "" : LIFECYCLES[session.lifecycle],
+    "lifecycle" in session && session.lifecycle !== null ? LIFECYCLES[session.lifecycle] : "",
   ].filter(Boolean) as string[];
   const tags = session.tags.map((tag) => `#${oneLine(tag)}`).join(" ");
   const when = ago(session.updatedAt, now);
-  const messages = count(session.messageCount, "message");
+  const messages = session.messageCount === null ? "" : count(session.messageCount, "message");
   const label = titleOf(session);
   const damaged = session.readOnly || Boolean(session.writeBlock) || Boolean(session.problemCount);
   return {
@@ -162,7 +163,7 @@ export function sessionTooltip(session: KnownSession): string {
     line("Folder", session.cwd),
     line("File", session.path),
     line("Id", session.sessionId),
-    line("Model", session.model),
+    line("Model", "model" in session ? session.model : null),
     line("Created", session.createdAt),
     line("Updated", session.updatedAt),
     line("Entries", session.entryCount),

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SessionsModel } from "../../src/model/sessions.ts";
 import { sessionTooltip, sessionWords, titleOf } from "../../src/model/words.ts";
+import type { SessionInfo } from "../../src/protocol.ts";
 import { FakeLists, Gate, listed } from "./support/fakeLists.ts";
 
 const FIVE = [
@@ -208,7 +209,7 @@ test("sessions in memory are beside the list until they are deleted or the daemo
   const lists = new FakeLists(...FIVE.slice(0, 2));
   const model = modelOf(lists);
   await model.start();
-  model.ephemeralChanged(listed("m", "/m", 30, { ephemeral: true, path: null }));
+  model.ephemeralChanged(listed("m", "/m", 30, { ephemeral: true, path: null }) as SessionInfo);
   await model.refresh();
   assert.deepEqual(shown(model), ["/m: m", "/a: a2 a1"]);
   model.query = "a";
@@ -216,7 +217,7 @@ test("sessions in memory are beside the list until they are deleted or the daemo
   model.query = "";
   model.ephemeralDeleted("m");
   assert.equal(model.get("m"), undefined);
-  model.ephemeralChanged(listed("m", "/m", 30, { ephemeral: true, path: null }));
+  model.ephemeralChanged(listed("m", "/m", 30, { ephemeral: true, path: null }) as SessionInfo);
   model.forgetEphemeral();
   assert.deepEqual(shown(model), ["/a: a2 a1"]);
 });

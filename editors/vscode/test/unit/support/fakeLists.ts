@@ -38,6 +38,7 @@ export function listed(sessionId: string, cwd: string, day: number, more: Partia
     logId: null,
     lifecycle: "complete",
     model: null,
+    provisional: false,
     ...more,
   };
 }
