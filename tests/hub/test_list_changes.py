@@ -144,6 +144,17 @@ def test_a_session_that_never_matched_is_not_removed(files: Files) -> None:
     assert client.removed == []
 
 
+def test_a_session_that_never_matched_is_not_removed_with_its_second_file(files: Files) -> None:
+    there = ListRow("there", 0, "/b", "[]", "odd", b'{"id": "there"}')
+    client = ListClient(files, t.ListFilter(cwd="/a"))
+    files.put(1, there._replace(draft=1))
+    files.put(2, there)
+    files.put(1, None)
+    files.put(2, None)
+    client.take(files.changes.position, most=1)
+    assert client.removed == []
+
+
 def test_a_row_that_is_replaced_by_an_equal_one_is_no_change(files: Files) -> None:
     row = ListRow("s", 0, "/a", "[]", "odd", b'{"id": "s"}')
     files.put(1, row)

@@ -88,20 +88,20 @@ class ListChanges:
         self.position += 1
         now = self.position
         last = self._changed.pop(session_id, SessionChange(0))._replace(position=now)
-        if after is None and last.removed_row is not None:
-            # A second file of this session was removed. It may have had any row before.
-            last = SessionChange(now, now, now, now, now, before)
-        elif after is None:
-            last = last._replace(removed_row=before)
+        if after is None:
+            # If a second file of this session was removed, the session had the columns of either.
+            other, row, last = last.removed_row, before, last._replace(removed_row=before)
         elif before is None:
-            before, last = last.removed_row, last._replace(removed_row=None)
-        if before is not None and after is not None:
+            other, row, last = last.removed_row, after, last._replace(removed_row=None)
+        else:
+            other, row = before, after
+        if other is not None and row is not None:
             last = SessionChange(
                 now,
-                now if before.draft != after.draft else last.draft,
-                now if before.cwd != after.cwd else last.cwd,
-                now if before.tags != after.tags else last.tags,
-                now if before.filter_text != after.filter_text else last.filter_text,
+                now if other.draft != row.draft else last.draft,
+                now if other.cwd != row.cwd else last.cwd,
+                now if other.tags != row.tags else last.tags,
+                now if other.filter_text != row.filter_text else last.filter_text,
                 last.removed_row,
             )
         self._changed[session_id] = last
