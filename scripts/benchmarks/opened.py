@@ -66,8 +66,8 @@ def _took(daemon: Process, method: str) -> float:
 def _until_searched(daemon: Process) -> None:
     """Wait until the texts of all sessions are in the index."""
     while True:
-        reply = exchange(daemon, "session/search", {"query": "line", "limit": 1})[1]
-        if not msgspec.json.decode(reply)["result"]["unsearchedCount"]:
+        reply = exchange(daemon, "session/search", {"query": "line", "limit": 1, "waitMs": 10_000})[1]
+        if not msgspec.json.decode(reply)["result"]["unsearched"]["sessionCount"]:
             return
 
 

@@ -1,4 +1,4 @@
-"""Full-text search over many entries, and what appends feel of the index being made."""
+"""Full-text search over many entries, also just after a burst, and what appends feel of the index being made."""
 
 import sqlite3
 import time
@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from scripts.benchmarks.drafts import appends, new_session
-from scripts.benchmarks.load import exchange, latencies
+from scripts.benchmarks.load import drive, exchange, latencies
 from scripts.benchmarks.processes import Process, sessiond, until
 from scripts.benchmarks.report import Row, milliseconds, sampled
 from scripts.benchmarks.session_files import assistant_message, session_name, write_session
@@ -17,6 +17,8 @@ from scripts.benchmarks.session_files import assistant_message, session_name, wr
 SESSIONS, ENTRIES = 10, 10_000
 QUERY = 0.050
 APPENDS = 400
+BURST = 20_000
+BURST_INDEXED = 3.0
 QUESTIONS = (
     ("a word of a few entries", {"query": "needle"}),
     ("a word of all entries", {"query": "code"}),
@@ -56,7 +58,29 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
         for name, params in QUESTIONS:
             times = [_search(daemon, params) for _ in range(5 if quick else 15)]
             rows.append(sampled(f"search {total:,} entries: {name}", times, "s", limit=QUERY))
+        rows += _after_bursts(daemon, session, rounds=1 if quick else 3)
     return rows
+
+
+def _after_bursts(daemon: Process, session: str, rounds: int) -> list[Row]:
+    """The first search after many appends, and the time until all of them are searched."""
+    searched: list[float] = []
+    indexed: list[float] = []
+    for _ in range(rounds):
+        drive(daemon, appends(session, "written", BURST), clients=1, depth=64)
+        searched.append(_search(daemon, {"query": "needle"}))
+        indexed.append(until(lambda: not _unsearched(daemon), every=0.05))
+    return [
+        sampled(f"search just after {BURST:,} appends", searched, "s", limit=QUERY),
+        sampled("  until all of them are searched, from then on", indexed, "s", limit=BURST_INDEXED),
+    ]
+
+
+def _unsearched(daemon: Process) -> int:
+    """Bytes of the logs that are not searched yet."""
+    reply = exchange(daemon, "session/search", {"query": "needle", "limit": 1})[1]
+    unsearched: int = msgspec.json.decode(reply)["result"]["unsearched"]["sizeBytes"]
+    return unsearched
 
 
 def _undisturbed(busy: list[float], quiet: list[float]) -> Row:

@@ -83,7 +83,7 @@ async def test_an_index_is_made_and_the_doctor_looks_under_the_limit(tmp_path: P
         peer = await daemon.attach()
         opened = await in_turns(peer.call("session/open", sessionId=name) for name in names()[:300])
         assert len(opened) == 300
-        found = await peer.call("session/search", query="garnet", limit=1_000)
-        assert (len(found["hits"]), found["unsearchedCount"]) == (300, 0)
+        found = await peer.call("session/search", query="garnet", limit=1_000, waitMs=60_000)
+        assert (len(found["hits"]), found["unsearched"]["sessionCount"]) == (300, 0)
         found = await peer.call("server/doctor")
         assert not [it for it in found["findings"] if it["severity"] == "error"]

@@ -67,7 +67,7 @@ def placeless(page: dict[str, Any]) -> dict[str, Any]:
 
 def by_place(found: dict[str, Any]) -> list[Any]:
     """Hits without their order, which depends on the order in which they were read."""
-    assert found["unsearchedCount"] == 0
+    assert found["unsearched"] == {"sessionCount": 0, "sizeBytes": 0}
     return sorted(json.dumps(hit) for hit in found["hits"])
 
 
@@ -407,7 +407,7 @@ async def test_a_file_that_changes_while_texts_are_indexed_is_checked_by_the_nex
         def look_and_grow(*asked: Any) -> int:
             made = look(*asked)
             paths[1].write_bytes(logs.log(logs.header(id="session-0001"), logs.user("alone")))
-            loop.call_soon_threadsafe(index.report_changes, [str(paths[1])])
+            loop.call_soon_threadsafe(index.updater.written, [str(paths[1])])
             return made
 
         loop = asyncio.get_running_loop()

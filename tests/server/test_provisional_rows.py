@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.hub.index import facts, files, index
+from sessiond.hub.index import facts, files, updating
 from support import logs
 from support.daemons import Peer, running
 from support.watched_lists import WatchedList, watching
@@ -23,7 +23,7 @@ def no_file_is_read_as_a_whole_at_first(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.fixture
 def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """The background update does not begin during the test."""
-    monkeypatch.setattr(index, "START_SECONDS", 3_600.0)
+    monkeypatch.setattr(updating, "START_SECONDS", 3_600.0)
 
 
 def write(home: Path, number: int, *more: logs.Line, **header: Any) -> Path:
@@ -140,7 +140,7 @@ async def test_the_next_daemon_reads_the_files_of_provisional_rows(
 ) -> None:
     write(tmp_path, 1)
     with monkeypatch.context() as patched:
-        patched.setattr(index, "START_SECONDS", 3_600.0)
+        patched.setattr(updating, "START_SECONDS", 3_600.0)
         async with running(tmp_path) as daemon:
             assert (await rows(await daemon.attach()))["session-0001"]["provisional"]
     async with running(tmp_path) as daemon:

@@ -170,7 +170,7 @@ async def test_pages_contain_every_hit_once(memory: Running) -> None:
     seen: list[str] = []
     cursor = None
     while True:
-        page = await peer.call("session/search", query="opal", limit=400, cursor=cursor)
+        page = await peer.call("session/search", query="opal", limit=400, cursor=cursor, waitMs=60_000)
         seen += [hit["entryId"] for hit in page["hits"]]
         if (cursor := page["nextCursor"]) is None:
             break

@@ -101,7 +101,8 @@ class Hub:
         self._auto = AutoCompaction(chosen.compaction, self.compactions, self.summarizers)
         self._open.growth_observer = self._observers = GrowthObservers(self._auto)
         self._new = NewSessions(files, memory, self._open, self.lineage, self.refuse_when_draining)
-        self.upkeep = Upkeep(files, self._open, self.index, self._observers, self.disk_space, self.terminals)
+        self.add_list_observer(self.index.updater)
+        self.upkeep = Upkeep(files, self._open, self._observers, self.disk_space, self.terminals)
         self.repairs = LogRepairs(files, self._open)
 
     def observe_with(self, observer: SessionObserver[LiveSession]) -> None:
@@ -137,7 +138,7 @@ class Hub:
 
     def log_moved(self, ref: str) -> None:
         """Update the index and the lineage: a log was added or removed at `ref`."""
-        self.index.report_changes({ref})
+        self.index.updater.written({ref})
         self.lineage.forget()
 
     # --- finding ---------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Final
 
 from sessiond.hub.discovery.terminals import Terminals
 from sessiond.hub.disk_space import DiskSpaceMonitor
-from sessiond.hub.index.index import START_SECONDS, Index
+from sessiond.hub.index.updating import START_SECONDS
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.observers import GrowthObservers
 from sessiond.hub.session.registry import OpenSessions
@@ -33,7 +33,6 @@ class Upkeep:
     Args:
         files: The store whose files are watched.
         open_sessions: The sessions to maintain.
-        index: Is notified of files that other programs wrote and that are not open.
         observers: Are notified of the same files.
         disk_space: Checks the free disk space at each sweep.
         terminals: Drops the data of terminals that have ended, at each sweep.
@@ -43,14 +42,12 @@ class Upkeep:
         self,
         files: Store,
         open_sessions: OpenSessions,
-        index: Index,
         observers: GrowthObservers[LiveSession],
         disk_space: DiskSpaceMonitor,
         terminals: Terminals,
     ) -> None:
         self._files = files
         self._open = open_sessions
-        self._index = index
         self._observers = observers
         self._disk_space = disk_space
         self._terminals = terminals
@@ -107,7 +104,6 @@ class Upkeep:
                         refs.discard(live.log.ref)
                         await self._ingest(live)
                 if refs:
-                    self._index.report_changes(refs)
                     self._observers.written(refs)
         finally:
             watch.close()

@@ -102,7 +102,7 @@ class Server:
         hub.summarizers.directory = self
         self.spawn(hub.commands.ready())
         self.spawn(self._sweep())
-        self.spawn(hub.index.update_in_background())
+        self.spawn(hub.index.updater.run())
         self.spawn(hub.upkeep.follow_files())
         self._keeping = self.spawn(self._keep())
 

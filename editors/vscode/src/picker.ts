@@ -150,8 +150,8 @@ class Picker {
     const found = await searching?.finally(() => clearTimeout(timer));
     clearTimeout(timer);
     const all = [...items, ...separated("entries", (found?.hits ?? []).map((hit) => this.#hit(hit)))];
-    if (found !== undefined && found.unsearchedCount > 0) {
-      all.push({ label: `${count(found.unsearchedCount, "session is", "sessions are")} not fully searched yet`, alwaysShow: true });
+    if (found !== undefined && found.unsearched.sessionCount > 0) {
+      all.push({ label: `${count(found.unsearched.sessionCount, "session is", "sessions are")} not fully searched yet`, alwaysShow: true });
     }
     return all;
   }

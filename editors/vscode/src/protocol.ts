@@ -439,6 +439,10 @@ export interface ResolveResult {
  * `cwd` and `tags` filter by session, `labels` by the label on the entry, `roles` by the role of the message, `since`
  * and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
  * short, newer entries before older ones, messages before tool results.
+ *
+ * The search does not wait for the index: entries that were stored within the last seconds may be missing if there
+ * are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are
+ * stored, for at most that time.
  */
 export interface SearchParams {
   /** Words, phrases and `beginnings*`. 1 to 1000 characters. */
@@ -459,24 +463,22 @@ export interface SearchParams {
   sessionId?: string | null;
   /** From an earlier result; default: the first page. */
   cursor?: string | null;
+  /** Maximum time to wait until all texts are indexed. 0 to 60000. Default `0`. */
+  waitMs?: number;
   /** Maximum number of hits per page. 1 to 1000. Default `20`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/**
- * A page of hits, best first.
- *
- * `unsearchedCount` counts the sessions that the index has not read completely. If it is 0, the result is complete.
- */
+/** A page of hits, best first. If `unsearched.sessionCount` is 0, the result is complete. */
 export interface SearchResult {
   /** At most `limit`. */
   hits: Hit[];
   /** Null at the end. */
   nextCursor: string | null;
-  /** Sessions that are not searched completely. */
-  unsearchedCount: number;
+  /** What the index does not have yet. */
+  unsearched: UnsearchedTexts;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -519,6 +521,16 @@ export interface CharacterRange {
   start: number;
   /** The position after its last character. */
   end: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The texts that are not in the index yet. The server indexes them in the background. */
+export interface UnsearchedTexts {
+  /** Sessions that are not searched completely. */
+  sessionCount: number;
+  /** The bytes of their logs that are not searched. */
+  sizeBytes: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -4574,6 +4586,10 @@ export interface Requests {
    * `cwd` and `tags` filter by session, `labels` by the label on the entry, `roles` by the role of the message, `since`
    * and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
    * short, newer entries before older ones, messages before tool results.
+   *
+   * The search does not wait for the index: entries that were stored within the last seconds may be missing if there
+   * are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are
+   * stored, for at most that time.
    */
   "session/search": { params: SearchParams; result: SearchResult; errors: "sessionNotFound" | "sessionTrashed" | "cursorExpired" | "storageFailed" };
   /** Return the summary of a session and the problems of its file. Does not open or subscribe. */

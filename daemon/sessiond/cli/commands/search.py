@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sessiond.cli.render.style import Style
 
 _INDENT = "    "
+_WAIT_MS = 60_000
+"""The maximum time that `--wait` waits for the index."""
 
 
 def search(args: ParsedArguments) -> int:
@@ -39,6 +41,8 @@ def search(args: ParsedArguments) -> int:
     ):  # fmt: skip
         if (value := args.value(option)) is not None:
             params[field] = value
+    if args.flag("wait"):
+        params["waitMs"] = _WAIT_MS
     if (limit := args.number("limit", at_least=1)) is not None:
         params["limit"] = limit
     with connect() as daemon:
@@ -99,9 +103,10 @@ def _marked(snippet: str, ranges: Sequence[tuple[int, int]], style: Style) -> st
 
 
 def _print_notes(found: dict[str, Any]) -> None:
-    if found["unsearchedCount"]:
-        left = human.count(found["unsearchedCount"], "session")
-        print(f"{left} could not be searched yet. Try again in a moment.", file=sys.stderr)
+    unsearched = found["unsearched"]
+    if unsearched["sessionCount"]:
+        left = human.count(unsearched["sessionCount"], "session"), human.size(unsearched["sizeBytes"])
+        print(f"{left[0]} ({left[1]}) could not be searched yet. --wait waits for them.", file=sys.stderr)
     elif not found["hits"]:
         print("No matches. All words must occur in one entry; word* matches a prefix.", file=sys.stderr)
     if found.get("nextCursor"):

@@ -71,6 +71,7 @@ COMMANDS: dict[str, Command] = {
             Option("label", "TEXT", "only entries with this label; repeatable"),
             Option("since", "TIME", "only entries from this time on: 2026-02-16, or 2026-02-16T10:20:30Z"),
             Option("until", "TIME", "only entries up to this time"),
+            Option("wait", "", "wait until all sessions are indexed, for at most a minute"),
             Option("limit", "N", "maximum number of results (default: 20)", short="n"),
             CURSOR,
             JSON,

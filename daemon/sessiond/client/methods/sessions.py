@@ -278,6 +278,7 @@ class SessionMethods(Methods):
         until: str | None = None,
         session_id: str | None = None,
         cursor: str | None = None,
+        wait_ms: int = 0,
         limit: int = 20,
     ) -> t.SearchResult:
         """Find entries by their words, in all sessions and on all branches, including compacted entries.
@@ -291,6 +292,10 @@ class SessionMethods(Methods):
         best hits come first: entries in which the terms are frequent and the text is short, newer entries
         before older ones, messages before tool results.
 
+        The search does not wait for the index: entries that were stored within the last seconds may be
+        missing if there are many of them, and `unsearched` in the result says so. With `wait_ms`, the server
+        first indexes all texts that are stored, for at most that time.
+
         Method `session/search`.
 
         Args:
@@ -303,11 +308,11 @@ class SessionMethods(Methods):
             until: Only entries of this time or earlier, ISO 8601.
             session_id: Only entries of this session. 1 to 128 characters.
             cursor: From an earlier result; default: the first page.
+            wait_ms: Maximum time to wait until all texts are indexed. 0 to 60000.
             limit: Maximum number of hits per page. 1 to 1000.
 
         Returns:
-            A page of hits, best first. `unsearched_count` counts the sessions that the index has not read
-            completely. If it is 0, the result is complete.
+            A page of hits, best first. If `unsearched.session_count` is 0, the result is complete.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -324,6 +329,7 @@ class SessionMethods(Methods):
             until=until,
             session_id=session_id,
             cursor=cursor,
+            wait_ms=wait_ms,
             limit=limit,
         )
         return await self.call(m.SEARCH, params)

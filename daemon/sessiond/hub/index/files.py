@@ -110,6 +110,11 @@ class FileTable:
         """Return the row of a log, or None."""
         return self._rows.get(as_key(ref))
 
+    def size_of(self, ref: str) -> int:
+        """Return the size of a file as of the last check; 0 if it is not known."""
+        stored = self._stored.get(ref)
+        return 0 if stored is None else stored.size
+
     def record_changes(self, changes: OpenChanges, changed_files: Collection[str]) -> None:
         """Record changes of open sessions and reports of changed files, for the next `refresh`."""
         self._reported_changes.update(changed_files)

@@ -4,7 +4,7 @@ The texts of a closed log are read from its file. The hub passes in the committe
 """
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from sessiond.hub.index.columns import FileRow, as_ref
@@ -12,6 +12,7 @@ from sessiond.hub.index.committed_entries import TAIL_BYTES, CommittedEntries, t
 from sessiond.hub.index.database import Database
 from sessiond.hub.index.facts import bytes_of, hash_of
 from sessiond.hub.index.files import FileTable
+from sessiond.protocol import types as t
 from sessiond.session.content import search_words
 from sessiond.session.content.search_text import MAX_MESSAGE_CHARS, SearchText, milliseconds, text_of_entry
 from sessiond.session.tree.tree import BAD, HEADER, Tree
@@ -53,12 +54,26 @@ class TextIndexer:
         """Stop indexing the current file. The next step starts it again."""
         self._work = self._ref = None
 
-    def unindexed_count(self) -> int:
-        """Return the number of files whose texts are not fully indexed."""
-        row = self._database.connection.execute(
-            "SELECT count(*) FROM files WHERE is_indexed = 0 AND draft IS NOT NULL"
-        ).fetchone()
-        return int(row[0])
+    def unsearched(self, open_ends: Mapping[str, int]) -> t.UnsearchedTexts:
+        """Return the number of sessions whose texts are not fully indexed, and the number of their remaining bytes.
+
+        Args:
+            open_ends: The offset after the last committed line of each open session that differs from its file, by
+                ref.
+        """
+        rows = self._database.connection.execute(
+            "SELECT ref, indexed_bytes FROM files WHERE is_indexed = 0 AND draft IS NOT NULL"
+        )
+        remaining = [
+            self._files.size_of(ref) - indexed_bytes
+            for key, indexed_bytes in rows
+            if (ref := as_ref(key)) not in open_ends
+        ]
+        for ref, end in open_ends.items():
+            row = self._files.row_of(ref)
+            remaining.append(end - (0 if row is None else row.indexed_bytes))
+        remaining = [size for size in remaining if size > 0]
+        return t.UnsearchedTexts(session_count=len(remaining), size_bytes=sum(remaining))
 
     def indexed_rows(self, ref: str) -> int | None:
         """Return the number of indexed rows of a log; None if the index does not know the log."""

@@ -5,7 +5,7 @@ If the index file turns out to be damaged or was removed, it is rebuilt, and the
 
 import logging
 import sqlite3
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Final, TypeVar
 
@@ -109,14 +109,18 @@ class Worker:
         """Check the files. Returns the build number."""
         return self._after_check(lambda _: self.build_number)
 
-    def search(self, params: t.SearchParams, ref: str | None) -> tuple[searching.Hits, int]:
-        """Return a page of hits, and the number of sessions that are not fully indexed."""
+    def search(self, params: t.SearchParams, ref: str | None) -> searching.Hits:
+        """Return a page of hits from the texts that are indexed."""
 
-        def find() -> tuple[searching.Hits, int]:
+        def find() -> searching.Hits:
             self._database.verify()
-            return searching.search(self._database.connection, params, ref), self._texts.unindexed_count()
+            return searching.search(self._database.connection, params, ref)
 
         return self._run(find)
+
+    def unsearched(self, open_ends: Mapping[str, int]) -> t.UnsearchedTexts:
+        """Return how much is not indexed; see `TextIndexer.unsearched`."""
+        return self._run(lambda: self._texts.unsearched(open_ends))
 
     def step(self) -> bool:
         """Read a part of a file whose row is provisional, or index some texts. Returns whether there is more to do."""

@@ -144,6 +144,7 @@ from sessiond.protocol.types.search import (
     Hit as Hit,
     SearchParams as SearchParams,
     SearchResult as SearchResult,
+    UnsearchedTexts as UnsearchedTexts,
 )
 from sessiond.protocol.types.server import (
     AuthenticateParams as AuthenticateParams,

@@ -19,6 +19,10 @@ class SearchParams(Params, frozen=True):
     `cwd` and `tags` filter by session, `labels` by the label on the entry, `roles` by the role of the message, `since`
     and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
     short, newer entries before older ones, messages before tool results.
+
+    The search does not wait for the index: entries that were stored within the last seconds may be missing if there
+    are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are
+    stored, for at most that time.
     """
 
     query: Annotated[str, Meta(min_length=1, max_length=1_000)]  # words, phrases and `beginnings*`
@@ -32,6 +36,7 @@ class SearchParams(Params, frozen=True):
     until: str | None = None  # only entries of this time or earlier, ISO 8601
     session_id: SessionId | None = None  # only entries of this session
     cursor: str | None = None  # from an earlier result; default: the first page
+    wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 0  # maximum time to wait until all texts are indexed
     limit: Annotated[int, Meta(ge=1, le=1_000)] = 20  # maximum number of hits per page
 
 
@@ -53,12 +58,16 @@ class Hit(Wire, frozen=True):
     labeled_entry_id: str | None = None  # only for a label: the labeled entry
 
 
-class SearchResult(Wire, frozen=True):
-    """A page of hits, best first.
+class UnsearchedTexts(Wire, frozen=True):
+    """The texts that are not in the index yet. The server indexes them in the background."""
 
-    `unsearchedCount` counts the sessions that the index has not read completely. If it is 0, the result is complete.
-    """
+    session_count: int  # sessions that are not searched completely
+    size_bytes: int  # the bytes of their logs that are not searched
+
+
+class SearchResult(Wire, frozen=True):
+    """A page of hits, best first. If `unsearched.sessionCount` is 0, the result is complete."""
 
     hits: list[Hit]  # at most `limit`
     next_cursor: str | None  # null at the end
-    unsearched_count: int  # sessions that are not searched completely
+    unsearched: UnsearchedTexts  # what the index does not have yet

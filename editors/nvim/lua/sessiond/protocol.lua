@@ -237,6 +237,10 @@
 ---`cwd` and `tags` filter by session, `labels` by the label on the entry, `roles` by the role of the message, `since`
 ---and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
 ---short, newer entries before older ones, messages before tool results.
+---
+---The search does not wait for the index: entries that were stored within the last seconds may be missing if there
+---are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are
+---stored, for at most that time.
 ---@class (exact) sessiond.SearchParams
 ---@field query string Words, phrases and `beginnings*`. 1 to 1000 characters.
 ---@field cwd? string Only sessions of this folder.
@@ -247,15 +251,14 @@
 ---@field until? string Only entries of this time or earlier, ISO 8601.
 ---@field sessionId? string Only entries of this session. 1 to 128 characters.
 ---@field cursor? string From an earlier result; default: the first page.
+---@field waitMs? integer Maximum time to wait until all texts are indexed. 0 to 60000. Default `0`.
 ---@field limit? integer Maximum number of hits per page. 1 to 1000. Default `20`.
 
----A page of hits, best first.
----
----`unsearchedCount` counts the sessions that the index has not read completely. If it is 0, the result is complete.
+---A page of hits, best first. If `unsearched.sessionCount` is 0, the result is complete.
 ---@class (exact) sessiond.SearchResult
 ---@field hits sessiond.Hit[] At most `limit`.
 ---@field nextCursor? string Null at the end.
----@field unsearchedCount integer Sessions that are not searched completely.
+---@field unsearched sessiond.UnsearchedTexts What the index does not have yet.
 
 ---An entry that matches a search.
 ---@class (exact) sessiond.Hit
@@ -277,6 +280,11 @@
 ---@class (exact) sessiond.CharacterRange
 ---@field start integer The position of its first character.
 ---@field end integer The position after its last character.
+
+---The texts that are not in the index yet. The server indexes them in the background.
+---@class (exact) sessiond.UnsearchedTexts
+---@field sessionCount integer Sessions that are not searched completely.
+---@field sizeBytes integer The bytes of their logs that are not searched.
 
 ---Return the summary of a session and the problems of its file. Does not open or subscribe.
 ---@class (exact) sessiond.InfoParams

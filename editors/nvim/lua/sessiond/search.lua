@@ -10,9 +10,9 @@ local text = require('sessiond.text')
 function M.hits(query, more, callback)
   local params = vim.tbl_extend('force', { query = query, limit = 200 }, more)
   require('sessiond.actions').request('session/search', params, function(result)
-    if result.unsearchedCount > 0 then
+    if result.unsearched.sessionCount > 0 then
       require('sessiond.log').notify(
-        ('%d sessions are not indexed completely yet; search again for all hits'):format(result.unsearchedCount),
+        ('%d sessions are not indexed completely yet; search again for all hits'):format(result.unsearched.sessionCount),
         vim.log.levels.WARN
       )
     end
