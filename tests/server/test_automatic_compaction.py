@@ -157,7 +157,7 @@ async def test_the_configuration_may_look_after_all_sessions_and_a_session_opt_o
 ) -> None:
     sizes = {"context_window": 4_000, "reserve_tokens": 1_000, "keep_recent_tokens": 500}
     command = program(tmp_path, "print('From the command.')")
-    async with running(tmp_path / "home", chosen=commanded(command, enabled=True, **sizes)) as daemon:
+    async with running(tmp_path / "home", config=commanded(command, enabled=True, **sizes)) as daemon:
         peer, session_id = await talk(daemon, cwd)
         out, out_id = await talk(daemon, cwd)
         await out.call("session/configure", sessionId=out_id, autoCompact={"enabled": False})

@@ -133,8 +133,8 @@ async def test_drafts_and_folders_of_other_programs_are_not_considered(tmp_path:
         logs.log(logs.header(id="theirs-1"), logs.user("hi", parent=None), logs.assistant("hi"))
     )
     make_old(theirs, 100)
-    chosen = Config(roots=RootsConfig(folders=(str(tmp_path / "theirs"),)))
-    async with running(tmp_path / "home", chosen=chosen) as daemon:
+    config = Config(roots=RootsConfig(folders=(str(tmp_path / "theirs"),)))
+    async with running(tmp_path / "home", config=config) as daemon:
         peer = await daemon.attach()
         draft = (await peer.call("session/create", cwd=cwd))["session"]
         make_old(draft["path"], 100)
@@ -158,7 +158,7 @@ async def test_the_daemon_cleans_up_automatically_only_if_it_is_configured(
         peer = await daemon.attach()
         old = await old_session(peer, cwd, "session-old")
         await old_session(peer, cwd, "session-new", days=1)
-    async with running(tmp_path, chosen=Config(keep=RetentionConfig(max_age=30.0 * DAY))) as daemon:
+    async with running(tmp_path, config=Config(keep=RetentionConfig(max_age=30.0 * DAY))) as daemon:
         peer = await daemon.attach()
         async with asyncio.timeout(BOUND):
             while (await peer.call("trash/list", withTotal=True))["totalCount"] == 0:

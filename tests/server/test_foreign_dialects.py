@@ -43,7 +43,7 @@ async def with_root(tmp_path: Path) -> AsyncIterator[tuple[Running, Path]]:
     """A daemon that lists a folder of another program, and that folder."""
     root = tmp_path / "root"
     root.mkdir()
-    async with running(tmp_path / "home", chosen=Config(roots=RootsConfig(folders=(str(root),)))) as daemon:
+    async with running(tmp_path / "home", config=Config(roots=RootsConfig(folders=(str(root),)))) as daemon:
         yield daemon, root
 
 

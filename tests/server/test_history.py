@@ -257,7 +257,7 @@ async def test_pages_hold_every_prompt_once_while_others_are_added(memory: Runni
 
 
 async def test_a_disabled_history_is_unchanged(tmp_path: Path) -> None:
-    async with running(tmp_path, chosen=Config(history=HistoryConfig(enabled=False))) as daemon:
+    async with running(tmp_path, config=Config(history=HistoryConfig(enabled=False))) as daemon:
         peer, session_id = await started(daemon, "/w")
         await peer.append(session_id, user("secret"), assistant("ok"))
         assert not (await peer.call("history/add", prompt="secret"))["added"]

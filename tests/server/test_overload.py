@@ -33,7 +33,7 @@ def limited(**limits: int) -> Config:
 async def test_one_client_too_many_is_told_so_and_the_next_finds_the_place_of_who_left(
     tmp_path: Path,
 ) -> None:
-    async with running(tmp_path, "socket", chosen=limited(max_clients=2)) as daemon:
+    async with running(tmp_path, "socket", config=limited(max_clients=2)) as daemon:
         peers = [await daemon.attach(), await daemon.attach()]
         for peer in peers:
             await peer.call("server/status")
@@ -60,7 +60,7 @@ async def test_a_client_that_never_said_a_word_makes_place_when_all_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admission, "SILENT_SECONDS", 0.0)
-    async with running(tmp_path, "socket", chosen=limited(max_clients=2)) as daemon:
+    async with running(tmp_path, "socket", config=limited(max_clients=2)) as daemon:
         speaking = await daemon.attach()
         await speaking.call("server/status")
         silent = await daemon.attach()
@@ -114,7 +114,7 @@ async def test_a_flood_is_taken_in_as_fast_as_it_is_answered_and_nothing_of_it_i
 
 async def test_the_bodies_of_requests_in_work_are_bounded_too(tmp_path: Path, cwd: str) -> None:
     disk = Disk()
-    async with running(tmp_path, calls=disk.calls, chosen=limited(max_frame=MIB)) as daemon:
+    async with running(tmp_path, calls=disk.calls, config=limited(max_frame=MIB)) as daemon:
         peer, session_id = await started(daemon, cwd)
         other = await daemon.attach()
         with disk.hold("fdatasync"):
@@ -131,7 +131,7 @@ async def test_when_all_clients_together_have_too_much_in_work_each_still_has_it
     tmp_path: Path, cwd: str
 ) -> None:
     disk = Disk()
-    async with running(tmp_path, calls=disk.calls, chosen=limited(max_held=MIB)) as daemon:
+    async with running(tmp_path, calls=disk.calls, config=limited(max_held=MIB)) as daemon:
         flooding = [await started(daemon, cwd) for _ in range(3)]
         for peer, _ in flooding:  # their own echo would fill the send buffers, which are bounded as much
             options = {"sessiond": {"optOutNotifications": ["session/appended"]}}
@@ -213,7 +213,7 @@ async def test_those_who_wait_for_a_summary_are_bounded_and_do_not_stop_the_read
 async def test_a_large_frame_is_read_when_there_is_room_for_it_and_small_ones_meanwhile(
     tmp_path: Path, cwd: str
 ) -> None:
-    async with running(tmp_path, "socket", chosen=limited(max_held=4 * MIB)) as daemon:
+    async with running(tmp_path, "socket", config=limited(max_held=4 * MIB)) as daemon:
         peer, session_id = await started(daemon, cwd)
         incoming = daemon.inside.room.incoming
         body = encode_request(
@@ -239,7 +239,7 @@ async def test_a_large_frame_is_read_when_there_is_room_for_it_and_small_ones_me
 async def test_who_leaves_in_the_middle_of_a_large_frame_leaves_its_room_to_others(
     tmp_path: Path, cwd: str
 ) -> None:
-    async with running(tmp_path, "socket", chosen=limited(max_held=4 * MIB)) as daemon:
+    async with running(tmp_path, "socket", config=limited(max_held=4 * MIB)) as daemon:
         peer, session_id = await started(daemon, cwd)
         incoming = daemon.inside.room.incoming
         body = encode_request(
@@ -260,7 +260,7 @@ async def test_who_leaves_in_the_middle_of_a_large_frame_leaves_its_room_to_othe
 
 
 async def test_a_message_may_be_as_large_as_chosen_and_no_larger(tmp_path: Path, cwd: str) -> None:
-    async with running(tmp_path, "socket", chosen=limited(max_frame=MIB)) as daemon:
+    async with running(tmp_path, "socket", config=limited(max_frame=MIB)) as daemon:
         peer, session_id = await started(daemon, cwd)
         shaken = await peer.call("initialize", initializationOptions={"sessiond": {}})
         limits = shaken["capabilities"]["experimental"]["sessiond"]["limits"]
@@ -287,7 +287,7 @@ async def test_all_outboxes_together_are_bounded_and_those_that_do_not_read_go_f
 ) -> None:
     monkeypatch.setattr(send_buffers, "_LOOK_AFTER", 100_000)
     monkeypatch.setattr(send_buffers, "STALLED_SECONDS", 0.0)
-    async with running(tmp_path, chosen=limited(max_held=4 * MIB)) as daemon:
+    async with running(tmp_path, config=limited(max_held=4 * MIB)) as daemon:
         peer, session_id = await started(daemon, cwd)
         deaf = [await daemon.attach() for _ in range(5)]
         for each in deaf:
@@ -315,7 +315,7 @@ async def test_when_told_is_not_enough_the_largest_outbox_is_let_go(
     tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(send_buffers, "_LOOK_AFTER", 100_000)
-    async with running(tmp_path, chosen=limited(max_held=4 * MIB)) as daemon:
+    async with running(tmp_path, config=limited(max_held=4 * MIB)) as daemon:
         peer, session_id = await started(daemon, cwd)
         await peer.append(session_id, *(user("x" * 100_000) for _ in range(15)), assistant("ok"))
         deaf = [await daemon.attach() for _ in range(5)]
@@ -330,7 +330,7 @@ async def test_when_told_is_not_enough_the_largest_outbox_is_let_go(
 
 @pytest.mark.slow
 async def test_a_large_batch_comes_to_each_watcher_at_its_own_pace(tmp_path: Path, cwd: str) -> None:
-    async with running(tmp_path, "socket", chosen=limited(max_held=8 * MIB)) as daemon:
+    async with running(tmp_path, "socket", config=limited(max_held=8 * MIB)) as daemon:
         peer, session_id = await started(daemon, cwd)
         watching = [await daemon.attach() for _ in range(10)]
         for each in watching:

@@ -94,7 +94,7 @@ async def test_the_daemon_purges_automatically_only_if_it_is_configured(
     make_old(old["trashPath"])
     async with running(tmp_path) as daemon:
         assert (await (await daemon.attach()).call("trash/list", withTotal=True))["totalCount"] == 2
-    async with running(tmp_path, chosen=Config(keep=RetentionConfig(trash_max_age=86_400.0))) as daemon:
+    async with running(tmp_path, config=Config(keep=RetentionConfig(trash_max_age=86_400.0))) as daemon:
         peer = await daemon.attach()
         async with asyncio.timeout(BOUND):
             while (await peer.call("trash/list", withTotal=True))["totalCount"] > 1:

@@ -219,10 +219,10 @@ async def test_sessions_in_further_folders_are_listed_searched_and_opened_in_pla
     path = theirs / f"2026-01-01T00-00-00-000Z_{logs.SESSION_ID}.jsonl"
     path.write_bytes(logs.log(logs.header(), logs.user("topaz"), logs.assistant("ok")))
     before = path.read_bytes(), path.stat().st_mtime_ns, sorted(tmp_path.glob("pi/**/*"))
-    chosen = Config(
+    config = Config(
         roots=RootsConfig(folders=(str(tmp_path / "pi" / "sessions"), str(tmp_path / "not-there")))
     )
-    async with running(tmp_path / "home", chosen=chosen) as daemon:
+    async with running(tmp_path / "home", config=config) as daemon:
         peer = await daemon.attach()
         [listed] = (await peer.call("session/list"))["sessions"]
         assert listed["path"] == str(path)

@@ -142,8 +142,8 @@ async def test_a_client_that_says_goodbye_is_not_asked(memory: Running, cwd: str
 async def test_a_client_that_takes_too_long_is_told_so_and_followed_by_the_next(
     tmp_path: Path, cwd: str
 ) -> None:
-    chosen = Config(summarizer=SummarizerConfig(None, 0.2))
-    async with running(tmp_path / "home", chosen=chosen) as daemon:
+    config = Config(summarizer=SummarizerConfig(None, 0.2))
+    async with running(tmp_path / "home", config=config) as daemon:
         peer, session_id = await talk(daemon, cwd)
         first, second = await holding(daemon, session_id), await summarizing(daemon)
         asked = compacting(peer, session_id)
@@ -245,7 +245,7 @@ async def test_a_command_reads_the_prompt_and_writes_the_summary(tmp_path: Path,
     command = program(
         tmp_path, "print(f' {prompt.count(chr(63) * 400)} of {len(sys.argv)} in {os.getcwd()} ')"
     )
-    async with running(tmp_path / "home", chosen=commanded([*command, "$HOME;"])) as daemon:
+    async with running(tmp_path / "home", config=commanded([*command, "$HOME;"])) as daemon:
         peer, session_id = await talk(daemon, cwd)
         done = await compacting(peer, session_id)
         left = await questions_before(peer, session_id, done["firstKeptEntryId"])
@@ -262,7 +262,7 @@ async def questions_before(peer: Peer, session_id: str, entry_id: str) -> list[s
 async def test_a_command_may_answer_as_a_client_would(tmp_path: Path, cwd: str) -> None:
     answer = "{'summary': 'S', 'shortSummary': 's', 'details': {'n': 1}, 'preserveData': 2}"
     async with running(
-        tmp_path / "home", chosen=commanded(program(tmp_path, f"print(json.dumps({answer}))"))
+        tmp_path / "home", config=commanded(program(tmp_path, f"print(json.dumps({answer}))"))
     ) as it:
         peer, session_id = await talk(it, cwd)
         await compacting(peer, session_id)
@@ -273,7 +273,7 @@ async def test_a_command_may_answer_as_a_client_would(tmp_path: Path, cwd: str) 
 
 
 async def test_a_summary_that_only_looks_like_json_is_text(tmp_path: Path, cwd: str) -> None:
-    async with running(tmp_path / "home", chosen=commanded(program(tmp_path, "print('{x}')"))) as daemon:
+    async with running(tmp_path / "home", config=commanded(program(tmp_path, "print('{x}')"))) as daemon:
         peer, session_id = await talk(daemon, cwd)
         assert (await compacting(peer, session_id))["summary"] == "{x}"
 
@@ -293,21 +293,21 @@ async def test_a_summary_that_only_looks_like_json_is_text(tmp_path: Path, cwd: 
 )
 async def test_a_command_that_writes_no_summary_changes_nothing(tmp_path: Path, cwd: str, body: str) -> None:
     timeout = 0.5 if "sleep" in body else 10.0
-    async with running(tmp_path / "home", chosen=commanded(program(tmp_path, body), timeout)) as daemon:
+    async with running(tmp_path / "home", config=commanded(program(tmp_path, body), timeout)) as daemon:
         peer, session_id = await talk(daemon, cwd)
         assert (await refusal(compacting(peer, session_id))).kind == "summarizerFailed"
         assert await compactions(peer, session_id) == []
 
 
 async def test_a_command_that_is_not_there_is_a_failure(tmp_path: Path, cwd: str) -> None:
-    async with running(tmp_path / "home", chosen=commanded([str(tmp_path / "nothing")])) as daemon:
+    async with running(tmp_path / "home", config=commanded([str(tmp_path / "nothing")])) as daemon:
         peer, session_id = await talk(daemon, cwd)
         assert (await refusal(compacting(peer, session_id))).kind == "summarizerFailed"
 
 
 async def test_what_a_command_complains_of_is_told(tmp_path: Path, cwd: str) -> None:
     body = "print('x' * 9000 + 'no\\nkey', file=sys.stderr); sys.exit(1)"
-    async with running(tmp_path / "home", chosen=commanded(program(tmp_path, body))) as daemon:
+    async with running(tmp_path / "home", config=commanded(program(tmp_path, body))) as daemon:
         peer, session_id = await talk(daemon, cwd)
         refused = await refusal(compacting(peer, session_id))
         assert "no key" in refused.message
@@ -318,7 +318,7 @@ async def test_a_command_that_does_not_read_its_prompt_may_still_answer(tmp_path
     path = tmp_path / "careless"
     path.write_text("#!/bin/sh\nexec <&-\necho So far.\n", encoding="utf-8")
     path.chmod(0o700)
-    async with running(tmp_path / "home", chosen=commanded([str(path)])) as daemon:
+    async with running(tmp_path / "home", config=commanded([str(path)])) as daemon:
         peer, session_id = await talk(daemon, cwd, turns=1000)
         assert (await compacting(peer, session_id))["summary"] == "So far."
 
@@ -346,7 +346,7 @@ async def gone(pids: list[int]) -> None:
 async def test_a_command_and_its_children_end_when_nobody_waits_any_more(tmp_path: Path, cwd: str) -> None:
     pids = tmp_path / "pids"
     command = [*program(tmp_path, FAMILY), str(pids)]
-    async with running(tmp_path / "home", chosen=commanded(command, 60.0)) as daemon:
+    async with running(tmp_path / "home", config=commanded(command, 60.0)) as daemon:
         peer, session_id = await talk(daemon, cwd)
         asked = compacting(peer, session_id)
         started = await family(pids)

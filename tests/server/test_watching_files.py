@@ -94,7 +94,7 @@ async def test_files_that_come_grow_move_and_vanish_are_taken_into_the_index_una
         except TimeoutError:
             raise AssertionError(f"{seen} instead of {expected}") from None
 
-    async with running(tmp_path / "home", chosen=Config(roots=RootsConfig(folders=(str(roots),)))) as daemon:
+    async with running(tmp_path / "home", config=Config(roots=RootsConfig(folders=(str(roots),)))) as daemon:
         await watched(daemon)
         folder = roots / "--new-folder--"
         folder.mkdir()

@@ -200,20 +200,20 @@ class Running:
 
 @contextlib.asynccontextmanager
 async def running(
-    home: Path, mode: Mode = "memory", *, calls: Syscalls | None = None, chosen: Config | None = None,
+    home: Path, mode: Mode = "memory", *, calls: Syscalls | None = None, config: Config | None = None,
     image_blobs: bool = False,
 ) -> AsyncIterator[Running]:  # fmt: skip
     """A daemon for the time of the block.
 
-    In this process its disk may be one that `calls` make difficult, and its configuration `chosen`; a process
+    In this process its disk may be one that `calls` make difficult, and its configuration `config`; a process
     reads `config/config.toml` below its home. `image_blobs`: it is configured to store images as blobs.
     """
     if image_blobs and mode == "process":
         configure(home, "[blobs]\nimages = true\n")
     elif image_blobs:
-        chosen = replace(chosen or Config(), blobs=BlobsConfig(images=True))
+        config = replace(config or Config(), blobs=BlobsConfig(images=True))
     how = {"memory": _in_memory, "socket": _over_a_socket, "process": _as_a_process}[mode]
-    async with how(home, calls, chosen) as (connect, server):
+    async with how(home, calls, config) as (connect, server):
         daemon = Running(home, mode, connect, server)
         try:
             yield daemon
@@ -246,20 +246,20 @@ async def refusal(call: Awaitable[Any]) -> Refused:
     raise AssertionError(f"it was answered: {answer!r:.200}")
 
 
-def _server(home: Path, socket_path: str | None, calls: Syscalls | None, chosen: Config | None) -> Server:
-    roots = () if chosen is None else chosen.roots.folders
+def _server(home: Path, socket_path: str | None, calls: Syscalls | None, config: Config | None) -> Server:
+    roots = () if config is None else config.roots.folders
     for folder in ("data", "state"):
         (home / folder).mkdir(parents=True, exist_ok=True)
     files = FileStore(home / "data", home / "state", roots=roots, calls=calls)
-    hub = Hub(files, MemoryStore(), chosen, index_path=str(home / "state/index.db"),
+    hub = Hub(files, MemoryStore(), config, index_path=str(home / "state/index.db"),
               history_path=str(home / "data/history.db"), commands_path=str(home / "state/commands.db"),
               imports_path=str(home / "state/imports.db"))  # fmt: skip
-    return Server(hub, home=str(home), socket_path=socket_path, chosen=chosen)
+    return Server(hub, home=str(home), socket_path=socket_path, config=config)
 
 
 @contextlib.asynccontextmanager
-async def _in_memory(home: Path, calls: Syscalls | None, chosen: Config | None) -> AsyncIterator[_Reached]:
-    server = _server(home, None, calls, chosen)
+async def _in_memory(home: Path, calls: Syscalls | None, config: Config | None) -> AsyncIterator[_Reached]:
+    server = _server(home, None, calls, config)
 
     async def connect(peer: Peer) -> None:
         memory_pair(peer, Client(server, framing="memory"), mode=peer.framing)
@@ -272,10 +272,10 @@ async def _in_memory(home: Path, calls: Syscalls | None, chosen: Config | None) 
 
 @contextlib.asynccontextmanager
 async def _over_a_socket(
-    home: Path, calls: Syscalls | None, chosen: Config | None
+    home: Path, calls: Syscalls | None, config: Config | None
 ) -> AsyncIterator[_Reached]:
     path = socket_path(home)
-    server = _server(home, path, calls, chosen)
+    server = _server(home, path, calls, config)
     listener = UnixListener(path, server.attach)
     try:
         yield _dial(path), server
@@ -285,9 +285,9 @@ async def _over_a_socket(
 
 
 @contextlib.asynccontextmanager
-async def _as_a_process(home: Path, calls: Syscalls | None, chosen: Config | None) -> AsyncIterator[_Reached]:
+async def _as_a_process(home: Path, calls: Syscalls | None, config: Config | None) -> AsyncIterator[_Reached]:
     assert calls is None, "a process has its own disk"
-    assert chosen is None, "a process reads its own configuration"
+    assert config is None, "a process reads its own configuration"
     process = await spawn(home)
     try:
         yield _dial(socket_path(home)), None

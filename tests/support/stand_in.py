@@ -36,8 +36,8 @@ class StandIn:
     def listens_at(self, path: str, tcp: str | None) -> None:
         pass
 
-    def configure(self, chosen: Config) -> list[str]:
-        self.configured.append(chosen)
+    def configure(self, config: Config) -> list[str]:
+        self.configured.append(config)
         return []
 
     async def close(self) -> None:
@@ -57,7 +57,7 @@ class StandIn:
                 await loop.sock_sendall(sock, data)
 
 
-async def build(where: Locations, chosen: Config) -> StandIn:
+async def build(where: Locations, config: Config) -> StandIn:
     return StandIn()
 
 

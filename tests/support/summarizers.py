@@ -130,7 +130,7 @@ def commanded(command: list[str], timeout: float | None = 10.0, **compaction: An
     )
 
 
-def as_toml(chosen: Config) -> str:
+def as_toml(config: Config) -> str:
     """The same as a file."""
-    words = json.dumps(list(chosen.summarizer.command or ()))
-    return f'[summarizer]\ncommand = {words}\ntimeout = "{chosen.summarizer.timeout:.0f}s"\n'
+    words = json.dumps(list(config.summarizer.command or ()))
+    return f'[summarizer]\ncommand = {words}\ntimeout = "{config.summarizer.timeout:.0f}s"\n'

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 
-from sessiond import config
+from sessiond.config import Config
 from sessiond.hub import session_info
 from sessiond.hub.creation import ForkedSession, IdempotentCreation
 from sessiond.hub.discovery.resume import ResumeService
@@ -50,7 +50,7 @@ class Hub:
     Args:
         files: The store of sessions on disk.
         memory: The store of ephemeral sessions.
-        chosen: The configuration; None means the defaults.
+        config: The configuration; None means the defaults.
         index_path: The file of the index; None means a temporary file.
         history_path: The file of the prompt history; None means a temporary file.
         secret_rules_folder: The cache folder for the compiled rules that find secrets in exports; None disables the
@@ -63,7 +63,7 @@ class Hub:
         self,
         files: Store,
         memory: Store,
-        chosen: config.Config | None = None,
+        config: Config | None = None,
         *,
         index_path: str | None = None,
         history_path: str | None = None,
@@ -71,20 +71,20 @@ class Hub:
         commands_path: str | None = None,
         imports_path: str | None = None,
     ) -> None:
-        chosen = chosen or config.Config()
+        config = config or Config()
         self.draining = False
         self.terminals = Terminals(files)
         self.lineage = Lineage(self._all_sessions)
         self._files = files
         self._memory = memory
-        self.history = PromptHistory(history_path, enabled=chosen.history.enabled)
+        self.history = PromptHistory(history_path, enabled=config.history.enabled)
         self.commands = Commands(commands_path)
         self.commands.settle_with(m.HISTORY_ADD, self.history.settle_add)
         self.commands.settle_with(m.HISTORY_DELETE, self.history.settle_delete)
         self.index = Index(files, index_path, lambda: self._open.diverged(), self.info)
         trash = Trash(files, memory)
         self._open = OpenSessions(files, memory, self.index, trash)
-        self._open.takes_images = chosen.blobs.images
+        self._open.takes_images = config.blobs.images
         self.disk_space = DiskSpaceMonitor(files)
         self.deletion = Deletion(self, self._open, trash, files, memory, self.commands)
         self.trash_requests = TrashRequests(self, self._open, trash, self.index, memory, self.commands)
@@ -93,12 +93,12 @@ class Hub:
         self.creation = IdempotentCreation(self, self.commands, self.resume_service)
         self.cleanup = Cleanup(files, self.index, self._open, self.deletion, self.terminals)
         self.blobs = SessionBlobs(None, stores=(files.blobs, memory.blobs))
-        self.summarizers = Summarizers(chosen.summarizer)
+        self.summarizers = Summarizers(config.summarizer)
         self.exchange = Exchange(self, files, secret_rules_folder, imports_path)
         self._jobs = Jobs()
-        self.compactions = Compactions(chosen.compaction, self.summarizers, self._jobs)
-        self.branches = Branches(chosen.compaction, self.summarizers, self._jobs)
-        self._auto = AutoCompaction(chosen.compaction, self.compactions, self.summarizers)
+        self.compactions = Compactions(config.compaction, self.summarizers, self._jobs)
+        self.branches = Branches(config.compaction, self.summarizers, self._jobs)
+        self._auto = AutoCompaction(config.compaction, self.compactions, self.summarizers)
         self._open.growth_observer = self._observers = GrowthObservers(self._auto)
         self._new = NewSessions(files, memory, self._open, self.lineage, self.refuse_when_draining)
         self.add_list_observer(self.index.updater)
@@ -118,13 +118,13 @@ class Hub:
         self._observers.list_observers.append(list_observer)
         return lambda: self._observers.list_observers.remove(list_observer)
 
-    def configure(self, chosen: config.Config) -> None:
+    def configure(self, config: Config) -> None:
         """Apply another configuration to the parts that can change while sessions are open."""
-        self.history.enabled = chosen.history.enabled
-        self.summarizers.configure(chosen.summarizer)
-        self._open.store_images_as_blobs(chosen.blobs.images)
+        self.history.enabled = config.history.enabled
+        self.summarizers.configure(config.summarizer)
+        self._open.store_images_as_blobs(config.blobs.images)
         for part in (self.compactions, self.branches, self._auto):
-            part.configured = chosen.compaction
+            part.configured = config.compaction
 
     @property
     def takes_images(self) -> bool:
@@ -280,12 +280,12 @@ class Hub:
         await self.upkeep.close_unless_in_use(live)
 
     async def run_doctor(
-        self, places: Locations, chosen: config.Config, params: t.DoctorParams, report: ReportPercentage
+        self, places: Locations, config: Config, params: t.DoctorParams, report: ReportPercentage
     ) -> t.DoctorResult:
         """Diagnose everything in these folders, and repair it if the request has `fix`; see `hub.doctor`."""
         from sessiond.hub.doctor.fixing import examine_and_fix  # rarely used: imported late for a fast start
 
-        return await examine_and_fix(self, places, chosen, params, report)
+        return await examine_and_fix(self, places, config, params, report)
 
     async def flush(self) -> int:
         """Wait until every open session is synced. Returns the number of sessions that had something to sync."""

@@ -56,7 +56,7 @@ class Server:
         *,
         home: str,
         socket_path: str | None,
-        chosen: Config | None = None,
+        config: Config | None = None,
         where: Locations | None = None,
         server_id: str | None = None,
     ) -> None:
@@ -66,14 +66,14 @@ class Server:
             hub: The hub.
             home: The home folder of the daemon, as `server/status` reports it.
             socket_path: The path of the Unix socket. None: there is none.
-            chosen: The configuration. None: the default.
+            config: The configuration. None: the default.
             where: The folders of `home`, if they are not those that `SESSIOND_HOME` implies.
             server_id: The durable id of `home`. None: a new one.
 
         """
         self.hub = hub
         self.where = where or places({"SESSIOND_HOME": home})
-        self.chosen = chosen or Config()
+        self.config = config or Config()
         self.home = home
         self.socket = socket_path
         self.tcp: str | None = None
@@ -84,9 +84,9 @@ class Server:
         self.started_at = clock.iso(time.time_ns())
         self.usage = ResourceUsage()
         self.clients: dict[str, Client] = {}
-        self.max_clients = admission.max_clients(self.chosen.limits.max_clients)
-        self.room = MemoryBudget(self.chosen.limits.max_held)
-        self.send_buffers = SendBuffers(self.clients.values, self.chosen.limits.max_held)
+        self.max_clients = admission.max_clients(self.config.limits.max_clients)
+        self.room = MemoryBudget(self.config.limits.max_held)
+        self.send_buffers = SendBuffers(self.clients.values, self.config.limits.max_held)
         self._entering: set[Client] = set()
         self.routes = ROUTES
         self.arriving: dict[str, list[Arrival[Client]]] = {}
@@ -236,17 +236,17 @@ class Server:
         """Record the addresses of the listeners. The service manager may have chosen the path of the socket."""
         self.socket, self.tcp = path, tcp
 
-    def configure(self, chosen: Config) -> list[str]:
+    def configure(self, config: Config) -> list[str]:
         """Apply another configuration. Returns the changed tables that take effect only after a restart."""
-        before, self.chosen = self.chosen, chosen
-        self.max_clients = admission.max_clients(chosen.limits.max_clients)
-        self.room.grow(chosen.limits.max_held)
-        self.send_buffers.most = chosen.limits.max_held
-        self.hub.configure(chosen)
-        if chosen.keep != before.keep:
+        before, self.config = self.config, config
+        self.max_clients = admission.max_clients(config.limits.max_clients)
+        self.room.grow(config.limits.max_held)
+        self.send_buffers.most = config.limits.max_held
+        self.hub.configure(config)
+        if config.keep != before.keep:
             self._keeping.cancel()
             self._keeping = self.spawn(self._keep())
-        roots, tcp = before.roots != chosen.roots, before.listen.tcp != chosen.listen.tcp
+        roots, tcp = before.roots != config.roots, before.listen.tcp != config.listen.tcp
         return ["roots"] * roots + ["listen.tcp"] * tcp
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -324,8 +324,8 @@ class Server:
 
     async def _sweep(self) -> None:
         try:
-            if self.chosen.drafts.max_age is not None:
-                await self.hub.repairs.trash_old_drafts(self.chosen.drafts.max_age)
+            if self.config.drafts.max_age is not None:
+                await self.hub.repairs.trash_old_drafts(self.config.drafts.max_age)
         except StorageFailed as error:
             log.warning("old drafts could not be put into the trash: %s", error)
         while True:
@@ -338,17 +338,17 @@ class Server:
 
         The first run is delayed, so that clients have reopened their sessions after a restart of the daemon.
         """
-        chosen = self.chosen.keep
-        policy = Policy(chosen.max_age, chosen.max_sessions or None, frozenset(chosen.tags))
-        if policy.is_unlimited and chosen.trash_max_age is None:
+        retention = self.config.keep
+        policy = Policy(retention.max_age, retention.max_sessions or None, frozenset(retention.tags))
+        if policy.is_unlimited and retention.trash_max_age is None:
             return
         await asyncio.sleep(KEEP_START_SECONDS)
         with contextlib.suppress(Draining):
             while True:
                 try:
                     await self._clean_up(policy)
-                    if chosen.trash_max_age is not None:
-                        await self.hub.trash_requests.purge_old(chosen.trash_max_age)
+                    if retention.trash_max_age is not None:
+                        await self.hub.trash_requests.purge_old(retention.trash_max_age)
                 except StorageFailed as error:
                     log.warning("Cannot apply the retention policy: %s", error)
                 await asyncio.sleep(KEEP_SECONDS)

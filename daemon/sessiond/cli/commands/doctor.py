@@ -110,7 +110,7 @@ def _from_files(report: EnvironmentReport, params: dict[str, Any]) -> dict[str, 
     from sessiond.hub.doctor.examination import examine, result_of
     from sessiond.hub.doctor.scope import Scope
 
-    scope = Scope(report.where, report.chosen, only=[os.path.realpath(path) for path in params["paths"]])
+    scope = Scope(report.where, report.config, only=[os.path.realpath(path) for path in params["paths"]])
     for _ in examine(scope):
         pass
     findings = [it.finding for it in scope.found]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import sessiond
-from sessiond import config
+from sessiond import config as configuration
 from sessiond.client.blocking import connect
 from sessiond.client.daemon_socket import (
     DaemonConnectionError,
@@ -43,7 +43,7 @@ class EnvironmentReport:
     where: Locations
     findings: list[t.Finding] = field(default_factory=list)
     daemon: Literal["answers", "silent", "none"] = "none"
-    chosen: config.Config = field(default_factory=config.Config)
+    config: configuration.Config = field(default_factory=configuration.Config)
     may_start: bool = True  # no finding prevents a daemon from starting
     holder: int | None = None  # the process that holds `daemon.lock`
 
@@ -160,9 +160,9 @@ def _folder_problem(folder: str) -> str | None:
 def _check_config(report: EnvironmentReport, environ: Mapping[str, str]) -> None:
     path = report.where.config_file
     try:
-        report.chosen = config.read(path)
-    except config.InvalidConfigError as error:
-        kind = "unsafeConfig" if isinstance(error, config.UnsafeConfigError) else "invalidConfig"
+        report.config = configuration.read(path)
+    except configuration.InvalidConfigError as error:
+        kind = "unsafeConfig" if isinstance(error, configuration.UnsafeConfigError) else "invalidConfig"
         report.add(kind, str(error), path)
         report.may_start = False
     for other in _other_config_files(report.where, environ):

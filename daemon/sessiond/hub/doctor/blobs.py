@@ -78,7 +78,7 @@ def _report_unreferenced(scope: Scope, logs: Logs, sizes: dict[str, int]) -> Non
 
     Blobs that only the trash or a torn line references are counted, too.
     """
-    grace = scope.chosen.blobs.grace
+    grace = scope.config.blobs.grace
     if grace is None:
         return
     named = set().union(*logs.named.values())

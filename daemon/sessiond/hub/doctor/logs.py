@@ -80,7 +80,7 @@ def _all_logs(scope: Scope) -> Iterator[_Log]:
         return
     for root in own:
         yield from _logs_at(scope, str(root), own=True, draft=root == scope.drafts)
-    for folder in scope.chosen.roots.folders:
+    for folder in scope.config.roots.folders:
         if not os.path.isdir(folder):  # noqa: PTH112 - a text of the configuration
             scope.add("missingRoot", "[roots] names it, and it is no folder", folder)
         else:
@@ -216,7 +216,7 @@ def _report_age(scope: Scope, log: _Log, tree: Tree) -> None:
         modified = os.stat(log.path, follow_symlinks=False).st_mtime  # noqa: PTH116
     except OSError:
         return
-    now, oldest = time.time(), scope.chosen.drafts.max_age
+    now, oldest = time.time(), scope.config.drafts.max_age
     if log.draft and oldest is not None and now - modified > oldest and not tree.has_assistant():
         scope.add("staleDraft", f"it was last written {_days(now - modified)} days ago", log.path)
     if modified - now > 86_400:

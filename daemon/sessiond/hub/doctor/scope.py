@@ -30,7 +30,7 @@ class Scope:
 
     Attributes:
         places: The folders and files of sessiond.
-        chosen: The configuration.
+        config: The configuration.
         only: The real paths of the files and folders to examine. Empty: everything is examined.
         progress: The progress: a message and a percentage.
         found: The findings.
@@ -40,7 +40,7 @@ class Scope:
     """
 
     places: Locations
-    chosen: Config
+    config: Config
     only: Sequence[str] = ()
     progress: tuple[str, int] = ("Checking folders", 0)
     found: list[LocatedFinding] = field(default_factory=list)

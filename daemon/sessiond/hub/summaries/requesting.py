@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import msgspec
 
-from sessiond import config
+from sessiond.config import SummarizerConfig
 from sessiond.hub.errors import NoSummarizer, SummarizerFailed
 from sessiond.hub.summaries.external_command import SummarizerCommand
 from sessiond.hub.summaries.summarizer import Assignment, ReportProgress, Summarizer, SummaryFailed
@@ -59,14 +59,14 @@ class _NoClients:
 class Summarizers:
     """All summarizers: the connected clients and the configured command."""
 
-    def __init__(self, chosen: config.SummarizerConfig) -> None:
+    def __init__(self, config: SummarizerConfig) -> None:
         self.directory: Directory = _NoClients()
-        self.configure(chosen)
+        self.configure(config)
 
-    def configure(self, chosen: config.SummarizerConfig) -> None:
+    def configure(self, config: SummarizerConfig) -> None:
         """Apply a changed configuration. It does not affect a summarizer that is already writing."""
-        self._command = SummarizerCommand(chosen.command) if chosen.command else None
-        self._timeout = chosen.timeout
+        self._command = SummarizerCommand(config.command) if config.command else None
+        self._timeout = config.timeout
 
     def first(
         self, live: "LiveSession", requester_id: str | None = None

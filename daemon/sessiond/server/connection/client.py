@@ -84,7 +84,7 @@ class Client(Handler[Connection]):
         self._tokens = itertools.count(1)
         self._opt_out: frozenset[str] = frozenset()
         self._origin = t.Origin(kind="client")  # the last one without a command
-        self.max_frame = server.chosen.limits.max_frame  # the configured limit at the time of the connection
+        self.max_frame = server.config.limits.max_frame  # the configured limit at the time of the connection
         self.came_at = time.monotonic()
         self.least_queued = 0
         self.stalled_since: float | None = None
@@ -271,7 +271,7 @@ class Client(Handler[Connection]):
             methods=list(m.METHODS),
             notifications=list(m.NOTIFICATIONS),
             experimental=handshake.EXPERIMENTAL,
-            capabilities=handshake.capabilities(has_command=bool(self.server.chosen.summarizer.command)),
+            capabilities=handshake.capabilities(has_command=bool(self.server.config.summarizer.command)),
             access=list(get_args(Access)),
             position_encoding=self.position_encoding,
             limits=self.limits(),

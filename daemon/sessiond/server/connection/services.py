@@ -95,7 +95,7 @@ class Services(Identity, Notifier, Tasks, Protocol, Generic[C]):
     """The interface of the server for its clients, which have the type `C`."""
 
     hub: Hub
-    chosen: Config
+    config: Config
     clients: dict[str, C]
     """The attached clients by their ids."""
     max_clients: int

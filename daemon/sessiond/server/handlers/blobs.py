@@ -40,7 +40,7 @@ async def collect(client: Client, params: t.BlobCollectParams) -> t.BlobCollectR
     """
     if not params.dry_run:
         client.hub.refuse_when_draining()
-    grace = client.server.chosen.blobs.grace if params.grace_ms is None else params.grace_ms / 1_000
+    grace = client.server.config.blobs.grace if params.grace_ms is None else params.grace_ms / 1_000
 
     async def run() -> t.BlobCollectResult:
         with progress_in_percent(client, params.work_done_token, "Collecting blobs") as report:

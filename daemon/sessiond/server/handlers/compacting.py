@@ -63,7 +63,7 @@ async def configure(
     client: Client, live: LiveSession, params: t.ConfigureParams
 ) -> t.ConfigureResult | Pending:
     """Return the compaction settings in force; `autoCompact` first appends an entry that changes them."""
-    configured = client.server.chosen.compaction
+    configured = client.server.config.compaction
     if params.auto_compact is UNSET:
         settings = limits.in_force(configured, live.tree)
         return t.ConfigureResult(

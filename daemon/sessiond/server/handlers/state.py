@@ -40,7 +40,7 @@ async def _state(client: Client, live: LiveSession, row: int, leaf_id: str | Non
     return t.StateGetResult(
         state=await working_state.working_state(client.hub, live, point),
         leaf_id=leaf_id,
-        should_prune=point.state.should_prune(_limits(client.server.chosen.state, None)),
+        should_prune=point.state.should_prune(_limits(client.server.config.state, None)),
     )
 
 
@@ -56,7 +56,7 @@ def update(
 
     Raises `IncompatibleParams` if the request changes nothing.
     """
-    limits = _limits(client.server.chosen.state, params.limits)
+    limits = _limits(client.server.config.state, params.limits)
     change = Update(
         decision=_decided(params.decision),
         artifact=None if (made := params.artifact) is None else RecordedArtifact(name=made.name, path=made.path),
@@ -76,7 +76,7 @@ def begin_task(
     client: Client, live: LiveSession, params: t.StateBeginTaskParams
 ) -> Coroutine[Any, Any, t.StateBeginTaskResult]:
     """Append an entry that counts a turn and records the decision, if any; return the context and the state."""
-    limits = _limits(client.server.chosen.state, params.limits)
+    limits = _limits(client.server.config.state, params.limits)
     change = Update(decision=_decided(params.decision), turns=1, prune_above=_prune_limits(limits))
     command = client.hub.commands.of(m.STATE_BEGIN_TASK, params, live.session_id)
     return _begun(client, live, _recorded(client, live, [_draft(change, params.id)], command))

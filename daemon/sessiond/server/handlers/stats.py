@@ -35,7 +35,7 @@ async def stats(client: Client, live: LiveSession, params: t.StatsParams) -> t.S
     path, whole = await live.derived.tallies(row)
     context = await live.context(row)
     counted = await live.drive(tokens.count(tree, row, context))
-    settings = limits.in_force(client.server.chosen.compaction, tree)
+    settings = limits.in_force(client.server.config.compaction, tree)
     return t.StatsResult(
         path_stats=_stats(live, path), tree_stats=_stats(live, whole), leaf_id=leaf_id,
         context=t.ContextUse(

@@ -19,12 +19,12 @@ _FOR_CLIENTS: Final = 0.5
 log = logging.getLogger(__name__)
 
 
-def max_clients(chosen: int) -> int:
-    """Return the limit of attached clients: `chosen`, or less if the file descriptor limit is too low for that."""
+def max_clients(configured: int) -> int:
+    """Return the limit of attached clients: `configured`, or less if the file descriptor limit is too low for that."""
     granted, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if granted == resource.RLIM_INFINITY:
-        return chosen
-    return max(1, min(chosen, int(granted * _FOR_CLIENTS)))
+        return configured
+    return max(1, min(configured, int(granted * _FOR_CLIENTS)))
 
 
 def refuse_client(sock: socket.socket, most: int) -> None:

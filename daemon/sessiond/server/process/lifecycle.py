@@ -52,7 +52,7 @@ class Served(Protocol):
     def listens_at(self, path: str, tcp: str | None) -> None:
         """Record the addresses of the listeners. Called before the first client is accepted."""
 
-    def configure(self, chosen: Config) -> list[str]:
+    def configure(self, config: Config) -> list[str]:
         """Apply another configuration. Returns the changed tables that take effect only after a restart."""
 
     async def close(self) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sessiond import config, paths
+from sessiond import config as configuration, paths
 from sessiond.error_text import TemplatedError
 from sessiond.server.listeners import activation
 from sessiond.server.listeners.unix_socket import CannotListen
@@ -30,8 +30,8 @@ _STATUS: Final = {
     CannotListen: 73,
     paths.UnsafeFolderError: 73,
     activation.BadActivation: 73,
-    config.InvalidConfigError: 78,
-    config.UnsafeConfigError: 78,
+    configuration.InvalidConfigError: 78,
+    configuration.UnsafeConfigError: 78,
 }
 
 _DESCRIPTORS: Final = 65_536  # the file descriptor limit that the daemon sets, if the hard limit allows it
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 Stop = Callable[[], None]
 Ready = Callable[[Stop], None]
-Build = Callable[[paths.Locations, config.Config], Awaitable[lifecycle.Served]]
+Build = Callable[[paths.Locations, configuration.Config], Awaitable[lifecycle.Served]]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class CannotServe(TemplatedError):
         """The exit status: 71, 73, 75 or 78 of sysexits.h."""
 
 
-async def build(where: paths.Locations, chosen: config.Config) -> lifecycle.Served:
+async def build(where: paths.Locations, config: configuration.Config) -> lifecycle.Served:
     """Build the store, the hub and the server."""
     # Imported here for a faster start: a second daemon fails at the lock before it imports them.
     from sessiond.hub.hub import Hub
@@ -72,11 +72,11 @@ async def build(where: paths.Locations, chosen: config.Config) -> lifecycle.Serv
     from sessiond.store.files.store import FileStore
     from sessiond.store.memory import MemoryStore
 
-    files = FileStore(Path(where.data), Path(where.state), roots=chosen.roots.folders)
+    files = FileStore(Path(where.data), Path(where.state), roots=config.roots.folders)
     hub = Hub(
         files,
         MemoryStore(),
-        chosen,
+        config,
         index_path=where.index,
         history_path=where.history,
         secret_rules_folder=where.secret_rules,
@@ -87,7 +87,7 @@ async def build(where: paths.Locations, chosen: config.Config) -> lifecycle.Serv
         hub,
         home=where.home or where.data,
         socket_path=where.socket,
-        chosen=chosen,
+        config=config,
         where=where,
         server_id=server_id_of(where.server_id),
     )
@@ -120,16 +120,16 @@ def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build
         raise CannotServe(str(error), _STATUS[type(error)]) from error
     manager = _Manager(inherited, notifier)
     try:
-        chosen = config.read(where.config_file)
+        config = configuration.read(where.config_file)
         _raise_descriptor_limit()
         with logging_to(where.log) as logfile, asyncio.Runner() as runner:
-            status = runner.run(_live(where, chosen, lock, logfile, ready, first_client, build, manager))
+            status = runner.run(_live(where, config, lock, logfile, ready, first_client, build, manager))
             if status == lifecycle.UNFINISHED:
                 # A thread may be blocked in the system forever, and a normal exit would wait for it.
                 logging.shutdown()
                 os._exit(status)
         return status
-    except (CannotListen, config.InvalidConfigError) as error:
+    except (CannotListen, configuration.InvalidConfigError) as error:
         raise CannotServe(str(error), _STATUS.get(type(error), 73)) from error
     finally:
         lock.release()
@@ -137,7 +137,7 @@ def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build
 
 async def _live(
     where: paths.Locations,
-    chosen: config.Config,
+    config: configuration.Config,
     lock: DaemonLock,
     logfile: DaemonLogFile | None,
     ready: Ready,
@@ -145,7 +145,7 @@ async def _live(
     build: Build,
     manager: _Manager,
 ) -> int:
-    server = await build(where, chosen)
+    server = await build(where, config)
     # Most objects that exist now are never freed. Appends create many small ones, which reference counting frees.
     gc.freeze()
     # A collection of the second generation visits at most 10,000 objects: 5 ms, in which the event loop is blocked.
@@ -156,7 +156,7 @@ async def _live(
     if first_client is not None:
         first_client.setblocking(False)
         server.attach(first_client)
-    intervals = lifecycle.Intervals(idle_exit=chosen.listen.idle_exit)
+    intervals = lifecycle.Intervals(idle_exit=config.listen.idle_exit)
 
     def on_hangup() -> None:
         with contextlib.suppress(OSError):  # then the next record opens the file
@@ -173,19 +173,19 @@ async def _live(
         on_hangup,
         inherited=manager.inherited,
         notifier=manager.notifier,
-        tcp=chosen.listen.tcp,
+        tcp=config.listen.tcp,
     )
 
 
 def _reload(config_file: str, intervals: lifecycle.Intervals, server: lifecycle.Served) -> None:
     """Apply a changed configuration. An invalid one changes nothing."""
     try:
-        chosen = config.read(config_file)
-    except config.InvalidConfigError as error:
+        config = configuration.read(config_file)
+    except configuration.InvalidConfigError as error:
         log.error("%s The configuration is unchanged.", error)
         return
-    intervals.idle_exit = chosen.listen.idle_exit
-    restart_needed = server.configure(chosen)
+    intervals.idle_exit = config.listen.idle_exit
+    restart_needed = server.configure(config)
     log.info("Configuration reloaded")
     if restart_needed:
         log.warning("Changes of %s take effect after: sessiond restart", ", ".join(restart_needed))
