@@ -88,7 +88,7 @@ async def outcome(peer: Peer, method: str, params: dict[str, Any]) -> str:
 
 async def test_what_waits_for_room_is_canceled_there(memory: Running, cwd: str) -> None:
     peer, session_id = await talk(memory, cwd)
-    answers = memory.inside.room.answers
+    answers = memory.inside.memory_budget.answers
     await answers.enter(answers.size)
     call = asyncio.create_task(outcome(peer, "session/context", {"sessionId": session_id}))
     behind = asyncio.create_task(outcome(peer, "session/context", {"sessionId": session_id}))
@@ -107,7 +107,7 @@ async def test_a_request_that_waits_behind_another_of_its_client_is_canceled_the
     memory: Running, cwd: str
 ) -> None:
     peer, session_id = await talk(memory, cwd)
-    answers = memory.inside.room.answers
+    answers = memory.inside.memory_budget.answers
     await answers.enter(answers.size)
     first = asyncio.create_task(outcome(peer, "session/context", {"sessionId": session_id}))
     behind = asyncio.create_task(outcome(peer, "session/path", {"sessionId": session_id}))

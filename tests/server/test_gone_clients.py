@@ -125,7 +125,7 @@ async def test_a_client_in_the_middle_of_a_replay_leaves_nothing(reached: Runnin
 
 async def test_a_client_with_large_answers_in_line_leaves_nothing(reached: Running, cwd: str) -> None:
     _, session_id = await talk(reached, cwd)
-    answers = reached.inside.room.answers
+    answers = reached.inside.memory_budget.answers
     await answers.enter(answers.size)
     peer = await introduced(reached)
     calls = [asyncio.create_task(peer.call("session/context", sessionId=session_id)) for _ in range(5)]
@@ -135,7 +135,7 @@ async def test_a_client_with_large_answers_in_line_leaves_nothing(reached: Runni
     await asyncio.wait(calls)
     assert all(call.exception() is not None for call in calls)
     answers.leave(answers.size)
-    assert (answers.taken, answers.waiting, reached.inside.room.requests) == (0, 0, 0)
+    assert (answers.taken, answers.waiting, reached.inside.memory_budget.requests) == (0, 0, 0)
 
 
 async def test_an_editor_leaves_nothing(reached: Running, cwd: str) -> None:

@@ -103,13 +103,13 @@ async def test_a_flood_is_taken_in_as_fast_as_it_is_answered_and_nothing_of_it_i
         other = await daemon.attach()
         with disk.hold("fdatasync"):
             appends = await flood(peer, session_id, 1_000)
-            await until(lambda: daemon.inside.room.requests > 50)
+            await until(lambda: daemon.inside.memory_budget.requests > 50)
             for _ in range(20):
                 await other.call("server/status")
-                assert daemon.inside.room.requests == 51
+                assert daemon.inside.memory_budget.requests == 51
         seqs = [(await append)["lastSeq"] for append in appends]
         assert seqs == list(range(1, 1_001))
-        assert (daemon.inside.room.requests, daemon.inside.room.incoming.taken) == (0, 0)
+        assert (daemon.inside.memory_budget.requests, daemon.inside.memory_budget.incoming.taken) == (0, 0)
 
 
 async def test_the_bodies_of_requests_in_work_are_bounded_too(tmp_path: Path, cwd: str) -> None:
@@ -119,12 +119,12 @@ async def test_the_bodies_of_requests_in_work_are_bounded_too(tmp_path: Path, cw
         other = await daemon.attach()
         with disk.hold("fdatasync"):
             appends = await flood(peer, session_id, 40, 200_000)
-            await until(lambda: daemon.inside.room.incoming.taken > MIB)
+            await until(lambda: daemon.inside.memory_budget.incoming.taken > MIB)
             for _ in range(20):
                 status = await other.call("server/status")
                 assert MIB < status["heldBytes"] < MIB + 250_000
         assert [(await append)["lastSeq"] for append in appends] == list(range(1, 41))
-        assert daemon.inside.room.incoming.taken == 0
+        assert daemon.inside.memory_budget.incoming.taken == 0
 
 
 async def test_when_all_clients_together_have_too_much_in_work_each_still_has_its_share(
@@ -139,11 +139,11 @@ async def test_when_all_clients_together_have_too_much_in_work_each_still_has_it
         modest, session_id = await started(daemon, cwd)
         with disk.hold("fdatasync"):
             appends = [append for peer, its in flooding for append in await flood(peer, its, 30, 100_000)]
-            await until(lambda: daemon.inside.room.is_short)
+            await until(lambda: daemon.inside.memory_budget.is_short)
             mine = await flood(modest, session_id, 5)
             for _ in range(20):
                 status = await modest.call("server/status")
-            assert daemon.inside.room.is_short
+            assert daemon.inside.memory_budget.is_short
             # What was over the bound already, and the share of those who came later.
             assert status["heldBytes"] < MIB + 3 * read_throttle.FAIR_SHARE * 110_000
         for append in appends + mine:
@@ -215,7 +215,7 @@ async def test_a_large_frame_is_read_when_there_is_room_for_it_and_small_ones_me
 ) -> None:
     async with running(tmp_path, "socket", config=limited(max_held=4 * MIB)) as daemon:
         peer, session_id = await started(daemon, cwd)
-        incoming = daemon.inside.room.incoming
+        incoming = daemon.inside.memory_budget.incoming
         body = encode_request(
             "large", "session/append", {"sessionId": session_id, "entries": [user("ab " * 1_000_000)]}
         )
@@ -241,7 +241,7 @@ async def test_who_leaves_in_the_middle_of_a_large_frame_leaves_its_room_to_othe
 ) -> None:
     async with running(tmp_path, "socket", config=limited(max_held=4 * MIB)) as daemon:
         peer, session_id = await started(daemon, cwd)
-        incoming = daemon.inside.room.incoming
+        incoming = daemon.inside.memory_budget.incoming
         body = encode_request(
             "large", "session/append", {"sessionId": session_id, "entries": [user("ab " * 1_000_000)]}
         )
@@ -340,7 +340,7 @@ async def test_a_large_batch_comes_to_each_watcher_at_its_own_pace(tmp_path: Pat
         for each in [peer, *watching]:
             await each.until(lambda it: it.seqs() == list(range(1, 43)))
             assert all(note["replay"] for note in each.told("session/appended"))
-        assert not daemon.inside.room.answers.taken
+        assert not daemon.inside.memory_budget.answers.taken
         await peer.append(session_id, user("small"))
         await watching[0].until(lambda it: it.seqs()[-1] == 43)
         assert not watching[0].told("session/appended")[-1]["replay"]

@@ -201,7 +201,7 @@ async def test_a_read_that_waits_for_room_does_not_see_what_was_appended_after_i
 ) -> None:
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, assistant("before", id="m1"))
-    answers = memory.inside.room.answers
+    answers = memory.inside.memory_budget.answers
     await answers.enter(answers.size)
     more = {"format": "jsonl"} if method == "session/export" else {}
     read = peer.send(method, sessionId=session_id, **more)
@@ -217,7 +217,7 @@ async def test_a_write_waits_for_a_read_before_it_that_looks_at_the_whole_sessio
 ) -> None:
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, assistant("before", id="m1"))
-    answers = memory.inside.room.answers
+    answers = memory.inside.memory_budget.answers
     await answers.enter(answers.size)
     read = peer.send(method, sessionId=session_id)
     appended = peer.send("session/append", sessionId=session_id, entries=[user("after", id="m2")])
@@ -234,7 +234,7 @@ async def test_a_session_is_not_deleted_while_an_earlier_read_still_needs_it(
 ) -> None:
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, assistant("said", id="m1"))
-    answers = memory.inside.room.answers
+    answers = memory.inside.memory_budget.answers
     await answers.enter(answers.size)
     read = peer.send("session/context", sessionId=session_id)
     deleted = peer.send("session/delete", sessionId=session_id)

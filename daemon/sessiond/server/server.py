@@ -85,7 +85,7 @@ class Server:
         self.usage = ResourceUsage()
         self.clients: dict[str, Client] = {}
         self.max_clients = admission.max_clients(self.config.limits.max_clients)
-        self.room = MemoryBudget(self.config.limits.max_held)
+        self.memory_budget = MemoryBudget(self.config.limits.max_held)
         self.send_buffers = SendBuffers(self.clients.values, self.config.limits.max_held)
         self._entering: set[Client] = set()
         self.routes = ROUTES
@@ -240,7 +240,7 @@ class Server:
         """Apply another configuration. Returns the changed tables that take effect only after a restart."""
         before, self.config = self.config, config
         self.max_clients = admission.max_clients(config.limits.max_clients)
-        self.room.grow(config.limits.max_held)
+        self.memory_budget.grow(config.limits.max_held)
         self.send_buffers.most = config.limits.max_held
         self.hub.configure(config)
         if config.keep != before.keep:

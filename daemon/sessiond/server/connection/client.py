@@ -116,9 +116,9 @@ class Client(Handler[Connection]):
         """Create the parts that need the connection, and attach the client to the server."""
         self.connection = connection
         server = self.server
-        self._read_throttle = ReadThrottle(connection, server.room, server.spawn, self.max_frame)
+        self._read_throttle = ReadThrottle(connection, server.memory_budget, server.spawn, self.max_frame)
         self.requests = Requests(
-            self._answer, self._read_throttle, server.room, server.spawn, server.spawn_write
+            self._answer, self._read_throttle, server.memory_budget, server.spawn, server.spawn_write
         )
         self.dispatcher = Dispatcher(self, server, self.requests, self._read_throttle, self._answer)
         self.server.attached(self)
@@ -398,7 +398,7 @@ class Client(Handler[Connection]):
     @contextlib.asynccontextmanager
     async def reserve(self, size: int) -> AsyncIterator[None]:
         """Hold `size` bytes of the memory budget for responses during the block."""
-        async with self.server.room.answers.reserve(size):
+        async with self.server.memory_budget.answers.reserve(size):
             yield
 
     async def drained(self) -> None:

@@ -26,7 +26,7 @@ class ReadThrottle:
 
     Args:
         connection: The connection of the client.
-        room: The memory budget of all clients.
+        memory_budget: The memory budget of all clients.
         spawn: Runs a coroutine in the background.
         most: The limit of the bodies of requests in flight, in bytes.
 
@@ -35,14 +35,14 @@ class ReadThrottle:
     def __init__(
         self,
         connection: Connection,
-        room: MemoryBudget,
+        memory_budget: MemoryBudget,
         spawn: Callable[[Coroutine[Any, Any, Any]], object],
         most: int,
     ) -> None:
         self.bytes = 0
         """Bytes of the bodies of requests in flight."""
         self._connection = connection
-        self._room = room
+        self._memory_budget = memory_budget
         self._spawn = spawn
         self._most = most
         self._held = False
@@ -73,14 +73,14 @@ class ReadThrottle:
     def began(self, size: int) -> None:
         """Count a request that could not be answered at once, and its body of `size` bytes."""
         self.bytes += size
-        self._room.began(size)
-        if self.bytes > self._most or (self._room.is_short and self._has_more_than_its_share):
+        self._memory_budget.began(size)
+        if self.bytes > self._most or (self._memory_budget.is_short and self._has_more_than_its_share):
             self.hold()
 
     def ended(self, size: int) -> None:
         """Stop counting a request whose body has `size` bytes."""
         self.bytes -= size
-        self._room.ended(size)
+        self._memory_budget.ended(size)
 
     def answered(self) -> None:
         """A request has received its response, or will not receive one."""
@@ -90,7 +90,7 @@ class ReadThrottle:
 
     def announced(self, size: int) -> None:
         """A large frame of `size` bytes has begun. It is read when the memory budget has room for it."""
-        if self._room.incoming.enter_now(size):
+        if self._memory_budget.incoming.enter_now(size):
             self._place = size
         else:
             self._needs = size
@@ -100,7 +100,7 @@ class ReadThrottle:
         """The large frame is complete. From now on it counts as a request."""
         place, self._place = self._place, 0
         if place:
-            self._room.incoming.leave(place)
+            self._memory_budget.incoming.leave(place)
 
     def closed(self) -> None:
         """The connection is closed."""
@@ -139,7 +139,7 @@ class ReadThrottle:
     def _has_much_in_work(self) -> bool:
         if self._connection.unanswered > MAX_IN_FLIGHT // 2 or self.bytes > self._most // 2:
             return True
-        return self._room.is_short and self._has_more_than_its_share
+        return self._memory_budget.is_short and self._has_more_than_its_share
 
     async def _let_go_on(self) -> None:
         connection = self._connection
@@ -163,7 +163,7 @@ class ReadThrottle:
 
     async def _take_place(self) -> None:
         needs, self._needs = self._needs, 0
-        await self._room.incoming.enter(needs)
+        await self._memory_budget.incoming.enter(needs)
         self._place = needs
         if self._connection.closing:
             self.arrived()

@@ -35,7 +35,7 @@ class Requests:
     Args:
         answer: Sends a result or an exception.
         read_throttle: Counts the requests.
-        room: The memory budget of all clients.
+        memory_budget: The memory budget of all clients.
         spawn: Runs a coroutine in the background.
         spawn_write: Runs a coroutine that must not be canceled.
 
@@ -45,13 +45,13 @@ class Requests:
         self,
         answer: Callable[[RequestId, object], None],
         read_throttle: ReadThrottle,
-        room: MemoryBudget,
+        memory_budget: MemoryBudget,
         spawn: Callable[[Coroutine[Any, Any, Any]], object],
         spawn_write: Callable[[Coroutine[Any, Any, Any]], object],
     ) -> None:
         self._answer = answer
         self._read_throttle = read_throttle
-        self._room = room
+        self._memory_budget = memory_budget
         self._spawn = spawn
         self._spawn_write = spawn_write
         self._context = context_of(self)  # long work alternates between clients
@@ -143,8 +143,8 @@ class Requests:
         self, request_id: RequestId, size: int, work: Work, execution: AnyExecution, ticket: AnyTicket | None
     ) -> None:
         try:
-            room = execution.answer_bytes
-            answer: object = await (self._in_turn(work, room) if room else work)
+            reserved = execution.answer_bytes
+            answer: object = await (self._in_turn(work, reserved) if reserved else work)
         except asyncio.CancelledError:
             answer = errors.Canceled()
         except Exception as error:  # noqa: BLE001 - everything becomes an answer, as in `Client.received`
@@ -155,15 +155,15 @@ class Requests:
             # On this tick, so that no notification of a new subscription precedes the response.
             self._end(request_id, size, ticket, answer)
 
-    async def _in_turn(self, work: Work, room: int) -> t.Wire | Pending | EncodedResult:
+    async def _in_turn(self, work: Work, reserved: int) -> t.Wire | Pending | EncodedResult:
         """Create large answers one at a time, when this client and the memory budget have room.
 
-        The budget reserves `room` bytes while the answer is created, then the bytes that the client has not read.
+        The budget reserves `reserved` bytes while the answer is created, then the bytes that the client has not read.
         """
         try:
             async with self._turn:
                 await self._read_throttle.until_room()
-                await self._room.answers.enter(room)
+                await self._memory_budget.answers.enter(reserved)
                 try:
                     answer = await work
                     if not isinstance(answer, Pending) and is_large(answer):
@@ -171,13 +171,13 @@ class Requests:
                     return answer
                 finally:
                     # On the next tick the answer is queued.
-                    asyncio.get_running_loop().call_soon(self._leave_when_taken, room)
+                    asyncio.get_running_loop().call_soon(self._leave_when_taken, reserved)
         finally:
             work.close()
 
-    def _leave_when_taken(self, room: int) -> None:
+    def _leave_when_taken(self, reserved: int) -> None:
         untaken = self._read_throttle.untaken_bytes
-        self._room.answers.resize(room, untaken)
+        self._memory_budget.answers.resize(reserved, untaken)
         if untaken:
             self._spawn(self._until_taken(untaken))
 
@@ -185,7 +185,7 @@ class Requests:
         try:
             await self._read_throttle.until_taken(TAKING_SECONDS)
         finally:
-            self._room.answers.leave(untaken)
+            self._memory_budget.answers.leave(untaken)
 
 
 def _give_up(pending: Pending) -> None:

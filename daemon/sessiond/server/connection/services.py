@@ -99,7 +99,7 @@ class Services(Identity, Notifier, Tasks, Protocol, Generic[C]):
     clients: dict[str, C]
     """The attached clients by their ids."""
     max_clients: int
-    room: MemoryBudget
+    memory_budget: MemoryBudget
     send_buffers: SendBuffers
     watches: Watches
     routes: dict[str, Route[C]]

@@ -36,7 +36,7 @@ def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
         uptime_ms=round((time.monotonic() - server.started) * 1000), rss_bytes=usage.rss_bytes,
         descriptor_count=usage.descriptors, task_count=usage.tasks,
         open_session_count=len(sessions), client_count=len(server.clients),
-        in_flight_count=server.room.requests, held_bytes=server.room.incoming.taken,
+        in_flight_count=server.memory_budget.requests, held_bytes=server.memory_budget.incoming.taken,
         queued_bytes=server.send_buffers.total,
         lsp_loaded=server.lsp_loaded, draining=client.hub.draining, tcp=server.tcp,
         blocked_sessions=blocked[:_MAX_BLOCKED], blocked_session_count=len(blocked),

@@ -97,10 +97,10 @@ def test_room_is_short_when_there_are_too_many_requests_or_too_many_bytes() -> N
 
 
 async def test_room_that_grows_lets_in_who_waited_for_it() -> None:
-    room = MemoryBudget(40)
-    await in_line(room.answers, 8)
-    [waiting] = await in_line(room.answers, 8)
+    budget = MemoryBudget(40)
+    await in_line(budget.answers, 8)
+    [waiting] = await in_line(budget.answers, 8)
     assert not waiting.done()
-    room.grow(80)
+    budget.grow(80)
     await waiting
-    assert room.answers.taken == 16
+    assert budget.answers.taken == 16
