@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.paths import SOCKET_PATH_LIMIT, Locations, UnsafeFolderError, make_private, obstacle, places
+from sessiond.paths import (
+    SOCKET_PATH_LIMIT,
+    Locations,
+    UnsafeFolderError,
+    find_locations,
+    make_private,
+    obstacle,
+)
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the XDG folders are those of Linux")
 
@@ -26,43 +33,44 @@ def private(folder: Path) -> str:
 
 
 def test_one_variable_puts_everything_under_one_folder() -> None:
-    where = places({"SESSIOND_HOME": "/x"})
-    assert (where.data, where.state, where.runtime, where.config) == (
+    locations = find_locations({"SESSIOND_HOME": "/x"})
+    assert (locations.data, locations.state, locations.runtime, locations.config) == (
         "/x/data",
         "/x/state",
         "/x/run",
         "/x/config",
     )
-    assert where.socket == "/x/run/sessiond.sock"
+    assert locations.socket == "/x/run/sessiond.sock"
 
 
 def test_a_relative_home_is_taken_from_the_current_folder_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert places({"SESSIOND_HOME": "h"}).home == str(tmp_path / "h")
+    assert find_locations({"SESSIOND_HOME": "h"}).home == str(tmp_path / "h")
 
 
 def test_a_path_too_long_for_a_socket_gets_a_short_one_in_the_runtime_folder(short: Path) -> None:
     runtime = private(short / "r")
     home = f"/{'x' * 120}"
-    where = places({"SESSIOND_HOME": home, "XDG_RUNTIME_DIR": runtime})
-    assert where.runtime.startswith(f"{runtime}/sessiond-")
-    assert len(where.socket) <= SOCKET_PATH_LIMIT
-    assert where.state == f"{home}/state"
+    locations = find_locations({"SESSIOND_HOME": home, "XDG_RUNTIME_DIR": runtime})
+    assert locations.runtime.startswith(f"{runtime}/sessiond-")
+    assert len(locations.socket) <= SOCKET_PATH_LIMIT
+    assert locations.state == f"{home}/state"
 
 
 def test_two_homes_with_long_paths_have_two_sockets(short: Path) -> None:
     runtime = private(short / "r")
     sockets = {
-        places({"SESSIOND_HOME": f"/{'x' * 120}{n}", "XDG_RUNTIME_DIR": runtime}).socket for n in (1, 2)
+        find_locations({"SESSIOND_HOME": f"/{'x' * 120}{n}", "XDG_RUNTIME_DIR": runtime}).socket
+        for n in (1, 2)
     }
     assert len(sockets) == 2
 
 
 def test_there_is_a_short_path_even_without_a_runtime_folder() -> None:
-    where = places({"SESSIOND_HOME": f"/{'x' * 120}", "XDG_RUNTIME_DIR": "/missing"})
-    assert len(where.socket) <= SOCKET_PATH_LIMIT
+    locations = find_locations({"SESSIOND_HOME": f"/{'x' * 120}", "XDG_RUNTIME_DIR": "/missing"})
+    assert len(locations.socket) <= SOCKET_PATH_LIMIT
 
 
 @LINUX
@@ -78,8 +86,8 @@ def test_the_folders_are_those_that_platformdirs_names(monkeypatch: pytest.Monke
             monkeypatch.delenv(name, raising=False)
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        where, theirs = places(environment), PlatformDirs("sessiond", appauthor=False)
-        assert (where.data, where.state, where.config) == (
+        locations, theirs = find_locations(environment), PlatformDirs("sessiond", appauthor=False)
+        assert (locations.data, locations.state, locations.config) == (
             theirs.user_data_dir,
             theirs.user_state_dir,
             theirs.user_config_dir,
@@ -89,7 +97,7 @@ def test_the_folders_are_those_that_platformdirs_names(monkeypatch: pytest.Monke
 @LINUX
 def test_another_state_folder_does_not_share_a_socket_in_the_runtime_folder(tmp_path: Path) -> None:
     runtime = private(tmp_path / "r")
-    one, two = (places({"HOME": home, "XDG_RUNTIME_DIR": runtime}) for home in ("/h/one", "/h/two"))
+    one, two = (find_locations({"HOME": home, "XDG_RUNTIME_DIR": runtime}) for home in ("/h/one", "/h/two"))
     assert one.socket != two.socket
 
 
@@ -99,14 +107,16 @@ def test_a_runtime_folder_that_others_may_enter_is_not_used(tmp_path: Path, mode
     runtime = tmp_path / "r"
     runtime.mkdir()
     runtime.chmod(mode)
-    assert not places({"HOME": "/h", "XDG_RUNTIME_DIR": str(runtime)}).runtime.startswith(str(runtime))
+    assert not find_locations({"HOME": "/h", "XDG_RUNTIME_DIR": str(runtime)}).runtime.startswith(
+        str(runtime)
+    )
 
 
 def test_places_cannot_be_changed() -> None:
-    where = places({"SESSIOND_HOME": "/x"})
+    locations = find_locations({"SESSIOND_HOME": "/x"})
     with pytest.raises(AttributeError):
-        where.data = "/y"
-    assert isinstance(where, Locations)
+        locations.data = "/y"
+    assert isinstance(locations, Locations)
 
 
 def test_folders_are_made_for_the_owner_only(tmp_path: Path) -> None:

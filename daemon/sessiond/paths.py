@@ -65,7 +65,7 @@ class Locations:
         raise AttributeError(f"Locations is frozen: {name} cannot be set")
 
     def __repr__(self) -> str:
-        return f"Places({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
+        return f"Locations({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
 
     @property
     def socket(self) -> str:
@@ -133,7 +133,7 @@ class Locations:
         return os.path.join(self.config, "config.toml")
 
 
-def places(environ: Mapping[str, str] = os.environ) -> Locations:
+def find_locations(environ: Mapping[str, str] = os.environ) -> Locations:
     """Return the folders that the environment determines. Creates nothing; only checks runtime folders."""
     if home := environ.get("SESSIOND_HOME"):
         home = os.path.abspath(os.path.expanduser(home))

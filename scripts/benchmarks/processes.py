@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sessiond.client import connect_blocking
-from sessiond.paths import places
+from sessiond.paths import find_locations
 
 PATIENCE = 30.0
 _QUIET_SECONDS = 1.5
@@ -79,7 +79,7 @@ class Daemon(Process):
     def connect(self) -> Any:
         """A blocking connection, as a script would have it."""
         return connect_blocking(
-            autostart=False, where=places({"SESSIOND_HOME": str(Path(self.socket).parent.parent)})
+            autostart=False, locations=find_locations({"SESSIOND_HOME": str(Path(self.socket).parent.parent)})
         )
 
 
@@ -105,7 +105,7 @@ def _served(home: Path, command: list[str], cwd: str) -> Iterator[Daemon]:
         command, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=cwd
     )
     with _ended(daemon):
-        path = places({"SESSIOND_HOME": str(home)}).socket
+        path = find_locations({"SESSIOND_HOME": str(home)}).socket
         _until_listening(path, daemon)
         yield Daemon(daemon.pid, path)
 

@@ -24,7 +24,7 @@ from scripts.demonstration.stage import (
     soon,
 )
 
-from sessiond.paths import places
+from sessiond.paths import find_locations
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REAL = ROOT / "tests/data/peers/pi-1.5.2.jsonl"
@@ -91,7 +91,7 @@ def terminals(home: Path) -> Iterator[tuple[Terminal, Terminal]]:
         left.quietly("sessiond stop")
         left.close()
         right.close()
-        runtime = Path(places({"SESSIOND_HOME": str(home)}).runtime)
+        runtime = Path(find_locations({"SESSIOND_HOME": str(home)}).runtime)
         if not runtime.is_relative_to(home):  # the path of the home is too long for a socket in it
             runtime.rmdir()
 

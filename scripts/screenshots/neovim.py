@@ -36,8 +36,8 @@ def draw_all(folder: Path) -> None:
     """Write every picture into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work, a_shell(Path(work)) as shell:
-        tell(Teller(shell.where, Path("/home/ada/atlas")))
-        with a_neovim(shell.where, shell.folder, columns=110, lines=18) as nvim:
+        tell(Teller(shell.locations, Path("/home/ada/atlas")))
+        with a_neovim(shell.locations, shell.folder, columns=110, lines=18) as nvim:
             nvim.command(
                 "set termguicolors background=dark noruler noshowcmd laststatus=0 fillchars+=eob:\\ "
             )

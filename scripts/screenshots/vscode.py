@@ -25,8 +25,8 @@ def draw_all(folder: Path) -> None:
         a_server("--disable-workspace-trust") as server,
     ):
         shell.folder.mkdir()
-        tell(Teller(shell.where, Path("/home/ada/atlas")))
-        with a_window(browser, server, shell.folder, shell.where) as window:
+        tell(Teller(shell.locations, Path("/home/ada/atlas")))
+        with a_window(browser, server, shell.folder, shell.locations) as window:
             window.page.set_viewport_size({"width": _SIZE[0], "height": _SIZE[1]})
             window.open_session(_TITLE, "The parser keeps the rest")
             window.command("sessiond: Show Transcript")

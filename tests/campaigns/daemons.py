@@ -18,7 +18,7 @@ from campaigns.campaign import Broken
 from sessiond.client import connect, connect_blocking
 from sessiond.client.blocking import BlockingDaemon as BlockingDaemon
 from sessiond.client.daemon import Daemon
-from sessiond.paths import Locations, places
+from sessiond.paths import Locations, find_locations
 
 PATIENCE = 60.0
 """Seconds that anything may take before it counts as hung. What waits ends as soon as it can."""
@@ -31,8 +31,8 @@ class Home:
     folder: Path
 
     @property
-    def places(self) -> Locations:
-        return places({"SESSIOND_HOME": str(self.folder)})
+    def locations(self) -> Locations:
+        return find_locations({"SESSIOND_HOME": str(self.folder)})
 
     @property
     def environment(self) -> dict[str, str]:
@@ -44,10 +44,10 @@ class Home:
         self, *, autostart: bool = True, name: str = "campaign"
     ) -> AbstractAsyncContextManager[Daemon]:
         """The product's asynchronous client, which starts the daemon when there is none."""
-        return connect(where=self.places, autostart=autostart, name=name)
+        return connect(locations=self.locations, autostart=autostart, name=name)
 
     def connect_blocking(self, *, autostart: bool = True) -> BlockingDaemon:
-        return connect_blocking(where=self.places, autostart=autostart)
+        return connect_blocking(locations=self.locations, autostart=autostart)
 
     def call(self, method: str, **params: Any) -> Any:
         """Ask over a connection that is made for this one request."""
@@ -57,7 +57,7 @@ class Home:
     def pid(self) -> int | None:
         """The daemon that is ready here; None when there is none, or it is only just starting."""
         try:
-            told = json.loads(Path(self.places.endpoint).read_bytes())
+            told = json.loads(Path(self.locations.endpoint).read_bytes())
             pid = int(told["pid"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -85,10 +85,10 @@ class Home:
         `under` is put before its command line, as a tracer is; `module` may be another that serves; `more` are
         variables of its environment. What it says on standard error goes to `state/stderr`.
         """
-        Path(self.places.state).mkdir(mode=0o700, parents=True, exist_ok=True)
+        Path(self.locations.state).mkdir(mode=0o700, parents=True, exist_ok=True)
         store_images_as_blobs(self.folder)
         with (
-            open(Path(self.places.state) / "stderr", "ab") as stderr,
+            open(Path(self.locations.state) / "stderr", "ab") as stderr,
             subprocess.Popen(
                 [*under, sys.executable, "-P", "-m", module, *words],
                 env={**self.environment, **more},
@@ -107,7 +107,7 @@ class Home:
     def answers(self) -> bool:
         """Whether something listens here. A daemon does so a moment before it has told where it is."""
         with socket.socket(socket.AF_UNIX) as probe:
-            return probe.connect_ex(self.places.socket) == 0
+            return probe.connect_ex(self.locations.socket) == 0
 
 
 def runs(pid: int) -> bool:

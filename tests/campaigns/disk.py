@@ -269,8 +269,8 @@ def _try_namespaces(ground: Ground) -> None:
 
 @contextlib.contextmanager
 def _scene(home: Home, before: str) -> Iterator[Scene]:
-    Path(home.places.state).mkdir(mode=0o700, parents=True)
-    Path(home.places.data).mkdir(mode=0o700, parents=True)
+    Path(home.locations.state).mkdir(mode=0o700, parents=True)
+    Path(home.locations.data).mkdir(mode=0o700, parents=True)
     for name in (_OTHER, "third"):
         (home.folder / f"{name}.jsonl").write_text(_LINE % name, encoding="utf-8")
     script = f'cd "$SESSIOND_HOME" && {before} && exec "$0" "$@"'

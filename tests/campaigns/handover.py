@@ -55,11 +55,11 @@ async def _wage(ground: Ground) -> Figures:
         ]
         for number in ground.each_round(short=5, long=500):
             oldest, newest = _RANGES[(number + 1) % len(_RANGES)]
-            before = read_endpoint(home.places)
+            before = read_endpoint(home.locations)
             await asyncio.sleep(ground.chance(number).random() * _LOAD.longest_life)
             told = await asyncio.to_thread(_run, home, "restart", oldest=oldest, newest=newest)
             hold(told.returncode == 0, f"`sessiond restart` of {build(newest)} failed: {told.stderr}")
-            after = read_endpoint(home.places)
+            after = read_endpoint(home.locations)
             hold(after["epoch"] != before["epoch"], "the daemon is the one of before")
             hold((after["build"], after["protocol"]) == (build(newest), [oldest, newest]), f"{after} runs")
             for task in working:
@@ -97,17 +97,17 @@ async def _without_a_common_version(home: Home) -> None:
     """A client that shares no version takes over; one of before is told what both speak; and there is a way back."""
     told = await asyncio.to_thread(_run, home, "list", oldest=9, newest=9)
     hold(told.returncode == 0, f"a newer client found no daemon: {told.stderr}")
-    hold(read_endpoint(home.places)["protocol"] == [9, 9], "the older daemon still runs")
+    hold(read_endpoint(home.locations)["protocol"] == [9, 9], "the older daemon still runs")
     try:
-        await asyncio.to_thread(lambda: connect(home.places).close())
+        await asyncio.to_thread(lambda: connect(home.locations).close())
     except VersionMismatchError as error:
         hold("version 9" in str(error) and "version 1" in str(error), f"it does not name both: {error}")
     else:
         hold(False, "a client was let in that shares no version with the daemon")
-    hold(read_endpoint(home.places)["protocol"] == [9, 9], "an older client ended a newer daemon")
+    hold(read_endpoint(home.locations)["protocol"] == [9, 9], "an older client ended a newer daemon")
     told = await asyncio.to_thread(_run, home, "stop", oldest=1, newest=1)
     hold(told.returncode == 0, f"it could not be stopped: {told.stderr}")
-    hold(not Path(home.places.endpoint).exists(), "it did not end in order")
+    hold(not Path(home.locations.endpoint).exists(), "it did not end in order")
 
 
 CAMPAIGN = Campaign(

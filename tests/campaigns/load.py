@@ -233,7 +233,7 @@ def _half_open(home: Home, said: bytes) -> socket.socket:
     """A connection that says this much and no more."""
     sock = socket.socket(socket.AF_UNIX)
     sock.settimeout(PATIENCE)
-    sock.connect(home.places.socket)
+    sock.connect(home.locations.socket)
     sock.sendall(said)
     return sock
 

@@ -42,7 +42,7 @@ class Nursery:
 def _last_words(home: Home) -> str:
     """The end of what daemons there said on standard error, on lines of its own."""
     try:
-        said = (Path(home.places.state) / "stderr").read_text(encoding="utf-8", errors="replace")
+        said = (Path(home.locations.state) / "stderr").read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         return f"\n{error}"
     return "".join(f"\n{line}" for line in said.splitlines()[-15:])

@@ -85,7 +85,7 @@ class Under:
 async def _life(
     under: Under, process: "subprocess.Popen[bytes]", way: Sequence[signal.Signals], chance: random.Random
 ) -> None:
-    log = Path(under.home.places.log)
+    log = Path(under.home.locations.log)
     ends = _count(log, "all acknowledged writes are on disk")
     again = _count(log, "Configuration reloaded")
     working = [

@@ -54,7 +54,7 @@ def _stopped_as_they_come(home: Home, chance: random.Random) -> Callable[[], Non
 
 def _path_was_removed(home: Home, chance: random.Random) -> Callable[[], None]:
     home.call("server/status")
-    return Path(home.places.socket).unlink
+    return Path(home.locations.socket).unlink
 
 
 def _starter_is_killed(home: Home, chance: random.Random) -> Callable[[], None]:
@@ -69,7 +69,7 @@ def _starter_is_killed(home: Home, chance: random.Random) -> Callable[[], None]:
         [sys.executable, "-P", "-m", "sessiond", "list"], env=home.environment, start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    until(lambda: Path(home.places.start_lock).exists(), "nobody starts a daemon")
+    until(lambda: Path(home.locations.start_lock).exists(), "nobody starts a daemon")
 
     def kill() -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -83,22 +83,22 @@ def _endpoint_of_another(home: Home, chance: random.Random) -> Callable[[], None
     """The process id that a dead daemon had belongs to somebody else by now."""
     home.call("server/status")
     home.kill()
-    endpoint = Path(home.places.endpoint)
+    endpoint = Path(home.locations.endpoint)
     told = json.loads(endpoint.read_bytes())
     endpoint.write_text(json.dumps({**told, "pid": os.getpid()}), encoding="utf-8")
     return _nothing
 
 
 def _endpoint_is_garbage(home: Home, chance: random.Random) -> Callable[[], None]:
-    Path(home.places.state).mkdir(mode=0o700, parents=True)
-    Path(home.places.endpoint).write_bytes(chance.randbytes(200))
+    Path(home.locations.state).mkdir(mode=0o700, parents=True)
+    Path(home.locations.endpoint).write_bytes(chance.randbytes(200))
     return _nothing
 
 
 def _dead_socket(home: Home, chance: random.Random) -> Callable[[], None]:
-    Path(home.places.runtime).mkdir(mode=0o700, parents=True)
+    Path(home.locations.runtime).mkdir(mode=0o700, parents=True)
     with socket.socket(socket.AF_UNIX) as dead:
-        dead.bind(home.places.socket)
+        dead.bind(home.locations.socket)
     return _nothing
 
 

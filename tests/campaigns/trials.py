@@ -241,7 +241,7 @@ def _at_once(home: Home, entries: Sequence[dict[str, Any]]) -> dict[int, dict[st
 def _connected(home: Home) -> socket.socket:
     client = socket.socket(socket.AF_UNIX)
     client.settimeout(60)
-    client.connect(home.places.socket)
+    client.connect(home.locations.socket)
     return client
 
 

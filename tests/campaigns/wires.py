@@ -54,7 +54,7 @@ class Wire:
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
-                return cls(*await asyncio.open_unix_connection(home.places.socket, limit=_CHUNK))
+                return cls(*await asyncio.open_unix_connection(home.locations.socket, limit=_CHUNK))
             except (BlockingIOError, ConnectionRefusedError, FileNotFoundError):
                 if time.monotonic() > deadline:
                     raise

@@ -22,7 +22,7 @@ def put(shell: Shell, data: bytes, *, days: int = 30) -> str:
     base64 = image_block(data)["data"]
     name: str = shell("rpc", "blob/put", f'{{"data": "{base64}"}}').json["hash"]
     then = time.time() - days * 86_400
-    os.utime(Path(shell.where.data) / "blobs" / name, (then, then))
+    os.utime(Path(shell.locations.data) / "blobs" / name, (then, then))
     return name
 
 
@@ -38,12 +38,12 @@ def test_totals_say_what_there_is_and_what_nobody_names(shell: Shell) -> None:
 
 def test_collect_says_what_it_would_do_and_with_yes_does_it(shell: Shell) -> None:
     name = put(shell, png(40, 40))
-    file = Path(shell.where.data) / "blobs" / name
+    file = Path(shell.locations.data) / "blobs" / name
     lines = shell("blobs", "collect").lines
     assert lines[0].split()[0] == name[:16]
     assert lines[1].endswith("would be moved to the trash: sessiond blobs collect --yes")
     assert file.exists()
-    assert str(Path(shell.where.data) / "trash") in shell("blobs", "collect", "--yes").lines[0]
+    assert str(Path(shell.locations.data) / "trash") in shell("blobs", "collect", "--yes").lines[0]
     assert not file.exists()
     assert shell("blobs", "collect", "--yes").lines[0] == "Nothing to collect."
 

@@ -10,10 +10,10 @@ from support.homes import a_home, environment
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_no_reason_to_fail(closed: str) -> None:
-    with a_home() as where:
+    with a_home() as locations:
         shell = f'exec "$0" -m sessiond new --cwd /w --id atlas-one {closed}'
         done = subprocess.run(
-            ["/bin/sh", "-c", shell, sys.executable], env=environment(where), capture_output=True, timeout=60,
+            ["/bin/sh", "-c", shell, sys.executable], env=environment(locations), capture_output=True, timeout=60,
             check=False,
         )  # fmt: skip
         assert done.returncode == 0

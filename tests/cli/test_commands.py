@@ -227,7 +227,7 @@ def test_asking_for_a_daemon_that_is_not_there_starts_none(shell: Shell) -> None
     assert shell.run("status").code == 69
     assert shell.run("clients").code == 69
     assert shell.run("stop").code == 0
-    assert not Path(shell.where.socket).exists()
+    assert not Path(shell.locations.socket).exists()
 
 
 def test_stop_returns_when_the_daemon_is_gone(shell: Shell) -> None:
@@ -285,7 +285,7 @@ def test_watching_goes_on_over_a_daemon_that_dies_before_it_answers(shell: Shell
             assert "Watching" in subscriber.stderr.readline()
             os.kill(_daemon(shell), signal.SIGKILL)
             assert subscriber.stderr.readline()
-            _take_a_request_and_die(shell.where.socket)
+            _take_a_request_and_die(shell.locations.socket)
             later = shell("append", session, "--user", "later").lines[0]
             assert later in subscriber.stdout.readline()
             subscriber.send_signal(signal.SIGINT)
@@ -312,7 +312,7 @@ def test_help_and_version_need_no_daemon(shell: Shell) -> None:
     assert "--json-entry" in shell("append", "--help").out
     assert shell("--version").out.startswith("sessiond ")
     assert shell("schema").json["methods"]
-    assert not Path(shell.where.socket).exists()
+    assert not Path(shell.locations.socket).exists()
 
 
 def _daemon(shell: Shell, *, start: bool = False) -> int:

@@ -36,7 +36,7 @@ def talk(shell: Shell, turns: int = 3) -> tuple[str, list[str]]:
 
 def with_a_summarizer(shell: Shell, body: str) -> None:
     """Configure a program that writes summaries, before the daemon starts."""
-    folder = Path(shell.where.config)
+    folder = Path(shell.locations.config)
     folder.mkdir(parents=True, exist_ok=True)
     text = as_toml(commanded(program(shell.folder, body)))
     (folder / "config.toml").write_text(text, encoding="utf-8")

@@ -120,7 +120,7 @@ def test_an_id_that_a_shell_would_obey_is_not_offered(shell: Shell) -> None:
 def test_no_daemon_is_started_to_complete(tmp_path: Path) -> None:
     with a_shell(tmp_path) as shell:
         assert shell("completion", "bash", "--", "sessiond", "tree", "").lines == [":files"]
-        assert not (Path(shell.where.state) / "endpoint.json").exists()
+        assert not (Path(shell.locations.state) / "endpoint.json").exists()
 
 
 def in_a_shell(shell: Shell, program: str, *arguments: str) -> list[str]:

@@ -46,7 +46,7 @@ def a_session(shell: Shell) -> Path:
 
 
 def endpoint(shell: Shell) -> dict[str, Any]:
-    told = json.loads(Path(shell.where.endpoint).read_bytes())
+    told = json.loads(Path(shell.locations.endpoint).read_bytes())
     assert isinstance(told, dict)
     return told
 
@@ -64,7 +64,7 @@ def test_without_a_daemon_everything_is_looked_at_and_none_is_started(shell: She
     ran = shell.run("doctor", "--json")
     assert ran.code == 1
     assert kinds(ran) == {"notRunning", "tornLine"}
-    assert not Path(shell.where.endpoint).exists()
+    assert not Path(shell.locations.endpoint).exists()
 
 
 def test_fix_starts_a_daemon_mends_and_has_nothing_to_do_again(shell: Shell) -> None:
@@ -101,7 +101,7 @@ def test_an_id_or_a_file_or_a_folder_may_be_named(shell: Shell) -> None:
 
 
 def test_a_configuration_that_no_daemon_takes_is_told(shell: Shell) -> None:
-    config = Path(shell.where.config_file)
+    config = Path(shell.locations.config_file)
     config.parent.mkdir(parents=True)
     config.write_text("[listen]\nidle = 3\n", encoding="utf-8")
     ran = shell.run("doctor", "--fix", "--json")
@@ -110,7 +110,7 @@ def test_a_configuration_that_no_daemon_takes_is_told(shell: Shell) -> None:
 
 
 def test_a_configuration_that_others_may_write_is_told_and_starts_no_daemon(shell: Shell) -> None:
-    config = Path(shell.where.config_file)
+    config = Path(shell.locations.config_file)
     config.parent.mkdir(parents=True)
     config.write_text('[summarizer]\ncommand = ["true"]\n', encoding="utf-8")
     config.chmod(0o666)
@@ -122,12 +122,12 @@ def test_a_configuration_that_others_may_write_is_told_and_starts_no_daemon(shel
 
 
 def test_a_configuration_in_the_wrong_place_is_pointed_out(shell: Shell) -> None:
-    misplaced = Path(shell.where.config_file).parent.parent / "config.toml"
+    misplaced = Path(shell.locations.config_file).parent.parent / "config.toml"
     misplaced.parent.mkdir(parents=True, exist_ok=True)
     misplaced.write_text("[listen]\n", encoding="utf-8")
     found = of(shell.run("doctor", "--json"), "misplacedConfig")
     assert found["location"]["path"] == str(misplaced)
-    assert shell.where.config_file in found["message"]
+    assert shell.locations.config_file in found["message"]
 
 
 def test_a_socket_that_was_removed_comes_back(shell: Shell) -> None:
@@ -140,7 +140,7 @@ def test_a_socket_that_was_removed_comes_back(shell: Shell) -> None:
 
 def test_an_endpoint_that_cannot_be_read_is_written_anew(shell: Shell) -> None:
     a_session(shell)
-    Path(shell.where.endpoint).write_text("{", encoding="utf-8")
+    Path(shell.locations.endpoint).write_text("{", encoding="utf-8")
     assert "damagedEndpoint" in kinds(shell.run("doctor", "--json"))
     shell.run("doctor", "--fix")
     assert "damagedEndpoint" not in kinds(shell.run("doctor", "--json"))
@@ -156,7 +156,7 @@ def test_what_a_killed_daemon_leaves_behind_is_only_worth_a_note(shell: Shell) -
 
 def test_a_lock_file_that_was_replaced_under_a_daemon_is_told(shell: Shell) -> None:
     a_session(shell)
-    lock = Path(shell.where.daemon_lock)
+    lock = Path(shell.locations.daemon_lock)
     lock.rename(f"{lock}.old")
     lock.touch(0o600)
     assert "lockLost" in kinds(shell.run("doctor", "--json"))
@@ -195,10 +195,10 @@ def test_every_command_ends_with_a_sentence_when_the_daemon_does_not_answer(shel
 @pytest.mark.timeout(180)
 def test_a_socket_of_somebody_who_only_listens_is_told_as_silence(shell: Shell) -> None:
     """As a daemon whose loop hangs: the kernel takes the connection, and nobody ever reads it."""
-    run = Path(shell.where.runtime)
+    run = Path(shell.locations.runtime)
     run.mkdir(parents=True, mode=0o700)
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(shell.where.socket)
+        listening.bind(shell.locations.socket)
         listening.listen(16)
         status = shell.start("status")
         _, err = status.communicate(timeout=120)

@@ -49,7 +49,7 @@ def test_without_a_daemon(shell: Shell) -> None:
 
 @pytest.mark.slow
 def test_with_a_configuration_that_cannot_be_used(shell: Shell) -> None:
-    folder = Path(shell.where.config)
+    folder = Path(shell.locations.config)
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text("no = 'such key'\n", encoding="utf-8")
     assert shell.run("serve").code == exit_codes.CONFIG_ERROR
@@ -58,14 +58,14 @@ def test_with_a_configuration_that_cannot_be_used(shell: Shell) -> None:
 
 @pytest.mark.slow
 def test_with_a_folder_that_is_a_file(shell: Shell) -> None:
-    Path(shell.where.state).write_text("", encoding="utf-8")
+    Path(shell.locations.state).write_text("", encoding="utf-8")
     assert shell.run("serve").code == exit_codes.CANNOT_CREATE
 
 
 @pytest.mark.slow
 def test_with_a_lock_that_is_a_folder(shell: Shell) -> None:
-    Path(shell.where.daemon_lock).mkdir(parents=True)
-    Path(shell.where.state).chmod(0o700)
+    Path(shell.locations.daemon_lock).mkdir(parents=True)
+    Path(shell.locations.state).chmod(0o700)
     assert shell.run("serve").code == exit_codes.SYSTEM_ERROR
 
 
@@ -77,9 +77,9 @@ def test_with_a_daemon_that_runs_already(shell: Shell) -> None:
 
 @pytest.mark.slow
 def test_with_an_answer_that_makes_no_sense(shell: Shell) -> None:
-    Path(shell.where.runtime).mkdir(mode=0o700, parents=True)
+    Path(shell.locations.runtime).mkdir(mode=0o700, parents=True)
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(shell.where.socket)
+        listening.bind(shell.locations.socket)
         listening.listen()
         listening.settimeout(60)
         with shell.start("list") as command:

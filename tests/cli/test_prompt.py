@@ -38,7 +38,7 @@ def test_where_there_is_nothing_to_say_it_is_silent(shell: Shell, case: str) -> 
         shell("stop")
     ran = asked.run("continue", "--prompt", *words)
     assert (ran.code, ran.out, ran.err) == (1, "", "")
-    assert case != "no daemon" or not Path(shell.where.endpoint).exists()
+    assert case != "no daemon" or not Path(shell.locations.endpoint).exists()
 
 
 def test_a_daemon_that_hangs_is_not_waited_for(shell: Shell) -> None:
@@ -53,11 +53,11 @@ def test_a_daemon_that_hangs_is_not_waited_for(shell: Shell) -> None:
 
 def test_it_changes_nothing(shell: Shell) -> None:
     before = shell("list", "--all", "--drafts", "--json").out
-    crumbs = {path: path.read_bytes() for path in Path(shell.where.state, "terminal-sessions").iterdir()}
+    crumbs = {path: path.read_bytes() for path in Path(shell.locations.state, "terminal-sessions").iterdir()}
     shell("continue", "--prompt")
     assert shell("list", "--all", "--drafts", "--json").out == before
     assert {
-        path: path.read_bytes() for path in Path(shell.where.state, "terminal-sessions").iterdir()
+        path: path.read_bytes() for path in Path(shell.locations.state, "terminal-sessions").iterdir()
     } == crumbs
 
 

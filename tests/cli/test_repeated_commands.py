@@ -70,7 +70,7 @@ def prepare(shell: Shell, method: str) -> None:
 
 def effects(shell: Shell) -> list[str]:
     """Each line of each log, and where it lies: a command that is carried out twice makes more of them."""
-    data = Path(str(shell.where.home)) / "data"
+    data = Path(str(shell.locations.home)) / "data"
     found = [f"{path.parent.name}/{path.name}" for path in data.rglob("*.jsonl")]
     return sorted(found + [str(line.get("id")) for path in data.rglob("*.jsonl") for line in lines_of(path)])
 
@@ -135,7 +135,7 @@ def test_a_command_whose_daemon_was_killed_before_it_could_answer_is_carried_out
     shell: Shell, method: str, more: int
 ) -> None:
     before = effects(shell)
-    with losing_the_answer_to(method, shell.where) as lost:
+    with losing_the_answer_to(method, shell.locations) as lost:
         ran = shell(*COMMANDS[method], "--json")
     assert [it["method"] for it in lost] == [method]
     assert ran.json["duplicate"] is True
@@ -145,24 +145,24 @@ def test_a_command_whose_daemon_was_killed_before_it_could_answer_is_carried_out
 
 
 @contextlib.contextmanager
-def losing_the_answer_to(method: str, where: Locations) -> Iterator[list[dict[str, Any]]]:
+def losing_the_answer_to(method: str, locations: Locations) -> Iterator[list[dict[str, Any]]]:
     """Stand before the daemon; once it has answered a request of this method, kill it and pass nothing on.
 
     Yields the requests whose answers were lost.
     """
-    told = json.loads(Path(where.endpoint).read_bytes())
+    told = json.loads(Path(locations.endpoint).read_bytes())
     lost: list[dict[str, Any]] = []
-    path = f"{where.home}/relay.sock"
+    path = f"{locations.home}/relay.sock"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
-        Path(where.endpoint).write_text(json.dumps({**told, "socket": path}), encoding="utf-8")
+        Path(locations.endpoint).write_text(json.dumps({**told, "socket": path}), encoding="utf-8")
 
         def relay() -> None:
             while not lost:
                 client, _ = listener.accept()
                 with client, socket.socket(socket.AF_UNIX) as daemon, contextlib.suppress(DisconnectedError):
-                    daemon.connect(where.socket)
+                    daemon.connect(locations.socket)
                     asking, answering = MessageReader(client), MessageReader(daemon)
                     while True:
                         request = json.loads(asking.read())

@@ -11,7 +11,7 @@ import pytest
 from sessiond.client import units
 from sessiond.client.daemon_socket import read_endpoint
 from sessiond.client.dial import connect as dial
-from sessiond.paths import Locations, places
+from sessiond.paths import Locations, find_locations
 from support import manager
 from support.homes import a_home, environment, sessiond, wait_until
 from support.patience import BOUND
@@ -43,9 +43,9 @@ if words[0] == "restart":
 class Desk:
     """A home with a service manager that can be asked, or one that cannot."""
 
-    def __init__(self, where: Locations, *, manager_responds: bool) -> None:
-        self.where = where
-        self.home = Path(str(where.home))
+    def __init__(self, locations: Locations, *, manager_responds: bool) -> None:
+        self.locations = locations
+        self.home = Path(str(locations.home))
         folder = self.home / "bin"
         folder.mkdir()
         systemctl = folder / "systemctl"
@@ -53,7 +53,10 @@ class Desk:
         systemctl.write_text(text if manager_responds else "#!/bin/sh\nexit 1\n", encoding="utf-8")
         systemctl.chmod(0o755)
         self.environment = environment(
-            where, PATH=f"{folder}:/usr/bin:/bin", XDG_CONFIG_HOME=str(self.home / "xdg"), HOME=str(self.home)
+            locations,
+            PATH=f"{folder}:/usr/bin:/bin",
+            XDG_CONFIG_HOME=str(self.home / "xdg"),
+            HOME=str(self.home),
         )
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -71,17 +74,17 @@ class Desk:
 
 
 def test_the_files_can_be_looked_at_before_anything_is_written() -> None:
-    with a_home() as where:
-        desk = Desk(where, manager_responds=True)
+    with a_home() as locations:
+        desk = Desk(locations, manager_responds=True)
         shown = desk.run("install-service", "--print")
         assert shown.returncode == 0
-        assert f"ListenStream={where.socket}" in shown.stdout
+        assert f"ListenStream={locations.socket}" in shown.stdout
         assert (desk.files(), desk.asked()) == ([], [])
 
 
 def test_installed_twice_is_installed_once_and_what_is_right_is_left_alone() -> None:
-    with a_home() as where:
-        desk = Desk(where, manager_responds=True)
+    with a_home() as locations:
+        desk = Desk(locations, manager_responds=True)
         assert desk.run("install-service").returncode == 0
         files = desk.files()
         assert [file.suffix for file in files] == [".service", ".socket"]
@@ -93,33 +96,33 @@ def test_installed_twice_is_installed_once_and_what_is_right_is_left_alone() -> 
 
 
 def test_the_daemon_that_runs_gives_its_place_to_the_service() -> None:
-    with a_home() as where:
-        desk = Desk(where, manager_responds=True)
+    with a_home() as locations:
+        desk = Desk(locations, manager_responds=True)
         desk.run("serve", "--detach")
-        before = read_endpoint(where)["pid"]
+        before = read_endpoint(locations)["pid"]
         assert desk.run("install-service").returncode == 0
-        dial(where, autostart=False).close()  # as good as any other client
-        wait_until(Path(where.endpoint).exists, BOUND)
+        dial(locations, autostart=False).close()  # as good as any other client
+        wait_until(Path(locations.endpoint).exists, BOUND)
         told = desk.run("status", "--json")
         assert told.returncode == 0, told.stderr
         assert str(before) not in told.stdout
 
 
 def test_a_client_has_the_manager_start_the_daemon_where_there_is_one() -> None:
-    with a_home() as where:
-        desk = Desk(where, manager_responds=True)
+    with a_home() as locations:
+        desk = Desk(locations, manager_responds=True)
         desk.run("install-service")
         asked = len(desk.asked())
-        Path(where.socket).unlink()  # as after a logout
+        Path(locations.socket).unlink()  # as after a logout
         wait_until(lambda: desk.run("list").returncode == 0, BOUND)
         assert any(line.startswith("restart sessiond-") for line in desk.asked()[asked:])
-        with dial(where, autostart=False):
+        with dial(locations, autostart=False):
             pass
 
 
 def test_without_a_manager_that_answers_the_commands_are_told_and_clients_start_the_daemon() -> None:
-    with a_home() as where:
-        desk = Desk(where, manager_responds=False)
+    with a_home() as locations:
+        desk = Desk(locations, manager_responds=False)
         told = desk.run("install-service")
         assert told.returncode == 0
         assert "systemctl --user enable --now" in told.stderr
@@ -127,8 +130,8 @@ def test_without_a_manager_that_answers_the_commands_are_told_and_clients_start_
 
 
 def test_what_was_installed_can_be_taken_away_again() -> None:
-    with a_home() as where:
-        desk = Desk(where, manager_responds=True)
+    with a_home() as locations:
+        desk = Desk(locations, manager_responds=True)
         assert desk.run("uninstall-service").returncode == 0
         desk.run("install-service")
         shown = desk.run("uninstall-service", "--print")
@@ -140,25 +143,25 @@ def test_what_was_installed_can_be_taken_away_again() -> None:
 
 @pytest.mark.parametrize("home", ["/h", '/home/a da/"quoted" $HOME 100%'])
 def test_any_path_gets_into_the_units_whole(home: str) -> None:
-    where = places({"SESSIOND_HOME": home})
-    service = next(it for name, it in units.systemd_units(where).items() if name.endswith(".service"))
+    locations = find_locations({"SESSIOND_HOME": home})
+    service = next(it for name, it in units.systemd_units(locations).items() if name.endswith(".service"))
     line = next(it for it in service.splitlines() if it.startswith("Environment="))
     said = line.removeprefix('Environment="').removesuffix('"')
     assert said.replace('\\"', '"').replace("%%", "%") == f"SESSIOND_HOME={home}"
 
 
 def test_a_home_of_its_own_has_a_service_of_its_own() -> None:
-    names = {units.unit_name(places({"SESSIOND_HOME": home})) for home in ("/a", "/b")}
-    names.add(units.unit_name(places({"HOME": "/home/ada"})))
+    names = {units.unit_name(find_locations({"SESSIOND_HOME": home})) for home in ("/a", "/b")}
+    names.add(units.unit_name(find_locations({"HOME": "/home/ada"})))
     assert len(names) == 3
     assert "sessiond" in names
 
 
 def test_the_property_list_says_what_launchd_needs() -> None:
-    where = places({"SESSIOND_HOME": "/h"})
-    (text,) = units.launchd_job(where).values()
+    locations = find_locations({"SESSIOND_HOME": "/h"})
+    (text,) = units.launchd_job(locations).values()
     job = plistlib.loads(text.encode())
-    assert job["Sockets"]["sessiond"] == {"SockPathName": where.socket, "SockPathMode": 0o600}
+    assert job["Sockets"]["sessiond"] == {"SockPathName": locations.socket, "SockPathMode": 0o600}
     assert job["ProgramArguments"][-1] == "serve"
     assert job["EnvironmentVariables"]["SESSIOND_HOME"] == "/h"
 
@@ -167,8 +170,8 @@ def test_the_property_list_says_what_launchd_needs() -> None:
 def test_systemd_finds_nothing_wrong_with_the_units(tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd is not installed")
-    with a_home() as where:
-        desk = Desk(where, manager_responds=False)
+    with a_home() as locations:
+        desk = Desk(locations, manager_responds=False)
         desk.run("install-service")
         runtime = tmp_path / "run"
         runtime.mkdir(mode=0o700)

@@ -17,11 +17,11 @@ from support.rpc_peers import until
 
 
 @pytest.fixture
-def where(monkeypatch: pytest.MonkeyPatch) -> Iterator[Locations]:
-    with a_home() as where:
-        monkeypatch.setenv("SESSIOND_HOME", str(where.home))
+def locations(monkeypatch: pytest.MonkeyPatch) -> Iterator[Locations]:
+    with a_home() as locations:
+        monkeypatch.setenv("SESSIOND_HOME", str(locations.home))
         monkeypatch.setenv("SESSIOND_TERMINAL", "one")
-        yield where
+        yield locations
 
 
 class ModelFailed(Exception):
@@ -40,22 +40,22 @@ async def fail(session: AgentSession, *, on_failure: Literal["branch", "summariz
 
 
 async def test_a_new_agent_in_the_same_terminal_goes_on_with_the_session(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
-    async with connect(where=where) as daemon:
+    async with connect(locations=locations) as daemon:
         first = await AgentSession.resume(daemon, str(tmp_path))
         await first.append(prompt("hello"))
         said = await first.append(answer("hi"))
-    async with connect(where=where) as daemon:
+    async with connect(locations=locations) as daemon:
         again = await AgentSession.resume(daemon, str(tmp_path))
         assert (again.id, again.leaf_id) == (first.id, said)
         assert (await AgentSession.open(daemon, first.id)).id == first.id
 
 
 async def test_closing_a_session_that_nobody_answered_puts_it_into_the_trash(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
-    async with an_agent(where, tmp_path) as session:
+    async with an_agent(locations, tmp_path) as session:
         await session.append(prompt("never mind"))
         await session.close()
         with pytest.raises(RpcError):
@@ -66,24 +66,24 @@ async def test_closing_a_session_that_nobody_answered_puts_it_into_the_trash(
 
 
 async def test_what_is_appended_at_once_stands_in_the_order_of_the_calls(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
-    async with an_agent(where, tmp_path) as session:
+    async with an_agent(locations, tmp_path) as session:
         ids = await asyncio.gather(*(session.append(prompt(str(number))) for number in range(50)))
         assert [entry["id"] for entry in (await session.daemon.path(session.id)).entries] == ids
 
 
-async def test_a_message_with_an_id_of_its_own_is_there_once(where: Locations, tmp_path: Path) -> None:
-    async with an_agent(where, tmp_path) as session:
+async def test_a_message_with_an_id_of_its_own_is_there_once(locations: Locations, tmp_path: Path) -> None:
+    async with an_agent(locations, tmp_path) as session:
         for _ in range(2):
             assert await session.append(prompt("hello"), id="msg-1") == "msg-1"
         assert await the_path(session.daemon, session.id) == ["user"]
 
 
 async def test_appends_go_on_over_daemons_that_die_and_over_one_that_is_stopped(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
-    async with an_agent(where, tmp_path) as session, connect(where=where) as other:
+    async with an_agent(locations, tmp_path) as session, connect(locations=locations) as other:
         ids = []
         async with session.turn():
             for number in range(30):
@@ -95,16 +95,18 @@ async def test_appends_go_on_over_daemons_that_die_and_over_one_that_is_stopped(
         assert [entry["id"] for entry in (await session.daemon.path(session.id)).entries] == ids
 
 
-async def test_after_a_restart_the_session_is_open_again(where: Locations, tmp_path: Path) -> None:
-    async with an_agent(where, tmp_path) as session:
+async def test_after_a_restart_the_session_is_open_again(locations: Locations, tmp_path: Path) -> None:
+    async with an_agent(locations, tmp_path) as session:
         await session.append(prompt("hello"))
         os.kill((await session.daemon.status()).pid, signal.SIGKILL)
         me = next(it for it in (await session.daemon.clients()).clients if it.name == "agent")
         assert me.session_ids == [session.id]
 
 
-async def test_what_a_provider_answered_can_be_appended_as_it_is(where: Locations, tmp_path: Path) -> None:
-    async with an_agent(where, tmp_path) as session:
+async def test_what_a_provider_answered_can_be_appended_as_it_is(
+    locations: Locations, tmp_path: Path
+) -> None:
+    async with an_agent(locations, tmp_path) as session:
         await session.append({"role": "user", "content": "look"}, format="anthropic")
         use = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
         await session.append({"role": "assistant", "content": [use]}, format="anthropic")
@@ -116,9 +118,9 @@ async def test_what_a_provider_answered_can_be_appended_as_it_is(where: Location
 
 
 async def test_a_model_and_a_thinking_level_are_noted_when_they_change(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
-    async with an_agent(where, tmp_path) as session:
+    async with an_agent(locations, tmp_path) as session:
         for _ in range(2):
             await session.change_model("acme/one")
             await session.change_thinking_level("high")
@@ -129,8 +131,10 @@ async def test_a_model_and_a_thinking_level_are_noted_when_they_change(
             await session.change_model("one")
 
 
-async def test_labels_titles_and_notes_of_its_own_hang_on_the_chain(where: Locations, tmp_path: Path) -> None:
-    async with an_agent(where, tmp_path) as session:
+async def test_labels_titles_and_notes_of_its_own_hang_on_the_chain(
+    locations: Locations, tmp_path: Path
+) -> None:
+    async with an_agent(locations, tmp_path) as session:
         async with session.turn():
             asked = await session.append(prompt("hello"))
             await session.label(asked, "greeting")
@@ -148,9 +152,9 @@ async def test_labels_titles_and_notes_of_its_own_hang_on_the_chain(where: Locat
 
 
 async def test_a_failed_turn_stays_as_a_branch_and_the_next_attempt_begins_at_the_prompt(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
-    async with an_agent(where, tmp_path) as session:
+    async with an_agent(locations, tmp_path) as session:
         asked = await session.append(prompt("look"))
         for attempt in range(2):
             try:
@@ -167,9 +171,9 @@ async def test_a_failed_turn_stays_as_a_branch_and_the_next_attempt_begins_at_th
         assert sum(row.parent_id == asked and row.type == "message" for row in rows) == 2
 
 
-async def test_a_failed_turn_may_be_told_of_in_a_summary(where: Locations, tmp_path: Path) -> None:
+async def test_a_failed_turn_may_be_told_of_in_a_summary(locations: Locations, tmp_path: Path) -> None:
     writer = Writer(says="The tool was missing.")
-    async with an_agent(where, tmp_path, writer) as session:
+    async with an_agent(locations, tmp_path, writer) as session:
         await session.append(prompt("look"))
         with pytest.raises(ModelFailed):
             await fail(session, on_failure="summarize")
@@ -179,9 +183,9 @@ async def test_a_failed_turn_may_be_told_of_in_a_summary(where: Locations, tmp_p
 
 
 async def test_without_anybody_to_write_a_summary_the_leaf_goes_back_all_the_same(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
-    async with an_agent(where, tmp_path) as session:
+    async with an_agent(locations, tmp_path) as session:
         asked = await session.append(prompt("look"))
         with pytest.raises(ModelFailed) as raised:
             await fail(session, on_failure="summarize")
@@ -189,8 +193,8 @@ async def test_without_anybody_to_write_a_summary_the_leaf_goes_back_all_the_sam
         assert raised.value.__notes__
 
 
-async def test_a_turn_that_is_canceled_stays_as_it_is(where: Locations, tmp_path: Path) -> None:
-    async with an_agent(where, tmp_path) as session:
+async def test_a_turn_that_is_canceled_stays_as_it_is(locations: Locations, tmp_path: Path) -> None:
+    async with an_agent(locations, tmp_path) as session:
         await session.append(prompt("look"))
 
         async def work() -> None:
@@ -207,8 +211,8 @@ async def test_a_turn_that_is_canceled_stays_as_it_is(where: Locations, tmp_path
         assert await the_path(session.daemon, session.id) == ["user", "assistant"]
 
 
-async def test_another_answer_can_be_had_to_the_same_prompt(where: Locations, tmp_path: Path) -> None:
-    async with an_agent(where, tmp_path) as session:
+async def test_another_answer_can_be_had_to_the_same_prompt(locations: Locations, tmp_path: Path) -> None:
+    async with an_agent(locations, tmp_path) as session:
         asked = await session.append(prompt("look"))
         async with session.turn():
             await session.append(answer("no"))
@@ -218,17 +222,17 @@ async def test_another_answer_can_be_had_to_the_same_prompt(where: Locations, tm
         assert (await session.context()).entry_ids == [asked, last]
 
 
-async def test_one_turn_is_taken_at_a_time(where: Locations, tmp_path: Path) -> None:
-    async with an_agent(where, tmp_path) as session, session.turn():
+async def test_one_turn_is_taken_at_a_time(locations: Locations, tmp_path: Path) -> None:
+    async with an_agent(locations, tmp_path) as session, session.turn():
         with pytest.raises(RuntimeError):
             async with session.turn():
                 raise AssertionError("unreachable")
 
 
 async def test_what_others_say_in_the_middle_of_a_turn_parts_no_call_from_its_result(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
-    async with an_agent(where, tmp_path) as session, connect(where=where) as other:
+    async with an_agent(locations, tmp_path) as session, connect(locations=locations) as other:
         await session.append(prompt("look"))
         async with session.turn():
             await session.append(call("look", "c1"))
@@ -241,7 +245,9 @@ async def test_what_others_say_in_the_middle_of_a_turn_parts_no_call_from_its_re
         assert (await session.context()).leaf_id == theirs.leaf_id
 
 
-async def test_two_agents_take_turns_at_once_and_each_turn_is_whole(where: Locations, tmp_path: Path) -> None:
+async def test_two_agents_take_turns_at_once_and_each_turn_is_whole(
+    locations: Locations, tmp_path: Path
+) -> None:
     async def work(session: AgentSession, name: str) -> str:
         for number in range(5):
             async with session.turn():
@@ -251,7 +257,7 @@ async def test_two_agents_take_turns_at_once_and_each_turn_is_whole(where: Locat
                 last = await session.append(answer(f"{name} {number}"))
         return last
 
-    async with an_agent(where, tmp_path) as one, connect(where=where) as daemon:
+    async with an_agent(locations, tmp_path) as one, connect(locations=locations) as daemon:
         await one.append(prompt("go"))
         two = await AgentSession.open(daemon, one.id)
         await asyncio.gather(work(one, "a"), work(two, "b"))
@@ -267,10 +273,10 @@ async def test_two_agents_take_turns_at_once_and_each_turn_is_whole(where: Locat
 
 
 async def test_a_context_that_is_too_full_is_waited_for_until_it_is_compacted(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
     writer = Writer(at_once=False)
-    async with an_agent(where, tmp_path, writer) as session:
+    async with an_agent(locations, tmp_path, writer) as session:
         await session.compact_above(**WINDOW)
         await fill(session)
         waiting = asyncio.create_task(session.context())
@@ -286,9 +292,9 @@ async def test_a_context_that_is_too_full_is_waited_for_until_it_is_compacted(
 
 
 async def test_a_compaction_within_a_turn_becomes_a_link_of_its_chain(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
-    async with an_agent(where, tmp_path, Writer()) as session:
+    async with an_agent(locations, tmp_path, Writer()) as session:
         await session.compact_above(**WINDOW)
         await fill(session, 3, used=0)
         async with session.turn():
@@ -300,9 +306,9 @@ async def test_a_compaction_within_a_turn_becomes_a_link_of_its_chain(
 
 
 async def test_a_failing_turn_does_not_lose_the_compaction_that_it_began_with(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
-    async with an_agent(where, tmp_path, Writer()) as session:
+    async with an_agent(locations, tmp_path, Writer()) as session:
         await session.compact_above(**WINDOW)
         await fill(session)
         with pytest.raises(ModelFailed):
@@ -311,7 +317,7 @@ async def test_a_failing_turn_does_not_lose_the_compaction_that_it_began_with(
 
 
 async def test_with_a_summarizer_that_fails_the_agent_goes_on_while_the_context_fits(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
     tried = 0
 
@@ -320,7 +326,7 @@ async def test_with_a_summarizer_that_fails_the_agent_goes_on_while_the_context_
         tried += 1
         raise ModelFailed
 
-    async with an_agent(where, tmp_path, summarize) as session:
+    async with an_agent(locations, tmp_path, summarize) as session:
         await session.compact_above(**WINDOW)
         await fill(session)
         async with session.turn():
@@ -330,9 +336,9 @@ async def test_with_a_summarizer_that_fails_the_agent_goes_on_while_the_context_
 
 
 async def test_a_context_that_does_not_fit_is_an_error_that_says_how_much_it_takes(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
-    async with an_agent(where, tmp_path) as session:
+    async with an_agent(locations, tmp_path) as session:
         await session.compact_above(**WINDOW)
         await fill(session, used=5_000)
         with pytest.raises(ContextOverflowError) as raised:
@@ -341,8 +347,8 @@ async def test_a_context_that_does_not_fit_is_an_error_that_says_how_much_it_tak
         assert isinstance(raised.value.__cause__, RpcError)
 
 
-async def test_the_window_is_written_down_once(where: Locations, tmp_path: Path) -> None:
-    async with an_agent(where, tmp_path) as session:
+async def test_the_window_is_written_down_once(locations: Locations, tmp_path: Path) -> None:
+    async with an_agent(locations, tmp_path) as session:
         for _ in range(2):
             assert (await session.compact_above(**WINDOW)).context_window == 4_000
         again = await AgentSession.open(session.daemon, session.id)
@@ -350,8 +356,8 @@ async def test_the_window_is_written_down_once(where: Locations, tmp_path: Path)
         assert await the_path(session.daemon, session.id) == ["custom"]
 
 
-async def test_a_compaction_is_undone_by_going_back_before_it(where: Locations, tmp_path: Path) -> None:
-    async with an_agent(where, tmp_path) as session:
+async def test_a_compaction_is_undone_by_going_back_before_it(locations: Locations, tmp_path: Path) -> None:
+    async with an_agent(locations, tmp_path) as session:
         ids = await fill(session)
         before = await session.context()
         done = await session.compact("They greeted.", first_kept_entry_id=ids[-2])

@@ -19,7 +19,11 @@ NOT_STARTED = {"SESSIOND_NO_AUTOSTART": "1"}
 @contextlib.contextmanager
 def an_editor() -> Iterator[tuple[Attached, ScriptedDaemon, Met]]:
     """An editor that has been greeted by a daemon of the test's own, and the daemon."""
-    with a_home() as where, a_scripted_daemon(where) as daemon, attached(where, **NOT_STARTED) as editor:
+    with (
+        a_home() as locations,
+        a_scripted_daemon(locations) as daemon,
+        attached(locations, **NOT_STARTED) as editor,
+    ):
         met = daemon.meet()
         hello = editor.ask("initialize", rootUri="file:///x")
         met.greet()
@@ -67,7 +71,11 @@ def test_the_next_daemon_is_greeted_before_it_hears_anything_else() -> None:
 
 
 def test_a_client_without_lsp_stays_attached_too() -> None:
-    with a_home() as where, a_scripted_daemon(where) as daemon, attached(where, **NOT_STARTED) as client:
+    with (
+        a_home() as locations,
+        a_scripted_daemon(locations) as daemon,
+        attached(locations, **NOT_STARTED) as client,
+    ):
         met = daemon.meet()
         hello = client.ask("server/hello", clientId="reporter")
         assert met.greet()["params"]["clientId"] == "reporter"
@@ -160,7 +168,11 @@ def test_exit_ends_it_with_the_connection() -> None:
 
 
 def test_what_is_no_frame_is_answered_and_ends_it() -> None:
-    with a_home() as where, a_scripted_daemon(where) as daemon, attached(where, **NOT_STARTED) as editor:
+    with (
+        a_home() as locations,
+        a_scripted_daemon(locations) as daemon,
+        attached(locations, **NOT_STARTED) as editor,
+    ):
         daemon.meet()
         assert editor.process.stdin is not None
         editor.process.stdin.write(b"garbage\r\n\r\n")
@@ -169,8 +181,8 @@ def test_what_is_no_frame_is_answered_and_ends_it() -> None:
         assert editor.end() == 1
 
 
-def test_a_client_without_a_handshake_is_told_that_the_daemon_went_away(where: Locations) -> None:
-    with a_scripted_daemon(where) as daemon, attached(where, **NOT_STARTED) as editor:
+def test_a_client_without_a_handshake_is_told_that_the_daemon_went_away(locations: Locations) -> None:
+    with a_scripted_daemon(locations) as daemon, attached(locations, **NOT_STARTED) as editor:
         met = daemon.meet()
         editor.ask("server/status")
         assert met.hear()["method"] == "server/status"
@@ -180,6 +192,6 @@ def test_a_client_without_a_handshake_is_told_that_the_daemon_went_away(where: L
 
 
 @pytest.fixture
-def where() -> Iterator[Locations]:
+def locations() -> Iterator[Locations]:
     with a_home() as made:
         yield made

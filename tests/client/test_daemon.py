@@ -18,19 +18,19 @@ from support.scripted import taken
 
 
 @pytest.fixture
-def where(monkeypatch: pytest.MonkeyPatch) -> Iterator[Locations]:
-    with a_home() as where:
-        monkeypatch.setenv("SESSIOND_HOME", str(where.home))
+def locations(monkeypatch: pytest.MonkeyPatch) -> Iterator[Locations]:
+    with a_home() as locations:
+        monkeypatch.setenv("SESSIOND_HOME", str(locations.home))
         monkeypatch.setenv("SESSIOND_TERMINAL", "one")
-        yield where
+        yield locations
 
 
 def said(role: str, text: str) -> dict[str, object]:
     return {"type": "message", "message": {"role": role, "content": [{"type": "text", "text": text}]}}
 
 
-async def test_a_script_writes_reads_and_branches(where: Locations, tmp_path: Path) -> None:
-    async with connect(where=where) as daemon:
+async def test_a_script_writes_reads_and_branches(locations: Locations, tmp_path: Path) -> None:
+    async with connect(locations=locations) as daemon:
         session = (await daemon.create(str(tmp_path), title="t", tags=["x"])).session.session_id
         done = await daemon.append(session, [said("user", "1"), said("assistant", "2")])
         first, second = (entry.id for entry in done.entries)
@@ -65,17 +65,17 @@ async def test_a_script_writes_reads_and_branches(where: Locations, tmp_path: Pa
         assert (await daemon.close(fork.session_id)).client_count == 0
 
 
-async def test_a_refusal_has_its_kind(where: Locations) -> None:
-    async with connect(where=where) as daemon:
+async def test_a_refusal_has_its_kind(locations: Locations) -> None:
+    async with connect(locations=locations) as daemon:
         with pytest.raises(RpcError) as raised:
             await daemon.info("no-such-session")
     assert raised.value.kind == "sessionNotFound"
 
 
 async def test_a_subscription_and_a_script_survive_the_death_of_the_daemon(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
-    async with connect(where=where) as reader, connect(where=where) as writer:
+    async with connect(locations=locations) as reader, connect(locations=locations) as writer:
         session = (await writer.create(str(tmp_path))).session.session_id
         wanted: list[str] = []
         async with reader.subscribe(session) as entries:
@@ -89,22 +89,22 @@ async def test_a_subscription_and_a_script_survive_the_death_of_the_daemon(
             assert await taken(entries, len(wanted)) == wanted
 
 
-async def test_none_is_started_when_that_is_not_wanted(where: Locations) -> None:
+async def test_none_is_started_when_that_is_not_wanted(locations: Locations) -> None:
     with pytest.raises(DaemonConnectionError):
-        async with connect(where=where, autostart=False):
+        async with connect(locations=locations, autostart=False):
             pass
     with pytest.raises(DaemonConnectionError):
-        connect_blocking(where=where, autostart=False)
+        connect_blocking(locations=locations, autostart=False)
 
 
 async def test_who_does_not_wait_for_a_daemon_that_says_nothing_leaves_no_connection(
-    where: Locations,
+    locations: Locations,
 ) -> None:
     async def wait() -> None:
-        async with connect(where=where):
+        async with connect(locations=locations):
             pass
 
-    with a_scripted_daemon(where) as daemon:
+    with a_scripted_daemon(locations) as daemon:
         waiting = asyncio.create_task(wait())
         met = await asyncio.to_thread(daemon.meet)
         assert (await asyncio.to_thread(met.hear))["method"] == "server/hello"
@@ -115,8 +115,8 @@ async def test_who_does_not_wait_for_a_daemon_that_says_nothing_leaves_no_connec
         assert waiting.cancelled()
 
 
-def test_the_blocking_client_hears_of_what_another_does(where: Locations, tmp_path: Path) -> None:
-    with connect_blocking(where=where) as subscriber, connect_blocking(where=where) as writer:
+def test_the_blocking_client_hears_of_what_another_does(locations: Locations, tmp_path: Path) -> None:
+    with connect_blocking(locations=locations) as subscriber, connect_blocking(locations=locations) as writer:
         session = writer.call("session/create", {"cwd": str(tmp_path)})["session"]["sessionId"]
         subscriber.call("session/subscribe", {"sessionId": session})
         entries = [{"type": "message", "message": {"role": "user", "content": "hi"}}]

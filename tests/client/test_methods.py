@@ -23,8 +23,8 @@ CLIENT = Path(sessiond.client.__file__).parent
 
 @pytest.fixture
 async def daemon() -> AsyncIterator[Daemon]:
-    with a_home() as where:
-        async with connect(where=where) as daemon:
+    with a_home() as locations:
+        async with connect(locations=locations) as daemon:
             yield daemon
 
 

@@ -22,28 +22,28 @@ from support.homes import a_home, environment, sessiond as command
 from support.patience import BOUND
 
 
-def run(where: Locations, words: list[str]) -> subprocess.CompletedProcess[str]:
+def run(locations: Locations, words: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        words, env=environment(where), capture_output=True, encoding="utf-8", timeout=BOUND, check=False
+        words, env=environment(locations), capture_output=True, encoding="utf-8", timeout=BOUND, check=False
     )
 
 
-def start(where: Locations, oldest: int, newest: int) -> None:
+def start(locations: Locations, oldest: int, newest: int) -> None:
     """Have a daemon that speaks these versions."""
-    told = run(where, of_version(oldest, newest, "serve", "--detach"))
+    told = run(locations, of_version(oldest, newest, "serve", "--detach"))
     assert told.returncode == 0, told.stderr
-    assert read_endpoint(where)["protocol"] == [oldest, newest]
+    assert read_endpoint(locations)["protocol"] == [oldest, newest]
 
 
 def test_a_daemon_that_is_started_anew_is_another_one_with_the_same_sessions() -> None:
-    with a_home() as where:
-        with connect_blocking(where=where) as daemon:
+    with a_home() as locations:
+        with connect_blocking(locations=locations) as daemon:
             daemon.call("session/create", {"cwd": "/w", "id": "atlas-one"})
             before = daemon.call("server/status")
-        told = restart(where)
+        told = restart(locations)
         assert told is not None
         assert told["epoch"] == before["epoch"]
-        with connect_blocking(where=where) as daemon:
+        with connect_blocking(locations=locations) as daemon:
             after = daemon.call("server/status")
             assert after["epoch"] != before["epoch"]
             assert (
@@ -52,108 +52,108 @@ def test_a_daemon_that_is_started_anew_is_another_one_with_the_same_sessions() -
 
 
 def test_a_restart_of_a_daemon_that_does_not_run_starts_it() -> None:
-    with a_home() as where:
-        assert restart(where) is None
-        assert read_endpoint(where)["build"] == sessiond.__version__
+    with a_home() as locations:
+        assert restart(locations) is None
+        assert read_endpoint(locations)["build"] == sessiond.__version__
 
 
 def test_restarts_at_the_same_time_leave_one_daemon() -> None:
-    with a_home() as where:
-        restart(where)
-        threads = [threading.Thread(target=restart, args=(where,)) for _ in range(4)]
+    with a_home() as locations:
+        restart(locations)
+        threads = [threading.Thread(target=restart, args=(locations,)) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(BOUND)
         assert not any(thread.is_alive() for thread in threads)
-        with dial(where, autostart=False):
+        with dial(locations, autostart=False):
             pass
 
 
 def test_the_command_restart_says_which_daemon_stands_in_place_of_which() -> None:
-    with a_home() as where:
-        first = run(where, command("restart"))
-        pid = read_endpoint(where)["pid"]
+    with a_home() as locations:
+        first = run(locations, command("restart"))
+        pid = read_endpoint(locations)["pid"]
         assert (first.returncode, str(pid) in first.stdout) == (0, True)
-        second = run(where, command("restart", "--now", "--json"))
+        second = run(locations, command("restart", "--now", "--json"))
         told = json.loads(second.stdout)
         assert told["before"]["pid"] == pid
-        assert told["after"] == read_endpoint(where)
+        assert told["after"] == read_endpoint(locations)
 
 
 def test_a_newer_client_has_an_older_daemon_make_room_and_starts_its_own() -> None:
-    with a_home() as where:
-        with connect_blocking(where=where) as daemon:
+    with a_home() as locations:
+        with connect_blocking(locations=locations) as daemon:
             daemon.call("session/create", {"cwd": "/w", "id": "atlas-one"})
-        told = run(where, of_version(2, 3, "show", "atlas-one", "--json"))
+        told = run(locations, of_version(2, 3, "show", "atlas-one", "--json"))
         assert told.returncode == 0, told.stderr
-        assert (read_endpoint(where)["build"], read_endpoint(where)["protocol"]) == (build(3), [2, 3])
-        run(where, command("stop"))
+        assert (read_endpoint(locations)["build"], read_endpoint(locations)["protocol"]) == (build(3), [2, 3])
+        run(locations, command("stop"))
 
 
 def test_an_older_client_says_what_both_sides_speak_and_leaves_the_daemon_alone() -> None:
-    with a_home() as where:
-        start(where, 2, 3)
-        there = read_endpoint(where)
-        told = run(where, command("list"))
+    with a_home() as locations:
+        start(locations, 2, 3)
+        there = read_endpoint(locations)
+        told = run(locations, command("list"))
         assert told.returncode == 69
         assert "versions 2 to 3" in told.stderr
         assert "version 1." in told.stderr
-        assert read_endpoint(where) == there
+        assert read_endpoint(locations) == there
         with pytest.raises(VersionMismatchError):
-            replace_if_older(where)
-        run(where, command("stop"))
+            replace_if_older(locations)
+        run(locations, command("stop"))
 
 
 @pytest.mark.parametrize(("oldest", "newest"), [(1, 2), (1, 1)])
 def test_a_daemon_that_shares_a_version_is_used_as_it_is(oldest: int, newest: int) -> None:
-    with a_home() as where:
-        start(where, oldest, newest)
-        there = read_endpoint(where)
-        assert run(where, command("list")).returncode == 0
-        assert run(where, of_version(1, 2, "list")).returncode == 0
-        assert read_endpoint(where) == there
-        run(where, command("stop"))
+    with a_home() as locations:
+        start(locations, oldest, newest)
+        there = read_endpoint(locations)
+        assert run(locations, command("list")).returncode == 0
+        assert run(locations, of_version(1, 2, "list")).returncode == 0
+        assert read_endpoint(locations) == there
+        run(locations, command("stop"))
 
 
 def test_whoever_may_not_start_a_daemon_is_told_to_have_it_started_anew() -> None:
-    with a_home() as where:
-        restart(where)
-        there = read_endpoint(where)
+    with a_home() as locations:
+        restart(locations)
+        there = read_endpoint(locations)
         told = subprocess.run(
-            of_version(2, 2, "list"), env=environment(where, SESSIOND_NO_AUTOSTART="1"),
+            of_version(2, 2, "list"), env=environment(locations, SESSIOND_NO_AUTOSTART="1"),
             capture_output=True, encoding="utf-8", timeout=BOUND, check=False,
         )  # fmt: skip
         assert told.returncode == 69
         assert "sessiond restart" in told.stderr
-        assert read_endpoint(where) == there
+        assert read_endpoint(locations) == there
 
 
 def test_what_the_endpoint_says_of_versions_is_not_believed_before_a_daemon_is_ended() -> None:
     """A daemon that died may have left it, while its successor is about to write its own."""
-    with a_home() as where:
-        restart(where)
-        there = read_endpoint(where)
-        Path(where.endpoint).write_text(json.dumps({**there, "protocol": [0, 0]}), encoding="utf-8")
-        with replace_if_older(where):
+    with a_home() as locations:
+        restart(locations)
+        there = read_endpoint(locations)
+        Path(locations.endpoint).write_text(json.dumps({**there, "protocol": [0, 0]}), encoding="utf-8")
+        with replace_if_older(locations):
             pass
         os.kill(there["pid"], 0)
-        with connect_blocking(where=where) as daemon:
+        with connect_blocking(locations=locations) as daemon:
             assert daemon.call("server/status")["epoch"] == there["epoch"]
 
 
 def test_status_and_stop_reach_a_daemon_of_any_version() -> None:
-    with a_home() as where:
-        start(where, 7, 9)
-        assert run(where, command("status")).returncode == 0
-        assert run(where, command("stop")).returncode == 0
+    with a_home() as locations:
+        start(locations, 7, 9)
+        assert run(locations, command("status")).returncode == 0
+        assert run(locations, command("stop")).returncode == 0
         with pytest.raises(DaemonNotRunningError):
-            dial(where, autostart=False)
+            dial(locations, autostart=False)
 
 
 async def test_writes_and_subscriptions_of_an_attached_client_go_on_over_a_restart() -> None:
-    with a_home() as where:
-        async with connect(where=where) as daemon, connect(where=where) as writer:
+    with a_home() as locations:
+        async with connect(locations=locations) as daemon, connect(locations=locations) as writer:
             session = (await daemon.create("/w", id="atlas-one")).session.session_id
             seen: list[int] = []
 
@@ -161,7 +161,7 @@ async def test_writes_and_subscriptions_of_an_attached_client_go_on_over_a_resta
                 for n in range(60):
                     await writer.append(session, [{"type": "custom", "customType": "n", "data": n}])
                     if n in (10, 40):
-                        await asyncio.to_thread(restart, where)
+                        await asyncio.to_thread(restart, locations)
                     await writer.rename(session, f"{n}")
 
             async with daemon.subscribe(session, after=0) as news, asyncio.timeout(BOUND):
@@ -176,21 +176,21 @@ async def test_writes_and_subscriptions_of_an_attached_client_go_on_over_a_resta
 
 
 async def test_a_subscription_ends_in_a_clear_error_when_the_next_daemon_is_too_new() -> None:
-    with a_home() as where:
-        async with connect(where=where) as daemon:
+    with a_home() as locations:
+        async with connect(locations=locations) as daemon:
             await daemon.create("/w", id="atlas-one")
             async with daemon.subscribe("atlas-one", after=0) as news, asyncio.timeout(BOUND):
-                await asyncio.to_thread(run, where, of_version(2, 2, "list"))
+                await asyncio.to_thread(run, locations, of_version(2, 2, "list"))
                 with pytest.raises((VersionMismatchError, RpcError)) as refused:
                     await anext(news)
                 assert "version 2" in str(refused.value)
-        run(where, command("stop"))
+        run(locations, command("stop"))
 
 
 def test_a_write_that_a_leaving_daemon_refuses_is_done_by_the_next_one() -> None:
-    with a_home() as where, connect_blocking(where=where) as daemon:
+    with a_home() as locations, connect_blocking(locations=locations) as daemon:
         daemon.call("session/create", {"cwd": "/w", "id": "atlas-one"})
-        with connect_blocking(where=where) as another:
+        with connect_blocking(locations=locations) as another:
             # While this request waits for room, the daemon takes no writes but has not ended.
             another.call("server/drain", {"timeoutMs": 300})
             entry = {"type": "custom", "customType": "n", "data": 1}

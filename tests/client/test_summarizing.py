@@ -17,9 +17,9 @@ from support.rpc_peers import until
 
 
 @pytest.fixture
-def where() -> Iterator[Locations]:
-    with a_home() as where:
-        yield where
+def locations() -> Iterator[Locations]:
+    with a_home() as locations:
+        yield locations
 
 
 SETTINGS = t.CompactionChoice(
@@ -29,9 +29,9 @@ SETTINGS = t.CompactionChoice(
 )
 
 
-async def test_its_summary_and_what_comes_with_it_are_stored(where: Locations, tmp_path: Path) -> None:
+async def test_its_summary_and_what_comes_with_it_are_stored(locations: Locations, tmp_path: Path) -> None:
     writer = Writer()
-    async with an_agent(where, tmp_path, writer) as session:
+    async with an_agent(locations, tmp_path, writer) as session:
         await fill(session)
         done = await session.daemon.compact(session.id, settings=SETTINGS, instructions="Mind the x.")
         (stored,) = (await session.daemon.entries(session.id, entry_ids=[done.record_id])).entries
@@ -42,27 +42,27 @@ async def test_its_summary_and_what_comes_with_it_are_stored(where: Locations, t
     assert (stored["shortSummary"], stored["details"]) == ("short", {"by": "test"})
 
 
-async def test_it_may_answer_with_a_plain_text(where: Locations, tmp_path: Path) -> None:
+async def test_it_may_answer_with_a_plain_text(locations: Locations, tmp_path: Path) -> None:
     async def summarize(request: SummaryRequest) -> str:
         return f"for a {request.purpose}"
 
-    async with an_agent(where, tmp_path, summarize) as session:
+    async with an_agent(locations, tmp_path, summarize) as session:
         await fill(session)
         assert (await session.daemon.compact(session.id, settings=SETTINGS)).summary == "for a compaction"
 
 
-async def test_who_waits_hears_how_far_it_is(where: Locations, tmp_path: Path) -> None:
+async def test_who_waits_hears_how_far_it_is(locations: Locations, tmp_path: Path) -> None:
     steps: list[t.Progress] = []
-    async with an_agent(where, tmp_path, Writer()) as session, connect(where=where) as other:
+    async with an_agent(locations, tmp_path, Writer()) as session, connect(locations=locations) as other:
         await fill(session)
         await other.compact(session.id, settings=SETTINGS, progress=steps.append)
     assert (steps[0].kind, steps[-1].kind) == ("begin", "end")
     assert "reading" in [step.message for step in steps]
 
 
-async def test_it_is_canceled_when_nobody_waits_any_more(where: Locations, tmp_path: Path) -> None:
+async def test_it_is_canceled_when_nobody_waits_any_more(locations: Locations, tmp_path: Path) -> None:
     writer = Writer(at_once=False)
-    async with an_agent(where, tmp_path, writer) as session:
+    async with an_agent(locations, tmp_path, writer) as session:
         await fill(session)
         waiting = asyncio.create_task(session.daemon.compact(session.id, settings=SETTINGS))
         await until(lambda: writer.asked)
@@ -72,12 +72,12 @@ async def test_it_is_canceled_when_nobody_waits_any_more(where: Locations, tmp_p
 
 
 async def test_one_that_fails_is_told_to_who_waits_and_nothing_is_changed(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
     async def summarize(request: SummaryRequest) -> str:
         raise ValueError("the model is asleep")
 
-    async with an_agent(where, tmp_path, summarize) as session:
+    async with an_agent(locations, tmp_path, summarize) as session:
         await fill(session)
         with pytest.raises(RpcError) as raised:
             await session.daemon.compact(session.id, settings=SETTINGS)
@@ -85,9 +85,9 @@ async def test_one_that_fails_is_told_to_who_waits_and_nothing_is_changed(
     assert raised.value.kind == "summarizerFailed"
 
 
-async def test_it_is_asked_again_by_the_next_daemon(where: Locations, tmp_path: Path) -> None:
+async def test_it_is_asked_again_by_the_next_daemon(locations: Locations, tmp_path: Path) -> None:
     writer = Writer(at_once=False)
-    async with an_agent(where, tmp_path, writer) as session:
+    async with an_agent(locations, tmp_path, writer) as session:
         await fill(session)
         waiting = asyncio.create_task(session.daemon.compact(session.id, settings=SETTINGS))
         await until(lambda: writer.asked)
@@ -97,10 +97,10 @@ async def test_it_is_asked_again_by_the_next_daemon(where: Locations, tmp_path: 
         assert (await waiting).summarized_by == "client"
 
 
-async def test_closing_the_connection_ends_what_it_writes(where: Locations, tmp_path: Path) -> None:
+async def test_closing_the_connection_ends_what_it_writes(locations: Locations, tmp_path: Path) -> None:
     writer = Writer(at_once=False)
-    async with connect(where=where) as other:
-        async with an_agent(where, tmp_path, writer) as session:
+    async with connect(locations=locations) as other:
+        async with an_agent(locations, tmp_path, writer) as session:
             await fill(session)
             waiting = asyncio.create_task(other.compact(session.id, settings=SETTINGS))
             await until(lambda: writer.asked)

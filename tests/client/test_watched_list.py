@@ -17,11 +17,11 @@ from support.patience import BOUND
 
 
 @pytest.fixture
-def where(monkeypatch: pytest.MonkeyPatch) -> Iterator[Locations]:
-    with a_home() as where:
-        monkeypatch.setenv("SESSIOND_HOME", str(where.home))
+def locations(monkeypatch: pytest.MonkeyPatch) -> Iterator[Locations]:
+    with a_home() as locations:
+        monkeypatch.setenv("SESSIOND_HOME", str(locations.home))
         monkeypatch.setenv("SESSIOND_TERMINAL", "one")
-        yield where
+        yield locations
 
 
 async def begun(daemon: Daemon, cwd: Path, title: str) -> str:
@@ -51,8 +51,8 @@ class Shown:
                 self.titles |= {row.session_id: row.title for row in change.sessions}
 
 
-async def test_the_whole_list_comes_first_and_then_every_change(where: Locations, tmp_path: Path) -> None:
-    async with connect(where=where) as writer, connect(where=where) as reader:
+async def test_the_whole_list_comes_first_and_then_every_change(locations: Locations, tmp_path: Path) -> None:
+    async with connect(locations=locations) as writer, connect(locations=locations) as reader:
         first = await begun(writer, tmp_path, "one")
         await begun(writer, tmp_path, "two")
         await begun(writer, tmp_path / "elsewhere", "not in this folder")
@@ -68,8 +68,8 @@ async def test_the_whole_list_comes_first_and_then_every_change(where: Locations
             assert shown.wholes == 1
 
 
-async def test_the_list_goes_on_after_the_daemon_was_killed(where: Locations, tmp_path: Path) -> None:
-    async with connect(where=where) as writer, connect(where=where) as reader:
+async def test_the_list_goes_on_after_the_daemon_was_killed(locations: Locations, tmp_path: Path) -> None:
+    async with connect(locations=locations) as writer, connect(locations=locations) as reader:
         await begun(writer, tmp_path, "one")
         async with reader.watch_list(interval_ms=20) as rows:
             shown = Shown(rows)
@@ -86,8 +86,8 @@ async def begun_again(daemon: Daemon, cwd: Path, title: str) -> None:
     await begun(daemon, cwd, title)
 
 
-async def test_a_closed_list_ends(where: Locations, tmp_path: Path) -> None:
-    async with connect(where=where) as daemon:
+async def test_a_closed_list_ends(locations: Locations, tmp_path: Path) -> None:
+    async with connect(locations=locations) as daemon:
         rows = daemon.watch_list()
         assert (await anext(rows)).is_whole
         waiting = asyncio.create_task(anext(rows))

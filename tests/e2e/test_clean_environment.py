@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sessiond.client.daemon_socket import read_endpoint
-from sessiond.paths import Locations, places
+from sessiond.paths import Locations, find_locations
 from support.attached import Attached
 from support.editor_desks import eventually
 from support.processes import runs
@@ -29,8 +29,8 @@ class Person:
     environment: dict[str, str]
 
     @property
-    def where(self) -> Locations:
-        return places(self.environment)
+    def locations(self) -> Locations:
+        return find_locations(self.environment)
 
     def run(self, *words: str) -> str:
         """What a command prints, as in a shell that was just opened."""
@@ -57,7 +57,7 @@ def person() -> Iterator[Person]:
     try:
         yield made
     finally:
-        pid = read_endpoint(made.where).get("pid")
+        pid = read_endpoint(made.locations).get("pid")
         if pid is not None and runs(pid):
             os.kill(pid, signal.SIGKILL)
             eventually("the end of the daemon", lambda: not runs(pid))
@@ -70,7 +70,7 @@ def test_the_first_commands_need_no_settings_and_touch_nothing_but_the_home(pers
     assert "It does." in person.run("sessiond", "tree", session)
     assert session[:8] in person.run("sessiond", "list")
     person.run("sessiond", "stop")
-    pid = read_endpoint(person.where).get("pid")
+    pid = read_endpoint(person.locations).get("pid")
     assert pid is None or eventually("the end of the daemon", lambda: not runs(pid))
     made = {it.name for it in person.home.iterdir()}
     assert made <= {".config", ".local", ".cache", "run"}
@@ -95,4 +95,4 @@ def test_an_editor_is_the_first_to_start_the_daemon(person: Person) -> None:
             assert editor.end() == 0
         finally:
             process.kill()
-    assert runs(read_endpoint(person.where)["pid"])
+    assert runs(read_endpoint(person.locations)["pid"])

@@ -17,9 +17,9 @@ EXAMPLES = Path(__file__).parent.parent.parent / "scripts/examples"
 
 @pytest.fixture
 def environ() -> Iterator[dict[str, str]]:
-    with a_home() as where:
+    with a_home() as locations:
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        yield environment(where, PATH=path, SESSIOND_TERMINAL="reader", PYTHONUTF8="1")
+        yield environment(locations, PATH=path, SESSIOND_TERMINAL="reader", PYTHONUTF8="1")
 
 
 def output_of(command: list[str], environ: dict[str, str], folder: Path) -> str:

@@ -17,16 +17,16 @@ from support.homes import a_home
 
 
 @pytest.fixture
-def where(monkeypatch: pytest.MonkeyPatch) -> Iterator[Locations]:
-    with a_home() as where:
-        monkeypatch.setenv("SESSIOND_HOME", str(where.home))
+def locations(monkeypatch: pytest.MonkeyPatch) -> Iterator[Locations]:
+    with a_home() as locations:
+        monkeypatch.setenv("SESSIOND_HOME", str(locations.home))
         monkeypatch.setenv("SESSIOND_TERMINAL", "go")
-        yield where
+        yield locations
 
 
 @pytest.fixture
-async def daemon(where: Locations) -> AsyncIterator[Daemon]:
-    async with connect(where=where) as daemon:
+async def daemon(locations: Locations) -> AsyncIterator[Daemon]:
+    async with connect(locations=locations) as daemon:
         yield daemon
 
 
@@ -108,7 +108,7 @@ async def test_load_opens_an_existing_file(session: AgentSession) -> None:
 
 
 async def test_continue_recent_finds_the_session_that_was_changed_last(
-    where: Locations, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    locations: Locations, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sessions = [await AgentSession.create(daemon, str(tmp_path)) for _ in range(3)]
     for day, session in enumerate((sessions[0], sessions[2], sessions[1]), 1):
@@ -119,7 +119,7 @@ async def test_continue_recent_finds_the_session_that_was_changed_last(
         )
     await daemon.aclose()
     monkeypatch.setenv("SESSIOND_TERMINAL", "another")
-    async with connect(where=where) as elsewhere:
+    async with connect(locations=locations) as elsewhere:
         found = await elsewhere.continue_session(str(tmp_path))
     assert (found.reason, found.session.session_id) == ("recent", sessions[1].id)
 
@@ -313,10 +313,10 @@ async def test_section_11_events_of_an_agent_are_kept_as_they_happen(session: Ag
 
 
 async def test_section_11_it_decides_when_to_compact_by_window_and_reserve(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
     writer = Writer()
-    async with an_agent(where, tmp_path, writer) as session:
+    async with an_agent(locations, tmp_path, writer) as session:
         await session.compact_above(**WINDOW)
         await fill(session, used=2_900)
         assert len((await session.context()).messages) == 8
@@ -328,9 +328,9 @@ async def test_section_11_it_decides_when_to_compact_by_window_and_reserve(
 
 
 async def test_section_11_a_retry_may_keep_what_was_learnt_from_the_failure(
-    where: Locations, tmp_path: Path
+    locations: Locations, tmp_path: Path
 ) -> None:
-    async with an_agent(where, tmp_path, Writer(says="The first way failed.")) as session:
+    async with an_agent(locations, tmp_path, Writer(says="The first way failed.")) as session:
         await session.append(prompt("fix it"))
         async with session.turn():
             await session.append(answer("done, but wrongly"))

@@ -21,7 +21,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 @pytest.fixture
 def teller(shell: Shell) -> Teller:
     """Somebody else at the same daemon."""
-    return Teller(shell.where, shell.folder)
+    return Teller(shell.locations, shell.folder)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from sessiond.hub.doctor.examination import examine, result_of
 from sessiond.hub.doctor.fixing import _FIXES
 from sessiond.hub.doctor.scope import Scope
 from sessiond.hub.prompt_history.history import PromptHistory
-from sessiond.paths import places
+from sessiond.paths import find_locations
 from sessiond.protocol.findings import KINDS, finding
 from sessiond.session.tree.problems import PROBLEMS
 from support import logs
@@ -420,7 +420,7 @@ async def test_many_findings_of_a_kind_are_counted_and_only_some_are_listed(home
 
 
 def test_findings_that_were_not_fixed_are_listed_first_and_unlisted_ones_count(home: Path) -> None:
-    scope = Scope(places(), Config())
+    scope = Scope(find_locations(), Config())
     scope.unlisted["tornLine", "error"] = 5
     found = finding("tornLine", "torn", "/log")
     findings = [msgspec.structs.replace(found, fixed=number != 7) for number in range(10)]
@@ -431,7 +431,7 @@ def test_findings_that_were_not_fixed_are_listed_first_and_unlisted_ones_count(h
 
 
 def test_a_store_with_repaired_findings_and_notes_is_healthy(home: Path) -> None:
-    scope = Scope(places(), Config())
+    scope = Scope(find_locations(), Config())
     fixed = msgspec.structs.replace(finding("tornLine", "torn", "/log"), fixed=True)
     note = finding("unknownFile", "strange", "/file")
     assert result_of(scope, [fixed, note], 100).healthy
@@ -470,7 +470,7 @@ def test_an_examination_creates_no_files(home: Path) -> None:
 
 def examined(home: Path) -> Scope:
     """What is found in a home without a daemon."""
-    scope = Scope(places({"SESSIOND_HOME": str(home)}), Config())
+    scope = Scope(find_locations({"SESSIOND_HOME": str(home)}), Config())
     for _ in examine(scope):
         pass
     return scope

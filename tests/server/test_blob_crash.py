@@ -84,8 +84,8 @@ def picture_of(name: str) -> bytes:
 @pytest.mark.slow
 async def test_every_acknowledged_picture_is_there_after_a_kill() -> None:
     chance = random.Random(7)
-    with a_home() as where:
-        home = Path(str(where.home))
+    with a_home() as locations:
+        home = Path(str(locations.home))
         configure(home, "[blobs]\nimages = true\n")
         process = await spawn(home)
         peer = await joined(home).attach()

@@ -66,8 +66,8 @@ class Writer:
 @pytest.mark.parametrize("seed", range(2))
 async def test_nothing_acknowledged_is_lost_or_doubled_when_the_daemon_is_killed(seed: int) -> None:
     chance = random.Random(seed)
-    with a_home() as where:
-        home = Path(str(where.home))
+    with a_home() as locations:
+        home = Path(str(locations.home))
         process = await spawn(home)
         peer = await joined(home).attach()
         made = (await peer.call("session/create", cwd="/work/crash"))["session"]

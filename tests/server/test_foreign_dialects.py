@@ -123,7 +123,7 @@ def test_commands_refuse_the_files_and_doctor_names_the_command_that_imports_the
     paths = [placed(root, name) for name in FOREIGN]
     before = state(root)
     with a_shell(tmp_path) as shell:
-        config = Path(shell.where.config_file)
+        config = Path(shell.locations.config_file)
         config.parent.mkdir(parents=True, exist_ok=True)
         config.write_text(f'[roots]\nfolders = ["{root}"]\n', encoding="utf-8")
         for path in paths:

@@ -18,10 +18,10 @@ from sessiond import config, paths
 from sessiond.server.process import main
 
 async def build():
-    where = paths.places({"SESSIOND_HOME": sys.argv[1]})
-    for folder in (where.state, where.data, where.runtime):
+    locations = paths.find_locations({"SESSIOND_HOME": sys.argv[1]})
+    for folder in (locations.state, locations.data, locations.runtime):
         paths.make_private(folder)
-    await main.build(where, config.Config())
+    await main.build(locations, config.Config())
     print(*sys.modules)
 
 asyncio.run(build())

@@ -38,8 +38,8 @@ class Accepting:
 
 
 async def test_a_client_is_let_in_and_its_socket_does_not_block() -> None:
-    with a_home() as where:
-        listener = Accepting(where.runtime)
+    with a_home() as locations:
+        listener = Accepting(locations.runtime)
         with open_connection(listener.path):
             await listener.let_in(1)
         assert not listener.inside[0].getblocking()
@@ -47,29 +47,29 @@ async def test_a_client_is_let_in_and_its_socket_does_not_block() -> None:
 
 
 async def test_the_socket_is_for_its_owner_only_and_nothing_else_is_left_beside_it() -> None:
-    with a_home() as where:
-        listener = Accepting(where.runtime)
+    with a_home() as locations:
+        listener = Accepting(locations.runtime)
         assert stat.S_IMODE(Path(listener.path).stat().st_mode) == 0o600
-        assert [file.name for file in Path(where.runtime).iterdir()] == ["sessiond.sock"]
+        assert [file.name for file in Path(locations.runtime).iterdir()] == ["sessiond.sock"]
         listener.close()
         assert not Path(listener.path).exists()
 
 
 async def test_what_a_killed_daemon_left_is_replaced() -> None:
-    with a_home() as where:
-        make_private(where.runtime)
-        for name in (where.socket, f"{where.runtime}/.binding"):
+    with a_home() as locations:
+        make_private(locations.runtime)
+        for name in (locations.socket, f"{locations.runtime}/.binding"):
             with socket.socket(socket.AF_UNIX) as dead:
                 dead.bind(name)
-        listener = Accepting(where.runtime)
+        listener = Accepting(locations.runtime)
         with open_connection(listener.path):
             await listener.let_in(1)
         listener.close()
 
 
 async def test_a_removed_path_is_noticed_and_can_be_bound_again() -> None:
-    with a_home() as where:
-        listener = Accepting(where.runtime)
+    with a_home() as locations:
+        listener = Accepting(locations.runtime)
         seen = [listener.listener.path_state()]
         with open_connection(listener.path):
             Path(listener.path).unlink()
@@ -83,8 +83,8 @@ async def test_a_removed_path_is_noticed_and_can_be_bound_again() -> None:
 
 
 async def test_the_socket_of_another_is_noticed_and_not_removed() -> None:
-    with a_home() as where:
-        listener = Accepting(where.runtime)
+    with a_home() as locations:
+        listener = Accepting(locations.runtime)
         Path(listener.path).unlink()
         with socket.socket(socket.AF_UNIX) as another:
             another.bind(listener.path)
@@ -94,15 +94,15 @@ async def test_the_socket_of_another_is_noticed_and_not_removed() -> None:
 
 
 async def test_a_listener_leaves_when_nobody_is_waiting() -> None:
-    with a_home() as where:
-        listener = Accepting(where.runtime)
+    with a_home() as locations:
+        listener = Accepting(locations.runtime)
         assert listener.listener.close_if_unused()
         assert not Path(listener.path).exists()
 
 
 async def test_a_listener_stays_for_whoever_came_at_the_last_moment() -> None:
-    with a_home() as where:
-        listener = Accepting(where.runtime)
+    with a_home() as locations:
+        listener = Accepting(locations.runtime)
         with open_connection(listener.path):
             assert not listener.listener.close_if_unused()
             assert len(listener.inside) == 1
@@ -112,8 +112,8 @@ async def test_a_listener_stays_for_whoever_came_at_the_last_moment() -> None:
 
 
 async def test_a_listener_stays_for_whoever_came_while_its_path_was_removed() -> None:
-    with a_home() as where:
-        listener = Accepting(where.runtime)
+    with a_home() as locations:
+        listener = Accepting(locations.runtime)
         late: list[socket.socket] = []
         remove = listener.listener._remove_path
 
@@ -132,13 +132,13 @@ async def test_a_listener_stays_for_whoever_came_while_its_path_was_removed() ->
 
 
 async def test_a_folder_that_is_not_there_is_an_error() -> None:
-    with a_home() as where, pytest.raises(CannotListen):
-        UnixListener(where.socket, lambda client: client.close())
+    with a_home() as locations, pytest.raises(CannotListen):
+        UnixListener(locations.socket, lambda client: client.close())
 
 
 async def test_four_hundred_clients_at_once_are_all_let_in() -> None:
-    with a_home() as where:
-        listener = Accepting(where.runtime)
+    with a_home() as locations:
+        listener = Accepting(locations.runtime)
         clients = [open_connection(listener.path) for _ in range(400)]
         await listener.let_in(400)
         for client in clients:

@@ -19,17 +19,17 @@ QUICK = lifecycle.Intervals(idle_exit=None, check=0.02, drain=0.2)
 class Running:
     """A life in this process, with an echo for a server."""
 
-    def __init__(self, where: Locations, pace: lifecycle.Intervals) -> None:
-        for folder in (where.state, where.runtime):
+    def __init__(self, locations: Locations, pace: lifecycle.Intervals) -> None:
+        for folder in (locations.state, locations.runtime):
             make_private(folder)
-        self.where = where
+        self.locations = locations
         self.server = StandIn()
         self.logs_reopened = 0
         self.stop: Callable[[], None]
-        self.lock = DaemonLock(where.daemon_lock)
+        self.lock = DaemonLock(locations.daemon_lock)
         self._ready = asyncio.Event()
         self._life = asyncio.create_task(
-            lifecycle.live(self.server, where, self.lock, pace, self._is_ready, self._reopened)
+            lifecycle.live(self.server, locations, self.lock, pace, self._is_ready, self._reopened)
         )
 
     async def ready(self) -> "Running":
@@ -51,12 +51,12 @@ class Running:
         self.logs_reopened += 1
 
 
-async def running(where: Locations, pace: lifecycle.Intervals = QUICK) -> Running:
-    return await Running(where, pace).ready()
+async def running(locations: Locations, pace: lifecycle.Intervals = QUICK) -> Running:
+    return await Running(locations, pace).ready()
 
 
-async def a_client(where: Locations) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    return await asyncio.open_unix_connection(where.socket)
+async def a_client(locations: Locations) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_unix_connection(locations.socket)
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -66,71 +66,71 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 async def test_a_ready_daemon_says_where_it_listens_and_takes_that_back_at_the_end() -> None:
-    with a_home() as where:
-        daemon = await running(where)
-        told = endpoint.read(where.endpoint)
+    with a_home() as locations:
+        daemon = await running(locations)
+        told = endpoint.read(locations.endpoint)
         assert told is not None
-        assert (told.socket, told.epoch, told.pid) == (where.socket, daemon.server.epoch, os.getpid())
+        assert (told.socket, told.epoch, told.pid) == (locations.socket, daemon.server.epoch, os.getpid())
         daemon.server.stopping.set()
         assert await daemon.end() == lifecycle.ENDED
-        assert endpoint.read(where.endpoint) is None
-        assert not Path(where.socket).exists()
+        assert endpoint.read(locations.endpoint) is None
+        assert not Path(locations.socket).exists()
         assert daemon.server.closed
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_it_in_order(number: signal.Signals) -> None:
-    with a_home() as where:
-        daemon = await running(where)
+    with a_home() as locations:
+        daemon = await running(locations)
         os.kill(os.getpid(), number)
         assert await daemon.end() == lifecycle.ENDED
         assert daemon.server.closed
 
 
 async def test_another_thread_may_ask_for_the_end() -> None:
-    with a_home() as where:
-        daemon = await running(where)
+    with a_home() as locations:
+        daemon = await running(locations)
         await asyncio.to_thread(daemon.stop)
         assert await daemon.end() == lifecycle.ENDED
 
 
 async def test_a_daemon_without_clients_ends_after_a_while() -> None:
-    with a_home() as where:
-        daemon = await running(where, lifecycle.Intervals(idle_exit=0.1))
+    with a_home() as locations:
+        daemon = await running(locations, lifecycle.Intervals(idle_exit=0.1))
         assert await daemon.end() == lifecycle.ENDED
 
 
 async def test_a_client_keeps_the_daemon_and_its_leaving_starts_the_wait_anew() -> None:
-    with a_home() as where:
-        daemon = await running(where, lifecycle.Intervals(idle_exit=0.1))
+    with a_home() as locations:
+        daemon = await running(locations, lifecycle.Intervals(idle_exit=0.1))
         began = asyncio.get_running_loop().time()
-        reader, writer = await a_client(where)
+        reader, writer = await a_client(locations)
         for _ in range(20):
             writer.write(b"x")
             assert await reader.read(1) == b"x"
             await asyncio.sleep(0.015)
-        assert Path(where.socket).exists()
+        assert Path(locations.socket).exists()
         writer.close()
         assert await daemon.end() == lifecycle.ENDED
         assert asyncio.get_running_loop().time() - began > 0.3
 
 
 async def test_what_is_not_on_disk_yet_keeps_the_daemon() -> None:
-    with a_home() as where:
-        daemon = await running(where, lifecycle.Intervals(idle_exit=0.05))
+    with a_home() as locations:
+        daemon = await running(locations, lifecycle.Intervals(idle_exit=0.05))
         daemon.server.dirty = True
         await asyncio.sleep(0.2)
-        assert Path(where.socket).exists()
+        assert Path(locations.socket).exists()
         daemon.server.dirty = False
         assert await daemon.end() == lifecycle.ENDED
 
 
 async def test_a_removed_socket_comes_back() -> None:
-    with a_home() as where:
-        daemon = await running(where)
-        Path(where.socket).unlink()
-        await until(Path(where.socket).is_socket)
-        reader, writer = await a_client(where)
+    with a_home() as locations:
+        daemon = await running(locations)
+        Path(locations.socket).unlink()
+        await until(Path(locations.socket).is_socket)
+        reader, writer = await a_client(locations)
         writer.write(b"x")
         assert await reader.read(1) == b"x"
         writer.close()
@@ -139,61 +139,63 @@ async def test_a_removed_socket_comes_back() -> None:
 
 
 async def test_a_removed_runtime_folder_and_endpoint_come_back() -> None:
-    with a_home() as where:
-        daemon = await running(where)
-        Path(where.socket).unlink()
-        Path(where.runtime).rmdir()
-        Path(where.endpoint).unlink()
-        await until(lambda: endpoint.read(where.endpoint) is not None and Path(where.socket).is_socket())
+    with a_home() as locations:
+        daemon = await running(locations)
+        Path(locations.socket).unlink()
+        Path(locations.runtime).rmdir()
+        Path(locations.endpoint).unlink()
+        await until(
+            lambda: endpoint.read(locations.endpoint) is not None and Path(locations.socket).is_socket()
+        )
         daemon.stop()
         assert await daemon.end() == lifecycle.ENDED
 
 
 async def test_a_hang_up_reopens_the_log_and_looks_after_the_socket_at_once() -> None:
-    with a_home() as where:
-        daemon = await running(where, lifecycle.Intervals(idle_exit=None))
-        Path(where.socket).unlink()
+    with a_home() as locations:
+        daemon = await running(locations, lifecycle.Intervals(idle_exit=None))
+        Path(locations.socket).unlink()
         os.kill(os.getpid(), signal.SIGHUP)
-        await until(Path(where.socket).is_socket)
+        await until(Path(locations.socket).is_socket)
         assert daemon.logs_reopened == 1
         daemon.stop()
         assert await daemon.end() == lifecycle.ENDED
 
 
 async def test_a_daemon_gives_way_to_whoever_took_its_socket() -> None:
-    with a_home() as where:
-        daemon = await running(where)
+    with a_home() as locations:
+        daemon = await running(locations)
         with socket.socket(socket.AF_UNIX) as another:
-            another.bind(f"{where.runtime}/x")
-            Path(f"{where.runtime}/x").rename(where.socket)
+            another.bind(f"{locations.runtime}/x")
+            Path(f"{locations.runtime}/x").rename(locations.socket)
             assert await daemon.end() == lifecycle.DISPLACED
-        assert Path(where.socket).is_socket()
+        assert Path(locations.socket).is_socket()
         assert daemon.server.closed
 
 
 async def test_a_daemon_without_its_lock_ends_and_leaves_the_endpoint_to_the_next() -> None:
-    with a_home() as where:
-        daemon = await running(where)
-        Path(where.daemon_lock).unlink()
-        successor = DaemonLock(where.daemon_lock)
+    with a_home() as locations:
+        daemon = await running(locations)
+        Path(locations.daemon_lock).unlink()
+        successor = DaemonLock(locations.daemon_lock)
         assert await daemon.end() == lifecycle.DISPLACED
-        assert endpoint.read(where.endpoint) is not None
+        assert endpoint.read(locations.endpoint) is not None
         successor.release()
 
 
 async def test_a_flush_that_does_not_end_is_given_up_and_told() -> None:
-    with a_home() as where:
-        daemon = await running(where)
+    with a_home() as locations:
+        daemon = await running(locations)
         daemon.server.hangs_at_the_end = True
         daemon.stop()
         assert await daemon.end() == lifecycle.UNFINISHED
 
 
 async def test_a_second_signal_does_not_wait_for_the_flush() -> None:
-    with a_home() as where:
-        daemon = await running(where, lifecycle.Intervals(idle_exit=None, drain=60))
+    with a_home() as locations:
+        daemon = await running(locations, lifecycle.Intervals(idle_exit=None, drain=60))
         daemon.server.hangs_at_the_end = True
         os.kill(os.getpid(), signal.SIGTERM)
-        await until(lambda: not Path(where.socket).exists())
+        await until(lambda: not Path(locations.socket).exists())
         os.kill(os.getpid(), signal.SIGTERM)
         assert await daemon.end() == lifecycle.UNFINISHED

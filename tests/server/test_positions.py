@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sessiond.client import AgentSession, connect
-from sessiond.paths import places
+from sessiond.paths import find_locations
 from support import logs
 from support.columns import entries_of
 from support.daemons import Peer, Running, assistant, refusal, running, user
@@ -193,15 +193,15 @@ async def test_a_session_that_moves_goes_to_the_trash_and_back_keeps_its_log(
 
 async def test_a_subscription_of_the_client_library_goes_on_with_the_new_log(tmp_path: Path) -> None:
     position, path = await told(tmp_path)
-    where = places({"SESSIOND_HOME": str(tmp_path)})
-    async with running(tmp_path, "socket"), connect(where=where) as client:
+    locations = find_locations({"SESSIOND_HOME": str(tmp_path)})
+    async with running(tmp_path, "socket"), connect(locations=locations) as client:
         entries = client.subscribe(SESSION, after=0)
         assert [(await anext(entries))["id"] for _ in range(6)] == [f"e{number}" for number in range(1, 7)]
         known = entries.position
         assert known is not None
         assert known.log_id == position["logId"]
     path.write_bytes(path.read_bytes().replace(b'"e', b'"f'))
-    async with running(tmp_path, "socket"), connect(where=where) as client:
+    async with running(tmp_path, "socket"), connect(locations=locations) as client:
         entries = client.subscribe(SESSION, after=known)
         assert [(await anext(entries))["id"] for _ in range(6)] == [f"f{number}" for number in range(1, 7)]
         assert entries.log_id != position["logId"]
@@ -209,8 +209,8 @@ async def test_a_subscription_of_the_client_library_goes_on_with_the_new_log(tmp
 
 async def test_an_agent_that_branched_in_a_replaced_log_follows_what_was_added_there(tmp_path: Path) -> None:
     _, path = await told(tmp_path)
-    where = places({"SESSIOND_HOME": str(tmp_path)})
-    async with running(tmp_path, "socket") as daemon, connect(where=where) as client:
+    locations = find_locations({"SESSIOND_HOME": str(tmp_path)})
+    async with running(tmp_path, "socket") as daemon, connect(locations=locations) as client:
         agent, peer = await AgentSession.open(client, SESSION), await daemon.attach()
         made = path.with_suffix(".made")
         made.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))

@@ -18,49 +18,49 @@ from support.patience import BOUND
 @pytest.fixture
 def daemon() -> Iterator[tuple[Locations, "subprocess.Popen[bytes]"]]:
     with (
-        a_home() as where,
+        a_home() as locations,
         subprocess.Popen(
-            sessiond("serve"), env=environment(where), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            sessiond("serve"), env=environment(locations), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as process,
     ):
         try:
-            wait_until(Path(where.endpoint).exists, BOUND)
-            yield where, process
+            wait_until(Path(locations.endpoint).exists, BOUND)
+            yield locations, process
         finally:
             process.kill()
 
 
-def configured(where: Locations, text: str) -> None:
-    make_private(where.config)
-    Path(where.config_file).write_text(text, encoding="utf-8")
+def configured(locations: Locations, text: str) -> None:
+    make_private(locations.config)
+    Path(locations.config_file).write_text(text, encoding="utf-8")
 
 
-def logged(where: Locations, words: str) -> bool:
-    log = Path(where.log)
+def logged(locations: Locations, words: str) -> bool:
+    log = Path(locations.log)
     return log.exists() and words in log.read_text(encoding="utf-8")
 
 
 def test_a_log_that_was_moved_away_is_followed_by_a_new_one_for_the_owner_only(
     daemon: tuple[Locations, "subprocess.Popen[bytes]"],
 ) -> None:
-    where, process = daemon
-    old = Path(f"{where.log}-20261122")
-    Path(where.log).rename(old)
+    locations, process = daemon
+    old = Path(f"{locations.log}-20261122")
+    Path(locations.log).rename(old)
     process.send_signal(signal.SIGHUP)
-    wait_until(lambda: logged(where, "Configuration reloaded"), BOUND)
-    assert stat.S_IMODE(Path(where.log).stat().st_mode) == 0o600
+    wait_until(lambda: logged(locations, "Configuration reloaded"), BOUND)
+    assert stat.S_IMODE(Path(locations.log).stat().st_mode) == 0o600
     assert "Configuration reloaded" not in old.read_text(encoding="utf-8")
 
 
 def test_what_can_change_while_sessions_are_open_changes_at_once(
     daemon: tuple[Locations, "subprocess.Popen[bytes]"],
 ) -> None:
-    where, process = daemon
-    with connect(autostart=False, where=where) as client:
+    locations, process = daemon
+    with connect(autostart=False, locations=locations) as client:
         client.call("session/create", {"cwd": "/w", "id": "atlas-one"})
-        configured(where, "[compaction]\ncontext_window = 50_000\n[history]\nenabled = false\n")
+        configured(locations, "[compaction]\ncontext_window = 50_000\n[history]\nenabled = false\n")
         process.send_signal(signal.SIGHUP)
-        wait_until(lambda: logged(where, "Configuration reloaded"), BOUND)
+        wait_until(lambda: logged(locations, "Configuration reloaded"), BOUND)
         settings = client.call("session/configure", {"sessionId": "atlas-one"})["autoCompact"]
         assert settings["contextWindow"] == 50_000
         assert client.call("session/prepareCompaction", {"sessionId": "atlas-one"}) is not None
@@ -71,42 +71,42 @@ def test_what_can_change_while_sessions_are_open_changes_at_once(
 def test_the_time_until_the_end_can_be_changed_while_it_runs(
     daemon: tuple[Locations, "subprocess.Popen[bytes]"],
 ) -> None:
-    where, process = daemon
-    with connect(autostart=False, where=where) as client:
+    locations, process = daemon
+    with connect(autostart=False, locations=locations) as client:
         client.call("server/status")
-        configured(where, '[listen]\nidle_exit = "1s"\n')
+        configured(locations, '[listen]\nidle_exit = "1s"\n')
         process.send_signal(signal.SIGHUP)
-        wait_until(lambda: logged(where, "Configuration reloaded"), BOUND)
+        wait_until(lambda: logged(locations, "Configuration reloaded"), BOUND)
     assert process.wait(BOUND) == 0
-    assert logged(where, "no client for 1 seconds")
+    assert logged(locations, "no client for 1 seconds")
 
 
 def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_told(
     daemon: tuple[Locations, "subprocess.Popen[bytes]"],
 ) -> None:
-    where, process = daemon
-    configured(where, '[listen]\nidle_exitt = "1s"\n')
+    locations, process = daemon
+    configured(locations, '[listen]\nidle_exitt = "1s"\n')
     process.send_signal(signal.SIGHUP)
-    wait_until(lambda: logged(where, "idle_exit is probably meant"), BOUND)
-    with connect(autostart=False, where=where) as client:
+    wait_until(lambda: logged(locations, "idle_exit is probably meant"), BOUND)
+    with connect(autostart=False, locations=locations) as client:
         assert client.call("server/status")["pid"] == process.pid
 
 
 def test_what_takes_a_new_daemon_is_named(daemon: tuple[Locations, "subprocess.Popen[bytes]"]) -> None:
-    where, process = daemon
-    configured(where, f'[roots]\nfolders = ["{where.home}/pi"]\n')
+    locations, process = daemon
+    configured(locations, f'[roots]\nfolders = ["{locations.home}/pi"]\n')
     process.send_signal(signal.SIGHUP)
-    wait_until(lambda: logged(where, "roots take effect after: sessiond restart"), BOUND)
+    wait_until(lambda: logged(locations, "roots take effect after: sessiond restart"), BOUND)
 
 
 def test_a_log_that_cannot_be_opened_again_harms_nobody(
     daemon: tuple[Locations, "subprocess.Popen[bytes]"],
 ) -> None:
-    where, process = daemon
-    Path(where.log).unlink()
-    Path(where.log).mkdir()
+    locations, process = daemon
+    Path(locations.log).unlink()
+    Path(locations.log).mkdir()
     process.send_signal(signal.SIGHUP)
-    with connect(autostart=False, where=where) as client:
+    with connect(autostart=False, locations=locations) as client:
         assert client.call("server/status")["pid"] == process.pid
     os.kill(process.pid, signal.SIGTERM)
     assert process.wait(BOUND) == 0

@@ -16,13 +16,13 @@ from support.homes import a_home
 @pytest.mark.slow
 def test_a_home_keeps_its_id_across_restarts_while_the_epoch_changes() -> None:
     told = []
-    with a_home() as where:
+    with a_home() as locations:
         for _ in range(2):
-            with connect(where=where) as daemon:
+            with connect(locations=locations) as daemon:
                 told.append(daemon.call("server/status"))
                 daemon.call("server/stop")
                 daemon.wait_closed()
-        assert stat.S_IMODE(Path(where.server_id).stat().st_mode) == 0o600
+        assert stat.S_IMODE(Path(locations.server_id).stat().st_mode) == 0o600
     assert told[0]["serverId"] == told[1]["serverId"]
     assert told[0]["epoch"] != told[1]["epoch"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from sessiond.config import Config, SummarizerConfig
 from sessiond.hub.summaries import external_command as commands
-from sessiond.paths import places
+from sessiond.paths import find_locations
 from support.columns import entries_of
 from support.daemons import Peer, Running, refusal, running
 from support.processes import runs
@@ -357,7 +357,7 @@ async def test_a_command_and_its_children_end_when_nobody_waits_any_more(tmp_pat
 
 async def test_a_command_ends_with_the_daemon(tmp_path: Path, cwd: str) -> None:
     pids, home = tmp_path / "pids", tmp_path / "home"
-    config = Path(places({"SESSIOND_HOME": str(home)}).config_file)
+    config = Path(find_locations({"SESSIOND_HOME": str(home)}).config_file)
     config.parent.mkdir(parents=True, mode=0o700)
     config.write_text(as_toml(commanded([*program(tmp_path, FAMILY), str(pids)], 60.0)), encoding="utf-8")
     async with running(home, "process") as daemon:

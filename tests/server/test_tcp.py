@@ -29,20 +29,20 @@ from support.patience import BOUND
 from support.waiting import until
 
 
-def with_a_listener(where: Locations) -> str:
+def with_a_listener(locations: Locations) -> str:
     """Have a daemon with a TCP listener; its address."""
-    make_private(where.config)
-    Path(where.config_file).write_text('[listen]\ntcp = "127.0.0.1:0"\n', encoding="utf-8")
-    with connect(where=where) as client:
+    make_private(locations.config)
+    Path(locations.config_file).write_text('[listen]\ntcp = "127.0.0.1:0"\n', encoding="utf-8")
+    with connect(locations=locations) as client:
         address = client.call("server/status")["tcp"]
-    assert address == read_endpoint(where)["tcp"]
+    assert address == read_endpoint(locations)["tcp"]
     return str(address)
 
 
 @pytest.fixture(scope="module")
 def listener() -> Iterator[tuple[Locations, str]]:
-    with a_home() as where:
-        yield where, with_a_listener(where)
+    with a_home() as locations:
+        yield locations, with_a_listener(locations)
 
 
 def open_connection(address: str) -> socket.socket:
@@ -69,24 +69,24 @@ def initialize(**options: object) -> bytes:
     return request("initialize", capabilities={}, initializationOptions={"sessiond": ours})
 
 
-def token(where: Locations) -> str:
-    return Path(where.tcp_token).read_text(encoding="ascii").strip()
+def token(locations: Locations) -> str:
+    return Path(locations.tcp_token).read_text(encoding="ascii").strip()
 
 
 def test_there_is_no_listener_unless_somebody_wants_one() -> None:
-    with a_home() as where, connect(where=where) as client:
+    with a_home() as locations, connect(locations=locations) as client:
         assert client.call("server/status").get("tcp") is None
-        assert not Path(where.tcp_token).exists()
+        assert not Path(locations.tcp_token).exists()
 
 
 def test_the_token_is_for_its_owner_only_and_in_no_log(listener: tuple[Locations, str]) -> None:
-    where, address = listener
+    locations, address = listener
     with open_connection(address) as sock:
         sock.sendall(request("server/authenticate", token="x" * 43))
         all_of(sock)
-    assert stat.S_IMODE(Path(where.tcp_token).stat().st_mode) == 0o600
-    log = Path(where.log).read_text(encoding="utf-8")
-    assert token(where) not in log
+    assert stat.S_IMODE(Path(locations.tcp_token).stat().st_mode) == 0o600
+    log = Path(locations.log).read_text(encoding="utf-8")
+    assert token(locations) not in log
     assert "x" * 43 not in log
 
 
@@ -94,8 +94,13 @@ def test_the_token_is_for_its_owner_only_and_in_no_log(listener: tuple[Locations
 def test_who_shows_the_token_first_is_a_client_like_any_other(
     listener: tuple[Locations, str], json_lines: bool
 ) -> None:
-    where, address = listener
-    first = {"jsonrpc": "2.0", "id": 1, "method": "server/authenticate", "params": {"token": token(where)}}
+    locations, address = listener
+    first = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "server/authenticate",
+        "params": {"token": token(locations)},
+    }
     then = {"jsonrpc": "2.0", "id": 2, "method": "server/clients"}
     with open_connection(address) as sock:
         if json_lines:
@@ -111,9 +116,9 @@ def test_who_shows_the_token_first_is_a_client_like_any_other(
 
 
 def test_the_token_may_come_byte_by_byte_and_the_greeting_after_it(listener: tuple[Locations, str]) -> None:
-    where, address = listener
+    locations, address = listener
     with open_connection(address) as sock:
-        for byte in request("server/authenticate", token=token(where)):
+        for byte in request("server/authenticate", token=token(locations)):
             sock.sendall(bytes([byte]))
         reader = MessageReader(sock)
         assert json.loads(reader.read())["result"] == {}
@@ -125,9 +130,9 @@ def test_the_token_may_come_byte_by_byte_and_the_greeting_after_it(listener: tup
 def test_a_token_in_the_greeting_opens_nothing_because_editors_log_their_greeting(
     listener: tuple[Locations, str],
 ) -> None:
-    where, address = listener
+    locations, address = listener
     with open_connection(address) as sock:
-        sock.sendall(initialize(token=token(where)))
+        sock.sendall(initialize(token=token(locations)))
         said = all_of(sock)
     assert json.loads(said[said.index(b"{") :])["error"]["data"]["kind"] == "unauthenticated"
 
@@ -154,13 +159,13 @@ def test_a_token_in_the_greeting_opens_nothing_because_editors_log_their_greetin
 def test_without_the_token_nothing_is_answered_but_that(
     listener: tuple[Locations, str], first: bytes
 ) -> None:
-    where, address = listener
+    locations, address = listener
     with open_connection(address) as sock:
         sock.sendall(first)
         said = all_of(sock)
     body = json.loads(said[said.index(b"{") :])
     assert (body["error"]["code"], body["error"]["data"]["kind"]) == (1401, "unauthenticated")
-    with connect(where=where) as client:
+    with connect(locations=locations) as client:
         client.call("server/status")
 
 
@@ -199,10 +204,10 @@ def test_a_first_message_that_is_too_large_is_refused_before_it_has_come(
 
 
 def test_a_crowd_that_says_nothing_keeps_nobody_out(listener: tuple[Locations, str]) -> None:
-    where, address = listener
+    locations, address = listener
     crowd = [open_connection(address) for _ in range(tcp.MAX_UNAUTHENTICATED + 20)]
     with open_connection(address) as sock:
-        sock.sendall(request("server/authenticate", token=token(where)))
+        sock.sendall(request("server/authenticate", token=token(locations)))
         assert json.loads(MessageReader(sock).read())["result"] == {}
     for each in crowd:
         each.close()
@@ -304,11 +309,11 @@ def test_the_user_of_a_connection_from_this_machine_is_known(host: str) -> None:
 async def test_the_clients_of_this_project_come_over_tcp_when_they_are_told_to(
     listener: tuple[Locations, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    where, address = listener
+    locations, address = listener
     with a_home() as elsewhere:
         monkeypatch.setenv("SESSIOND_CONNECT", f"tcp://{address}")
-        monkeypatch.setenv("SESSIOND_TOKEN_FILE", where.tcp_token)
-        async with connect_async(where=elsewhere) as daemon:
+        monkeypatch.setenv("SESSIOND_TOKEN_FILE", locations.tcp_token)
+        async with connect_async(locations=elsewhere) as daemon:
             session = (await daemon.create("/w")).session.session_id
             async with daemon.subscribe(session, after=0) as news:
                 await daemon.append(session, [{"type": "custom", "customType": "n", "data": 1}])
@@ -318,10 +323,10 @@ async def test_the_clients_of_this_project_come_over_tcp_when_they_are_told_to(
 def test_its_commands_come_over_tcp_too(
     listener: tuple[Locations, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    where, address = listener
+    locations, address = listener
     with a_home() as elsewhere:
         monkeypatch.setenv("SESSIOND_CONNECT", f"tcp://{address}")
-        monkeypatch.setenv("SESSIOND_TOKEN_FILE", where.tcp_token)
+        monkeypatch.setenv("SESSIOND_TOKEN_FILE", locations.tcp_token)
         told = subprocess.run(
             sessiond("new"),
             env=environment(elsewhere),
@@ -334,7 +339,7 @@ def test_its_commands_come_over_tcp_too(
             sessiond("attach", "--stdio"), env=environment(elsewhere), input=request("server/status"),
             capture_output=True, timeout=BOUND, check=False,
         )  # fmt: skip
-        assert str(where.home).encode() in hello.stdout
+        assert str(locations.home).encode() in hello.stdout
         assert not Path(elsewhere.state).exists()
 
 
@@ -358,26 +363,26 @@ def test_the_token_goes_nowhere_but_to_this_machine(address: str, monkeypatch: p
 
     monkeypatch.setattr(socket, "create_connection", went_out)
     monkeypatch.setenv("SESSIOND_CONNECT", address)
-    with a_home() as where:
-        make_private(where.state)
-        token_of(where.tcp_token)
+    with a_home() as locations:
+        make_private(locations.state)
+        token_of(locations.tcp_token)
         with pytest.raises(DaemonConnectionError):
-            connect(where=where)
+            connect(locations=locations)
     assert asked_for == []
 
 
 def test_a_wrong_token_is_told_to_the_person(
     listener: tuple[Locations, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    where, address = listener
+    locations, address = listener
     monkeypatch.setenv("SESSIOND_CONNECT", f"tcp://{address}")
-    wrong = Path(where.state) / "wrong"
+    wrong = Path(locations.state) / "wrong"
     for text in (None, "z" * 43):
         if text is not None:
             wrong.write_text(text, encoding="ascii")
         monkeypatch.setenv("SESSIOND_TOKEN_FILE", str(wrong))
         with pytest.raises(DaemonConnectionError) as refused:
-            connect(where=where)
+            connect(locations=locations)
         assert str(wrong) in str(refused.value)
 
 
@@ -458,33 +463,33 @@ def test_an_address_of_this_machine_or_none_can_be_configured(
 
 
 def test_a_port_that_is_taken_is_the_reason_that_is_told() -> None:
-    with a_home() as where, socket.create_server(("127.0.0.1", 0)) as taken:
-        make_private(where.config)
+    with a_home() as locations, socket.create_server(("127.0.0.1", 0)) as taken:
+        make_private(locations.config)
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        Path(where.config_file).write_text(f'[listen]\ntcp = "{address}"\n', encoding="utf-8")
+        Path(locations.config_file).write_text(f'[listen]\ntcp = "{address}"\n', encoding="utf-8")
         told = subprocess.run(
-            sessiond("serve"), env=environment(where), capture_output=True, timeout=BOUND, check=False
+            sessiond("serve"), env=environment(locations), capture_output=True, timeout=BOUND, check=False
         )
         assert told.returncode == 73
         assert address.encode() in told.stderr
-        assert not Path(where.socket).exists()
+        assert not Path(locations.socket).exists()
 
 
 def test_a_client_over_tcp_keeps_the_daemon_and_its_leaving_lets_it_go() -> None:
-    with a_home() as where:
-        make_private(where.config)
-        config = Path(where.config_file)
+    with a_home() as locations:
+        make_private(locations.config)
+        config = Path(locations.config_file)
         config.write_text('[listen]\ntcp = "127.0.0.1:0"\n', encoding="utf-8")
         with subprocess.Popen(
-            sessiond("serve"), env=environment(where), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            sessiond("serve"), env=environment(locations), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as daemon:
-            wait_until(Path(where.endpoint).exists, BOUND)
-            with open_connection(read_endpoint(where)["tcp"]) as sock:
-                sock.sendall(request("server/authenticate", token=token(where)))
+            wait_until(Path(locations.endpoint).exists, BOUND)
+            with open_connection(read_endpoint(locations)["tcp"]) as sock:
+                sock.sendall(request("server/authenticate", token=token(locations)))
                 MessageReader(sock).read()
                 config.write_text('[listen]\ntcp = "127.0.0.1:0"\nidle_exit = "1s"\n', encoding="utf-8")
                 daemon.send_signal(signal.SIGHUP)
-                log = Path(where.log)
+                log = Path(locations.log)
                 wait_until(lambda: "Configuration reloaded" in log.read_text(encoding="utf-8"), BOUND)
                 assert daemon.poll() is None
             assert daemon.wait(BOUND) == 0

@@ -39,10 +39,10 @@ def result(id: str, text: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def an_agent(
-    where: Locations, folder: Path, summarize: Summarize | None = None
+    locations: Locations, folder: Path, summarize: Summarize | None = None
 ) -> AsyncIterator[AgentSession]:
     """An agent with a connection and a new session of its own."""
-    async with connect(where=where, name="agent", summarize=summarize) as daemon:
+    async with connect(locations=locations, name="agent", summarize=summarize) as daemon:
         yield await AgentSession.create(daemon, str(folder))
 
 

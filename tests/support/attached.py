@@ -81,11 +81,11 @@ class Attached:
 
 
 @contextlib.contextmanager
-def attached(where: Locations, **more: str) -> Iterator[Attached]:
+def attached(locations: Locations, **more: str) -> Iterator[Attached]:
     """An editor that has started its server and has said nothing yet."""
     with subprocess.Popen(
         sessiond("attach", "--stdio"),
-        env=environment(where, **more),
+        env=environment(locations, **more),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -99,10 +99,10 @@ def attached(where: Locations, **more: str) -> Iterator[Attached]:
 class ScriptedDaemon:
     """Listens where a daemon would. Each `meet` is another daemon for whoever is attached."""
 
-    def __init__(self, where: Locations) -> None:
-        make_private(where.runtime)
+    def __init__(self, locations: Locations) -> None:
+        make_private(locations.runtime)
         self._listening = socket.socket(socket.AF_UNIX)
-        self._listening.bind(where.socket)
+        self._listening.bind(locations.socket)
         self._listening.listen()
         self._listening.settimeout(PATIENCE)
         self._met: list[Met] = []
@@ -153,8 +153,8 @@ class Met:
 
 
 @contextlib.contextmanager
-def a_scripted_daemon(where: Locations) -> Iterator[ScriptedDaemon]:
-    daemon = ScriptedDaemon(where)
+def a_scripted_daemon(locations: Locations) -> Iterator[ScriptedDaemon]:
+    daemon = ScriptedDaemon(locations)
     try:
         yield daemon
     finally:

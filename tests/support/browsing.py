@@ -44,7 +44,7 @@ STORY = (
 class Desk:
     """A daemon with one session, and somebody else who works on it."""
 
-    where: Locations
+    locations: Locations
     peer: Peer
 
     async def append(self, *entries: dict[str, Any], **params: Any) -> None:
@@ -58,13 +58,13 @@ class Desk:
 @contextlib.asynccontextmanager
 async def a_desk(*entries: dict[str, Any]) -> AsyncIterator[Desk]:
     """A daemon in this process, with a session of these entries."""
-    with a_home() as where:
-        async with running(Path(str(where.home)), "socket") as daemon:
+    with a_home() as locations:
+        async with running(Path(str(locations.home)), "socket") as daemon:
             peer = await daemon.attach()
             await peer.call("session/create", id=SESSION, cwd="/home/ada/atlas", title="The last line")
             if entries:
                 await peer.append(SESSION, *entries)
-            yield Desk(where, peer)
+            yield Desk(locations, peer)
 
 
 @dataclass
@@ -134,7 +134,7 @@ async def a_screen_of(
     desk: Desk, size: tuple[int, int] = (80, 12), *, pane: bool = False, signs: Signs = BOXES, **more: Any
 ) -> AsyncIterator[Screen]:
     """A browser of the desk's session on a screen of this size, attached and with all rows read."""
-    browser = Browser(await desk.session(), where=desk.where, signs=signs, now=lambda: NOON, **more)
+    browser = Browser(await desk.session(), locations=desk.locations, signs=signs, now=lambda: NOON, **more)
     browser.wants_pane = pane
     async with browser.run_test(size=size) as pilot:
         screen = Screen(browser, pilot)

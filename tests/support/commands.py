@@ -38,7 +38,7 @@ class Ran:
 class Shell:
     """A terminal: its name, its folder and its daemon's home."""
 
-    where: Locations
+    locations: Locations
     folder: Path
     terminal: str = "one"
 
@@ -64,7 +64,9 @@ class Shell:
 
     def environment(self, **more: str) -> dict[str, str]:
         """What commands of this terminal find in the environment."""
-        kept = {name: value for name, value in environment(self.where).items() if name not in _OF_THE_TESTER}
+        kept = {
+            name: value for name, value in environment(self.locations).items() if name not in _OF_THE_TESTER
+        }
         return {**kept, "SESSIOND_TERMINAL": self.terminal, "PYTHONUTF8": "1", **more}
 
     def start(self, *words: str, **more: str) -> subprocess.Popen[str]:
@@ -82,5 +84,5 @@ class Shell:
 @contextlib.contextmanager
 def a_shell(folder: Path) -> Iterator[Shell]:
     """A terminal in `folder`, with a home of its own; no daemon runs yet."""
-    with a_home() as where:
-        yield Shell(where, folder)
+    with a_home() as locations:
+        yield Shell(locations, folder)

@@ -323,11 +323,11 @@ def _listens(path: str) -> bool:
 
 def socket_path(home: Path) -> str:
     """Where a daemon of `home` listens; made if need be."""
-    from sessiond.paths import places
+    from sessiond.paths import find_locations
 
-    where = places({"SESSIOND_HOME": str(home)})
-    Path(where.runtime).mkdir(parents=True, exist_ok=True)
-    return where.socket
+    locations = find_locations({"SESSIOND_HOME": str(home)})
+    Path(locations.runtime).mkdir(parents=True, exist_ok=True)
+    return locations.socket
 
 
 def _dial(path: str) -> Callable[[Peer], Any]:

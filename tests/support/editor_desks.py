@@ -35,7 +35,7 @@ def eventually(what: str, look: Callable[[], Any]) -> Any:
 class Desk:
     """`file` is a session of four lines: header, question, answer, next question (1 to 4)."""
 
-    where: Locations
+    locations: Locations
     home: Path
     file: Path
     damaged: Path
@@ -49,7 +49,7 @@ class Desk:
             f"XDG_{name}_HOME": str(self.home / name.lower()) for name in ("CONFIG", "DATA", "STATE", "CACHE")
         }
         return environment(
-            self.where,
+            self.locations,
             HOME=str(self.home),
             PATH=path,
             TERM="xterm-256color",
@@ -68,7 +68,7 @@ class Desk:
     @property
     def pid(self) -> int:
         """Of the daemon."""
-        return int(read_endpoint(self.where)["pid"])
+        return int(read_endpoint(self.locations)["pid"])
 
     def kill_daemon(self) -> int:
         """Kill it, and say which it was."""
@@ -92,7 +92,7 @@ class Desk:
 
     def call(self, method: str, **params: Any) -> Any:
         """Ask the daemon as another client."""
-        with connect(where=self.where) as daemon:
+        with connect(locations=self.locations) as daemon:
             return daemon.call(method, params)
 
     def info(self) -> Any:
@@ -126,8 +126,8 @@ def a_desk(tmp_path: Path) -> Iterator[Desk]:
     home.mkdir()
     damaged = home / "damaged.jsonl"
     damaged.write_bytes(log(header(), user("hi"), b"this is no entry\n", assistant("hello")))
-    with a_home() as where:
-        with connect(where=where) as daemon:
+    with a_home() as locations:
+        with connect(locations=locations) as daemon:
             session = daemon.call("session/create", {"cwd": str(home)})["session"]
             messages = [
                 {"role": "user", "content": QUESTION},
@@ -138,5 +138,10 @@ def a_desk(tmp_path: Path) -> Iterator[Desk]:
             done = daemon.call("session/append", {"sessionId": session["sessionId"], "entries": drafts})
             path = daemon.call("session/info", {"sessionId": session["sessionId"]})["session"]["path"]
         yield Desk(
-            where, home, Path(path), damaged, session["sessionId"], tuple(it["id"] for it in done["entries"])
+            locations,
+            home,
+            Path(path),
+            damaged,
+            session["sessionId"],
+            tuple(it["id"] for it in done["entries"]),
         )

@@ -25,7 +25,7 @@ PATIENCE = 150.0
 def run_suite(browser: "Browser", server: Server, teller: Teller, story: Story) -> tuple[int, str]:
     """Its exit status, and its report, case by case."""
     folder = teller.folder
-    _write(folder / ".vscode/settings.json", {"sessiond.home": str(teller.where.home)})
+    _write(folder / ".vscode/settings.json", {"sessiond.home": str(teller.locations.home)})
     _write(folder / ".vscode/desk.json", _desk(teller, story))
     watched = Watched(browser)
     ended: list[int] = []
@@ -54,7 +54,7 @@ def _desk(teller: Teller, story: Story) -> dict[str, Any]:
     damaged.write_bytes(log(header(), user("hi"), b"this is no entry\n", assistant("hello")))
     entries = {name: value for name, value in vars(story).items() if name != "id"}
     return {
-        "sessiond": ["env", f"SESSIOND_HOME={teller.where.home}", *sessiond()],
+        "sessiond": ["env", f"SESSIOND_HOME={teller.locations.home}", *sessiond()],
         "file": info["path"],
         "sessionId": story.id,
         "entries": entries,

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from sessiond.paths import Locations, places
+from sessiond.paths import Locations, find_locations
 from support.patience import BOUND
 
 TESTS = Path(__file__).parent.parent
@@ -22,9 +22,9 @@ TESTS = Path(__file__).parent.parent
 def a_home(**environment: str) -> Iterator[Locations]:
     """An empty SESSIOND_HOME with a short path; what still runs there at the end is killed."""
     folder = tempfile.mkdtemp(prefix="sd-")
-    where = places({"SESSIOND_HOME": folder, **environment})
+    locations = find_locations({"SESSIOND_HOME": folder, **environment})
     try:
-        yield where
+        yield locations
     finally:
         # A daemon that is only just starting has no endpoint yet, and would make the folder anew.
         while left := _processes_in(folder):
@@ -36,13 +36,13 @@ def a_home(**environment: str) -> Iterator[Locations]:
 
 
 @contextlib.contextmanager
-def a_stand_in(where: Locations, *, descriptors: int | None = None) -> Iterator[subprocess.Popen[str]]:
+def a_stand_in(locations: Locations, *, descriptors: int | None = None) -> Iterator[subprocess.Popen[str]]:
     """The daemon's process, foreground, with an echo for a server; ready."""
     limit = f"ulimit -n {descriptors}; " if descriptors else ""
     with subprocess.Popen(
         ["/bin/sh", "-c", f'{limit}exec "$0" -m support.stand_in', sys.executable],
         cwd=TESTS,
-        env={**os.environ, "SESSIOND_HOME": str(where.home)},
+        env={**os.environ, "SESSIOND_HOME": str(locations.home)},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         encoding="utf-8",
@@ -69,9 +69,9 @@ def _processes_in(folder: str) -> list[int]:
     return found
 
 
-def environment(where: Locations, **more: str) -> dict[str, str]:
+def environment(locations: Locations, **more: str) -> dict[str, str]:
     """The environment for a command that is to use this home."""
-    return {**os.environ, "SESSIOND_HOME": str(where.home), **more}
+    return {**os.environ, "SESSIOND_HOME": str(locations.home), **more}
 
 
 def sessiond(*words: str) -> list[str]:

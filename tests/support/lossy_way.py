@@ -56,16 +56,16 @@ class LossyWay:
 
 
 @contextlib.contextmanager
-def a_lossy_way(where: Locations) -> Iterator[LossyWay]:
+def a_lossy_way(locations: Locations) -> Iterator[LossyWay]:
     """The endpoint of the daemon that runs names it from now on; the endpoint of the next one does not."""
-    endpoint = Path(where.endpoint)
+    endpoint = Path(locations.endpoint)
     told = json.loads(endpoint.read_text(encoding="utf-8"))
-    path = f"{where.home}/lossy.sock"
+    path = f"{locations.home}/lossy.sock"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen()
         endpoint.write_text(json.dumps({**told, "socket": path}), encoding="utf-8")
-        way = LossyWay(listening, where.socket)
+        way = LossyWay(listening, locations.socket)
         carrying = threading.Thread(target=way.carry)
         carrying.start()
         try:

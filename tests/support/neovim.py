@@ -95,7 +95,7 @@ class Neovim:
 
 @contextlib.contextmanager
 def a_neovim(
-    where: Locations,
+    locations: Locations,
     folder: Path,
     *,
     terminal: str = "one",
@@ -104,7 +104,7 @@ def a_neovim(
     options: dict[str, Any] | None = None,
     program: str = "nvim-0.11",
 ) -> Iterator[Neovim]:
-    """A Neovim in `folder` whose daemon is that of `where`; gone at the end, whatever happens.
+    """A Neovim in `folder` whose daemon is that of `locations`; gone at the end, whatever happens.
 
     `options` is `vim.g.sessiond`; the command of the daemon is this Python's, and calls wait as long as tests do.
     """
@@ -113,7 +113,7 @@ def a_neovim(
         "timeout": int(BOUND * 1000),
         **(options or {}),
     }
-    address = Path(str(where.home)) / f"nvim-{uuid.uuid4().hex[:8]}.sock"
+    address = Path(str(locations.home)) / f"nvim-{uuid.uuid4().hex[:8]}.sock"
     command = [
         installed(program), "--headless", "--clean", "-n", "-i", "NONE", "--listen", str(address),
         "--cmd", f"lua vim.g.sessiond = vim.json.decode([==[{json.dumps(chosen)}]==])",
@@ -123,7 +123,7 @@ def a_neovim(
     with subprocess.Popen(
         command,
         cwd=folder,
-        env=_environment(where, terminal),
+        env=_environment(locations, terminal),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -156,8 +156,8 @@ def _listens(path: Path) -> bool:
     return True
 
 
-def _environment(where: Locations, terminal: str) -> dict[str, str]:
-    home = str(where.home)
+def _environment(locations: Locations, terminal: str) -> dict[str, str]:
+    home = str(locations.home)
     own = {
         "SESSIOND_TERMINAL": terminal,
         **{
@@ -165,4 +165,4 @@ def _environment(where: Locations, terminal: str) -> dict[str, str]:
         },
     }
     unwanted = ("NVIM", "VIMRUNTIME", "VIM", "NVIM_APPNAME", "TMUX", "TMUX_PANE", "TERM_PROGRAM")
-    return {name: value for name, value in environment(where, **own).items() if name not in unwanted}
+    return {name: value for name, value in environment(locations, **own).items() if name not in unwanted}

@@ -97,7 +97,7 @@ class Panes:
 def some_panes(shell: Shell) -> Iterator[Panes]:
     """Panes whose commands use the home of `shell`, until this is left."""
     needs("tmux")
-    folder = Path(str(shell.where.home)) / "panes"
+    folder = Path(str(shell.locations.home)) / "panes"
     folder.mkdir()
     kept = {
         name: value

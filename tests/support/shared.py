@@ -19,15 +19,15 @@ _numbers = count(1)
 @pytest.fixture(scope="module")
 def process_home() -> Iterator[Path]:
     """The home of a daemon that runs as a process of its own."""
-    with a_home() as where:
+    with a_home() as locations:
         ready, ready_end = os.pipe()
         # It goes into the background; the end of the home is its end, too.
         command = sessiond("serve", "--ready-fd", str(ready_end))
-        subprocess.run(command, env=environment(where), pass_fds=[ready_end], check=True)
+        subprocess.run(command, env=environment(locations), pass_fds=[ready_end], check=True)
         os.close(ready_end)
         with open(ready, "rb") as pipe:
             assert pipe.readline() == b"READY\n"
-        yield Path(str(where.home))
+        yield Path(str(locations.home))
 
 
 _EACH_MODE = [it if it == "memory" else pytest.param(it, marks=pytest.mark.slow) for it in MODES]

@@ -57,7 +57,7 @@ class StandIn:
                 await loop.sock_sendall(sock, data)
 
 
-async def build(where: Locations, config: Config) -> StandIn:
+async def build(locations: Locations, config: Config) -> StandIn:
     return StandIn()
 
 

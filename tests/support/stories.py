@@ -11,18 +11,18 @@ from support.daemons import assistant, user
 
 @dataclass(frozen=True)
 class Teller:
-    """Somebody else who works on the sessions of the daemon of `where`, which is started if need be."""
+    """Somebody else who works on the sessions of the daemon of `locations`, which is started if need be."""
 
-    where: Locations
+    locations: Locations
     folder: Path
 
     def call(self, method: str, **params: Any) -> Any:
-        with connect(where=self.where) as daemon:
+        with connect(locations=self.locations) as daemon:
             return daemon.call(method, params)
 
     def create(self, session_id: str, *entries: dict[str, Any], **more: Any) -> list[str]:
         """A session with some entries. One without an answer goes to the trash when nobody has it open."""
-        with connect(where=self.where) as daemon:
+        with connect(locations=self.locations) as daemon:
             daemon.call("session/create", {"id": session_id, "cwd": str(self.folder), **more})
             appended = daemon.call("session/append", {"sessionId": session_id, "entries": list(entries)})
         return [entry["id"] for entry in appended["entries"]]
@@ -54,7 +54,7 @@ class Story:
 
 def parser_story(teller: Teller, session_id: str = "atlas-parser", title: str = "The last line") -> Story:
     """Ada asks why, has it fixed, goes back, and has a test written first; the reason has a label."""
-    with connect(where=teller.where) as daemon:
+    with connect(locations=teller.locations) as daemon:
 
         def append(*entries: dict[str, Any]) -> list[str]:
             appended = daemon.call("session/append", {"sessionId": session_id, "entries": list(entries)})

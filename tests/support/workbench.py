@@ -62,11 +62,11 @@ class View:
 class Window:
     """One page of the workbench."""
 
-    def __init__(self, watched: Watched, server: Server, folder: Path, where: Locations) -> None:
+    def __init__(self, watched: Watched, server: Server, folder: Path, locations: Locations) -> None:
         self.watched = watched
         self.server = server
         self.folder = folder
-        self.where = where
+        self.locations = locations
         self.page = watched.page
         self.sessions = View(self.page, "Sessions")
         self.tree = View(self.page, "Tree")
@@ -186,7 +186,7 @@ class Window:
             seen = self.page.locator("body").aria_snapshot(timeout=10_000)
         except Exception as failure:  # noqa: BLE001 - it is told beside the failure that this is about
             seen = f"the window does not answer: {failure}"
-        log = Path(self.where.log)
+        log = Path(self.locations.log)
         daemon = (
             log.read_text(encoding="utf-8", errors="replace")[-3000:] if log.exists() else "no daemon ran"
         )
@@ -196,18 +196,21 @@ class Window:
 
 @contextlib.contextmanager
 def a_window(
-    browser: "Browser", server: Server, folder: Path, where: Locations, *files: Path, **settings: Any
+    browser: "Browser", server: Server, folder: Path, locations: Locations, *files: Path, **settings: Any
 ) -> Iterator[Window]:
-    """The workbench with a folder whose sessions are those of the daemon of `where`, and with some files open."""
+    """The workbench with a folder whose sessions are those of the daemon of `locations`, and with some files open."""
     chosen = folder / ".vscode/settings.json"
     chosen.parent.mkdir(exist_ok=True)
     # The PATH of an extension is that of a login, which knows nothing of this Python.
-    ours = {"sessiond.home": str(where.home), "sessiond.path": str(Path(sys.executable).parent / "sessiond")}
+    ours = {
+        "sessiond.home": str(locations.home),
+        "sessiond.path": str(Path(sys.executable).parent / "sessiond"),
+    }
     chosen.write_text(json.dumps({**ours, **settings}), encoding="utf-8")
     watched = Watched(
         browser, (1280, 1200)
     )  # high enough for the rows of a test: rows out of sight are not there
-    window = Window(watched, server, folder, where)
+    window = Window(watched, server, folder, locations)
     try:
         watched.page.goto(server.at(folder, [("openFile", server.remote(it)) for it in files]))
         window.show_views()

@@ -12,13 +12,15 @@ from support.waiting import until
 
 
 async def test_a_daemon_that_is_killed_is_waited_for_and_what_was_missed_is_read() -> None:
-    with a_home() as where:
-        home = Path(str(where.home))
+    with a_home() as locations:
+        home = Path(str(locations.home))
         process = await spawn(home)
         peer = await joined(home).attach()
         await peer.call("session/create", id=SESSION, cwd="/home/ada/atlas", title="The last line")
         await peer.append(SESSION, *STORY)
-        browser = Browser(await Desk(where, peer).session(), where=where, signs=BOXES, now=lambda: NOON)
+        browser = Browser(
+            await Desk(locations, peer).session(), locations=locations, signs=BOXES, now=lambda: NOON
+        )
         async with browser.run_test(size=(80, 24)) as pilot:
             screen = Screen(browser, pilot)
             await until(lambda: browser.is_settled)

@@ -27,7 +27,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 @pytest.fixture
 def story(shell: Shell) -> Story:
-    return parser_story(Teller(shell.where, shell.folder))
+    return parser_story(Teller(shell.locations, shell.folder))
 
 
 def test_a_person_searches_labels_branches_and_forks_and_sees_what_others_do(

@@ -28,7 +28,7 @@ from sessiond.client.wire import (
     RpcError,
 )
 from sessiond.human import listed
-from sessiond.paths import UnsafeFolderError, obstacle, places
+from sessiond.paths import UnsafeFolderError, find_locations, obstacle
 from sessiond.text import lines, one_line
 
 _NEXT_STEPS = {
@@ -101,7 +101,7 @@ def describe(error: Exception) -> tuple[str, str, int] | None:
 
 
 def _how_to_start() -> str:
-    state = places().state
+    state = find_locations().state
     if (reason := obstacle(state)) is not None:
         return f"It also cannot be started: {reason}. Set SESSIOND_HOME to a folder that you own and can write to."
     return "Start it with sessiond serve --detach, or run any other command."

@@ -25,7 +25,7 @@ from sessiond.client.dial import connect, connect_if_running
 from sessiond.client.light_socket import LightSocket
 from sessiond.client.terminal import here
 from sessiond.error_text import TemplatedError
-from sessiond.paths import Locations, UnsafeFolderError, places
+from sessiond.paths import Locations, UnsafeFolderError, find_locations
 from sessiond.rpc.framing import Framer, FramingError, encode_frame
 from sessiond.rpc.large_texts import is_large_text
 
@@ -82,17 +82,19 @@ def attach(source: int, sink: int, report: Report) -> None:
         UnframedInputError: `source` contains something other than frames.
         DaemonConnectionError: There is no daemon, or it cannot be started.
     """
-    where = places()
-    _AttachLoop(source, sink, where, connect(where), report).run()
+    locations = find_locations()
+    _AttachLoop(source, sink, locations, connect(locations), report).run()
 
 
 class _AttachLoop:
     """The loop between an editor and the current daemon."""
 
-    def __init__(self, source: int, sink: int, where: Locations, daemon: LightSocket, report: Report) -> None:
+    def __init__(
+        self, source: int, sink: int, locations: Locations, daemon: LightSocket, report: Report
+    ) -> None:
         self._source = source
         self._sink = sink
-        self._where = where
+        self._locations = locations
         self._report = report
         self._conversation = Conversation(declaration=Declaration(here()))
         self._from_client = Framer(skips=is_large_text)
@@ -108,7 +110,7 @@ class _AttachLoop:
     def _use_connection(self, daemon: LightSocket) -> None:
         daemon.setblocking(False)
         self._daemon = daemon
-        self._epoch = read_endpoint(self._where).get("epoch")
+        self._epoch = read_endpoint(self._locations).get("epoch")
         self._from_daemon = Framer(max_frame=_MAX_FRAME_BYTES)
         self._outgoing = bytearray()  # bytes for the daemon that are not sent yet
         self._being_sent: bytes | None = None  # the body of these bytes, if it is a message of the editor
@@ -304,7 +306,7 @@ class _AttachLoop:
     def _start_daemon(self) -> None:
         """Connect, and start a daemon if necessary. If that fails, the waiting requests get error responses."""
         try:
-            self._begin_handshake(connect(self._where))
+            self._begin_handshake(connect(self._locations))
         except (DaemonConnectionError, UnsafeFolderError) as error:
             waiting, responses = self._conversation.daemon_unreachable(self._unsent, str(error))
             self._replace_unsent(waiting)
@@ -314,7 +316,7 @@ class _AttachLoop:
     def _connect_if_running(self) -> None:
         """Connect if a daemon runs. None is started, since the user may have stopped it."""
         with contextlib.suppress(DaemonConnectionError):
-            found = connect_if_running(self._where)
+            found = connect_if_running(self._locations)
             if found is not None:
                 self._begin_handshake(found)
 
@@ -333,10 +335,10 @@ class _AttachLoop:
     def _daemon_still_runs(self) -> bool:
         """Return whether the daemon closed only this connection."""
         try:
-            found = find_socket(self._where, time.monotonic() + 1.0)
+            found = find_socket(self._locations, time.monotonic() + 1.0)
         except DaemonConnectionError:
             return False
         if found is None:
             return False
         found.close()
-        return bool(read_endpoint(self._where).get("epoch") == self._epoch)
+        return bool(read_endpoint(self._locations).get("epoch") == self._epoch)

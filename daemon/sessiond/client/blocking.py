@@ -49,13 +49,13 @@ _HELLO_ID = "greeting"
 
 
 def connect(
-    *, autostart: bool = True, where: Locations | None = None, hello: dict[str, Any] | None = None
+    *, autostart: bool = True, locations: Locations | None = None, hello: dict[str, Any] | None = None
 ) -> BlockingDaemon:
     """Connect to the daemon of this user, and start it if it does not run.
 
     Args:
         autostart: Start the daemon if it does not run.
-        where: The folders of the daemon. Default: those of this user.
+        locations: The folders of the daemon. Default: those of this user.
         hello: The params of a `server/hello` request to send first. Default: none is sent.
 
     Returns:
@@ -65,17 +65,17 @@ def connect(
         DaemonConnectionError: There is no daemon, or it cannot be started.
     """
     from sessiond.client.dial import connect as dial
-    from sessiond.paths import places
+    from sessiond.paths import find_locations
 
-    folders = where or places()
+    folders = locations or find_locations()
     return BlockingDaemon(lambda: dial(folders, autostart=autostart), hello)
 
 
-def connect_to_any(where: Locations | None = None) -> BlockingDaemon:
+def connect_to_any(locations: Locations | None = None) -> BlockingDaemon:
     """Connect to the running daemon of any version, for requests that all versions support.
 
     Args:
-        where: The folders of the daemon. Default: those of this user.
+        locations: The folders of the daemon. Default: those of this user.
 
     Returns:
         The connection, which is also a context manager.
@@ -84,9 +84,9 @@ def connect_to_any(where: Locations | None = None) -> BlockingDaemon:
         DaemonConnectionError: There is no daemon.
     """
     from sessiond.client.dial import connect_to_any as dial
-    from sessiond.paths import places
+    from sessiond.paths import find_locations
 
-    folders = where or places()
+    folders = locations or find_locations()
     return BlockingDaemon(lambda: dial(folders))
 
 

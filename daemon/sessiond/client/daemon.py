@@ -29,7 +29,7 @@ from sessiond.client.notifications import Notifications
 from sessiond.client.subscription import Subscription
 from sessiond.client.summarizer import Summarize, summarize_handler
 from sessiond.client.watched_list import WatchedList
-from sessiond.paths import Locations, places
+from sessiond.paths import Locations, find_locations
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.handler import Handler
@@ -39,7 +39,7 @@ from sessiond.rpc.handler import Handler
 async def connect(
     *,
     autostart: bool = True,
-    where: Locations | None = None,
+    locations: Locations | None = None,
     name: str = "python",
     client_id: str | None = None,
     opt_out_notifications: Sequence[str] = (),
@@ -49,7 +49,7 @@ async def connect(
 
     Args:
         autostart: Start the daemon if it does not run.
-        where: The folders of the daemon. Default: those of this user.
+        locations: The folders of the daemon. Default: those of this user.
         name: The name of this program in `sessiond clients`.
         client_id: The id of this client, which notifications name as `origin`. Default: the daemon chooses one.
         opt_out_notifications: Names of notifications that the daemon does not send to this client.
@@ -61,7 +61,7 @@ async def connect(
     Raises:
         DaemonConnectionError: There is no daemon, or it cannot be started.
     """
-    folders = where or places()
+    folders = locations or find_locations()
     here = terminal.here()
     hello = t.HelloParams(
         client_info=t.ClientProgram(name=name, version=__version__),

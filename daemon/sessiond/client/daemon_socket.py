@@ -118,36 +118,36 @@ class FoundDaemon:
         return None
 
 
-def find_socket(places: Locations, deadline: float) -> LightSocket | None:
+def find_socket(locations: Locations, deadline: float) -> LightSocket | None:
     """Connect as `find_daemon` does, and return only the socket."""
-    found = find_daemon(places, deadline)
+    found = find_daemon(locations, deadline)
     return found.sock if found is not None else None
 
 
-def find_daemon(places: Locations, deadline: float) -> FoundDaemon | None:
+def find_daemon(locations: Locations, deadline: float) -> FoundDaemon | None:
     """Connect to the running daemon, or return None when there is none. Never starts one.
 
     A full queue of connections means that the daemon is busy: this tries again until `deadline`.
 
     Args:
-        places: The folders of the daemon.
+        locations: The folders of the daemon.
         deadline: A time of `time.monotonic`, in seconds.
 
     Raises:
         DaemonBusyError: The daemon accepted no connection until `deadline`.
         SocketRefusedError: The system refused the connection, or another user's process listens.
     """
-    endpoint = read_endpoint(places)
-    path = str(endpoint.get("socket") or places.socket)
+    endpoint = read_endpoint(locations)
+    path = str(endpoint.get("socket") or locations.socket)
     pause = 0.005
     while True:
         try:
             return FoundDaemon(_connect(path), path, endpoint)
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
-            if path == places.socket:
+            if path == locations.socket:
                 return None
             # The file may be that of a daemon that crashed, and its successor has not written its own yet.
-            path, endpoint = places.socket, {}
+            path, endpoint = locations.socket, {}
         except (BlockingIOError, TimeoutError) as error:
             if time.monotonic() + pause > deadline:
                 raise DaemonBusyError(path, CONNECT_SECONDS) from error
@@ -157,10 +157,10 @@ def find_daemon(places: Locations, deadline: float) -> FoundDaemon | None:
             raise SocketRefusedError(path, error.strerror or str(error)) from error
 
 
-def read_endpoint(places: Locations) -> dict[str, Any]:
+def read_endpoint(locations: Locations) -> dict[str, Any]:
     """Return the content of the endpoint file (see `server/process/endpoint.py`); empty when it is unreadable."""
     try:
-        with open(places.endpoint, "rb") as file:
+        with open(locations.endpoint, "rb") as file:
             endpoint = decode(file.read(65_536).decode())
     except (OSError, ValueError):
         return {}

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from sessiond.paths import Locations
 
 
-def connect(places: Locations, *, autostart: bool = True) -> LightSocket:
-    """Return a blocking socket to the daemon of `places`, which is started if necessary.
+def connect(locations: Locations, *, autostart: bool = True) -> LightSocket:
+    """Return a blocking socket to the daemon of `locations`, which is started if necessary.
 
     A daemon that supports only older versions of the protocol is replaced by one of this version.
 
     Args:
-        places: The folders of the daemon.
+        locations: The folders of the daemon.
         autostart: Start or replace the daemon if necessary. SESSIOND_NO_AUTOSTART in the environment prevents that
             as well.
 
@@ -42,9 +42,9 @@ def connect(places: Locations, *, autostart: bool = True) -> LightSocket:
         UnsafeFolderError: A folder of the daemon cannot be created, or others can write to it.
     """
     if address := os.environ.get(ADDRESS):
-        return _over_tcp(places, address)
+        return _over_tcp(locations, address)
     deadline = time.monotonic() + daemon_socket.CONNECT_SECONDS
-    found = find_daemon(places, deadline)
+    found = find_daemon(locations, deadline)
     may_start = autostart and not os.environ.get("SESSIOND_NO_AUTOSTART")
     if found is not None:
         theirs = found.protocol_versions()
@@ -55,35 +55,35 @@ def connect(places: Locations, *, autostart: bool = True) -> LightSocket:
             raise VersionMismatchError(found.endpoint, theirs)
         from sessiond.client import replace
 
-        return replace.replace_if_older(places)
+        return replace.replace_if_older(locations)
     if not may_start:
         raise DaemonNotRunningError
     from sessiond.client import start
 
-    return start.start(places, deadline)
+    return start.start(locations, deadline)
 
 
-def connect_to_any(places: Locations) -> LightSocket:
+def connect_to_any(locations: Locations) -> LightSocket:
     """Connect to the running daemon of any version. Raises `DaemonNotRunningError`."""
     if address := os.environ.get(ADDRESS):
-        return _over_tcp(places, address)
-    found = find_daemon(places, time.monotonic() + daemon_socket.CONNECT_SECONDS)
+        return _over_tcp(locations, address)
+    found = find_daemon(locations, time.monotonic() + daemon_socket.CONNECT_SECONDS)
     if found is None:
         raise DaemonNotRunningError
     return found.sock
 
 
-def connect_if_running(places: Locations) -> LightSocket | None:
+def connect_if_running(locations: Locations) -> LightSocket | None:
     """Connect to the running daemon of any version, without waiting. Returns None if that fails."""
     if not (address := os.environ.get(ADDRESS)):
-        return find_socket(places, time.monotonic())
+        return find_socket(locations, time.monotonic())
     try:
-        return _over_tcp(places, address)
+        return _over_tcp(locations, address)
     except DaemonConnectionError:
         return None
 
 
-def _over_tcp(places: Locations, address: str) -> LightSocket:
+def _over_tcp(locations: Locations, address: str) -> LightSocket:
     from sessiond.client import tcp
 
-    return tcp.connect(places, address)
+    return tcp.connect(locations, address)

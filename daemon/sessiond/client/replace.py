@@ -47,7 +47,7 @@ class DaemonNotStoppedError(DaemonConnectionError):
         super().__init__(path=path, reason=reason)
 
 
-def replace_if_older(places: Locations) -> LightSocket:
+def replace_if_older(locations: Locations) -> LightSocket:
     """Connect to a daemon that shares a version of the protocol. A daemon with only older versions is replaced.
 
     Raises:
@@ -63,30 +63,30 @@ def replace_if_older(places: Locations) -> LightSocket:
             return True
         raise VersionMismatchError(found.endpoint, theirs)
 
-    _replace(places, is_older, "it supports only older versions of the protocol", DRAIN_SECONDS)
-    with (found := _find_running(places)).sock:
+    _replace(locations, is_older, "it supports only older versions of the protocol", DRAIN_SECONDS)
+    with (found := _find_running(locations)).sock:
         theirs = _versions_of(found)
     if not versions.common(theirs):
         raise VersionMismatchError(found.endpoint, theirs)
     # The caller makes its own handshake, and a connection accepts only one.
-    return _find_running(places).sock
+    return _find_running(locations).sock
 
 
-def restart(places: Locations, *, drain_seconds: float = DRAIN_SECONDS) -> dict[str, Any] | None:
+def restart(locations: Locations, *, drain_seconds: float = DRAIN_SECONDS) -> dict[str, Any] | None:
     """Restart the daemon, or start it.
 
     Args:
-        places: The folders of the daemon.
+        locations: The folders of the daemon.
         drain_seconds: Seconds that the old daemon may take for requests in flight.
 
     Returns:
         The endpoint file of the old daemon (see `server/process/endpoint.py`), or None if none ran.
     """
-    return _replace(places, lambda found: True, "sessiond restart", drain_seconds)
+    return _replace(locations, lambda found: True, "sessiond restart", drain_seconds)
 
 
 @contextlib.contextmanager
-def daemon_stopped(places: Locations, reason: str) -> Iterator[None]:
+def daemon_stopped(locations: Locations, reason: str) -> Iterator[None]:
     """End the running daemon; none runs during the block, and no client starts one.
 
     Raises:
@@ -94,9 +94,9 @@ def daemon_stopped(places: Locations, reason: str) -> Iterator[None]:
         DaemonStartError: Other clients held `start.lock` all the time.
     """
     deadline = time.monotonic() + REPLACE_SECONDS
-    make_private(places.state)
-    with hold_start_lock(places, deadline):
-        found = find_daemon(places, deadline)
+    make_private(locations.state)
+    with hold_start_lock(locations, deadline):
+        found = find_daemon(locations, deadline)
         if found is not None:
             with found.sock, contextlib.suppress(DisconnectedError):
                 _drain(found, reason, DRAIN_SECONDS, deadline)
@@ -104,25 +104,25 @@ def daemon_stopped(places: Locations, reason: str) -> Iterator[None]:
 
 
 def _replace(
-    places: Locations, should_end: Callable[[FoundDaemon], bool], reason: str, drain_seconds: float
+    locations: Locations, should_end: Callable[[FoundDaemon], bool], reason: str, drain_seconds: float
 ) -> dict[str, Any] | None:
     """Replace the daemon if `should_end` is true for it. Returns its endpoint file; None if it stays or none ran."""
     deadline = time.monotonic() + REPLACE_SECONDS + drain_seconds
-    make_private(places.state)
-    with hold_start_lock(places, deadline):
-        found = find_daemon(places, deadline)
+    make_private(locations.state)
+    with hold_start_lock(locations, deadline):
+        found = find_daemon(locations, deadline)
         if found is not None:
             # `DisconnectedError`: the daemon ended before the request or because of it; both complete the first step.
             with found.sock, contextlib.suppress(DisconnectedError):
                 if not should_end(found):
                     return None
                 _drain(found, reason, drain_seconds, deadline)
-        start_successor(places, deadline).sock.close()
+        start_successor(locations, deadline).sock.close()
     return found.endpoint if found is not None else None
 
 
-def _find_running(places: Locations) -> FoundDaemon:
-    found = find_daemon(places, time.monotonic() + 1.0)
+def _find_running(locations: Locations) -> FoundDaemon:
+    found = find_daemon(locations, time.monotonic() + 1.0)
     if found is None:
         raise DaemonNotRunningError
     return found

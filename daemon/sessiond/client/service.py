@@ -28,15 +28,17 @@ def folder() -> str:
     return os.path.join(config, "systemd", "user")
 
 
-def files(places: Locations) -> dict[str, str]:
+def files(locations: Locations) -> dict[str, str]:
     """Return the expected files of the service: text by path."""
-    texts = launchd_job(places) if sys.platform == "darwin" else systemd_units(places)
+    texts = launchd_job(locations) if sys.platform == "darwin" else systemd_units(locations)
     return {os.path.join(folder(), name): text for name, text in texts.items()}
 
 
-def is_installed(places: Locations) -> bool:
+def is_installed(locations: Locations) -> bool:
     """Return whether the socket unit or the property list of the service exists, with any content."""
-    name = f"dev.{unit_name(places)}.plist" if sys.platform == "darwin" else f"{unit_name(places)}.socket"
+    name = (
+        f"dev.{unit_name(locations)}.plist" if sys.platform == "darwin" else f"{unit_name(locations)}.socket"
+    )
     return os.path.exists(os.path.join(folder(), name))  # noqa: PTH110 - one call, on the way to a start
 
 
@@ -67,12 +69,12 @@ def run_manager(*words: str) -> str:
     return done.stderr.decode(errors="replace").strip() or f"{command[0]} failed ({done.returncode})"
 
 
-def open_socket(places: Locations) -> bool:
+def open_socket(locations: Locations) -> bool:
     """Have the manager listen on the socket again. Returns whether it does; the next client then finds the daemon."""
-    if not is_installed(places) or not manager_responds():
+    if not is_installed(locations) or not manager_responds():
         return False
     if sys.platform == "darwin":
-        (path,) = files(places)
+        (path,) = files(locations)
         return not run_manager("bootstrap", f"gui/{os.getuid()}", path)
     # Not `start`: a socket unit whose path was removed still counts as started.
-    return not run_manager("restart", f"{unit_name(places)}.socket")
+    return not run_manager("restart", f"{unit_name(locations)}.socket")

@@ -53,95 +53,97 @@ _LAST_LINES = 20
 _START_SECONDS = 2.0  # seconds that another attempt needs; with less time, the last reason is raised
 
 
-def start(places: Locations, deadline: float) -> LightSocket:
+def start(locations: Locations, deadline: float) -> LightSocket:
     """Start the daemon, or wait for a concurrent start, and return a blocking socket to it.
 
     Args:
-        places: The folders of the daemon.
+        locations: The folders of the daemon.
         deadline: A time of `time.monotonic`, in seconds.
 
     Raises:
         DaemonStartError: With the reason that the daemon reported.
         UnsafeFolderError: A folder of the daemon cannot be created, or others can write to it.
     """
-    for folder in (places.state, places.runtime):
+    for folder in (locations.state, locations.runtime):
         require_text(folder)
-    make_private(places.state)
+    make_private(locations.state)
     try:
-        return _start_once(places, deadline)
+        return _start_once(locations, deadline)
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        raise DaemonStartError(reason, places.log, []) from error
+        raise DaemonStartError(reason, locations.log, []) from error
 
 
 @contextlib.contextmanager
-def hold_start_lock(places: Locations, deadline: float) -> Iterator[None]:
+def hold_start_lock(locations: Locations, deadline: float) -> Iterator[None]:
     """Hold `start.lock`, so that no other client starts a daemon during the block. Waits for it until `deadline`.
 
     Raises:
         DaemonStartError: Others held the lock until `deadline`.
     """
-    lock = os.open(places.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    lock = os.open(locations.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         waits = pauses(0.005, 0.1)
         while not _try_lock(lock):
             if time.monotonic() > deadline:
-                raise DaemonStartError("another process has been starting one all the time", places.log, [])
+                raise DaemonStartError(
+                    "another process has been starting one all the time", locations.log, []
+                )
             time.sleep(next(waits))
         yield
     finally:
         os.close(lock)
 
 
-def start_successor(places: Locations, deadline: float) -> FoundDaemon:
+def start_successor(locations: Locations, deadline: float) -> FoundDaemon:
     """Start a daemon after one that ends. The caller holds `start.lock`. Raises `DaemonStartError`."""
     waits = pauses(0.02, 0.5)
     while True:
         # A daemon that the service manager or a user has started is used as well.
-        if found := find_daemon(places, deadline):
+        if found := find_daemon(locations, deadline):
             return found
-        if _service_listens(places):
+        if _service_listens(locations):
             continue
-        reason = _spawn(places, deadline)
+        reason = _spawn(locations, deadline)
         if reason and time.monotonic() + _START_SECONDS > deadline:
-            raise DaemonStartError(reason, places.log, [])
+            raise DaemonStartError(reason, locations.log, [])
         if reason:
             time.sleep(next(waits))
 
 
-def _start_once(places: Locations, deadline: float) -> LightSocket:
+def _start_once(locations: Locations, deadline: float) -> LightSocket:
     pause, reason = 0.005, ""
     while True:
-        found = find_socket(places, deadline)
+        found = find_socket(locations, deadline)
         if found is not None:
             return found
-        lock = os.open(places.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        lock = os.open(locations.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             if _try_lock(lock):
-                found = find_socket(places, deadline)
+                found = find_socket(locations, deadline)
                 if found is not None:
                     return found
-                if _service_listens(places):
+                if _service_listens(locations):
                     continue
-                reason = _spawn(places, deadline)
+                reason = _spawn(locations, deadline)
                 if not reason:
                     continue
         finally:
             os.close(lock)
         if time.monotonic() + (_START_SECONDS if reason else pause) > deadline:
             raise DaemonStartError(
-                reason or "the process that was starting it did not finish", places.log, []
+                reason or "the process that was starting it did not finish", locations.log, []
             )
         time.sleep(pause)
         # Looking again is cheap; starting a process that finds another daemon is not.
         pause = min(pause * 2, 0.5 if reason else 0.1)
 
 
-def _service_listens(places: Locations) -> bool:
+def _service_listens(locations: Locations) -> bool:
     """Return whether sessiond is an installed service whose manager listens on the socket now."""
     from sessiond.client import service
 
-    if not service.open_socket(places) or (found := find_daemon(places, time.monotonic())) is None:
+    if not service.open_socket(locations) or (found := find_daemon(locations, time.monotonic())) is None:
         return False
     found.sock.close()
     return True
@@ -155,9 +157,9 @@ def _try_lock(lock: int) -> bool:
     return True
 
 
-def _spawn(places: Locations, deadline: float) -> str:
+def _spawn(locations: Locations, deadline: float) -> str:
     """Start a daemon and wait for its report. Returns "" when it is ready, else the reason why it is not."""
-    log = _open_log(places.log)
+    log = _open_log(locations.log)
     read_end, write_end = os.pipe()
     try:
         log_size = os.fstat(log).st_size
@@ -172,7 +174,7 @@ def _spawn(places: Locations, deadline: float) -> str:
                 pass_fds=(write_end,),
                 start_new_session=True,
                 cwd="/",
-                env=_environment(places),
+                env=_environment(locations),
                 umask=0o077,
             )
         finally:
@@ -189,20 +191,20 @@ def _spawn(places: Locations, deadline: float) -> str:
         _, code, reason = line.split(" ", 2)
         if int(code) == ANOTHER_RUNS:
             return reason
-        raise DaemonStartError(reason, places.log, _log_since(places.log, log_size), int(code))
+        raise DaemonStartError(reason, locations.log, _log_since(locations.log, log_size), int(code))
     reason = line or "it ended without a message"
-    raise DaemonStartError(reason, places.log, _log_since(places.log, log_size))
+    raise DaemonStartError(reason, locations.log, _log_since(locations.log, log_size))
 
 
-def _environment(places: Locations) -> dict[str, str]:
+def _environment(locations: Locations) -> dict[str, str]:
     passed_on = {
         name: value
         for name, value in os.environ.items()
         if name in _PASSED_VARIABLES or name.startswith(_PASSED_PREFIXES)
     }
-    if places.home is not None:
+    if locations.home is not None:
         passed_on["SESSIOND_HOME"] = (
-            places.home
+            locations.home
         )  # absolute, since the daemon's folder differs from the caller's
     return passed_on
 

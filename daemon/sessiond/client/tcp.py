@@ -32,10 +32,10 @@ class TcpConnectionError(DaemonConnectionError):
         super().__init__(address=address, reason=reason)
 
 
-def connect(places: Locations, address: str) -> LightSocket:
+def connect(locations: Locations, address: str) -> LightSocket:
     """Return a blocking, authenticated socket to the daemon at `tcp://127.0.0.1:PORT`. Raises `TcpConnectionError`."""
     host, port = _parse_address(address)
-    path = os.environ.get(TOKEN_FILE) or places.tcp_token
+    path = os.environ.get(TOKEN_FILE) or locations.tcp_token
     try:
         with open(path, encoding="ascii") as file:
             token = file.read(1_000).strip()

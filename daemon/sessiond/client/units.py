@@ -65,45 +65,46 @@ Also={unit}.socket
 """
 
 
-def unit_name(places: Locations) -> str:
+def unit_name(locations: Locations) -> str:
     """Return `sessiond`, or, for a SESSIOND_HOME, a name that is unique for it."""
-    if places.home is None:
+    if locations.home is None:
         return "sessiond"
     from hashlib import sha256
 
-    return f"sessiond-{sha256(os.fsencode(places.home)).hexdigest()[:12]}"
+    return f"sessiond-{sha256(os.fsencode(locations.home)).hexdigest()[:12]}"
 
 
-def systemd_units(places: Locations, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def systemd_units(locations: Locations, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the unit files by name. Raises ValueError for a path that a unit file cannot contain."""
-    unit = unit_name(places)
+    unit = unit_name(locations)
     values = "".join(
-        f"Environment={_quoted(f'{name}={value}')}\n" for name, value in _environment(places, environ).items()
+        f"Environment={_quoted(f'{name}={value}')}\n"
+        for name, value in _environment(locations, environ).items()
     )
     command = " ".join(_quoted(word).replace("$", "$$") for word in _command())
     return {
-        f"{unit}.socket": _SOCKET.format(path=_escaped(places.socket), name=SOCKET_NAME),
+        f"{unit}.socket": _SOCKET.format(path=_escaped(locations.socket), name=SOCKET_NAME),
         f"{unit}.service": _SERVICE.format(unit=unit, command=command, environment=values),
     }
 
 
-def launchd_job(places: Locations, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def launchd_job(locations: Locations, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the property list by name. Written after launchd.plist(5), not tested on macOS."""
     import plistlib
 
-    label = f"dev.{unit_name(places)}"
+    label = f"dev.{unit_name(locations)}"
     job = {
         "Label": label,
         "ProgramArguments": _command(),
-        "EnvironmentVariables": {**_environment(places, environ), "SESSIOND_LAUNCHD": "1"},
-        "Sockets": {SOCKET_NAME: {"SockPathName": places.socket, "SockPathMode": 0o600}},
+        "EnvironmentVariables": {**_environment(locations, environ), "SESSIOND_LAUNCHD": "1"},
+        "Sockets": {SOCKET_NAME: {"SockPathName": locations.socket, "SockPathMode": 0o600}},
         "KeepAlive": {"Crashed": True},
         "RunAtLoad": False,
         "ProcessType": "Interactive",
         "ThrottleInterval": 5,
         "ExitTimeOut": 30,
         "Umask": 0o077,
-        "StandardErrorPath": places.log,
+        "StandardErrorPath": locations.log,
     }
     return {f"{label}.plist": plistlib.dumps(job).decode()}
 
@@ -112,10 +113,10 @@ def _command() -> list[str]:
     return [sys.executable, "-E", "-P", "-m", "sessiond", "serve"]
 
 
-def _environment(places: Locations, environ: Mapping[str, str]) -> dict[str, str]:
+def _environment(locations: Locations, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment variables that the daemon needs to find the same folders as the clients."""
-    if places.home is not None:
-        return {"SESSIOND_HOME": places.home}
+    if locations.home is not None:
+        return {"SESSIOND_HOME": locations.home}
     return {name: environ[name] for name in _PASSED_VARIABLES if environ.get(name)}
 
 

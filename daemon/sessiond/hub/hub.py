@@ -280,12 +280,12 @@ class Hub:
         await self.upkeep.close_unless_in_use(live)
 
     async def run_doctor(
-        self, places: Locations, config: Config, params: t.DoctorParams, report: ReportPercentage
+        self, locations: Locations, config: Config, params: t.DoctorParams, report: ReportPercentage
     ) -> t.DoctorResult:
         """Diagnose everything in these folders, and repair it if the request has `fix`; see `hub.doctor`."""
         from sessiond.hub.doctor.fixing import examine_and_fix  # rarely used: imported late for a fast start
 
-        return await examine_and_fix(self, places, config, params, report)
+        return await examine_and_fix(self, locations, config, params, report)
 
     async def flush(self) -> int:
         """Wait until every open session is synced. Returns the number of sessions that had something to sync."""

@@ -20,7 +20,7 @@ from sessiond.hub.index.watches import Watches
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.observers import Aspect
 from sessiond.hub.summaries.summarizer import Summarizer
-from sessiond.paths import Locations, places
+from sessiond.paths import Locations, find_locations
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.message import encode_notification
@@ -57,7 +57,7 @@ class Server:
         home: str,
         socket_path: str | None,
         config: Config | None = None,
-        where: Locations | None = None,
+        locations: Locations | None = None,
         server_id: str | None = None,
     ) -> None:
         """Start the background tasks.
@@ -67,12 +67,12 @@ class Server:
             home: The home folder of the daemon, as `server/status` reports it.
             socket_path: The path of the Unix socket. None: there is none.
             config: The configuration. None: the default.
-            where: The folders of `home`, if they are not those that `SESSIOND_HOME` implies.
+            locations: The folders of `home`, if they are not those that `SESSIOND_HOME` implies.
             server_id: The durable id of `home`. None: a new one.
 
         """
         self.hub = hub
-        self.where = where or places({"SESSIOND_HOME": home})
+        self.locations = locations or find_locations({"SESSIOND_HOME": home})
         self.config = config or Config()
         self.home = home
         self.socket = socket_path

@@ -54,7 +54,7 @@ class Browser(App[int]):
         self,
         session: t.SessionInfo,
         *,
-        where: Locations | None,
+        locations: Locations | None,
         signs: Signs,
         now: Callable[[], float],
         home: str = "",
@@ -84,7 +84,7 @@ class Browser(App[int]):
         self._renderer = renderer
         self._home = home
         self._lines = StatusLines(renderer, home)
-        self._following = Following(where, session.session_id)
+        self._following = Following(locations, session.session_id)
         self._keys = Keys()
         self._is_attached = False
         self.wants_pane = True

@@ -71,7 +71,7 @@ def browse(
         at = named(at)
     browser = Browser(
         msgspec.convert(session, t.SessionInfo),
-        where=None,
+        locations=None,
         signs=BOXES if boxes else plain(encoding),
         now=time.time,
         home=os.environ.get("HOME", ""),

@@ -13,7 +13,7 @@ from sessiond.client.backoff import pauses
 from sessiond.client.daemon_socket import DaemonConnectionError, VersionMismatchError
 from sessiond.client.results import AppendedBatch
 from sessiond.client.wire import DisconnectedError, InvalidResponseError, RpcError
-from sessiond.paths import Locations, places
+from sessiond.paths import Locations, find_locations
 from sessiond.protocol import methods as m, types as t
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ class Follower(Protocol):
 class Following:
     """One connection at a time, for a browser that shows one session after another."""
 
-    def __init__(self, where: Locations | None, session_id: str) -> None:
-        self._where = where or places()
+    def __init__(self, locations: Locations | None, session_id: str) -> None:
+        self._locations = locations or find_locations()
         self._session_id = session_id
         self._daemon: Daemon | None = None
         self._notes: Notifications | None = None
@@ -71,7 +71,7 @@ class Following:
 
     async def start_daemon(self) -> None:
         """Start a daemon if none runs. Raises `DaemonConnectionError`."""
-        (await asyncio.to_thread(dial.connect, self._where, autostart=True)).close()
+        (await asyncio.to_thread(dial.connect, self._locations, autostart=True)).close()
 
     async def run(self, follower: Follower) -> None:
         """Connect, and pass events to `follower`, without end. A lost connection is restored."""
@@ -82,7 +82,9 @@ class Following:
         while True:
             try:
                 # It is not started automatically, since the user may have stopped it.
-                async with connect(where=self._where, autostart=False, name="sessiond tree") as daemon:
+                async with connect(
+                    locations=self._locations, autostart=False, name="sessiond tree"
+                ) as daemon:
                     self._daemon = daemon
                     tries = pauses()
                     await self._stay(daemon, follower)

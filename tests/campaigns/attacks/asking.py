@@ -64,7 +64,7 @@ def on_a_terminal(home: Home, *words: str) -> bytes:
 def raw(home: Home, *bodies: bytes) -> bytes:
     """What the daemon sends back to these bytes, until it says nothing more or ends the connection."""
     with socket.socket(socket.AF_UNIX) as knocking:
-        knocking.connect(home.places.socket)
+        knocking.connect(home.locations.socket)
         knocking.settimeout(PATIENCE)
         try:
             for body in bodies:

@@ -209,7 +209,7 @@ def secrets_in_the_log(_ground: Ground, home: Home) -> None:
     raw(home, b"Content-Length: " + secret.encode() + b"\r\n\r\n")
     raw(home, line("session/list", {"limit": secret}))
     pid = home.pid()
-    for place in (home.places.log, f"/proc/{pid}/cmdline", f"/proc/{pid}/environ"):
+    for place in (home.locations.log, f"/proc/{pid}/cmdline", f"/proc/{pid}/environ"):
         hold(secret.encode() not in Path(place).read_bytes(), f"a secret stands in {place}")
 
 
@@ -224,6 +224,6 @@ def lines_that_forge_the_log(_ground: Ground, home: Home) -> None:
         line("server/drain", {"note": f"x\n{forged}\x9b", "timeoutMs": 100}, 2),
     )
     home.kill()
-    for each in Path(home.places.log).read_text(encoding="utf-8").split("\n"):
+    for each in Path(home.locations.log).read_text(encoding="utf-8").split("\n"):
         hold(not each.startswith(forged), "a client wrote a line of the log")
         hold(not _OBEYED.search(each), f"the log holds what a terminal obeys: {each!r:.200}")

@@ -105,9 +105,9 @@ def _pull_up(home: Home, names: Sequence[str]) -> None:
 
 def a_second_name_of_the_lock(_ground: Ground, home: Home) -> None:
     """Whoever holds a second name of the lock could keep the daemon out; it says so."""
-    state = Path(home.places.state)
+    state = Path(home.locations.state)
     state.mkdir(parents=True, mode=0o700)
-    lock = Path(home.places.daemon_lock)
+    lock = Path(home.locations.daemon_lock)
     lock.touch(0o600)
     os.link(lock, home.folder / "a-second-name")
     done = command(home, "list")
@@ -122,10 +122,10 @@ def links_among_sessions_and_blobs(_ground: Ground, home: Home) -> None:
         secret = (victim / "file").read_bytes()
         digest = hashlib.sha256(secret).hexdigest()
         path.with_name("2026-01-01T00-00-00-000Z_linked-session.jsonl").symlink_to(victim / "file")
-        blobs = Path(home.places.data) / "blobs"
+        blobs = Path(home.locations.data) / "blobs"
         blobs.mkdir(mode=0o700)
         (blobs / digest).symlink_to(victim / "file")
-        crumbs = Path(home.places.state) / "terminal-sessions"
+        crumbs = Path(home.locations.state) / "terminal-sessions"
         crumbs.mkdir(mode=0o700, exist_ok=True)
         (crumbs / "t1").symlink_to(victim / "file")
         listed = home.call("session/list")["sessions"]
@@ -183,9 +183,9 @@ def exports_over_our_own_files(_ground: Ground, home: Home) -> None:
     """No client can be talked into writing a transcript over the daemon's files."""
     path = _a_session(home)
     targets = (
-        path, path.with_name("another.jsonl"), home.places.daemon_lock, home.places.index, home.places.history,
-        home.places.endpoint, Path(home.places.data) / "blobs" / ("0" * 64),
-        Path(home.places.data) / "trash" / "x.jsonl",
+        path, path.with_name("another.jsonl"), home.locations.daemon_lock, home.locations.index, home.locations.history,
+        home.locations.endpoint, Path(home.locations.data) / "blobs" / ("0" * 64),
+        Path(home.locations.data) / "trash" / "x.jsonl",
     )  # fmt: skip
     before = path.read_bytes()
     for target in targets:

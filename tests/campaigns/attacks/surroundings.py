@@ -60,7 +60,7 @@ def knocks_at_the_tcp_listener(_ground: Ground, home: Home) -> None:
     port = _tcp_listener(home)
     ask = line("server/status", {})
     wrong = line("server/authenticate", {"token": "x" * 43})
-    token = Path(home.places.tcp_token).read_text(encoding="ascii").strip()
+    token = Path(home.locations.tcp_token).read_text(encoding="ascii").strip()
     greeting = line(
         "initialize", {"capabilities": {}, "initializationOptions": {"sessiond": {"token": token}}}
     )
@@ -111,7 +111,7 @@ _LOGINS = 20
 def half_open_connections_at_the_tcp_listener(ground: Ground, home: Home) -> None:
     """Another user opens connections without end and finishes none; each login of ours succeeds, even a slow one."""
     port = _tcp_listener(home)
-    token = Path(home.places.tcp_token).read_text(encoding="ascii").strip()
+    token = Path(home.locations.tcp_token).read_text(encoding="ascii").strip()
     python = nobodys_python()
     if python is None:
         ground.cannot_partly("acting as another user: not root, or no Python that `nobody` may run")
@@ -139,8 +139,8 @@ def half_open_connections_at_the_tcp_listener(ground: Ground, home: Home) -> Non
 
 def _tcp_listener(home: Home) -> int:
     """The port of a TCP listener of this home's daemon."""
-    Path(home.places.config).mkdir(mode=0o700)
-    Path(home.places.config_file).write_text('[listen]\ntcp = "127.0.0.1:0"\n', encoding="utf-8")
+    Path(home.locations.config).mkdir(mode=0o700)
+    Path(home.locations.config_file).write_text('[listen]\ntcp = "127.0.0.1:0"\n', encoding="utf-8")
     host, _, port = str(home.call("server/status")["tcp"]).rpartition(":")
     hold(host == "127.0.0.1", f"the listener is at {host}")
     return int(port)

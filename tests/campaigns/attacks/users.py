@@ -104,7 +104,7 @@ def knocks_at_the_socket(ground: Ground, home: Home) -> None:
         return
     home.call("session/list")
     _open_the_way(ground, home)
-    path = Path(home.places.socket)
+    path = Path(home.locations.socket)
     said = _as_nobody(python, _KNOCK, str(path))
     hold(said == "refused PermissionError", f"another user got to the socket: {said}")
     path.parent.chmod(0o755)
@@ -138,11 +138,11 @@ def listens_in_our_place(ground: Ground, home: Home) -> None:
         ground.cannot_partly("acting as another user: not root, or no Python that `nobody` may run")
         return
     _open_the_way(ground, home)
-    run = Path(home.places.runtime)
+    run = Path(home.locations.runtime)
     run.mkdir()
     os.chown(run, NOBODY, NOBODY)
     with subprocess.Popen(
-        [python, "-I", "-S", "-c", _LISTEN, home.places.socket],
+        [python, "-I", "-S", "-c", _LISTEN, home.locations.socket],
         user=NOBODY,
         group=NOBODY,
         extra_groups=[],

@@ -20,7 +20,7 @@ HOVERED = r"Children: "
 
 @contextlib.contextmanager
 def on_screen(desk: Desk, *command: str) -> Iterator[Screen]:
-    with a_screen(command, desk.environment(), Path(str(desk.where.home)), desk.home) as screen:
+    with a_screen(command, desk.environment(), Path(str(desk.locations.home)), desk.home) as screen:
         yield screen
 
 

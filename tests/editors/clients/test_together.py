@@ -113,7 +113,7 @@ def running(command: list[str], desk: Desk, **more: str) -> Iterator[None]:
 @contextlib.contextmanager
 def a_neovim(desk: Desk) -> Iterator[Editor]:
     settings = desk.write("config/nvim/init.lua", snippets()["neovim"])
-    at = str(Path(str(desk.where.home)) / "nvim")
+    at = str(Path(str(desk.locations.home)) / "nvim")
     program = installed("nvim-0.11")
     command = [program, "--headless", "-n", "--listen", at, "-u", str(settings), str(desk.file)]
     with running([*command, "-c", f"luafile {DRIVERS / 'together.lua'}"], desk):
@@ -125,12 +125,12 @@ def a_neovim(desk: Desk) -> Iterator[Editor]:
 @contextlib.contextmanager
 def an_emacs(desk: Desk) -> Iterator[Editor]:
     desk.write(".emacs.d/init.el", snippets()["emacs-eglot"])
-    sockets = Path(str(desk.where.home)) / "emacs"
+    sockets = Path(str(desk.locations.home)) / "emacs"
     sockets.mkdir(mode=0o700)
     command = [installed("emacs"), "-nw", "-l", str(DRIVERS / "emacs.el"), "-f", "driver-serve"]
     environment = desk.environment(FILE=str(desk.file), CLIENT="eglot.el", SOCKETS=str(sockets))
     # On a screen, since without one an Emacs is never idle, and that is when it tells its server of changes.
-    with a_screen(command, environment, Path(str(desk.where.home)), desk.home):
+    with a_screen(command, environment, Path(str(desk.locations.home)), desk.home):
         client = str(Path(installed("emacs")).with_name("emacsclient"))
         editor = Emacs([client, "-s", str(sockets / "emacs")], desk)
         eventually("Emacs with its client", editor.starts)

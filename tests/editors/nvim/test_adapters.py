@@ -85,7 +85,7 @@ end
 def test_a_session_is_chosen_in_the_configured_picker(
     shell: Shell, story: Story, picker: str, stand_in: str
 ) -> None:
-    with a_neovim(shell.where, shell.folder, options={"picker": picker}) as nvim:
+    with a_neovim(shell.locations, shell.folder, options={"picker": picker}) as nvim:
         nvim.lua(stand_in)
         nvim.command("Sessiond sessions")
         nvim.until("confirm and #entries == 1")
@@ -113,7 +113,7 @@ def count_watches(nvim: Neovim) -> None:
 def test_an_open_picker_shows_new_sessions_and_ends_its_watch_when_it_closes(
     shell: Shell, teller: Teller, story: Story, picker: str, stand_in: str
 ) -> None:
-    with a_neovim(shell.where, shell.folder, options={"picker": picker}) as nvim:
+    with a_neovim(shell.locations, shell.folder, options={"picker": picker}) as nvim:
         count_watches(nvim)
         nvim.lua(stand_in)
         nvim.command("Sessiond sessions")
@@ -129,7 +129,7 @@ def test_an_open_picker_shows_new_sessions_and_ends_its_watch_when_it_closes(
 
 
 def test_vim_ui_select_needs_no_watch_while_it_is_open(shell: Shell, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         count_watches(nvim)
         nvim.lua("vim.ui.select = function(items) chosen_from = #items end")
         nvim.command("Sessiond sessions")
@@ -138,7 +138,7 @@ def test_vim_ui_select_needs_no_watch_while_it_is_open(shell: Shell, story: Stor
 
 
 def test_telescope_has_an_extension(shell: Shell, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.lua(TELESCOPE)
         nvim.lua("require('telescope._extensions.sessiond').exports.search({ query = 'failing test' })")
         nvim.until("confirm and #entries == 1")
@@ -147,7 +147,7 @@ def test_telescope_has_an_extension(shell: Shell, story: Story) -> None:
 
 
 def test_a_missing_picker_is_reported_and_vim_ui_select_is_used(shell: Shell, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder, options={"picker": "telescope"}) as nvim:
+    with a_neovim(shell.locations, shell.folder, options={"picker": "telescope"}) as nvim:
         nvim.lua(
             "vim.ui.select = function(items) asked = #items end; vim.notify = function(text) told = text end"
         )
@@ -157,7 +157,7 @@ def test_a_missing_picker_is_reported_and_vim_ui_select_is_used(shell: Shell, st
 
 
 def test_lualine_shows_the_session_and_an_outage(shell: Shell, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.lua("""
             package.preload['lualine.component'] = function()
               return { extend = function() return {} end }

@@ -36,8 +36,8 @@ def kill_daemon(shell: Shell) -> None:
 
 def test_appends_forks_and_labels_of_one_client_appear_in_all(shell: Shell, story: Story) -> None:
     with (
-        a_neovim(shell.where, shell.folder, terminal="left") as left,
-        a_neovim(shell.where, shell.folder, terminal="right") as right,
+        a_neovim(shell.locations, shell.folder, terminal="left") as left,
+        a_neovim(shell.locations, shell.folder, terminal="right") as right,
     ):
         for nvim in (left, right):
             nvim.command(f"Sessiond tree {story.id}")
@@ -73,8 +73,8 @@ def test_appends_forks_and_labels_of_one_client_appear_in_all(shell: Shell, stor
 
 def test_all_clients_resume_after_the_daemon_was_killed(shell: Shell, story: Story) -> None:
     with (
-        a_neovim(shell.where, shell.folder, terminal="left") as left,
-        a_neovim(shell.where, shell.folder, terminal="right") as right,
+        a_neovim(shell.locations, shell.folder, terminal="left") as left,
+        a_neovim(shell.locations, shell.folder, terminal="right") as right,
     ):
         for nvim in (left, right):
             nvim.command(f"Sessiond tree {story.id}")

@@ -17,7 +17,7 @@ HELP = (PLUGIN / "doc/sessiond.txt").read_text(encoding="utf-8")
 
 def test_the_help_has_tags_and_every_link_leads_somewhere(shell: Shell, tmp_path: Path) -> None:
     shutil.copytree(PLUGIN / "doc", tmp_path / "doc", ignore=shutil.ignore_patterns("tags", "*.png"))
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command(f"helptags {tmp_path / 'doc'}")
         nvim.command(f"set rtp+={tmp_path}")
         links = sorted(set(re.findall(r"(?<!\S)\|([^|\s]+)\|", HELP)))
@@ -31,7 +31,7 @@ def test_the_help_has_tags_and_every_link_leads_somewhere(shell: Shell, tmp_path
 
 
 def test_the_help_documents_all_commands_keys_events_and_options(shell: Shell) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         subcommands = nvim.lua("return vim.tbl_keys(require('sessiond.commands').SUBCOMMANDS)")
         assert [it for it in subcommands if f"*:Sessiond-{it}*" not in HELP] == []
         actions = nvim.lua("return vim.tbl_keys(require('sessiond.tree.keys').ACTIONS)")
@@ -61,7 +61,7 @@ def health(nvim: Neovim) -> str:
 
 def test_health_finds_no_error_in_a_working_setup(shell: Shell, teller: Teller) -> None:
     teller.call("server/status")  # there already, since health waits less long for a start than tests do
-    with a_neovim(shell.where, shell.folder, columns=160) as nvim:
+    with a_neovim(shell.locations, shell.folder, columns=160) as nvim:
         said = health(nvim)
         assert "ERROR" not in said
         assert "connected to sessiond" in said
@@ -74,7 +74,7 @@ def test_health_reports_invalid_options_and_a_missing_command(shell: Shell) -> N
         "picker": "dmenu",
         "tree": {"keys": {"x": "dance"}, "wide": 3},
     }
-    with a_neovim(shell.where, shell.folder, options=options, columns=160) as nvim:
+    with a_neovim(shell.locations, shell.folder, options=options, columns=160) as nvim:
         said = health(nvim)
         assert "`picker` must be" in said
         assert "unknown option `tree.wide`" in said
@@ -83,7 +83,7 @@ def test_health_reports_invalid_options_and_a_missing_command(shell: Shell) -> N
 
 
 def test_an_invalid_option_has_its_default_value(shell: Shell) -> None:
-    with a_neovim(shell.where, shell.folder, options={"tree": {"width": "wide", "ascii": True}}) as nvim:
+    with a_neovim(shell.locations, shell.folder, options={"tree": {"width": "wide", "ascii": True}}) as nvim:
         chosen = nvim.lua("return require('sessiond.config').get().tree")
         assert chosen["width"] == 60
         assert chosen["ascii"] is True

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.editors, pytest.mark.timeout(180)]
 
 
 def test_an_entry_opens_beside_the_tree_and_leads_back_to_it(shell: Shell, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         nvim.keys("3G<CR>")
@@ -35,7 +35,7 @@ def test_an_entry_opens_beside_the_tree_and_leads_back_to_it(shell: Shell, story
 
 def test_an_entry_is_edited_by_its_address_even_while_the_daemon_is_away(shell: Shell, story: Story) -> None:
     shell("stop")
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command(f"edit sessiond://session/{story.id}/entry/{story.tested}.md")
         nvim.see("# Assistant", "It fails, as it should.")
         nvim.command(f"edit sessiond://session/{story.id}/tree")
@@ -47,7 +47,7 @@ def test_an_entry_is_edited_by_its_address_even_while_the_daemon_is_away(shell: 
 def test_modelines_and_file_types_in_transcripts_have_no_effect(shell: Shell, teller: Teller) -> None:
     said = "vim: set ft=python tabstop=3 foldmethod=expr foldexpr=system('touch-it'):"
     entry, _ = teller.create("atlas-modeline", user(f"{said}\n\n# {said}\n/* {said} */"), assistant("No."))
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command("set modeline modelines=50")
         nvim.command(f"edit sessiond://session/atlas-modeline/entry/{entry}.md")
         nvim.see("touch-it")
@@ -57,7 +57,7 @@ def test_modelines_and_file_types_in_transcripts_have_no_effect(shell: Shell, te
 
 
 def test_code_actions_do_what_the_keys_do(shell: Shell, teller: Teller, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         nvim.lua("""vim.ui.select = function(items, options, chosen)
@@ -76,7 +76,7 @@ def test_code_actions_do_what_the_keys_do(shell: Shell, teller: Teller, story: S
 
 
 def test_the_outline_of_a_tree_has_user_messages_and_labels(shell: Shell, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         nvim.lua("vim.lsp.buf.document_symbol()")
@@ -90,7 +90,7 @@ def test_a_session_file_stays_attached_after_a_restart_of_the_daemon(
     other = shell.folder / "rows.jsonl"
     other.write_text('{"type": "row"}\n', encoding="utf-8")
     attached = "#vim.lsp.get_clients({ bufnr = 0, name = 'sessiond' }) == 1"
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command(f"edit {other}")
         assert nvim.lua("return package.loaded['sessiond.connect'] == nil")
         nvim.command(f"edit {path}")
@@ -105,7 +105,7 @@ def test_a_session_file_stays_attached_after_a_restart_of_the_daemon(
 
 def test_the_configuration_of_vim_lsp_config_is_used(shell: Shell, teller: Teller, story: Story) -> None:
     path = teller.call("session/info", sessionId=story.id)["session"]["path"]
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.lua("""
             vim.lsp.config('sessiond', { handlers = { ['session/appended'] = function() handled = true end },
                                          on_attach = function() was_attached = true end })

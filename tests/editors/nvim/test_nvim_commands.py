@@ -29,7 +29,7 @@ def shown_tree(nvim: Neovim, story: Story) -> None:
 
 
 def test_subcommands_and_their_arguments_are_completed(shell: Shell, teller: Teller, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         assert {
             "tree",
             "sessions",
@@ -58,7 +58,7 @@ def test_subcommands_and_their_arguments_are_completed(shell: Shell, teller: Tel
 def test_a_message_is_written_in_a_buffer_and_appended_by_write(
     shell: Shell, teller: Teller, story: Story
 ) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         shown_tree(nvim, story)
         nvim.keys("4Ga")
         nvim.see(f"A message after {story.fixed}; :write appends it")
@@ -76,7 +76,7 @@ def test_a_message_is_written_in_a_buffer_and_appended_by_write(
 def test_a_message_that_is_written_twice_before_the_response_is_appended_once(
     shell: Shell, teller: Teller, story: Story
 ) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         shown_tree(nvim, story)
         nvim.keys("4Ga")
         nvim.see(":write appends it")
@@ -89,7 +89,7 @@ def test_a_message_that_is_written_twice_before_the_response_is_appended_once(
 
 
 def test_the_lines_of_a_range_are_appended(shell: Shell, teller: Teller, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         shown_tree(nvim, story)
         nvim.command("wincmd p")
         nvim.rpc.current.buffer[:] = ["not this", "def f():", "    return 1"]
@@ -100,7 +100,7 @@ def test_the_lines_of_a_range_are_appended(shell: Shell, teller: Teller, story: 
 
 
 def test_the_leaf_is_moved_with_b(shell: Shell, teller: Teller, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         shown_tree(nvim, story)
         nvim.keys("4Gb")
         nvim.see("│ ◉ assistant  Done: it counts.")
@@ -109,7 +109,7 @@ def test_the_leaf_is_moved_with_b(shell: Shell, teller: Teller, story: Story) ->
 
 def test_the_newest_entries_of_a_long_session_are_completed(shell: Shell, teller: Teller) -> None:
     ids = teller.create("atlas-long", *[say(f"{turn}") for turn in range(600) for say in (user, assistant)])
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command("Sessiond tree atlas-long")
         nvim.see("◀ leaf")
         completes(nvim, f"Sessiond branch {ids[-1]}", [ids[-1]])
@@ -124,7 +124,7 @@ def test_an_entry_is_named_by_its_label_its_id_or_as_the_leaf(
         return found
 
     teller.label(story.id, story.why, story.fix)  # an id that is also a label
-    with a_neovim(shell.where, shell.folder, columns=250) as nvim:
+    with a_neovim(shell.locations, shell.folder, columns=250) as nvim:
         shown_tree(nvim, story)
         nvim.command("Sessiond branch the\\ cause")
         nvim.see("◉ assistant  [the cause]")
@@ -148,7 +148,7 @@ def test_an_entry_is_named_by_its_label_its_id_or_as_the_leaf(
 
 def test_a_labeled_entry_is_chosen_and_shown_in_the_tree(shell: Shell, teller: Teller, story: Story) -> None:
     teller.label(story.id, story.fixed, "quick")
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         shown_tree(nvim, story)
         nvim.lua("""vim.ui.select = function(items, options, chosen)
             offered = vim.tbl_map(options.format_item, items)
@@ -167,7 +167,7 @@ def test_a_labeled_entry_is_chosen_and_shown_in_the_tree(shell: Shell, teller: T
 
 
 def test_a_fork_is_made_and_shown_with_its_title(shell: Shell, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         shown_tree(nvim, story)
         nvim.command(f"Sessiond fork {story.fixed} The quick fix")
         nvim.see("The quick fix · ", "◉ assistant  Done: it counts.")
@@ -175,7 +175,7 @@ def test_a_fork_is_made_and_shown_with_its_title(shell: Shell, story: Story) -> 
 
 def test_sessions_are_chosen_by_vim_ui_select(shell: Shell, teller: Teller, story: Story) -> None:
     other = parser_story(teller, "borealis-1", "Something else")
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.lua("""vim.ui.select = function(items, options, chosen)
             asked = { prompt = options.prompt, kind = options.kind, lines = vim.tbl_map(options.format_item, items) }
             chosen(items[1])
@@ -195,7 +195,7 @@ def test_sessions_are_chosen_by_vim_ui_select(shell: Shell, teller: Teller, stor
 def test_a_picker_whose_list_arrives_late_does_not_disturb_the_next_command(
     shell: Shell, story: Story
 ) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.lua("""
           local client = require('sessiond.client')
           local request = client.request
@@ -230,7 +230,7 @@ def test_a_session_is_opened_by_its_file_and_by_a_part_of_its_id(
     shell: Shell, teller: Teller, story: Story
 ) -> None:
     path = teller.call("session/info", sessionId=story.id)["session"]["path"]
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command(f"Sessiond open {path}")
         nvim.see("The last line · ", "◀ leaf")
         nvim.command("close")
@@ -239,16 +239,16 @@ def test_a_session_is_opened_by_its_file_and_by_a_part_of_its_id(
 
 
 def test_continue_resumes_the_session_of_the_terminal(shell: Shell, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder, terminal="mine") as nvim:
+    with a_neovim(shell.locations, shell.folder, terminal="mine") as nvim:
         nvim.command("Sessiond continue")
         nvim.see("The last line · ", "◀ leaf")
-    with a_neovim(shell.where, shell.folder, terminal="mine") as nvim:
+    with a_neovim(shell.locations, shell.folder, terminal="mine") as nvim:
         nvim.command("Sessiond continue")
         nvim.see("Last session used in this terminal.", "The last line · ")
 
 
 def test_hits_are_in_the_quickfix_list_and_open_their_entries(shell: Shell, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command("Sessiond search failing test")
         nvim.see("Write a failing test first.")
         assert nvim.lua("return vim.bo.buftype") == "quickfix"
@@ -261,7 +261,7 @@ def test_hits_are_in_the_quickfix_list_and_open_their_entries(shell: Shell, stor
 
 
 def test_the_context_of_an_entry_is_shown(shell: Shell, teller: Teller, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder, lines=60) as nvim:
+    with a_neovim(shell.locations, shell.folder, lines=60) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         nvim.keys("4Gc")
@@ -270,7 +270,7 @@ def test_the_context_of_an_entry_is_shown(shell: Shell, teller: Teller, story: S
 
 
 def test_export_shows_a_transcript_or_writes_it_to_a_file(shell: Shell, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         shown_tree(nvim, story)
         nvim.command("Sessiond export transcript.md")
         nvim.until("vim.fn.execute('messages'):find('Wrote ') ~= nil")
@@ -284,7 +284,7 @@ def test_export_shows_a_transcript_or_writes_it_to_a_file(shell: Shell, story: S
 
 
 def test_a_session_is_renamed_deleted_and_restored(shell: Shell, teller: Teller, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         shown_tree(nvim, story)
         nvim.command("Sessiond rename A better title")
         nvim.see("A better title · ")
@@ -298,22 +298,22 @@ def test_a_session_is_renamed_deleted_and_restored(shell: Shell, teller: Teller,
 
 
 def test_info_shows_the_state_of_the_daemon_and_log_opens_its_log(shell: Shell, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder, columns=160, lines=40) as nvim:
+    with a_neovim(shell.locations, shell.folder, columns=160, lines=40) as nvim:
         shown_tree(nvim, story)
         nvim.command("Sessiond info")
-        nvim.see("process ", shell.where.socket, f"session {story.id}")
+        nvim.see("process ", shell.locations.socket, f"session {story.id}")
         nvim.command("Sessiond log")
-        assert nvim.rpc.current.buffer.name == shell.where.log
+        assert nvim.rpc.current.buffer.name == shell.locations.log
 
 
 def test_an_unknown_subcommand_is_an_error(shell: Shell) -> None:
-    with a_neovim(shell.where, shell.folder, columns=250) as nvim:
+    with a_neovim(shell.locations, shell.folder, columns=250) as nvim:
         nvim.keys(":Sessiond dance<CR>")
         nvim.until("vim.fn.execute('messages'):find('unknown subcommand dance') ~= nil")
 
 
 def test_two_entries_are_compared_side_by_side(shell: Shell, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         shown_tree(nvim, story)
         nvim.keys("4GD")
         nvim.see("Done: it counts.", "It fails, as it should.")
@@ -323,7 +323,7 @@ def test_two_entries_are_compared_side_by_side(shell: Shell, story: Story) -> No
 def test_the_lua_api_has_all_methods_with_and_without_a_callback(
     shell: Shell, teller: Teller, story: Story, tmp_path: Path
 ) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         info = nvim.lua(
             "local api = require('sessiond').api\n"
             "api.session.append({ sessionId = ..., entries = { { type = 'custom', customType = 'x' } } },"

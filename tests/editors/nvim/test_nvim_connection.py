@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sessiond.client import terminal
-from sessiond.paths import places
+from sessiond.paths import find_locations
 from support.commands import Shell
 from support.daemons import user
 from support.homes import wait_until
@@ -35,14 +35,14 @@ def online(nvim: Neovim) -> None:
 
 
 def test_nothing_is_started_before_it_is_used(shell: Shell) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         assert nvim.lua("return package.loaded['sessiond.connect'] == nil")
         assert nvim.lua("return require('sessiond').status()") == ""
-    assert not Path(shell.where.endpoint).exists()
+    assert not Path(shell.locations.endpoint).exists()
 
 
 def test_the_first_command_starts_the_daemon_and_a_session(shell: Shell, teller: Teller) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command("Sessiond new A new beginning")
         nvim.see("A new beginning · 0", "There are no messages yet.")
         (client,) = [it for it in teller.call("server/clients")["clients"] if it["name"] == "Neovim"]
@@ -52,19 +52,21 @@ def test_the_first_command_starts_the_daemon_and_a_session(shell: Shell, teller:
 
 
 def test_without_autostart_a_missing_daemon_is_an_error(shell: Shell) -> None:
-    with a_neovim(shell.where, shell.folder, columns=250, options={"autostart": False}) as nvim:
+    with a_neovim(shell.locations, shell.folder, columns=250, options={"autostart": False}) as nvim:
         nvim.keys(":Sessiond sessions<CR>")
         nvim.until("vim.fn.execute('messages'):find('sessiond is not running') ~= nil")
 
 
 def test_a_missing_command_is_an_error_that_says_what_to_do(shell: Shell) -> None:
-    with a_neovim(shell.where, shell.folder, columns=250, options={"command": ["/nowhere/sessiond"]}) as nvim:
+    with a_neovim(
+        shell.locations, shell.folder, columns=250, options={"command": ["/nowhere/sessiond"]}
+    ) as nvim:
         nvim.keys(":Sessiond sessions<CR>")
         nvim.until("vim.fn.execute('messages'):find('not an executable program') ~= nil")
 
 
 def test_an_outage_is_notified_once_and_the_tree_resumes(shell: Shell, teller: Teller, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.lua("""
             told = {}
             vim.notify = function(text) table.insert(told, text) end
@@ -93,7 +95,7 @@ def test_an_outage_is_notified_once_and_the_tree_resumes(shell: Shell, teller: T
 def test_a_reconnection_does_not_start_the_daemon_and_a_request_does(
     shell: Shell, teller: Teller, story: Story
 ) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         shell("stop")
@@ -105,7 +107,7 @@ def test_a_reconnection_does_not_start_the_daemon_and_a_request_does(
 
 
 def test_a_draft_session_of_neovim_survives_the_end_of_the_daemon(shell: Shell, teller: Teller) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command("Sessiond new")
         nvim.see("There are no messages yet.")
         nvim.command("Sessiond append Only a question.")
@@ -119,7 +121,7 @@ def test_a_draft_session_of_neovim_survives_the_end_of_the_daemon(shell: Shell, 
 
 
 def test_restart_replaces_the_daemon(shell: Shell, teller: Teller, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         before = teller.call("server/status")["epoch"]
@@ -130,21 +132,21 @@ def test_restart_replaces_the_daemon(shell: Shell, teller: Teller, story: Story)
 
 
 def test_a_socket_in_a_folder_that_others_may_write_to_is_not_used(shell: Shell, story: Story) -> None:
-    Path(shell.where.runtime).chmod(0o777)
+    Path(shell.locations.runtime).chmod(0o777)
     try:
-        with a_neovim(shell.where, shell.folder, columns=250) as nvim:
+        with a_neovim(shell.locations, shell.folder, columns=250) as nvim:
             nvim.keys(f":Sessiond tree {story.id}<CR>")
             nvim.until("(require('sessiond.connect').state().problem or ''):find('others may write') ~= nil")
     finally:
-        Path(shell.where.runtime).chmod(0o700)
+        Path(shell.locations.runtime).chmod(0o700)
 
 
 def test_a_listener_that_does_not_respond_to_the_handshake_is_disconnected(shell: Shell) -> None:
-    Path(shell.where.runtime).mkdir(parents=True, mode=0o700)
+    Path(shell.locations.runtime).mkdir(parents=True, mode=0o700)
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(shell.where.socket)
+        listening.bind(shell.locations.socket)
         listening.listen()
-        with a_neovim(shell.where, shell.folder, columns=250) as nvim:
+        with a_neovim(shell.locations, shell.folder, columns=250) as nvim:
             nvim.lua("require('sessiond.connect').HANDSHAKE_TIMEOUT = 200")
             nvim.keys(":Sessiond sessions<CR>")
             nvim.until(
@@ -175,8 +177,8 @@ def test_the_locations_are_those_of_the_daemon(shell: Shell, name: str, tmp_path
         for variable, value in ENVIRONMENTS[name].items()
     }
     environ = {**{key: value for key, value in os.environ.items() if key not in ours}, **given}
-    wanted = places(environ)
-    with a_neovim(shell.where, shell.folder) as nvim:
+    wanted = find_locations(environ)
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.lua(
             "local given, ours = ...\n"
             "for _, name in ipairs(ours) do vim.uv.os_unsetenv(name) end\n"
@@ -212,7 +214,7 @@ TERMINALS: list[dict[str, str]] = [
 
 def test_a_terminal_has_the_name_that_the_command_line_gives_it(shell: Shell) -> None:
     known = sorted({variable for environ in TERMINALS for variable in environ})
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         for environ in TERMINALS:
             nvim.lua(
                 "local given, known = ...\n"
@@ -253,10 +255,10 @@ def test_the_terminal_identity_of_neovim_is_that_of_its_pane(shell: Shell, how: 
 
 
 def test_a_wrong_endpoint_file_is_ignored(shell: Shell, teller: Teller, story: Story) -> None:
-    endpoint = Path(shell.where.endpoint)
+    endpoint = Path(shell.locations.endpoint)
     told = json.loads(endpoint.read_text(encoding="utf-8"))
     endpoint.write_text(json.dumps({**told, "socket": "/nowhere/sessiond.sock"}), encoding="utf-8")
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         online(nvim)

@@ -72,7 +72,7 @@ def entries(teller: Teller, story: Story) -> list[dict[str, Any]]:
 
 
 def test_a_request_that_writes_gets_a_command_id_unless_it_has_one(shell: Shell) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         ids = [named(nvim, method, {"x": 1})[0]["commandId"] for method in (*TAKING, *TAKING)]
         assert len(set(ids)) == len(ids) == 2 * len(TAKING)
         assert named(nvim, "session/rename", {"commandId": "mine"}) == ({"commandId": "mine"}, True)
@@ -82,13 +82,13 @@ def test_a_request_that_writes_gets_a_command_id_unless_it_has_one(shell: Shell)
 
 def test_a_request_that_reads_gets_no_command_id_and_is_not_repeated(shell: Shell) -> None:
     reading = set(METHODS) - set(TAKING) - {"session/append"}
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         for method in reading:
             assert named(nvim, method, {"sessionId": "s"}) == ({"sessionId": "s"}, False)
 
 
 def test_an_entry_gets_an_id_unless_it_has_one_or_is_a_message_of_a_provider(shell: Shell) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         params, repeatable = named(nvim, "session/append", {"entries": [{"type": "x"}, {"id": "mine"}]})
         assert len(params["entries"][0]["id"]) == 16
         assert params["entries"][1] == {"id": "mine"}
@@ -100,7 +100,7 @@ def test_an_entry_gets_an_id_unless_it_has_one_or_is_a_message_of_a_provider(she
 def test_a_label_a_fork_and_a_message_take_effect_once_if_the_daemon_is_killed_before_it_responds(
     shell: Shell, teller: Teller, story: Story
 ) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         with killed_before_it_reads(teller):
@@ -124,7 +124,7 @@ def test_requests_that_a_draining_daemon_refuses_are_sent_to_the_next_daemon(
     shell: Shell, teller: Teller, story: Story
 ) -> None:
     before = teller.call("server/status")
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.lua("require('sessiond').request('server/drain', {})")
         ask(nvim, "session/rename", {"sessionId": story.id, "title": "By the next"})
         answer(nvim)
@@ -135,7 +135,7 @@ def test_requests_that_a_draining_daemon_refuses_are_sent_to_the_next_daemon(
 
 def test_renames_take_effect_in_the_order_of_the_requests(shell: Shell, teller: Teller, story: Story) -> None:
     titles = [f"Title {number}" for number in range(5)]
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         with killed_before_it_reads(teller):
@@ -159,7 +159,7 @@ def test_a_session_is_created_once_if_the_daemon_dies_after_creating_it(
     shell: Shell, teller: Teller, story: Story, method: str, params: dict[str, Any]
 ) -> None:
     pid = teller.call("server/status")["pid"]
-    with a_lossy_way(shell.where) as way, a_neovim(shell.where, shell.folder) as nvim:
+    with a_lossy_way(shell.locations) as way, a_neovim(shell.locations, shell.folder) as nvim:
         assert nvim.lua("return require('sessiond').call('server/status', {})")["pid"] == pid
         way.lose_answer(lambda: os.kill(pid, signal.SIGKILL))
         ask(nvim, method, {"cwd": str(shell.folder), **params})
@@ -173,7 +173,7 @@ def test_an_entry_is_stored_once_if_the_daemon_dies_after_storing_it(
 ) -> None:
     pid = teller.call("server/status")["pid"]
     before = len(entries(teller, story))
-    with a_lossy_way(shell.where) as way, a_neovim(shell.where, shell.folder) as nvim:
+    with a_lossy_way(shell.locations) as way, a_neovim(shell.locations, shell.folder) as nvim:
         assert nvim.lua("return require('sessiond').call('server/status', {})")["pid"] == pid
         way.lose_answer(lambda: os.kill(pid, signal.SIGKILL))
         ask(nvim, "session/append", {"sessionId": story.id, "entries": [user("Once only.")]})
@@ -184,7 +184,7 @@ def test_an_entry_is_stored_once_if_the_daemon_dies_after_storing_it(
 def test_a_request_that_reads_fails_if_the_connection_ends(
     shell: Shell, teller: Teller, story: Story
 ) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         with killed_before_it_reads(teller):
@@ -193,7 +193,7 @@ def test_a_request_that_reads_fails_if_the_connection_ends(
 
 
 def test_a_change_fails_if_no_daemon_is_back_in_time(shell: Shell, teller: Teller, story: Story) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         nvim.lua("require('sessiond').setup({ autostart = false })")
@@ -207,7 +207,7 @@ def test_a_change_fails_if_no_daemon_is_back_in_time(shell: Shell, teller: Telle
 def test_a_change_is_not_sent_a_third_time_if_it_may_end_the_daemon(
     shell: Shell, teller: Teller, story: Story
 ) -> None:
-    with a_neovim(shell.where, shell.folder) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.lua("""
             sent = 0
             require('sessiond.connect').ensure = function(callback)

@@ -51,7 +51,7 @@ def kill_daemon(teller: Teller) -> None:
 
 
 def test_the_list_shows_sessions_that_are_created_renamed_and_deleted(teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command("Sessiond list")
         until_titles(nvim, "The last line")
         count_readings(nvim)
@@ -69,7 +69,7 @@ def test_the_list_shows_sessions_that_are_created_renamed_and_deleted(teller: Te
 
 def test_the_cursor_stays_on_its_session_when_the_order_changes(teller: Teller, story: Story) -> None:
     parser_story(teller, "borealis-1", "Something else")
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command("Sessiond list")
         until_titles(nvim, "Something else", "The last line")
         nvim.keys("gg")
@@ -85,8 +85,8 @@ def test_a_list_has_the_sessions_of_a_folder_or_of_all_and_those_with_given_word
 ) -> None:
     elsewhere = teller.folder / "zoo & co"
     elsewhere.mkdir()
-    parser_story(Teller(teller.where, elsewhere), "zoo-lion-1", "Feed the lion")
-    with a_neovim(teller.where, teller.folder, columns=250) as nvim:
+    parser_story(Teller(teller.locations, elsewhere), "zoo-lion-1", "Feed the lion")
+    with a_neovim(teller.locations, teller.folder, columns=250) as nvim:
         nvim.command("Sessiond list")
         until_titles(nvim, "The last line")
         nvim.command("Sessiond! list")
@@ -103,7 +103,7 @@ def test_a_list_has_the_sessions_of_a_folder_or_of_all_and_those_with_given_word
 
 def test_after_a_lost_connection_only_the_changed_rows_are_sent(teller: Teller, story: Story) -> None:
     parser_story(teller, "borealis-1", "Something else")
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command("Sessiond list")
         until_titles(nvim, "Something else", "The last line")
         count_readings(nvim)
@@ -123,7 +123,7 @@ def test_after_a_lost_connection_only_the_changed_rows_are_sent(teller: Teller, 
 
 
 def test_after_the_daemon_was_killed_the_list_is_read_again(teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command("Sessiond list")
         until_titles(nvim, "The last line")
         for number in (1, 2):  # the watch of the second daemon is lost as the first one was
@@ -136,7 +136,7 @@ def test_after_the_daemon_was_killed_the_list_is_read_again(teller: Teller, stor
 
 
 def test_a_list_does_not_start_a_daemon_that_was_stopped(shell: Shell, teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command("Sessiond list")
         until_titles(nvim, "The last line")
         shell("stop")
@@ -146,7 +146,7 @@ def test_a_list_does_not_start_a_daemon_that_was_stopped(shell: Shell, teller: T
 
 
 def test_a_watch_that_lapses_begins_again_with_the_whole_list(teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.lua("""
             local client = require('sessiond.client')
             local request = client.request
@@ -167,7 +167,7 @@ def test_a_watch_that_lapses_begins_again_with_the_whole_list(teller: Teller, st
 
 
 def test_a_list_that_is_wiped_out_ends_its_watch(teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.lua("""
             local client = require('sessiond.client')
             local request = client.request

@@ -38,7 +38,7 @@ def highlight_at(nvim: Neovim, text: str) -> str:
 
 @pytest.mark.parametrize("program", ["nvim-0.10", "nvim-0.11", "nvim-newest"])
 def test_a_tree_shows_forks_the_path_the_leaf_and_labels(teller: Teller, story: Story, program: str) -> None:
-    with a_neovim(teller.where, teller.folder, program=program) as nvim:
+    with a_neovim(teller.locations, teller.folder, program=program) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         seen = nvim.see("The last line · 6 of 9", "◀ leaf")
         assert nvim.lines() == DRAWN
@@ -50,7 +50,7 @@ def test_a_tree_shows_forks_the_path_the_leaf_and_labels(teller: Teller, story: 
 
 
 def test_a_tree_can_be_drawn_without_box_characters(teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder, options={"tree": {"ascii": True}}) as nvim:
+    with a_neovim(teller.locations, teller.folder, options={"tree": {"ascii": True}}) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("<- leaf")
         assert nvim.lines()[2:5] == [
@@ -63,7 +63,7 @@ def test_a_tree_can_be_drawn_without_box_characters(teller: Teller, story: Story
 def test_an_append_by_another_client_appears_and_the_cursor_follows_the_leaf(
     teller: Teller, story: Story
 ) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         teller.append(story.id, user("Now make it pass."))
@@ -74,7 +74,7 @@ def test_an_append_by_another_client_appears_and_the_cursor_follows_the_leaf(
 
 
 def test_the_cursor_stays_on_its_entry_when_lines_come_above(teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         nvim.keys("5G")
@@ -97,7 +97,7 @@ def count_readings(nvim: Neovim) -> None:
 
 
 def test_a_leaf_that_moves_changes_the_marks_without_a_reload(teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         count_readings(nvim)
@@ -127,7 +127,7 @@ def test_a_turn_without_text_is_shown_only_while_it_is_the_leaf(teller: Teller) 
     call = {"type": "toolCall", "id": "c1", "name": "ls", "arguments": {}}
     turn = {"type": "message", "message": {"role": "assistant", "content": [call]}}
     asked, called = teller.create("atlas-silent", user("What is here?"), turn)
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command("Sessiond tree atlas-silent")
         until_lines(nvim, ["● user       What is here?", "◉ assistant  [tool: ls]"])
         teller.branch("atlas-silent", asked)
@@ -137,7 +137,7 @@ def test_a_turn_without_text_is_shown_only_while_it_is_the_leaf(teller: Teller) 
 
 
 def test_an_append_on_another_branch_moves_the_path(teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         teller.append(story.id, user("And the first line?"), parentId=story.fixed)
@@ -157,7 +157,7 @@ def test_an_append_on_another_branch_moves_the_path(teller: Teller, story: Story
 
 def test_a_second_child_makes_a_fork(teller: Teller) -> None:
     first, second = teller.create("atlas-chain", user("One."), assistant("Two."))
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command("Sessiond tree atlas-chain")
         until_lines(nvim, ["● user       One.", "◉ assistant  Two."])
         teller.append("atlas-chain", assistant("Or three."), parentId=first)
@@ -167,7 +167,7 @@ def test_a_second_child_makes_a_fork(teller: Teller) -> None:
 
 
 def test_labels_appear_and_disappear(teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("[the cause]")
         teller.label(story.id, story.fix, "quick")
@@ -179,7 +179,7 @@ def test_labels_appear_and_disappear(teller: Teller, story: Story) -> None:
 
 
 def test_f_cycles_through_the_filters_and_the_command_takes_one(teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id} labeledOnly")
         until_lines(nvim, ["◉ assistant  [the cause] It stops at the last newline."])
         nvim.see("labeledOnly · 1 of 9")
@@ -199,7 +199,7 @@ def test_f_cycles_through_the_filters_and_the_command_takes_one(teller: Teller, 
 
 
 def test_search_shows_the_rows_that_contain_all_words(teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         nvim.keys("sfailing test<CR>")
@@ -212,7 +212,7 @@ def test_search_shows_the_rows_that_contain_all_words(teller: Teller, story: Sto
 
 
 def test_a_branch_folds_and_a_chain_does_not(teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         nvim.keys("3Gh")
@@ -227,7 +227,7 @@ def test_a_branch_folds_and_a_chain_does_not(teller: Teller, story: Story) -> No
 
 
 def test_the_movement_keys_go_where_the_help_says(teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
 
@@ -248,7 +248,7 @@ def test_the_movement_keys_go_where_the_help_says(teller: Teller, story: Story) 
 
 def test_keys_can_be_mapped_to_actions_and_left_unmapped(teller: Teller, story: Story) -> None:
     options = {"tree": {"keys": {"x": "leaf", "b": False}}}
-    with a_neovim(teller.where, teller.folder, options=options) as nvim:
+    with a_neovim(teller.locations, teller.folder, options=options) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         nvim.keys("ggx")
@@ -262,7 +262,7 @@ def test_keys_can_be_mapped_to_actions_and_left_unmapped(teller: Teller, story: 
 def test_long_chains_stay_flat(teller: Teller) -> None:
     turns = [say(f"{turn}") for turn in range(40) for say in (user, assistant)]
     teller.create("atlas-long", *turns)
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command("Sessiond tree atlas-long")
         nvim.see("assistant  39", "· 80")
         assert {line[0] for line in nvim.lines()} == {"●", "◉"}
@@ -277,7 +277,7 @@ def test_hostile_text_neither_breaks_the_buffer_nor_runs(teller: Teller, tmp_pat
     entry = {"type": "message", "id": "h1", "message": {"role": "user\n\x1b[2J", "content": hostile}}
     teller.create("atlas-hostile", entry, assistant(hostile), title=f"%#Error#%{{system('touch {trap}')}}")
     teller.label("atlas-hostile", "h1", f"%{{%system('touch {trap}')%}}")
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command("Sessiond tree atlas-hostile")
         seen = nvim.see("◀ leaf")
         assert nvim.rpc.current.buffer.api.line_count() == 2
@@ -298,7 +298,7 @@ def test_a_lone_surrogate_in_a_response_is_decoded(teller: Teller, tmp_path: Pat
     said = r'{"role":"user","content":"half \ud83d of \ud83d\ude00"}'
     entry = f'{{"type":"message","id":"a1","parentId":null,"message":{said}}}'
     path.write_text(f"{json.dumps({**header, 'cwd': '/atlas'})}\n{entry}\n", encoding="utf-8")
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command(f"Sessiond open {path}")
         nvim.see("half")
         found = nvim.lua(
@@ -357,7 +357,7 @@ def test_the_rows_around_the_leaf_are_shown_before_the_others_are_read(
     teller: Teller, tmp_path: Path
 ) -> None:
     write_session(tmp_path / "long.jsonl", "atlas-long", chain(3000))
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         hold_pages(nvim)
         nvim.command(f"Sessiond open {tmp_path / 'long.jsonl'}")
         nvim.see("entry 2999", "◀ leaf")
@@ -374,7 +374,7 @@ def test_the_rows_around_the_leaf_are_shown_before_the_others_are_read(
 
 def test_a_live_session_updates_while_its_other_rows_are_read(teller: Teller, tmp_path: Path) -> None:
     write_session(tmp_path / "long.jsonl", "atlas-long", chain(3000))
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         hold_pages(nvim)
         nvim.command(f"Sessiond open {tmp_path / 'long.jsonl'}")
         nvim.see("entry 2999", "◀ leaf")
@@ -401,7 +401,7 @@ def test_the_columns_of_a_page_are_those_of_the_whole_tree(teller: Teller, tmp_p
             back = number - 1 if random.random() < 0.8 else random.randrange(max(number - 30, 0), number)
             parents.append(None if random.random() < 0.003 * shape else back)
         write_session(tmp_path / f"shape-{shape}.jsonl", f"atlas-shape-{shape}", parents)
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         for shape in range(3):
             wrong = nvim.lua(
                 """
@@ -430,7 +430,7 @@ def test_the_columns_of_a_page_are_those_of_the_whole_tree(teller: Teller, tmp_p
 
 def test_a_cursor_that_the_user_moved_does_not_go_to_a_revealed_entry(teller: Teller, tmp_path: Path) -> None:
     write_session(tmp_path / "long.jsonl", "atlas-long", chain(3000))
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         hold_pages(nvim)
         nvim.command(f"Sessiond open {tmp_path / 'long.jsonl'}")
         nvim.see("entry 2999", "◀ leaf")
@@ -445,7 +445,7 @@ def test_a_cursor_that_the_user_moved_does_not_go_to_a_revealed_entry(teller: Te
 
 
 def test_a_filter_keeps_the_cursor_at_the_nearest_shown_ancestor(teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
         nvim.keys("4G")
@@ -458,7 +458,7 @@ def test_a_filter_keeps_the_cursor_at_the_nearest_shown_ancestor(teller: Teller,
 def test_a_hundred_thousand_entries_are_usable(teller: Teller, tmp_path: Path) -> None:
     count = 100_000
     write_session(tmp_path / "large.jsonl", "atlas-large", chain(count))
-    with a_neovim(teller.where, teller.folder) as nvim:
+    with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command(f"Sessiond open {tmp_path / 'large.jsonl'}")
         nvim.see("entry 99999", "◀ leaf")
         nvim.until(f"vim.api.nvim_buf_line_count(0) == {count}", bound=300)

@@ -35,9 +35,9 @@ def run(shell: Shell, program: str, *words: str) -> subprocess.CompletedProcess[
         ],
         cwd=shell.folder,
         env={
-            **environment(shell.where),
+            **environment(shell.locations),
             **{
-                f"XDG_{kind}_HOME": f"{shell.where.home}/nvim"
+                f"XDG_{kind}_HOME": f"{shell.locations.home}/nvim"
                 for kind in ("STATE", "CONFIG", "DATA", "CACHE")
             },
         },

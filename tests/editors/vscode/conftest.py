@@ -37,7 +37,7 @@ def window(
     request: pytest.FixtureRequest, browser: "Browser", server: Server, shell: Shell, story: Story
 ) -> Iterator[Window]:
     """A window on the folder of a session with a known story."""
-    with a_window(browser, server, shell.folder, shell.where) as window:
+    with a_window(browser, server, shell.folder, shell.locations) as window:
         request.node.stash[_shown] = window
         yield window
 

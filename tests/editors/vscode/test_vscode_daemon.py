@@ -32,9 +32,9 @@ def test_a_window_reconnects_to_a_daemon_that_a_terminal_stopped_and_started(
 
 
 def test_a_daemon_that_was_killed_is_started_again_without_a_message(window: Window, shell: Shell) -> None:
-    killed = read_endpoint(shell.where)["pid"]
+    killed = read_endpoint(shell.locations)["pid"]
     os.kill(killed, signal.SIGKILL)
-    wait_until(lambda: read_endpoint(shell.where).get("pid") != killed)
+    wait_until(lambda: read_endpoint(shell.locations).get("pid") != killed)
     window.daemon_is("attached")
     window.was_told_nothing()
 
@@ -52,6 +52,6 @@ def test_the_problems_panel_lists_a_line_that_is_not_an_entry(
 ) -> None:
     damaged = shell.folder / "damaged.jsonl"
     damaged.write_bytes(log(header(), user("hi"), b"this is no entry\n", assistant("hello")))
-    with a_window(browser, server, shell.folder, shell.where, damaged) as window:
+    with a_window(browser, server, shell.folder, shell.locations, damaged) as window:
         problems = window.show_problems(1)
         expect(problems.filter(has_text="not JSON")).to_contain_text("Ln 3")

@@ -197,7 +197,7 @@ def _beside(shell: Shell, act: Callable[[Neovim], None]) -> None:
 
     def run() -> None:
         try:
-            with a_neovim(shell.where, shell.folder) as nvim:
+            with a_neovim(shell.locations, shell.folder) as nvim:
                 act(nvim)
         except BaseException as failure:  # noqa: BLE001 - raised in the thread of the test
             failures.append(failure)

@@ -42,11 +42,11 @@ def test_an_untrusted_folder_sets_neither_the_command_nor_the_home(
     chosen = {
         "security.workspace.trust.startupPrompt": "never",
         "security.workspace.trust.emptyWindow": False,
-        "sessiond.home": str(shell.where.home),
+        "sessiond.home": str(shell.locations.home),
     }
     with (
         a_server(**chosen) as server,
-        a_window(browser, server, shell.folder, shell.where, **folder_settings) as window,
+        a_window(browser, server, shell.folder, shell.locations, **folder_settings) as window,
     ):
         expect(window.sessions.row("The last line")).to_be_visible()
         restart_daemon(window, shell)
@@ -58,7 +58,9 @@ def test_a_trusted_folder_sets_the_command(
     browser: "Browser", server: Server, shell: Shell, story: Story
 ) -> None:
     program, trace = programs_of_the_folder(shell.folder)
-    with a_window(browser, server, shell.folder, shell.where, **{"sessiond.path": str(program)}) as window:
+    with a_window(
+        browser, server, shell.folder, shell.locations, **{"sessiond.path": str(program)}
+    ) as window:
         restart_daemon(window, shell)
         window.daemon_is("not installed")
         wait_until(trace.exists)

@@ -22,7 +22,7 @@ from sessiond.cli.render.style import Style, style_for
 from sessiond.client.blocking import connect
 from sessiond.client.daemon_socket import DaemonConnectionError
 from sessiond.client.wire import DaemonUnresponsiveError, DisconnectedError, RpcError
-from sessiond.paths import UnsafeFolderError, places
+from sessiond.paths import UnsafeFolderError, find_locations
 from sessiond.protocol import types as t
 from sessiond.text import one_line
 
@@ -39,12 +39,12 @@ _RESTORABLE: Final = ("unreachable", "damagedEndpoint")
 
 def doctor(args: ParsedArguments) -> int:
     """Check the environment, then the files. Returns 1 if anything but notes is left unfixed."""
-    where, fix = places(), args.flag("fix")
+    locations, fix = find_locations(), args.flag("fix")
     if args.trailing:
-        report = EnvironmentReport(where, daemon="answers")
+        report = EnvironmentReport(locations, daemon="answers")
         paths = [_path(word) for word in args.trailing]
     else:
-        report, paths = check_environment(where, os.environ), []
+        report, paths = check_environment(locations, os.environ), []
         if fix:
             _restore_listening(report)
     per_kind = _MAX_FINDINGS if args.flag("json") else _FEW
@@ -110,7 +110,7 @@ def _from_files(report: EnvironmentReport, params: dict[str, Any]) -> dict[str, 
     from sessiond.hub.doctor.examination import examine, result_of
     from sessiond.hub.doctor.scope import Scope
 
-    scope = Scope(report.where, report.config, only=[os.path.realpath(path) for path in params["paths"]])
+    scope = Scope(report.locations, report.config, only=[os.path.realpath(path) for path in params["paths"]])
     for _ in examine(scope):
         pass
     findings = [it.finding for it in scope.found]

@@ -40,7 +40,7 @@ _RESTORE_SECONDS = 10.0
 class EnvironmentReport:
     """The findings. `daemon` is "answers", "silent" (a daemon runs but does not respond) or "none"."""
 
-    where: Locations
+    locations: Locations
     findings: list[t.Finding] = field(default_factory=list)
     daemon: Literal["answers", "silent", "none"] = "none"
     config: configuration.Config = field(default_factory=configuration.Config)
@@ -60,9 +60,9 @@ class EnvironmentReport:
         self.findings.append(finding(kind, what, path, severity=severity, advice=advice))
 
 
-def check_environment(where: Locations, environ: Mapping[str, str]) -> EnvironmentReport:
+def check_environment(locations: Locations, environ: Mapping[str, str]) -> EnvironmentReport:
     """Run all checks. That of the daemon is late, since it takes up to 15 seconds if the daemon does not respond."""
-    report = EnvironmentReport(where)
+    report = EnvironmentReport(locations)
     _check_variables(report, environ)
     _check_folders(report)
     _check_config(report, environ)
@@ -84,12 +84,12 @@ def restore_listening(report: EnvironmentReport) -> bool:
     deadline = time.monotonic() + _RESTORE_SECONDS
     while time.monotonic() < deadline:
         try:
-            found = find_socket(report.where, deadline)
+            found = find_socket(report.locations, deadline)
         except DaemonConnectionError:
             found = None
         if found is not None:
             found.close()
-            if read_endpoint(report.where):
+            if read_endpoint(report.locations):
                 return True
         time.sleep(0.05)
     return False
@@ -98,15 +98,16 @@ def restore_listening(report: EnvironmentReport) -> bool:
 def _check_variables(report: EnvironmentReport, environ: Mapping[str, str]) -> None:
     if environ.get("SESSIOND_HOME"):
         usual = os.path.join(os.path.abspath(os.path.expanduser(environ["SESSIOND_HOME"])), "run")  # noqa: PTH100, PTH111
-        if os.path.dirname(report.where.socket) != usual:
-            what = f"{usual}/sessiond.sock has more than {SOCKET_PATH_LIMIT} bytes; the socket is {report.where.socket}"
-            report.add("longSocketPath", what, report.where.socket)
+        path = report.locations.socket
+        if os.path.dirname(path) != usual:
+            what = f"{usual}/sessiond.sock has more than {SOCKET_PATH_LIMIT} bytes; the socket is {path}"
+            report.add("longSocketPath", what, path)
         return
     runtime = environ.get("XDG_RUNTIME_DIR")
     if not runtime:
-        report.add("noRuntimeFolder", f"XDG_RUNTIME_DIR is not set; the socket is {report.where.socket}")
+        report.add("noRuntimeFolder", f"XDG_RUNTIME_DIR is not set; the socket is {report.locations.socket}")
     elif (reason := _runtime_folder_problem(runtime)) is not None:
-        what = f"XDG_RUNTIME_DIR is {runtime}, but {reason}; the socket is {report.where.socket}"
+        what = f"XDG_RUNTIME_DIR is {runtime}, but {reason}; the socket is {report.locations.socket}"
         report.add("unusableRuntimeFolder", what, runtime)
 
 
@@ -127,7 +128,7 @@ def _runtime_folder_problem(folder: str) -> str | None:
 
 def _check_folders(report: EnvironmentReport) -> None:
     """Check that each folder exists, or can be created. Other checks examine their content."""
-    for folder in dict.fromkeys((report.where.state, report.where.data, report.where.runtime)):
+    for folder in dict.fromkeys((report.locations.state, report.locations.data, report.locations.runtime)):
         reason = _folder_problem(folder)
         if reason is not None:
             report.add("unusableFolder", f"the folder cannot be used: {reason}", folder)
@@ -158,35 +159,35 @@ def _folder_problem(folder: str) -> str | None:
 
 
 def _check_config(report: EnvironmentReport, environ: Mapping[str, str]) -> None:
-    path = report.where.config_file
+    path = report.locations.config_file
     try:
         report.config = configuration.read(path)
     except configuration.InvalidConfigError as error:
         kind = "unsafeConfig" if isinstance(error, configuration.UnsafeConfigError) else "invalidConfig"
         report.add(kind, str(error), path)
         report.may_start = False
-    for other in _other_config_files(report.where, environ):
+    for other in _other_config_files(report.locations, environ):
         what = f"sessiond does not read this file; the configuration is read from {path}"
         report.add("misplacedConfig", what, other)
 
 
-def _other_config_files(where: Locations, environ: Mapping[str, str]) -> list[str]:
+def _other_config_files(locations: Locations, environ: Mapping[str, str]) -> list[str]:
     """Return configuration files that a user may expect to be used, but that this daemon does not read."""
-    ours = [where.config, where.data, where.state, *([where.home] if where.home else [])]
+    ours = [locations.config, locations.data, locations.state, *([locations.home] if locations.home else [])]
     found = [os.path.join(folder, name) for folder in ours for name in _CONFIG_NAMES]
-    found.append(os.path.join(os.path.dirname(where.config), "sessiond.toml"))
-    if not where.home:  # some systems have another folder for configuration, and examples name this one
+    found.append(os.path.join(os.path.dirname(locations.config), "sessiond.toml"))
+    if not locations.home:  # some systems have another folder for configuration, and examples name this one
         found.append(os.path.join(environ.get("HOME", "/"), ".config", "sessiond", "config.toml"))
-    return [it for it in dict.fromkeys(found) if it != where.config_file and os.path.isfile(it)]  # noqa: PTH113
+    return [it for it in dict.fromkeys(found) if it != locations.config_file and os.path.isfile(it)]  # noqa: PTH113
 
 
 def _check_locks(report: EnvironmentReport) -> None:
     held = _lock_holders()
-    report.holder = _holder_of(report.where.daemon_lock, held)
-    starting = _holder_of(report.where.start_lock, held)
+    report.holder = _holder_of(report.locations.daemon_lock, held)
+    starting = _holder_of(report.locations.start_lock, held)
     if starting is not None and start_time(starting) is not None:
         what = f"process {starting}, which is starting the daemon, holds this lock"
-        report.add("startLockHeld", what, report.where.start_lock)
+        report.add("startLockHeld", what, report.locations.start_lock)
 
 
 def _lock_holders() -> dict[tuple[int, int], int]:
@@ -218,21 +219,21 @@ def _holder_of(path: str, held: dict[tuple[int, int], int]) -> int | None:
 
 
 def _check_endpoint(report: EnvironmentReport) -> None:
-    path = report.where.endpoint
+    path = report.locations.endpoint
     if not os.path.lexists(path):
         return
-    endpoint = read_endpoint(report.where)
+    endpoint = read_endpoint(report.locations)
     if not isinstance(endpoint.get("socket"), str) or not isinstance(endpoint.get("pid"), int):
         report.add("damagedEndpoint", "the file is not a valid endpoint file", path)
     elif not _is_alive(endpoint):
         report.add("staleEndpoint", f"the file names process {endpoint['pid']}, which does not run", path)
     elif report.holder is not None and report.holder != endpoint["pid"]:
         what = f"process {report.holder} holds this lock, not process {endpoint['pid']}"
-        report.add("lockHeldElsewhere", what, report.where.daemon_lock)
+        report.add("lockHeldElsewhere", what, report.locations.daemon_lock)
     elif report.holder is None and endpoint["pid"] in _lock_holders().values():
         # The daemon holds a lock on an earlier file, not on the one that has the name now.
         what = f"the lock of process {endpoint['pid']} is on another file, which had this name before"
-        report.add("lockLost", what, report.where.daemon_lock)
+        report.add("lockLost", what, report.locations.daemon_lock)
 
 
 def _is_alive(endpoint: dict[str, Any]) -> bool:
@@ -251,12 +252,12 @@ def _is_sessiond(pid: int) -> bool:
 
 def _check_daemon(report: EnvironmentReport) -> None:
     try:
-        with connect(autostart=False, where=report.where) as daemon:
+        with connect(autostart=False, locations=report.locations) as daemon:
             status = daemon.call("server/status")
     except DaemonNotRunningError:
         _check_no_listener(report)
     except SocketRefusedError as error:
-        report.add("foreignSocket", str(error), report.where.socket)
+        report.add("foreignSocket", str(error), report.locations.socket)
         report.daemon, report.may_start = "silent", False
     except DaemonUnresponsiveError as error:
         report.daemon = "silent"
@@ -266,10 +267,10 @@ def _check_daemon(report: EnvironmentReport) -> None:
             advice = f"Try again in a moment. If it still hangs: kill {error.pid}. Acknowledged entries are on disk."
         else:
             advice = None
-        report.add("unresponsive", str(error), report.where.socket, advice=advice)
+        report.add("unresponsive", str(error), report.locations.socket, advice=advice)
     except (DaemonConnectionError, DisconnectedError, InvalidResponseError, RpcError) as error:
         report.daemon = "silent"
-        report.add("unresponsive", str(error), report.where.socket)
+        report.add("unresponsive", str(error), report.locations.socket)
     else:
         report.daemon = "answers"
         if status["version"] != sessiond.__version__:
@@ -279,9 +280,11 @@ def _check_daemon(report: EnvironmentReport) -> None:
 
 def _check_no_listener(report: EnvironmentReport) -> None:
     """Find out why no process listens: no daemon runs, or its socket is gone."""
-    path = report.where.socket
+    path = report.locations.socket
     if report.holder is not None:
-        what = f"process {report.holder} holds {report.where.daemon_lock}, but no process listens at {path}"
+        what = (
+            f"process {report.holder} holds {report.locations.daemon_lock}, but no process listens at {path}"
+        )
         report.add("unreachable", what, path)
         report.daemon = "silent"
         return

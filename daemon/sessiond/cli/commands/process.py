@@ -116,13 +116,13 @@ def restart(args: ParsedArguments) -> int:
     from sessiond.cli.parse.arguments import UsageError
     from sessiond.client.daemon_socket import ADDRESS, read_endpoint
     from sessiond.client.replace import DRAIN_SECONDS, restart as restart_daemon
-    from sessiond.paths import places
+    from sessiond.paths import find_locations
 
     if os.environ.get(ADDRESS):
         raise UsageError(f"{ADDRESS} is set", "Restart the daemon where it runs.")
-    where = places()
-    before = restart_daemon(where, drain_seconds=0.0 if args.flag("now") else DRAIN_SECONDS)
-    after = read_endpoint(where)
+    locations = find_locations()
+    before = restart_daemon(locations, drain_seconds=0.0 if args.flag("now") else DRAIN_SECONDS)
+    after = read_endpoint(locations)
     if args.flag("json"):
         print(json.dumps({"before": before, "after": after}, ensure_ascii=False))
         return 0

@@ -54,11 +54,11 @@ def attach_stdio() -> int:
 def _in_the_background() -> int:
     from sessiond.client.daemon_socket import read_endpoint
     from sessiond.client.dial import connect
-    from sessiond.paths import places
+    from sessiond.paths import find_locations
 
-    where = places()
-    connect(where).close()
-    endpoint = read_endpoint(where)
+    locations = find_locations()
+    connect(locations).close()
+    endpoint = read_endpoint(locations)
     print(f"sessiond runs (process {endpoint.get('pid')}) and listens at {endpoint.get('socket')}")
     return 0
 

@@ -12,7 +12,7 @@ from sessiond.cli.exit_codes import FAILURE, SUCCESS
 from sessiond.client import service
 from sessiond.client.replace import daemon_stopped
 from sessiond.client.units import unit_name
-from sessiond.paths import places
+from sessiond.paths import find_locations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 def install(args: ParsedArguments) -> int:
     """Write the files of the service and have the manager listen; with --print, only print them."""
-    where = places()
-    files = service.files(where)
+    locations = find_locations()
+    files = service.files(locations)
     if args.flag("print"):
         _print_report(args, {"files": files}, *(f"# {path}\n{text}" for path, text in files.items()))
         return SUCCESS
@@ -36,19 +36,19 @@ def install(args: ParsedArguments) -> int:
         "unchanged": [path for path in files if path not in changed],
     }
     if not service.manager_responds():
-        by_hand = _by_hand(where)
+        by_hand = _by_hand(locations)
         _print_report(args, {**report, "on": False, "run": by_hand}, *lines)
         print("The service manager cannot be reached from here. In a login session, run:", file=sys.stderr)
         print(*(f"  {line}" for line in by_hand), sep="\n", file=sys.stderr)
         return SUCCESS
     if sys.platform != "darwin" and (error := service.run_manager("daemon-reload")):
         return _failed(error)
-    if not changed and _listens(where):
+    if not changed and _listens(locations):
         _print_report(args, {**report, "on": True}, *lines, "The service is already enabled.")
         return SUCCESS
     # The running daemon has the socket, and no client may start another one before the manager has it.
-    with daemon_stopped(where, "sessiond install-service"):
-        if error := _enable(where):
+    with daemon_stopped(locations, "sessiond install-service"):
+        if error := _enable(locations):
             return _failed(error)
     lines.append("The service is enabled: the first client starts the daemon.")
     if sys.platform != "darwin":
@@ -59,8 +59,8 @@ def install(args: ParsedArguments) -> int:
 
 def uninstall(args: ParsedArguments) -> int:
     """Remove the service and its files. The daemon ends; clients start it as before."""
-    where = places()
-    there = [path for path in service.files(where) if os.path.lexists(path)]
+    locations = find_locations()
+    there = [path for path in service.files(locations) if os.path.lexists(path)]
     if args.flag("print"):
         _print_report(args, {"files": there}, *there)
         return SUCCESS
@@ -68,7 +68,7 @@ def uninstall(args: ParsedArguments) -> int:
         _print_report(args, {"removed": []}, "The service of sessiond is not installed.")
         return SUCCESS
     if service.manager_responds():
-        unit = unit_name(where)
+        unit = unit_name(locations)
         if sys.platform == "darwin":
             service.run_manager("bootout", f"gui/{os.getuid()}/dev.{unit}")
         else:
@@ -100,23 +100,23 @@ def _written(path: str, text: str) -> bool:
     return True
 
 
-def _enable(where: Locations) -> str:
-    unit = unit_name(where)
+def _enable(locations: Locations) -> str:
+    unit = unit_name(locations)
     if sys.platform == "darwin":
-        (path,) = service.files(where)
+        (path,) = service.files(locations)
         service.run_manager("bootout", f"gui/{os.getuid()}/dev.{unit}")
         return service.run_manager("bootstrap", f"gui/{os.getuid()}", path)
     return service.run_manager("enable", f"{unit}.socket") or service.run_manager("restart", f"{unit}.socket")
 
 
-def _listens(where: Locations) -> bool:
-    return sys.platform != "darwin" and not service.run_manager("is-active", f"{unit_name(where)}.socket")
+def _listens(locations: Locations) -> bool:
+    return sys.platform != "darwin" and not service.run_manager("is-active", f"{unit_name(locations)}.socket")
 
 
-def _by_hand(where: Locations) -> list[str]:
-    unit = unit_name(where)
+def _by_hand(locations: Locations) -> list[str]:
+    unit = unit_name(locations)
     if sys.platform == "darwin":
-        (path,) = service.files(where)
+        (path,) = service.files(locations)
         return ["sessiond stop", f"launchctl bootstrap gui/{os.getuid()} {path}"]
     return ["systemctl --user daemon-reload", "sessiond stop", f"systemctl --user enable --now {unit}.socket"]
 

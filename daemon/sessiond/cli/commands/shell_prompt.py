@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 
 from sessiond.client import terminal
-from sessiond.paths import places
+from sessiond.paths import find_locations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,26 +31,26 @@ _EXPANDED = dict.fromkeys(map(ord, "%$`\\!"))
 
 def words(cwd: str) -> str:
     """Return the prefix of the session's id and its title on one line; empty when this terminal has none here."""
-    where = places()
+    locations = find_locations()
     session = last_here(cwd)
-    if session is None or not _may_run(where):
+    if session is None or not _may_run(locations):
         return ""
-    listed = _fetch(where, session)
+    listed = _fetch(locations, session)
     return "" if listed is None else _formatted(listed)
 
 
 def last_here(cwd: str) -> str | None:
     """Return the id of the session that this terminal had last in a folder."""
     here = terminal.here()
-    return None if here is None else _breadcrumb(places(), str(here["id"]), cwd)
+    return None if here is None else _breadcrumb(find_locations(), str(here["id"]), cwd)
 
 
-def _breadcrumb(where: Locations, terminal_id: str, cwd: str) -> str | None:
+def _breadcrumb(locations: Locations, terminal_id: str, cwd: str) -> str | None:
     """Return the id in the breadcrumb of this terminal for this folder; None when there is none."""
     from sessiond.store.files import paths
 
     try:
-        with open(f"{where.state}/terminal-sessions/{paths.terminal_name(terminal_id)}", "rb") as file:
+        with open(f"{locations.state}/terminal-sessions/{paths.terminal_name(terminal_id)}", "rb") as file:
             records = os.fsdecode(file.read(65_536)).split("\n\n")
     except OSError:
         return None
@@ -61,12 +61,16 @@ def _breadcrumb(where: Locations, terminal_id: str, cwd: str) -> str | None:
     return None
 
 
-def _may_run(where: Locations) -> bool:
+def _may_run(locations: Locations) -> bool:
     """Return whether a daemon may run, so that the client is worth importing."""
-    return os.path.exists(where.endpoint) or os.path.exists(where.socket) or "SESSIOND_CONNECT" in os.environ
+    return (
+        os.path.exists(locations.endpoint)
+        or os.path.exists(locations.socket)
+        or "SESSIOND_CONNECT" in os.environ
+    )
 
 
-def _fetch(where: Locations, session: str) -> dict[str, Any] | None:
+def _fetch(locations: Locations, session: str) -> dict[str, Any] | None:
     """Return the session from the list of a running daemon; None if none runs, or it does not respond in time."""
     from sessiond.client import dial
     from sessiond.client.daemon_socket import DaemonConnectionError
@@ -74,7 +78,7 @@ def _fetch(where: Locations, session: str) -> dict[str, Any] | None:
     from sessiond.paths import UnsafeFolderError
 
     try:
-        sock = dial.connect_if_running(where)
+        sock = dial.connect_if_running(locations)
         if sock is None:
             return None
         with sock:

@@ -147,10 +147,10 @@ def connect(args: ParsedArguments | None = None, *, autostart: bool = True) -> B
     Raises `DaemonConnectionError`.
     """
     from sessiond.client.dial import connect as dial
-    from sessiond.paths import places
+    from sessiond.paths import find_locations
 
-    where = places()
-    return ByName(lambda: dial(where, autostart=autostart), args)
+    locations = find_locations()
+    return ByName(lambda: dial(locations, autostart=autostart), args)
 
 
 def chosen(name: str, rows: list[dict[str, Any]]) -> str | None:

@@ -19,7 +19,7 @@ _LINE: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d+ (ERROR|CRITICAL
 
 def check_daemon_log(scope: Scope) -> Iterator[None]:
     """Count the errors and warnings at the end of `sessiond.log`."""
-    path = scope.places.log
+    path = scope.locations.log
     errors: list[str] = []
     warnings: list[str] = []
     for line in _end_of(path).splitlines():

@@ -15,9 +15,9 @@ INDEX_FILES: Final = ("", "-wal", "-shm", "-journal", "-seal")
 def check_databases(scope: Scope) -> Iterator[None]:
     """Check all databases with SQLite's `quick_check`, without changing them."""
     for kind, path in (
-        ("damagedIndex", scope.places.index),
-        ("damagedHistory", scope.places.history),
-        ("damagedCommands", scope.places.commands),
+        ("damagedIndex", scope.locations.index),
+        ("damagedHistory", scope.locations.history),
+        ("damagedCommands", scope.locations.commands),
     ):
         reason = damage_of(path)
         if reason is not None:

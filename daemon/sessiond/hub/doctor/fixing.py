@@ -59,13 +59,13 @@ class _NotFixed(Exception):
 
 
 async def examine_and_fix(
-    hub: RepairableHub, places: Locations, config: Config, params: t.DoctorParams, report: ReportPercentage
+    hub: RepairableHub, locations: Locations, config: Config, params: t.DoctorParams, report: ReportPercentage
 ) -> t.DoctorResult:
     """Examine the files on disk and the open sessions of a hub, and fix the findings if the request has `fix`.
 
     Args:
         hub: The hub.
-        places: The folders and files of sessiond.
+        locations: The folders and files of sessiond.
         config: The configuration.
         params: The request.
         report: Receives progress.
@@ -78,7 +78,7 @@ async def examine_and_fix(
         refuse_unless_absolute(path, "one of paths")
         if not os.path.lexists(path):
             raise IncompatibleParams(f"{path} does not exist")
-    scope = Scope(places, config, only=[os.path.realpath(it) for it in params.paths])
+    scope = Scope(locations, config, only=[os.path.realpath(it) for it in params.paths])
     await step_through(examine(scope), lambda: report(*scope.progress))
     findings = [it.finding for it in scope.found]
     if params.fix:

@@ -35,12 +35,12 @@ _QUARANTINED_INDEX: Final = re.compile(r"index\.db(-wal|-shm|-journal|-seal)?\.d
 
 def check_folders(scope: Scope) -> Iterator[None]:
     """Check everything but the content of files: names, types, owners and permissions."""
-    for top in (scope.places.state, scope.places.runtime):
+    for top in (scope.locations.state, scope.locations.runtime):
         try:
             require_text(top)
         except UnsafeFolderError as unsafe:
             scope.add("unusableFolder", unsafe.reason, top)
-    for top in (scope.places.data, scope.places.state, scope.places.runtime):
+    for top in (scope.locations.data, scope.locations.state, scope.locations.runtime):
         _check_root(scope, top)
         yield
     _check_config(scope)
@@ -117,7 +117,7 @@ def _check_root(scope: Scope, folder: str) -> None:
 
 def _check_config(scope: Scope) -> None:
     """Check that no other user can write the configuration file, which may name a program that the daemon runs."""
-    path = scope.places.config_file
+    path = scope.locations.config_file
     with suppress(OSError):
         status = os.stat(path)  # noqa: PTH116
         if status.st_uid not in (os.geteuid(), 0) or status.st_mode & OTHERS_MAY_WRITE:
@@ -125,7 +125,7 @@ def _check_config(scope: Scope) -> None:
 
 
 def _check_state(scope: Scope) -> Iterator[None]:
-    for entry in _inside(scope, Path(scope.places.state)):
+    for entry in _inside(scope, Path(scope.locations.state)):
         if entry.name == "terminal-sessions":
             for crumb in _inside(scope, Path(entry.path)):
                 _is_leftover(scope, crumb)
@@ -177,10 +177,12 @@ def _is_top(scope: Scope, path: str) -> bool:
 
     For example, the folder of the socket lies in the state folder if there is no runtime folder.
     """
-    where = scope.places
+    locations = scope.locations
     return os.path.realpath(path) in {
-        os.path.realpath(it) for it in (where.data, where.state, where.runtime, where.config)
-    } | {os.path.realpath(os.path.join(where.state, it)) for it in ("terminal-sessions", "terminal-holds")}
+        os.path.realpath(it) for it in (locations.data, locations.state, locations.runtime, locations.config)
+    } | {
+        os.path.realpath(os.path.join(locations.state, it)) for it in ("terminal-sessions", "terminal-holds")
+    }
 
 
 def _check_file_between_folders(scope: Scope, entry: _Entry) -> None:

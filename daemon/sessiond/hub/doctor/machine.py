@@ -31,7 +31,7 @@ _BUILT: Final = 1_767_225_600
 def check_machine(scope: Scope) -> Iterator[None]:
     """Check the filesystems of the folders, the limits of the kernel, and the clock."""
     mounts = _mounts()
-    for folder in dict.fromkeys((scope.places.data, scope.places.state)):
+    for folder in dict.fromkeys((scope.locations.data, scope.locations.state)):
         if os.path.isdir(folder):  # noqa: PTH112 - a text
             _check_free_space(scope, folder)
             _check_filesystem(scope, folder, mounts)

@@ -20,7 +20,7 @@ def check_rights(scope: Scope, path: str, status: os.stat_result) -> bool:
     if status.st_uid != os.geteuid():
         scope.add("foreignOwner", f"it belongs to user id {status.st_uid}", path)
         return False
-    if status.st_mode & OTHERS_MAY_ANYTHING and path == scope.places.tcp_token:
+    if status.st_mode & OTHERS_MAY_ANYTHING and path == scope.locations.tcp_token:
         # It is not fixed: closing it would hide that other users may have read the token.
         scope.add("exposedToken", f"its mode is {stat.filemode(status.st_mode)}", path)
     elif status.st_mode & OTHERS_MAY_ANYTHING:

@@ -29,7 +29,7 @@ class Scope:
     """The scope and the progress of an examination.
 
     Attributes:
-        places: The folders and files of sessiond.
+        locations: The folders and files of sessiond.
         config: The configuration.
         only: The real paths of the files and folders to examine. Empty: everything is examined.
         progress: The progress: a message and a percentage.
@@ -39,7 +39,7 @@ class Scope:
         blobs: The number of blobs that were read, with `blob_bytes` in total.
     """
 
-    places: Locations
+    locations: Locations
     config: Config
     only: Sequence[str] = ()
     progress: tuple[str, int] = ("Checking folders", 0)
@@ -54,7 +54,7 @@ class Scope:
     @property
     def data(self) -> Path:
         """The real path of the data folder, as in the refs of the store."""
-        return Path(os.path.realpath(self.places.data))
+        return Path(os.path.realpath(self.locations.data))
 
     @property
     def drafts(self) -> Path:

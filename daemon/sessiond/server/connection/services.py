@@ -40,7 +40,7 @@ class Bridge(Protocol):
 class Identity(Protocol):
     """The process of the daemon, as `server/status` reports it."""
 
-    where: Locations
+    locations: Locations
     home: str
     socket: str | None
     tcp: str | None

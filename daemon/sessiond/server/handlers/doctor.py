@@ -11,4 +11,4 @@ async def doctor(client: Client, params: t.DoctorParams) -> t.DoctorResult:
         client.hub.refuse_when_draining()
     server = client.server
     with progress_in_percent(client, params.work_done_token, "Running diagnostics") as report:
-        return await client.hub.run_doctor(server.where, server.config, params, report)
+        return await client.hub.run_doctor(server.locations, server.config, params, report)

@@ -78,7 +78,7 @@ class Ending:
 
 async def live(
     server: Served,
-    where: Locations,
+    locations: Locations,
     lock: DaemonLock,
     intervals: Intervals,
     ready: Callable[[Callable[[], None]], None],
@@ -94,12 +94,12 @@ async def live(
 
     Args:
         server: Serves the clients.
-        where: The paths of the daemon.
+        locations: The paths of the daemon.
         lock: The held lock of the daemon.
         intervals: The intervals.
         ready: Called once clients can connect, with a function that requests the end from any thread.
         on_hangup: Called at a SIGHUP.
-        inherited: A socket of the service manager to listen on. None: the socket in `where`.
+        inherited: A socket of the service manager to listen on. None: the socket in `locations`.
         tcp: An address of this machine to listen on as well. None: no TCP listener.
         notifier: Notifies the service manager. None: there is none.
 
@@ -125,21 +125,21 @@ async def live(
         loop.add_signal_handler(number, signals.put_nowait, number.name)
     loop.add_signal_handler(signal.SIGHUP, hang_up)
 
-    tcp_listener = _tcp_listener(tcp, where, server) if tcp else None
+    tcp_listener = _tcp_listener(tcp, locations, server) if tcp else None
     with contextlib.ExitStack() as undo:
         if tcp_listener is not None:
             undo.callback(tcp_listener.close)
-        listener = UnixListener(where.socket, server.attach, inherited)
+        listener = UnixListener(locations.socket, server.attach, inherited)
         undo.pop_all()
     server.listens_at(listener.path, tcp_listener.address if tcp_listener else None)
     published = endpoint.describe(listener.path, server.epoch, tcp_listener.address if tcp_listener else None)
     try:
-        endpoint.publish(where.endpoint, published)
+        endpoint.publish(locations.endpoint, published)
     except OSError as error:
         # Without the file, clients use the default path. Each regular check tries again.
-        log.warning("Cannot write the endpoint file %s: %s", where.endpoint, error.strerror or error)
+        log.warning("Cannot write the endpoint file %s: %s", locations.endpoint, error.strerror or error)
         with contextlib.suppress(OSError):
-            endpoint.withdraw(where.endpoint)  # the endpoint of the previous daemon
+            endpoint.withdraw(locations.endpoint)  # the endpoint of the previous daemon
     log.info("sessiond %s listens at %s (process %d)", published.build, published.socket, published.pid)
     ready(stop)
     notifier.ready(f"listens at {published.socket}")
@@ -151,7 +151,7 @@ async def live(
             _signaled(signals),
             _requested(server),
             _idle(server, listener, intervals),
-            _displaced(listener, lock, where, published, intervals.check, check_now),
+            _displaced(listener, lock, locations, published, intervals.check, check_now),
         )
     ]
     done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -166,7 +166,7 @@ async def live(
     if tcp_listener is not None:
         tcp_listener.close()
     if lock.still_ours:
-        endpoint.withdraw(where.endpoint)
+        endpoint.withdraw(locations.endpoint)
     drained = await _drained(server, intervals.drain, signals)
     keep_alive.cancel()
     if not drained:
@@ -175,12 +175,12 @@ async def live(
     return ending.status
 
 
-def _tcp_listener(address: str, where: Locations, server: Served) -> "TcpListener":
+def _tcp_listener(address: str, locations: Locations, server: Served) -> "TcpListener":
     # Imported here for a faster start: the listener is rarely configured.
     from sessiond.server.listeners.tcp import TcpListener
     from sessiond.server.listeners.token import token_of
 
-    return TcpListener(address, token_of(where.tcp_token), server.attach_authenticated)
+    return TcpListener(address, token_of(locations.tcp_token), server.attach_authenticated)
 
 
 async def _signaled(signals: asyncio.Queue[str]) -> Ending:
@@ -209,7 +209,7 @@ async def _idle(server: Served, listener: UnixListener, intervals: Intervals) ->
 async def _displaced(
     listener: UnixListener,
     lock: DaemonLock,
-    where: Locations,
+    locations: Locations,
     published: endpoint.Endpoint,
     every: float,
     now: asyncio.Event,
@@ -221,7 +221,9 @@ async def _displaced(
                 await now.wait()
         now.clear()
         if not lock.still_ours:
-            return Ending(f"{where.daemon_lock} was removed or replaced; another daemon may run", DISPLACED)
+            return Ending(
+                f"{locations.daemon_lock} was removed or replaced; another daemon may run", DISPLACED
+            )
         try:
             match listener.path_state():
                 case "foreign":
@@ -232,8 +234,8 @@ async def _displaced(
                     log.warning("The socket %s was removed; the daemon created it again", listener.path)
                 case "ours":
                     pass
-            if endpoint.read(where.endpoint) != published:
-                endpoint.publish(where.endpoint, published)
+            if endpoint.read(locations.endpoint) != published:
+                endpoint.publish(locations.endpoint, published)
         except (OSError, CannotListen, UnsafeFolderError) as error:
             log.warning("Cannot restore the socket or the endpoint file: %s", error)
 

@@ -64,7 +64,7 @@ class CannotServe(TemplatedError):
         """The exit status: 71, 73, 75 or 78 of sysexits.h."""
 
 
-async def build(where: paths.Locations, config: configuration.Config) -> lifecycle.Served:
+async def build(locations: paths.Locations, config: configuration.Config) -> lifecycle.Served:
     """Build the store, the hub and the server."""
     # Imported here for a faster start: a second daemon fails at the lock before it imports them.
     from sessiond.hub.hub import Hub
@@ -72,24 +72,24 @@ async def build(where: paths.Locations, config: configuration.Config) -> lifecyc
     from sessiond.store.files.store import FileStore
     from sessiond.store.memory import MemoryStore
 
-    files = FileStore(Path(where.data), Path(where.state), roots=config.roots.folders)
+    files = FileStore(Path(locations.data), Path(locations.state), roots=config.roots.folders)
     hub = Hub(
         files,
         MemoryStore(),
         config,
-        index_path=where.index,
-        history_path=where.history,
-        secret_rules_folder=where.secret_rules,
-        commands_path=where.commands,
-        imports_path=where.imports,
+        index_path=locations.index,
+        history_path=locations.history,
+        secret_rules_folder=locations.secret_rules,
+        commands_path=locations.commands,
+        imports_path=locations.imports,
     )
     return Server(
         hub,
-        home=where.home or where.data,
-        socket_path=where.socket,
+        home=locations.home or locations.data,
+        socket_path=locations.socket,
         config=config,
-        where=where,
-        server_id=server_id_of(where.server_id),
+        locations=locations,
+        server_id=server_id_of(locations.server_id),
     )
 
 
@@ -106,24 +106,24 @@ def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build
 
     """
     os.umask(0o077)
-    where = paths.places()
+    locations = paths.find_locations()
     try:
         inherited, notifier = activation.inherited(), SystemdNotifier()
-        for folder in (where.state, where.runtime):
+        for folder in (locations.state, locations.runtime):
             paths.require_text(folder)
-        for folder in (where.state, where.data, where.runtime):
+        for folder in (locations.state, locations.data, locations.runtime):
             paths.make_private(folder)
-        lock = DaemonLock(where.daemon_lock) if inherited is None else _wait_for_lock(where)
+        lock = DaemonLock(locations.daemon_lock) if inherited is None else _wait_for_lock(locations)
     except AnotherRuns as error:
-        raise CannotServe(_describe_lock_holder(where), ANOTHER_RUNS) from error
+        raise CannotServe(_describe_lock_holder(locations), ANOTHER_RUNS) from error
     except (LockRefused, paths.UnsafeFolderError, activation.BadActivation) as error:
         raise CannotServe(str(error), _STATUS[type(error)]) from error
     manager = _Manager(inherited, notifier)
     try:
-        config = configuration.read(where.config_file)
+        config = configuration.read(locations.config_file)
         _raise_descriptor_limit()
-        with logging_to(where.log) as logfile, asyncio.Runner() as runner:
-            status = runner.run(_live(where, config, lock, logfile, ready, first_client, build, manager))
+        with logging_to(locations.log) as logfile, asyncio.Runner() as runner:
+            status = runner.run(_live(locations, config, lock, logfile, ready, first_client, build, manager))
             if status == lifecycle.UNFINISHED:
                 # A thread may be blocked in the system forever, and a normal exit would wait for it.
                 logging.shutdown()
@@ -136,7 +136,7 @@ def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build
 
 
 async def _live(
-    where: paths.Locations,
+    locations: paths.Locations,
     config: configuration.Config,
     lock: DaemonLock,
     logfile: DaemonLogFile | None,
@@ -145,7 +145,7 @@ async def _live(
     build: Build,
     manager: _Manager,
 ) -> int:
-    server = await build(where, config)
+    server = await build(locations, config)
     # Most objects that exist now are never freed. Appends create many small ones, which reference counting frees.
     gc.freeze()
     # A collection of the second generation visits at most 10,000 objects: 5 ms, in which the event loop is blocked.
@@ -162,11 +162,11 @@ async def _live(
         with contextlib.suppress(OSError):  # then the next record opens the file
             if logfile is not None:
                 logfile.reopen()
-        _reload(where.config_file, intervals, server)
+        _reload(locations.config_file, intervals, server)
 
     return await lifecycle.live(
         server,
-        where,
+        locations,
         lock,
         intervals,
         ready,
@@ -191,7 +191,7 @@ def _reload(config_file: str, intervals: lifecycle.Intervals, server: lifecycle.
         log.warning("Changes of %s take effect after: sessiond restart", ", ".join(restart_needed))
 
 
-def _wait_for_lock(where: paths.Locations) -> DaemonLock:
+def _wait_for_lock(locations: paths.Locations) -> DaemonLock:
     """Return the lock, and wait for it up to `_TAKEOVER` seconds.
 
     The service manager replaced the socket of the daemon that holds the lock. That daemon notices this and ends.
@@ -199,24 +199,24 @@ def _wait_for_lock(where: paths.Locations) -> DaemonLock:
     deadline = time.monotonic() + _TAKEOVER
     while True:
         try:
-            return DaemonLock(where.daemon_lock)
+            return DaemonLock(locations.daemon_lock)
         except AnotherRuns:
             if time.monotonic() > deadline:
                 raise
-            if published := endpoint.read(where.endpoint):
+            if published := endpoint.read(locations.endpoint):
                 endpoint.wake(published)
             time.sleep(0.25)
 
 
-def _describe_lock_holder(where: paths.Locations) -> str:
+def _describe_lock_holder(locations: paths.Locations) -> str:
     """Return which process holds the lock, and ask that process to check its socket, in case it was removed."""
-    published = endpoint.read(where.endpoint)
+    published = endpoint.read(locations.endpoint)
     if published is None:
-        return f"Another sessiond holds {where.daemon_lock}; it is starting or stopping."
+        return f"Another sessiond holds {locations.daemon_lock}; it is starting or stopping."
     if endpoint.wake(published):
         return f"The daemon is already running as process {published.pid} and listens at {published.socket}."
     return (
-        f"Another sessiond holds {where.daemon_lock}, but process {published.pid} is not running on this machine. "
+        f"Another sessiond holds {locations.daemon_lock}, but process {published.pid} is not running on this machine. "
         "If another machine shares this folder, set SESSIOND_HOME to a local folder."
     )
 

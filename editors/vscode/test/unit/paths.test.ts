@@ -14,9 +14,9 @@ const LINUX = process.platform === "linux";
 const NEVER = new AbortController().signal;
 const PRINT = `
 import json, os
-from sessiond.paths import places
-where = places()
-print(json.dumps({"endpoint": where.endpoint, "socket": where.socket, "log": where.log}))
+from sessiond.paths import find_locations
+locations = find_locations()
+print(json.dumps({"endpoint": locations.endpoint, "socket": locations.socket, "log": locations.log}))
 `;
 
 function aFolder(t: TestContext): string {
