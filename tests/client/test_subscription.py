@@ -76,10 +76,10 @@ async def test_a_client_that_lagged_catches_up() -> None:
         assert await taken(entries, 3) == ids(3, 5)
 
 
-async def test_a_reader_that_is_too_slow_for_its_own_inbox_reads_from_the_log(
+async def test_a_reader_that_is_slower_than_its_buffer_reads_from_the_log(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sessiond.client.subscription.MAX_WAITING", 3)
+    monkeypatch.setattr("sessiond.client.subscription.MAX_BUFFERED", 3)
     scripted = Scripted()
     async with attached(scripted) as daemon, daemon.subscribe(SESSION) as entries:
         scripted.add(20)

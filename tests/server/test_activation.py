@@ -23,7 +23,7 @@ from support.patience import BOUND
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients that come before the daemon wait for as long as its start takes, on a machine with other things to do."""
-    monkeypatch.setattr("sessiond.client.blocking.SILENCE", BOUND)
+    monkeypatch.setattr("sessiond.client.blocking.SILENCE_SECONDS", BOUND)
 
 
 @contextlib.contextmanager

@@ -142,7 +142,7 @@ ADVICE: Final[dict[str, Advice]] = {
         "Update the client or the daemon, whichever is older.",
     ),
     "draining": Advice(
-        "The daemon is about to stop and accepts no writes. The request had no effect.",
+        "The daemon is stopping. The request had no effect.",
         "Connect again, which starts a new daemon, and send the same request again.",
     ),
     "overloaded": Advice(

@@ -4256,7 +4256,7 @@ export type ErrorKind =
   | "readOnly"
   /** The client and the daemon support no common version of the protocol, or a session file has a format version that the daemon cannot write. `supportedVersions` lists the versions of the daemon. */
   | "unsupportedVersion"
-  /** The daemon is about to stop and accepts no writes. The request had no effect. */
+  /** The daemon is stopping. The request had no effect. */
   | "draining"
   /** A limit is reached: of clients, of writes that wait for the disk, of requests for summaries, or of open files. The request had no effect. */
   | "overloaded"
@@ -5147,7 +5147,7 @@ export const errorCodes = {
   summarizerFailed: 1424,
   /** The client and the daemon support no common version of the protocol, or a session file has a format version that the daemon cannot write. `supportedVersions` lists the versions of the daemon. */
   unsupportedVersion: 1426,
-  /** The daemon is about to stop and accepts no writes. The request had no effect. */
+  /** The daemon is stopping. The request had no effect. */
   draining: 1429,
   /** A limit is reached: of clients, of writes that wait for the disk, of requests for summaries, or of open files. The request had no effect. */
   overloaded: 1429,

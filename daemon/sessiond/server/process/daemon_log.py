@@ -38,15 +38,14 @@ class DaemonLogFile(logging.FileHandler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record; before it, begin a new file if it would make the current one too large."""
         try:
-            if self._position() + len(self.format(record)) >= _BYTES:
+            if self.stream is None:
+                self.stream = self._open()  # it could not be opened before
+            if self.stream.tell() + len(self.format(record)) >= _BYTES:
                 self._rotate()
         except Exception:  # noqa: BLE001 - as in `logging`, which handles errors of the record itself alike
             self.handleError(record)
             return
         super().emit(record)
-
-    def _position(self) -> int:
-        return 0 if self.stream is None else self.stream.tell()
 
     def _rotate(self) -> None:
         """Rename `sessiond.log.1` and so on to the next number, and begin a new file. The oldest file is dropped."""

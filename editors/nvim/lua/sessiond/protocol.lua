@@ -2348,7 +2348,7 @@
 ---| "foreignWriter" # Another program truncated, changed, moved or removed the file of the open session. The daemon leaves the file as it is.
 ---| "readOnly" # The session accepts no writes, because its header cannot be read, or its file is not writable. `writeBlock` of the session has the reason.
 ---| "unsupportedVersion" # The client and the daemon support no common version of the protocol, or a session file has a format version that the daemon cannot write. `supportedVersions` lists the versions of the daemon.
----| "draining" # The daemon is about to stop and accepts no writes. The request had no effect.
+---| "draining" # The daemon is stopping. The request had no effect.
 ---| "overloaded" # A limit is reached: of clients, of writes that wait for the disk, of requests for summaries, or of open files. The request had no effect.
 ---| "sessionDamaged" # The header of the session file cannot be read. `path`, `line` and `byteOffset` name the place. The daemon changed no byte.
 ---| "blobDamaged" # The content of the blob's file does not have the hash of the blob. The daemon leaves the file as it is.
@@ -2653,7 +2653,7 @@ M.error_codes = {
   noSummarizer = 1424, -- No client declared `summarize`, and `config.toml` has no command. The request had no effect.
   summarizerFailed = 1424, -- The summarizer disconnected, failed, took too long or returned no text. The request had no effect.
   unsupportedVersion = 1426, -- The client and the daemon support no common version of the protocol, or a session file has a format version that the daemon cannot write. `supportedVersions` lists the versions of the daemon.
-  draining = 1429, -- The daemon is about to stop and accepts no writes. The request had no effect.
+  draining = 1429, -- The daemon is stopping. The request had no effect.
   overloaded = 1429, -- A limit is reached: of clients, of writes that wait for the disk, of requests for summaries, or of open files. The request had no effect.
   sessionDamaged = 1500, -- The header of the session file cannot be read. `path`, `line` and `byteOffset` name the place. The daemon changed no byte.
   blobDamaged = 1500, -- The content of the blob's file does not have the hash of the blob. The daemon leaves the file as it is.
