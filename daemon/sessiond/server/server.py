@@ -221,7 +221,7 @@ class Server:
     @property
     def fair_send_buffer(self) -> int:
         """Bytes that may be queued for one client if the same number is queued for all."""
-        return self.send_buffers.most // (4 * max(1, len(self.clients)))
+        return self.send_buffers.max_bytes // (4 * max(1, len(self.clients)))
 
     # --- life cycle ------------------------------------------------------------------------------------
 
@@ -241,7 +241,7 @@ class Server:
         before, self.config = self.config, config
         self.max_clients = admission.max_clients(config.limits.max_clients)
         self.memory_budget.grow(config.limits.max_held)
-        self.send_buffers.most = config.limits.max_held
+        self.send_buffers.max_bytes = config.limits.max_held
         self.hub.configure(config)
         if config.keep != before.keep:
             self._keeping.cancel()

@@ -40,10 +40,10 @@ def former_folders(
         ("It has the same name.", [it for it in folders if PurePosixPath(it).name == here.name]),
         ("It was beside this one.", [it for it in folders if PurePosixPath(it).parent == here.parent]),
     )
-    for (message, alike), most in zip(rules, (1, MAX_FOLDERS, 1), strict=True):
+    for (message, alike), limit in zip(rules, (1, MAX_FOLDERS, 1), strict=True):
         gone = sorted(it for it in alike if not _is_there(it))
         if gone:
-            return [_former(sessions, it, message) for it in gone] if len(gone) <= most else []
+            return [_former(sessions, it, message) for it in gone] if len(gone) <= limit else []
     return []
 
 

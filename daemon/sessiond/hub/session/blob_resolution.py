@@ -27,7 +27,7 @@ class ResolvedPage(NamedTuple):
 
 
 async def resolve_entries(
-    entries: Sequence[bytes], blobs: SessionBlobs, *, page_bytes: int, most_bytes: int
+    entries: Sequence[bytes], blobs: SessionBlobs, *, page_bytes: int, max_bytes: int
 ) -> ResolvedPage:
     """Resolve the blobs of the first entries: as many as fit into a page, at least one.
 
@@ -35,27 +35,27 @@ async def resolve_entries(
         entries: The entries, as stored.
         blobs: The blobs of the session.
         page_bytes: The limit of the page in bytes.
-        most_bytes: The limit of one entry in bytes.
+        max_bytes: The limit of one entry in bytes.
 
     Raises:
-        EntryTooLarge: An entry that must be returned has more than `most_bytes` bytes.
+        EntryTooLarge: An entry that must be returned has more than `max_bytes` bytes.
     """
     if not any(map(restore_blobs.may_refer_to_blobs, entries)):
         return ResolvedPage(list(entries), [])
-    return await asyncio.to_thread(_resolve_entries, entries, blobs, page_bytes, most_bytes)
+    return await asyncio.to_thread(_resolve_entries, entries, blobs, page_bytes, max_bytes)
 
 
 async def resolve_context(
-    context: Context, blobs: SessionBlobs, *, most_bytes: int
+    context: Context, blobs: SessionBlobs, *, max_bytes: int
 ) -> tuple[Context, list[str]]:
-    """Resolve the blobs of a context of at most `most_bytes` bytes. Raises `ContextTooLarge`.
+    """Resolve the blobs of a context of at most `max_bytes` bytes. Raises `ContextTooLarge`.
 
     Returns:
         The context, and the hashes of missing blobs.
     """
     if not context.blobs:
         return context, []
-    messages, missing = await asyncio.to_thread(_resolve_messages, context, blobs, most_bytes)
+    messages, missing = await asyncio.to_thread(_resolve_messages, context, blobs, max_bytes)
     return msgspec.structs.replace(context, messages=messages), missing
 
 
@@ -105,7 +105,7 @@ class _SizeEstimate:
 
 
 def _resolve_entries(
-    entries: Sequence[bytes], blobs: SessionBlobs, page_bytes: int, most_bytes: int
+    entries: Sequence[bytes], blobs: SessionBlobs, page_bytes: int, max_bytes: int
 ) -> ResolvedPage:
     finder = BlobFinder(blobs)
     done: list[bytes] = []
@@ -116,23 +116,23 @@ def _resolve_entries(
         size = len(entry) + estimate.bytes
         if done and size > room:
             break
-        if size > most_bytes:
-            raise EntryTooLarge(size, most_bytes)
+        if size > max_bytes:
+            raise EntryTooLarge(size, max_bytes)
         done.append(restore_blobs.restore(entry, finder))
-        if len(done[-1]) > most_bytes:
-            raise EntryTooLarge(len(done[-1]), most_bytes)
+        if len(done[-1]) > max_bytes:
+            raise EntryTooLarge(len(done[-1]), max_bytes)
         room -= len(done[-1])
     return ResolvedPage(done, list(finder.missing))
 
 
-def _resolve_messages(context: Context, blobs: SessionBlobs, most_bytes: int) -> tuple[list[Raw], list[str]]:
+def _resolve_messages(context: Context, blobs: SessionBlobs, max_bytes: int) -> tuple[list[Raw], list[str]]:
     estimate, finder = _SizeEstimate(blobs), BlobFinder(blobs)
     messages = list(context.messages)
     estimate.bytes = sum(memoryview(message).nbytes for message in messages)
     for place, cuts in context.blobs.items():
         restore_blobs.restore_message(bytes(messages[place]), cuts, estimate)
-        if estimate.bytes > most_bytes:
-            raise ContextTooLarge(estimate.bytes, most_bytes)
+        if estimate.bytes > max_bytes:
+            raise ContextTooLarge(estimate.bytes, max_bytes)
     for place, cuts in context.blobs.items():
         messages[place] = Raw(restore_blobs.restore_message(bytes(messages[place]), cuts, finder))
     return messages, list(finder.missing)

@@ -104,7 +104,7 @@ async def _whole(live: LiveSession, lines: Sequence[bytes]) -> Sequence[bytes]:
     """Return the first entries with their blobs, as many as fit into a part."""
     try:
         found = await blob_resolution.resolve_entries(
-            lines, live.blobs, page_bytes=PART_BYTES, most_bytes=MAX_BYTES
+            lines, live.blobs, page_bytes=PART_BYTES, max_bytes=MAX_BYTES
         )
     except EntryTooLarge:
         return lines[:1]  # the entry marks its truncated parts

@@ -108,6 +108,6 @@ async def _answer_from_line(job: Job, *, live: LiveSession, command: CommandReco
     if recorded is None or row is None:
         raise AssertionError("what was stored is there")
     restored = await resolve_entries(
-        [live.read(row)], live.blobs, page_bytes=_MAX_BYTES, most_bytes=_MAX_BYTES
+        [live.read(row)], live.blobs, page_bytes=_MAX_BYTES, max_bytes=_MAX_BYTES
     )
     job.finish(answer(msgspec.json.decode(restored.entries[0]), live.log.log_id, row, recorded))

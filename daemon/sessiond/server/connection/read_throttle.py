@@ -28,7 +28,7 @@ class ReadThrottle:
         connection: The connection of the client.
         memory_budget: The memory budget of all clients.
         spawn: Runs a coroutine in the background.
-        most: The limit of the bodies of requests in flight, in bytes.
+        max_bytes: The limit of the bodies of requests in flight, in bytes.
 
     """
 
@@ -37,14 +37,14 @@ class ReadThrottle:
         connection: Connection,
         memory_budget: MemoryBudget,
         spawn: Callable[[Coroutine[Any, Any, Any]], object],
-        most: int,
+        max_bytes: int,
     ) -> None:
         self.bytes = 0
         """Bytes of the bodies of requests in flight."""
         self._connection = connection
         self._memory_budget = memory_budget
         self._spawn = spawn
-        self._most = most
+        self._max_bytes = max_bytes
         self._held = False
         self._owes_an_answer = False
         self._has_answered = asyncio.Event()
@@ -74,7 +74,7 @@ class ReadThrottle:
         """Count a request that could not be answered at once, and its body of `size` bytes."""
         self.bytes += size
         self._memory_budget.began(size)
-        if self.bytes > self._most or (self._memory_budget.is_short and self._has_more_than_its_share):
+        if self.bytes > self._max_bytes or (self._memory_budget.is_short and self._has_more_than_its_share):
             self.hold()
 
     def ended(self, size: int) -> None:
@@ -137,7 +137,7 @@ class ReadThrottle:
 
     @property
     def _has_much_in_work(self) -> bool:
-        if self._connection.unanswered > MAX_IN_FLIGHT // 2 or self.bytes > self._most // 2:
+        if self._connection.unanswered > MAX_IN_FLIGHT // 2 or self.bytes > self._max_bytes // 2:
             return True
         return self._memory_budget.is_short and self._has_more_than_its_share
 

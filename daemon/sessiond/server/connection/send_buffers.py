@@ -38,12 +38,12 @@ class SendBuffers:
 
     Args:
         clients: Returns the attached clients.
-        most: The limit of all send buffers together, in bytes.
+        max_bytes: The limit of all send buffers together, in bytes.
 
     """
 
-    def __init__(self, clients: Callable[[], Iterable[BufferedClient]], most: int) -> None:
-        self.most = most
+    def __init__(self, clients: Callable[[], Iterable[BufferedClient]], max_bytes: int) -> None:
+        self.max_bytes = max_bytes
         self._clients = clients
         self._loop = asyncio.get_running_loop()
         self._since_a_look = 0
@@ -95,7 +95,7 @@ class SendBuffers:
         self._look_is_due = False
         self._since_a_look = 0
         total = self.total
-        if total <= self.most // 2:
+        if total <= self.max_bytes // 2:
             return
 
         def by_need(client: BufferedClient) -> tuple[bool, int]:
@@ -103,12 +103,12 @@ class SendBuffers:
 
         for client in sorted(self._clients(), key=by_need, reverse=True):
             queued = client.connection.queued_bytes
-            if total > self.most:
+            if total > self.max_bytes:
                 self._disconnect(client, "the unread output of all clients exceeds the limit")
             else:
                 client.lag()
             total -= queued
-            if total <= self.most // 2:
+            if total <= self.max_bytes // 2:
                 return
 
     def _disconnect(self, client: BufferedClient, reason: str) -> None:

@@ -33,7 +33,7 @@ async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.C
     seen = await live.context(leaf)
     missing: list[str] = []
     if params.resolve_blobs:
-        seen, missing = await blob_resolution.resolve_context(seen, live.blobs, most_bytes=MAX_REPLY_BYTES)
+        seen, missing = await blob_resolution.resolve_context(seen, live.blobs, max_bytes=MAX_REPLY_BYTES)
     counted = await live.drive(tokens.count(tree, leaf, seen))
     messages, entry_ids = seen.messages, seen.entry_ids
     written = prompt_id = None

@@ -197,7 +197,7 @@ def _answered(
 async def _whole(live: LiveSession, entries: list[bytes], seqs: list[int], after: _After) -> t.EntriesResult:
     """Return the page with blobs resolved, reduced to as many entries as then fit."""
     page = await blob_resolution.resolve_entries(
-        entries, live.blobs, page_bytes=PAGE_BYTES, most_bytes=MAX_REPLY_BYTES
+        entries, live.blobs, page_bytes=PAGE_BYTES, max_bytes=MAX_REPLY_BYTES
     )
     count = len(page.entries)
     return t.EntriesResult(

@@ -32,7 +32,7 @@ async def entry(_client: Client, live: LiveSession, params: t.ViewEntryParams) -
     body = live.read(row)
     try:
         page = await blob_resolution.resolve_entries(
-            [body], live.blobs, page_bytes=MAX_REPLY_BYTES // 4, most_bytes=MAX_REPLY_BYTES // 4
+            [body], live.blobs, page_bytes=MAX_REPLY_BYTES // 4, max_bytes=MAX_REPLY_BYTES // 4
         )
         [body] = page.entries
     except EntryTooLarge:

@@ -27,10 +27,10 @@ def max_clients(configured: int) -> int:
     return max(1, min(configured, int(granted * _FOR_CLIENTS)))
 
 
-def refuse_client(sock: socket.socket, most: int) -> None:
+def refuse_client(sock: socket.socket, limit: int) -> None:
     """Send a client the error `overloaded`, in the framing of its first byte, and disconnect it."""
-    log.warning("Refused a client: %d clients are attached, which is the limit", most)
-    code, message, data = errors.explain(Overloaded(f"{most} clients are attached, which is the limit"))
+    log.warning("Refused a client: %d clients are attached, which is the limit", limit)
+    code, message, data = errors.explain(Overloaded(f"{limit} clients are attached, which is the limit"))
     mode: Mode = "contentLength"
     with contextlib.suppress(OSError):
         if sock.recv(1, socket.MSG_PEEK) == b"{":

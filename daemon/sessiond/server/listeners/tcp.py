@@ -135,8 +135,8 @@ class TcpListener:
     def _evict(self) -> None:
         """Close the oldest connection of the user with the most of them; of several such users, the oldest of all."""
         counts = Counter(self._waiting.values())
-        most = max(counts.values())
-        oldest = next(task for task, user in self._waiting.items() if counts[user] == most)
+        highest = max(counts.values())
+        oldest = next(task for task, user in self._waiting.items() if counts[user] == highest)
         del self._waiting[oldest]
         oldest.cancel()
 
