@@ -339,7 +339,7 @@ class Browser(App[int]):
                 await self._press(event)
                 return
             if event.key == "ctrl+c":
-                self.prompt.give_up()
+                self.prompt.cancel()
                 return
             self.prompt.take_focus()  # a click may have moved the focus
         await super().on_event(event)

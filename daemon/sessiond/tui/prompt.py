@@ -54,7 +54,7 @@ class PromptBar(Horizontal):
         """Take the focus immediately, so that the next key is input."""
         self.screen.set_focus(self._line)
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Cancel the open question, if there is one."""
         self._resolve(None)
 

@@ -16,7 +16,7 @@ from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.summaries import limits
-from sessiond.hub.summaries.jobs import Job, Jobs, Leave, Waiter, until_stored
+from sessiond.hub.summaries.jobs import Job, Jobs, StopWaiting, Waiter, until_stored
 from sessiond.hub.summaries.repeats import Repeats
 from sessiond.hub.summaries.requesting import AttributedSummary, Summarizers
 from sessiond.hub.summaries.summarizer import Assignment
@@ -38,7 +38,7 @@ class Branches:
     def branch(
         self, live: LiveSession, params: t.BranchParams, command: CommandRecord | None, origin: t.Origin,
         requester_id: str, waiter: Waiter,
-    ) -> Leave:  # fmt: skip
+    ) -> StopWaiting:  # fmt: skip
         """Start a job, or join the job of an earlier request with the same command.
 
         Args:
@@ -57,9 +57,9 @@ class Branches:
             LeafConflict: The leaf is not the expected one.
             CommandReused: The `commandId` belongs to another request.
         """
-        leave = self._repeats.join(live, command, waiter, partial(_recorded, params.entry_id))
-        if leave is not None:
-            return leave
+        stop_waiting = self._repeats.join(live, command, waiter, partial(_recorded, params.entry_id))
+        if stop_waiting is not None:
+            return stop_waiting
         tree, target = live.tree, row_of(live, params.entry_id)
         expected = params.expected_leaf_id
         if expected is not UNSET and expected != tree.leaf_id:

@@ -18,7 +18,7 @@ from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.summaries import limits
 from sessiond.hub.summaries.commit import CompactionCommits, commit_now
-from sessiond.hub.summaries.jobs import Job, Jobs, Leave, Result, Waiter, until_stored
+from sessiond.hub.summaries.jobs import Job, Jobs, Result, StopWaiting, Waiter, until_stored
 from sessiond.hub.summaries.repeats import Repeats
 from sessiond.hub.summaries.requesting import Summarizers
 from sessiond.hub.summaries.summarizer import Assignment
@@ -67,7 +67,7 @@ class Compactions:
         row = live.row_at(params.leaf_id)
         return _preparation_steps(live, row, settings, params.instructions), settings
 
-    def compact(self, live: LiveSession, request: Request, waiter: Waiter) -> Leave:
+    def compact(self, live: LiveSession, request: Request, waiter: Waiter) -> StopWaiting:
         """Start a compaction, or join the one in progress.
 
         Returns:
@@ -80,9 +80,9 @@ class Compactions:
             CommandReused: The `commandId` belongs to another request.
         """
         command = request.command
-        leave = self._repeats.join(live, command, waiter, _recorded)
-        if leave is not None:
-            return leave
+        stop_waiting = self._repeats.join(live, command, waiter, _recorded)
+        if stop_waiting is not None:
+            return stop_waiting
         settings = limits.in_force(self.configured, live.tree, request.params.settings)
         _require_leaf(live, request.params.expected_leaf_id)
         if request.params.summary is not None:

@@ -21,7 +21,7 @@ from sessiond.session.tree.entries import JoinedCommand
 Result: TypeAlias = Callable[[Outcome], t.Wire]
 """Makes the result from the outcome of the append."""
 
-Leave: TypeAlias = Callable[[], bool]
+StopWaiting: TypeAlias = Callable[[], bool]
 """Stops waiting. Returns False if it is too late, because the job is writing or has ended."""
 
 
@@ -36,7 +36,7 @@ class Waiter(Protocol):
         """Report progress."""
 
     def done(self, outcome: t.Wire | Exception) -> None:
-        """Receive the result, or the error. Called once, unless the waiter has left before."""
+        """Receive the result, or the error. Called once, unless the waiter has stopped waiting."""
 
 
 class Job:
@@ -63,11 +63,11 @@ class Job:
         """Call `call` when the job has ended, with any outcome."""
         self._task.add_done_callback(lambda _task: call())
 
-    def join(self, waiter: Waiter) -> Leave:
+    def join(self, waiter: Waiter) -> StopWaiting:
         """Add a waiter. Returns a function that removes it; the job is canceled when the last waiter is removed."""
         self._waiters.append(waiter)
 
-        def leave() -> bool:
+        def stop_waiting() -> bool:
             if self._writing or waiter not in self._waiters:
                 return False
             self._waiters.remove(waiter)
@@ -76,7 +76,7 @@ class Job:
                 self._task.cancel()
             return True
 
-        return leave
+        return stop_waiting
 
     def report_progress(self, step: t.Progress) -> None:
         """Report progress to all waiters."""

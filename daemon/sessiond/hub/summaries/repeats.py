@@ -13,7 +13,7 @@ import msgspec
 from sessiond.hub.errors import CommandReused
 from sessiond.hub.session.blob_resolution import resolve_entries
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.summaries.jobs import Job, Jobs, Leave, Waiter, until_stored
+from sessiond.hub.summaries.jobs import Job, Jobs, StopWaiting, Waiter, until_stored
 from sessiond.protocol import types as t
 from sessiond.session.tree import command_ids
 from sessiond.session.tree.command_ids import CommandRecord, Recorded
@@ -53,7 +53,7 @@ class Repeats:
 
     def join(
         self, live: LiveSession, command: CommandRecord | None, waiter: Waiter, answer: Answer
-    ) -> Leave | None:
+    ) -> StopWaiting | None:
         """Wait for the result of an earlier request with the same command.
 
         Args:

@@ -11,13 +11,13 @@ from sessiond.hub.session.live import LiveSession
 class Pending:
     """An answer that is available later. It is delivered through callbacks, without a task.
 
-    `give_up` is called when the request is canceled. If it is None, the request is answered even if it is canceled.
+    `on_cancel` is called when the request is canceled. If it is None, the request is answered even if it is canceled.
     """
 
-    __slots__ = ("_answer", "_callbacks", "give_up")
+    __slots__ = ("_answer", "_callbacks", "on_cancel")
 
     def __init__(self) -> None:
-        self.give_up: Callable[[], None] | None = None
+        self.on_cancel: Callable[[], None] | None = None
         self._callbacks: list[Callable[[object], None]] = []
         self._answer: object = UNSET
 

@@ -76,7 +76,7 @@ class Requests:
     ) -> None:
         """Answer a request when `pending` has its answer, and end its ticket. `size`: Bytes of its body."""
         self._read_throttle.began(size)
-        if pending.give_up is not None or self._gone:
+        if pending.on_cancel is not None or self._gone:
             self._wait(request_id, size, pending, ticket)
         else:
             pending.then(partial(self._end, request_id, size, ticket))
@@ -128,7 +128,7 @@ class Requests:
             _give_up(pending)
 
     def _wait(self, request_id: RequestId, size: int, pending: Pending, ticket: AnyTicket | None) -> None:
-        if pending.give_up is not None:
+        if pending.on_cancel is not None:
             self._waits[request_id] = pending
         pending.then(partial(self._end, request_id, size, ticket))
         if self._gone:
@@ -189,5 +189,5 @@ class Requests:
 
 
 def _give_up(pending: Pending) -> None:
-    if pending.give_up is not None:
-        pending.give_up()
+    if pending.on_cancel is not None:
+        pending.on_cancel()

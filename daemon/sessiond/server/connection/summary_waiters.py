@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from sessiond.hub.summaries.jobs import Leave
+from sessiond.hub.summaries.jobs import StopWaiting
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Pending
@@ -18,27 +18,27 @@ class SummaryWaiter:
         self._progress = ProgressReporter(client, token)
         self._progress.begin(title)
 
-    def for_what(self, begin: Callable[[], Leave]) -> Pending:
+    def wait(self, start: Callable[[], StopWaiting]) -> Pending:
         """Begin the work and return its answer.
 
         Canceling the request stops the waiting, as long as that is possible.
 
         Args:
-            begin: Begins the work and returns the function that stops the waiting. That returns False if it is too
+            start: Begins the work and returns the function that stops the waiting. That returns False if it is too
                 late.
 
         """
         try:
-            leave = begin()
+            stop_waiting = start()
         except Exception as refusal:  # noqa: BLE001 - it becomes the answer, after the end of the progress
             self.done(refusal)
             return self.pending
 
-        def give_up() -> None:
-            if leave():
+        def cancel() -> None:
+            if stop_waiting():
                 self.done(Canceled())
 
-        self.pending.give_up = give_up
+        self.pending.on_cancel = cancel
         return self.pending
 
     def progress(self, step: t.Progress) -> None:

@@ -64,7 +64,7 @@ def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending
     if params.summarize:
         client.requests.refuse_more_waiting()
         waiting = SummaryWaiter(client, params.work_done_token, "Summarizing the previous branch")
-        return waiting.for_what(
+        return waiting.wait(
             lambda: client.hub.branches.branch(
                 live, params, command, client.origin(params.command_id), client.client_id, waiting
             )

@@ -56,7 +56,7 @@ def compact(client: Client, live: LiveSession, params: t.CompactParams) -> Pendi
     waiting = SummaryWaiter(client, params.work_done_token, "Compacting the session")
     command = client.hub.commands.of(m.COMPACT, params, live.session_id)
     request = Request(params, client.origin(params.command_id), client.client_id, command)
-    return waiting.for_what(lambda: client.hub.compactions.compact(live, request, waiting))
+    return waiting.wait(lambda: client.hub.compactions.compact(live, request, waiting))
 
 
 async def configure(
