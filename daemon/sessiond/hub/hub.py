@@ -291,7 +291,7 @@ class Hub:
         """Wait until every open session is synced. Returns the number of sessions that had something to sync."""
         return sum([await live.flush() for live in self.open_sessions()])
 
-    async def give_up_jobs(self) -> None:
+    async def cancel_jobs(self) -> None:
         """Stop accepting writes, finish the summaries that are being stored, and cancel those that are awaited."""
         self.draining = True
         await self._auto.close()
@@ -299,7 +299,7 @@ class Hub:
 
     async def close(self) -> None:
         """Finish all work and close all sessions. Raises the first `StorageFailed` after everything is closed."""
-        await self.give_up_jobs()
+        await self.cancel_jobs()
         self._open.close()
         await self.index.close()
         await self.history.close()

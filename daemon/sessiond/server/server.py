@@ -301,7 +301,7 @@ class Server:
         if not self._has_told_end:
             self.notify_all(m.SERVER_DRAINING, _end_in(LAST_ANSWERS_SECONDS, None))
         try:
-            await self.hub.give_up_jobs()
+            await self.hub.cancel_jobs()
             await self._answer_the_last(LAST_ANSWERS_SECONDS)
             self.ending = True
             await self.hub.close()

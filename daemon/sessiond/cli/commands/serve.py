@@ -94,13 +94,13 @@ def _for_a_client(ready_fd: int) -> int:
     from sessiond.server.process import main
 
     try:
-        return main.run(lambda stop: _tell(ready_fd, "READY"))
+        return main.run(lambda stop: _report_readiness(ready_fd, "READY"))
     except main.CannotServe as error:
-        _tell(ready_fd, f"FAIL {error.status} {error}")
+        _report_readiness(ready_fd, f"FAIL {error.status} {error}")
         return error.status
 
 
-def _tell(ready_fd: int, word: str) -> None:
+def _report_readiness(ready_fd: int, word: str) -> None:
     line = " ".join(word.split()) + "\n"
     with contextlib.suppress(BrokenPipeError):  # the client has ended, but the daemon serves other clients
         os.write(ready_fd, line.encode(errors="replace"))

@@ -10,7 +10,7 @@ import msgspec
 from sessiond.client.daemon import Daemon
 from sessiond.protocol import types as t
 
-Tell: TypeAlias = Callable[[Callable[[], dict[str, Any]]], None]
+Publish: TypeAlias = Callable[[Callable[[], dict[str, Any]]], None]
 """Makes a change while no reader reads the data, and sends the returned value to the readers (`LivePage.publish`)."""
 
 _QUIET = 0.02
@@ -20,12 +20,12 @@ _QUIET = 0.02
 class Followed:
     """A session whose rows a `LivePage` serves.
 
-    `page` and the functions given to `tell` access the rows. They may be called from any thread, one at a time; `tell`
-    guarantees that.
+    `page` and the functions given to `publish` access the rows. They may be called from any thread, one at a time;
+    `publish` guarantees that.
     """
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, publish: Publish) -> None:
+        self._publish = publish
         self._session: t.PageSession | None = None
         self._rows: list[t.PageRow] = []
         self._places: dict[str, int] = {}
@@ -64,7 +64,7 @@ class Followed:
         """Read all available parts."""
         while True:
             part = await daemon.view_page(session_id, after=self._position)
-            await asyncio.to_thread(self._tell, partial(self._take, part))
+            await asyncio.to_thread(self._publish, partial(self._take, part))
             if part.to_seq >= part.last_seq:
                 return
 

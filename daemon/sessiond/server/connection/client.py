@@ -80,7 +80,7 @@ class Client(Handler[Connection]):
         self.lsp_options = t.LspOptions()
         self.position_encoding: PositionEncoding = position_encoding.DEFAULT
         self._has_chosen_encoding = False
-        self._heard: dict[t.ProgressToken, Callable[[t.Progress], None]] = {}
+        self._progress_callbacks: dict[t.ProgressToken, Callable[[t.Progress], None]] = {}
         self._tokens = itertools.count(1)
         self._opt_out: frozenset[str] = frozenset()
         self._origin = t.Origin(kind="client")  # the last one without a command
@@ -134,7 +134,7 @@ class Client(Handler[Connection]):
                 self._refuse_after_shutdown(head.id)
             else:
                 self.dispatcher.receive(route, head, len(body))
-        self._read_throttle.look()
+        self._read_throttle.pause_if_overloaded()
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
         """Respond to an invalid message with a parse error or `invalidRequest`."""
@@ -294,9 +294,9 @@ class Client(Handler[Connection]):
             note = _decode_progress(b"{}" if head.params is UNSET else head.params)
         except (msgspec.DecodeError, RecursionError):
             return
-        hear = self._heard.get(note.token)
-        if hear is not None:
-            hear(note.value)
+        on_progress = self._progress_callbacks.get(note.token)
+        if on_progress is not None:
+            on_progress(note.value)
         else:
             self._lsp(head, body)  # progress of a request of pygls
 
@@ -353,19 +353,19 @@ class Client(Handler[Connection]):
         return self.connection.queued_bytes
 
     @contextlib.contextmanager
-    def progress(self, hear: Callable[[t.Progress], None]) -> Iterator[t.ProgressToken]:
+    def progress(self, on_progress: Callable[[t.Progress], None]) -> Iterator[t.ProgressToken]:
         """Yield a token for a request to this client.
 
         Args:
-            hear: Called with the progress that the client reports with the token.
+            on_progress: Called with the progress that the client reports with the token.
 
         """
         token = f"summary-{next(self._tokens)}"
-        self._heard[token] = hear
+        self._progress_callbacks[token] = on_progress
         try:
             yield token
         finally:
-            del self._heard[token]
+            del self._progress_callbacks[token]
 
     @property
     def may_be_asked(self) -> bool:

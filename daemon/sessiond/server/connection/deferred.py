@@ -50,13 +50,13 @@ class Unopened:
         self._find: Final = find
         self._call: Final = call
 
-    async def answer(self, begun: Callable[[], None]) -> Any:
+    async def answer(self, started: Callable[[], None]) -> Any:
         """Open the session and return the answer of the handler.
 
         Args:
-            begun: Called after the handler was called.
+            started: Called after the handler was called.
 
         """
         answer = self._call(await self._find())
-        begun()
+        started()
         return await answer if isinstance(answer, Coroutine) else answer

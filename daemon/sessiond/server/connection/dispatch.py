@@ -143,9 +143,9 @@ class Dispatcher(Generic[C]):
             await started
             answer: Any = route.call(self._client, params)
             if isinstance(answer, Unopened):
-                answer = answer.answer(ticket.begun)
+                answer = answer.answer(ticket.started)
             else:
-                ticket.begun()
+                ticket.started()
             if isinstance(answer, Coroutine):
                 answer = await answer
             return await _answer_of(answer) if isinstance(answer, Pending) else answer
@@ -194,7 +194,7 @@ class Dispatcher(Generic[C]):
         """
         if isinstance(answer, Pending):
             if ticket is not None:
-                ticket.begun()
+                ticket.started()
             self._requests.answer_when_there(request_id, size, answer, ticket)
         elif isinstance(answer, _AT_ONCE):
             self._answer(request_id, answer)
@@ -210,9 +210,9 @@ class Dispatcher(Generic[C]):
         self, request_id: RequestId, size: int, route: Route[C], answer: Any, ticket: AnyTicket | None
     ) -> None:
         if isinstance(answer, Unopened):
-            answer = answer.answer(_nothing if ticket is None else ticket.begun)
+            answer = answer.answer(_nothing if ticket is None else ticket.started)
         elif ticket is not None:
-            ticket.begun()
+            ticket.started()
         self._requests.answer_later(request_id, size, answer, route.execution, ticket)
 
     def _drop(self, size: int, ticket: Ticket) -> None:

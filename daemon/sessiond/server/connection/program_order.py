@@ -151,7 +151,7 @@ class Order:
             queue.beginning += not ticket.has_begun
             queue.reading += effect != "job"
 
-    def begun(self, ticket: Ticket) -> None:
+    def started(self, ticket: Ticket) -> None:
         """A read has read its data. See `Ticket.begun`."""
         queue = ticket.queue
         if queue is not None:

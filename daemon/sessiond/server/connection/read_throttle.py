@@ -53,7 +53,7 @@ class ReadThrottle:
         self._needs = 0  # bytes of an announced large frame that are not acquired yet
         self._place = 0  # bytes acquired for an announced large frame
 
-    def look(self) -> None:
+    def pause_if_overloaded(self) -> None:
         """Pause reading if too many requests or bytes wait. Called after each message."""
         if self._connection.exceeds(MAX_IN_FLIGHT, QUEUE_SOFT):
             self.hold()

@@ -114,7 +114,7 @@ class Requests:
         if (task := self._tasks.get(request_id)) is not None:
             task.cancel()
         elif (pending := self._waits.get(request_id)) is not None:
-            _give_up(pending)
+            _cancel(pending)
         else:
             return False
         return True
@@ -125,14 +125,14 @@ class Requests:
         for task in list(self._tasks.values()):
             task.cancel()
         for pending in list(self._waits.values()):
-            _give_up(pending)
+            _cancel(pending)
 
     def _wait(self, request_id: RequestId, size: int, pending: Pending, ticket: AnyTicket | None) -> None:
         if pending.on_cancel is not None:
             self._waits[request_id] = pending
         pending.then(partial(self._end, request_id, size, ticket))
         if self._gone:
-            _give_up(pending)
+            _cancel(pending)
 
     def _end(self, request_id: RequestId, size: int, ticket: AnyTicket | None, answer: object) -> None:
         if self._waits:
@@ -188,6 +188,6 @@ class Requests:
             self._memory_budget.answers.leave(untaken)
 
 
-def _give_up(pending: Pending) -> None:
+def _cancel(pending: Pending) -> None:
     if pending.on_cancel is not None:
         pending.on_cancel()

@@ -25,7 +25,7 @@ READS: Final = frozenset(("read", "scan", "job"))
 class TicketOrder(Protocol):
     """The order of the tickets of one connection. Tickets report to it. See `program_order.Order`."""
 
-    def begun(self, ticket: "Ticket") -> None:
+    def started(self, ticket: "Ticket") -> None:
         """A read has read its data."""
 
     def ended(self, ticket: "Ticket") -> None:
@@ -72,13 +72,13 @@ class Ticket:
         """Whether the request changes something."""
         return self.effect in WRITES
 
-    def begun(self) -> None:
+    def started(self) -> None:
         """The handler was called: a read has read its data."""
         if self.effect == "job":
             self.ended()
         elif self.effect == "read" and not self.has_begun:
             self.has_begun = True
-            self.order.begun(self)
+            self.order.started(self)
 
     def ended(self) -> None:
         """The request was answered, or will not be. Further calls have no effect."""
@@ -105,7 +105,7 @@ class StartedAppend:
         self._queue: SessionQueue | None = queue
         self._serial = serial
 
-    def begun(self) -> None:
+    def started(self) -> None:
         """See `Ticket.begun`. Nothing waits for it."""
 
     def ended(self) -> None:
