@@ -7,7 +7,8 @@ import msgspec
 import pytest
 from hypothesis import event, given, settings, strategies as st
 
-from sessiond.session.listing import info, standing
+from sessiond.session.listing import info
+from sessiond.session.listing.lifecycle import lifecycle_and_model
 from sessiond.session.listing.log_ends import EndFacts, facts_of_ends
 from sessiond.session.tree.tree import Tree
 from support import logs
@@ -34,7 +35,7 @@ def whole(data: bytes) -> tuple[info.SessionFacts, Tree, str]:
     def read(rows: Any) -> list[bytes]:
         return [tree.entry(row, data[slice(*tree.span(row))]) for row in rows]
 
-    return info.summarize(tree, read), tree, standing.lifecycle_and_model(tree, read)[0]
+    return info.summarize(tree, read), tree, lifecycle_and_model(tree, read)[0]
 
 
 KINDS: dict[str, Callable[..., logs.Line]] = {

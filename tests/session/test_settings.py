@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sessiond.session.context.context import build_context, extend_context
-from sessiond.session.listing.standing import lifecycle_and_model
+from sessiond.session.listing.lifecycle import lifecycle_and_model
 from sessiond.session.tree import steps
 from sessiond.session.tree.tree import NONE
 from support.logs import Line, assistant, compaction, entry, header, loaded, user

@@ -167,11 +167,11 @@ class Hub:
         """Open and return the session in a file. Raises `SessionNotFound`, `Damaged`; `LogExists` for a used id."""
         return await self._open.at_path(path)
 
-    def glance(
+    def open_for_reading(
         self, path: str, load: Load = LogReader.load
     ) -> contextlib.AbstractAsyncContextManager[ReadableSession]:
         """Load the session in a file for reading only; see `OpenSessions.glance`."""
-        return self._open.glance(path, load)
+        return self._open.open_for_reading(path, load)
 
     async def session_id_at(self, path: str) -> str | None:
         """Return the id of the session in a file, open or not; None if there is none."""
@@ -198,11 +198,11 @@ class Hub:
 
     async def resolve(self, params: t.ResolveParams) -> t.ResolveResult:
         """Return the sessions whose id is `params.query` or begins with it."""
-        return await self._open.resolve(params, self.standing)
+        return await self._open.resolve(params, self.list_row)
 
-    def standing(self, live: LiveSession) -> t.ListedSession:
+    def list_row(self, live: LiveSession) -> t.ListedSession:
         """Return the list row of an open session."""
-        return session_info.standing_of(self.info(live), live.tree, live.read_rows)
+        return session_info.list_row(self.info(live), live.tree, live.read_rows)
 
     async def search(self, params: t.SearchParams) -> t.SearchResult:
         """Search all sessions on disk, or one of them.

@@ -7,8 +7,8 @@ import msgspec
 
 from sessiond.protocol import types as t
 from sessiond.session.listing import info
+from sessiond.session.listing.lifecycle import lifecycle_and_model
 from sessiond.session.listing.log_ends import EndFacts
-from sessiond.session.listing.standing import lifecycle_and_model
 from sessiond.session.tree import lines
 from sessiond.session.tree.parents import parent_of
 from sessiond.session.tree.tree import Tree
@@ -62,9 +62,7 @@ def listed(
     tree: Tree, read: Callable[[Sequence[int]], list[bytes]], *, path: str, draft: bool, size: int
 ) -> t.ListedSession:
     """Return the list row of a session that is not open."""
-    return standing_of(
-        session_info(tree, read, path=lines.valid_text(path), draft=draft, size=size), tree, read
-    )
+    return list_row(session_info(tree, read, path=lines.valid_text(path), draft=draft, size=size), tree, read)
 
 
 def provisional(ends: EndFacts, *, path: str, size: int) -> t.ListedSession:
@@ -81,7 +79,7 @@ def provisional(ends: EndFacts, *, path: str, size: int) -> t.ListedSession:
     )  # fmt: skip
 
 
-def standing_of(
+def list_row(
     session: t.SessionInfo, tree: Tree, read: Callable[[Sequence[int]], list[bytes]]
 ) -> t.ListedSession:
     """Return a list row: the session info with the lifecycle and the model at the leaf."""

@@ -10,7 +10,7 @@ from sessiond import human
 from sessiond.cli.parse import stdin
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
-from sessiond.cli.parse.session_argument import where
+from sessiond.cli.parse.session_argument import working_folder
 from sessiond.cli.render.style import style_for
 from sessiond.text import one_line
 
@@ -35,7 +35,7 @@ def history(args: ParsedArguments) -> int:
     if query is not None:
         params["query"] = query
     if args.value("cwd") is not None:
-        params["cwd"] = where(args)
+        params["cwd"] = working_folder(args)
     if (session := args.value("session")) is not None:
         params["sessionId"] = session
     if (cursor := args.value("cursor")) is not None:

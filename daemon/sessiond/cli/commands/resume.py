@@ -30,7 +30,7 @@ def resume(args: ParsedArguments) -> int:
     from sessiond.cli.parse.session_argument import with_terminal
     from sessiond.text import one_line
 
-    params: dict[str, Any] = {"cwd": _where(args)}
+    params: dict[str, Any] = {"cwd": _working_folder(args)}
     if args.flag("no-create"):
         params["create"] = False
     with connect(args) as daemon:
@@ -60,11 +60,11 @@ def _prompt(args: ParsedArguments) -> int:
         raise UsageError(f"--prompt and --{others[0]} cannot both be given")
     from sessiond.cli.commands import shell_prompt
 
-    if not (words := shell_prompt.words(_where(args))):
+    if not (words := shell_prompt.words(_working_folder(args))):
         return FAILURE
     print(words)
     return SUCCESS
 
 
-def _where(args: ParsedArguments) -> str:
+def _working_folder(args: ParsedArguments) -> str:
     return os.path.abspath(args.value("cwd") or os.getcwd())

@@ -8,7 +8,7 @@ import time
 
 from sessiond import human
 from sessiond.cli.parse.arguments import UsageError
-from sessiond.cli.parse.session_argument import where, whole_id
+from sessiond.cli.parse.session_argument import whole_id, working_folder
 from sessiond.cli.render.style import style_for
 from sessiond.client.blocking import connect
 from sessiond.text import fit, one_line
@@ -32,7 +32,7 @@ def search(args: ParsedArguments) -> int:
     if not params["query"].strip():
         raise UsageError("QUERY is empty", "sessiond list shows every session.")
     if args.value("cwd") is not None:
-        params["cwd"] = where(args)
+        params["cwd"] = working_folder(args)
     for option in ("role", "tag", "label"):
         if values := [value for _, value in args.occurrences(option)]:
             params[option + "s"] = values

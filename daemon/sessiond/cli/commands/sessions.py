@@ -18,8 +18,8 @@ from sessiond.cli.parse.session_argument import (
     home_of_session,
     session_id,
     session_id_to_write,
-    where,
     with_terminal,
+    working_folder,
 )
 from sessiond.cli.render.style import style_for
 from sessiond.text import one_line
@@ -67,7 +67,7 @@ def listing(args: ParsedArguments) -> int:
     """Send `session/list`."""
     params: dict[str, Any] = {}
     if not args.flag("all"):
-        params["cwd"] = where(args)
+        params["cwd"] = working_folder(args)
     if tags := [word for _, word in args.occurrences("tag")]:
         params["tags"] = tags
     for field in ("query", "sort", "cursor"):

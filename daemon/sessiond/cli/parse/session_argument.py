@@ -93,7 +93,7 @@ def _only(name: str, ids: list[str], *, others: bool) -> str:
     return ids[0] if ids else name
 
 
-def where(args: ParsedArguments) -> str:
+def working_folder(args: ParsedArguments) -> str:
     """Return the folder of `--cwd` or of this process, absolute."""
     return os.path.abspath(args.value("cwd") or os.getcwd())
 
@@ -104,7 +104,7 @@ def home_of_session(args: ParsedArguments) -> str:
     If the folder does not exist, it is probably a mistake: on a terminal the user is asked, elsewhere a warning is
     printed on standard error. Raises `UsageError` if the user answers no.
     """
-    folder = where(args)
+    folder = working_folder(args)
     if args.value("cwd") is None or os.path.isdir(folder):  # noqa: PTH112
         return folder
     from sessiond.text import one_line

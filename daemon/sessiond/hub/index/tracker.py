@@ -108,7 +108,7 @@ class OpenTracker:
 
     def _facts_of(self, live: "LiveSession") -> OpenFacts:
         session = self.describe(live)
-        listed = session_info.standing_of(session, live.tree, live.read_rows)
+        listed = session_info.list_row(session, live.tree, live.read_rows)
         if listed.path is not None:
             listed = msgspec.structs.replace(listed, path=lines.valid_text(listed.path))
         return OpenFacts(listed, tuple((target, label.text) for target, label in live.tree.labels.items()))

@@ -152,10 +152,10 @@ class Prompts:
                 number,
                 t.Prompt(
                     prompt_id=f"{file_id}-{number}", prompt=prompt, created_at=clock.iso(at * 1_000_000_000),
-                    cwd=where, session_id=session, entry_id=entry,
+                    cwd=cwd, session_id=session, entry_id=entry,
                 ),
             )
-            for file_id, number, prompt, at, where, session, entry in rows
+            for file_id, number, prompt, at, cwd, session, entry in rows
         ]  # fmt: skip
 
     def close(self) -> None:

@@ -39,56 +39,58 @@ class Redactor:
         If the entry is nested too deeply, only these fields are returned.
         """
         name = value.get("id")
-        where = name if isinstance(name, str) else None
+        entry_id = name if isinstance(name, str) else None
         try:
-            return self._fields(value, where, _KEPT_FIELDS)
+            return self._fields(value, entry_id, _KEPT_FIELDS)
         except RecursionError:
-            self.found[where, "what is nested too deeply"] += 1
+            self.found[entry_id, "what is nested too deeply"] += 1
             return {key: it for key, it in value.items() if key in _KEPT_FIELDS}
 
-    def value(self, value: Any, where: str | None) -> Any:
+    def value(self, value: Any, entry_id: str | None) -> Any:
         """Return a JSON value without the secrets in its strings, its keys, and fields such as `password`.
 
         Args:
             value: The value.
-            where: The id of the entry that it belongs to, for `found`.
+            entry_id: The id of the entry that it belongs to, for `found`.
         """
         if isinstance(value, str):
-            return self.text(value, where)
+            return self.text(value, entry_id)
         if isinstance(value, list):
-            return [self.value(it, where) for it in value]
+            return [self.value(it, entry_id) for it in value]
         if not isinstance(value, dict):
             return value
-        return self._fields(value, where, _IMAGE_DATA if value.get("type") == "image" else frozenset())
+        return self._fields(value, entry_id, _IMAGE_DATA if value.get("type") == "image" else frozenset())
 
-    def text(self, text: str, where: str | None) -> str:
+    def text(self, text: str, entry_id: str | None) -> str:
         """Return a text in which each secret is replaced by `[redacted: KIND]`."""
         parts: list[str] = []
         end = 0
         for span in self._spans_of(text):
-            self.found[where, span.kind] += 1
+            self.found[entry_id, span.kind] += 1
             parts += (text[end : span.start], f"[redacted: {span.kind}]")
             end = span.end
         return "".join((*parts, text[end:])) if parts else text
 
-    def texts(self, texts: Iterable[str], where: str | None) -> tuple[str, ...]:
+    def texts(self, texts: Iterable[str], entry_id: str | None) -> tuple[str, ...]:
         """Return several texts, such as tags, without secrets."""
-        return tuple(self.text(it, where) for it in texts)
+        return tuple(self.text(it, entry_id) for it in texts)
 
-    def _fields(self, value: dict[str, Any], where: str | None, untouched: frozenset[str]) -> dict[str, Any]:
+    def _fields(
+        self, value: dict[str, Any], entry_id: str | None, untouched: frozenset[str]
+    ) -> dict[str, Any]:
         clean: dict[str, Any] = {}
         for key, it in value.items():
             if key in untouched:
                 clean[key] = it
                 continue
-            name = self.text(key, where)
+            name = self.text(key, entry_id)
             while name != key and (name in clean or name in value):
                 name += "+"  # two keys of one object were redacted to the same name
             kind = credentials.assigned_secret(key, it) if isinstance(it, str) else None
             if kind is None:
-                clean[name] = self.value(it, where)
+                clean[name] = self.value(it, entry_id)
             else:
-                self.found[where, kind] += 1
+                self.found[entry_id, kind] += 1
                 clean[name] = f"[redacted: {kind}]"
         return clean
 

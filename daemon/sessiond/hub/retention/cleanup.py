@@ -101,7 +101,7 @@ class Cleanup:
 
     async def _skips(self, ref: str) -> SkipReason | None:
         """Return why the session in a file is skipped, or None."""
-        async with self._open.glance(ref) as loaded:
+        async with self._open.open_for_reading(ref) as loaded:
             return self._why_skipped(loaded, self._open.at(ref))
 
     def _why_skipped(self, loaded: ReadableSession, live: LiveSession | None) -> SkipReason | None:

@@ -175,13 +175,13 @@ class OpenSessions:
         raise await self._absent(session_id, sorted(longer)[:5] or alike)
 
     async def resolve(
-        self, params: t.ResolveParams, standing: Callable[[LiveSession], t.ListedSession]
+        self, params: t.ResolveParams, list_row: Callable[[LiveSession], t.ListedSession]
     ) -> t.ResolveResult:
-        """Return the sessions whose id is `params.query` or begins with it; `standing` describes the open ones."""
+        """Return the sessions whose id is `params.query` or begins with it; `list_row` describes the open ones."""
         query = params.query
         closed = await self._index.find_by_prefix(query, min_prefix=SHORTEST, limit=params.limit + 1)
         found = {it.session_id: it for it in closed}
-        found |= {name: standing(live) for name, live in self._by_id.items() if _begins(name, query)}
+        found |= {name: list_row(live) for name, live in self._by_id.items() if _begins(name, query)}
         rows = [found[name] for name in sorted(found)]
         return t.ResolveResult(
             sessions=rows[: params.limit], exact=query in found, more=len(rows) > params.limit
@@ -219,7 +219,9 @@ class OpenSessions:
                 await asyncio.wait([leaving])
 
     @contextlib.asynccontextmanager
-    async def glance(self, path: str, load: Load = LogReader.load) -> AsyncIterator[ReadableSession]:
+    async def open_for_reading(
+        self, path: str, load: Load = LogReader.load
+    ) -> AsyncIterator[ReadableSession]:
         """Yield the session in a file for reading only. The file may be a copy of a session that is open.
 
         `load` reads a session that is not open, or restores it from what is known. Raises `SessionNotFound`.

@@ -1,6 +1,6 @@
 """The facts of a session that the beginning and the end of its log give, without the lines between them.
 
-They are read with the rules of `info` and `standing`, which read the whole log. Some facts are the same as those of
+They are read with the rules of `info` and `lifecycle`, which read the whole log. Some facts are the same as those of
 the whole log. Others may differ from it: a title may be set anywhere in a log (decision 0013).
 """
 
@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from sessiond.session.content import preview
 from sessiond.session.dialects.recognition import is_home_format
-from sessiond.session.listing import info, standing
+from sessiond.session.listing import info
+from sessiond.session.listing.lifecycle import Lifecycle, lifecycle_of
 from sessiond.session.tree import entries, lines
 from sessiond.session.tree.header import header_of
 from sessiond.session.tree.lines import Skim
@@ -41,7 +42,7 @@ class EndFacts(NamedTuple):
     tags: tuple[str, ...]
     first_prompt: str | None
     leaf_id: str | None
-    lifecycle: standing.Lifecycle | None
+    lifecycle: Lifecycle | None
 
 
 def facts_of_ends(head: bytes, tail: bytes) -> EndFacts | None:
@@ -89,7 +90,7 @@ class _End:
 
     def __init__(self, tail_lines: list[bytes]) -> None:
         self.leaf_id: str | None = None
-        self.lifecycle: standing.Lifecycle | None = None
+        self.lifecycle: Lifecycle | None = None
         self.time_lines: list[bytes] = []
         """The last entries and the last message, by which `info` dates a session."""
         self.has_last_times = False
@@ -110,13 +111,13 @@ class _End:
             if self.has_last_times and is_settled:
                 break
 
-    def _visit(self, line: bytes, skim: Skim) -> standing.Lifecycle | None:
+    def _visit(self, line: bytes, skim: Skim) -> Lifecycle | None:
         """Visit an entry of the path, from the leaf upward. Returns the lifecycle if it is the last message."""
         self._on_path = skim.parent_id if isinstance(skim.parent_id, str) else None
         if skim.type != "message" or skim.message is None:
             return None
         message = preview.decoded(lines.presentable(line)).get("message")
-        return standing.lifecycle_of(message) if isinstance(message, dict) else None
+        return lifecycle_of(message) if isinstance(message, dict) else None
 
 
 def _first_lines(head_lines: list[bytes]) -> tuple[dict[str, Any] | None, entries.Header | None]:
