@@ -274,8 +274,8 @@ def _refuse_unknown(what: str, found: dict[str, Any], known: list[str]) -> None:
         if name not in known:
             from difflib import get_close_matches  # only errors need it
 
-            near = get_close_matches(name, known, n=1, cutoff=0.5)
-            advice = f"{near[0]} is probably meant" if near else f"one of {', '.join(known)}"
+            suggestions = get_close_matches(name, known, n=1, cutoff=0.5)
+            advice = f"{suggestions[0]} is probably meant" if suggestions else f"one of {', '.join(known)}"
             raise _InvalidValueError(f"{name!r} is not a known {what}", advice)
 
 

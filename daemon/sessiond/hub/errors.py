@@ -18,11 +18,11 @@ class HubError(TemplatedError):
 class SessionNotFound(HubError):
     """Raised when no session has the id or path that a request names."""
 
-    sentence = "There is no session {ref!r:.80}.{near}"
+    sentence = "There is no session {ref!r:.80}.{hint}"
     advice = "`sessiond list --all` lists the sessions."
 
     def __init__(self, ref: str, *, did_you_mean: list[str] | None = None) -> None:
-        super().__init__(ref=ref, near=_near(did_you_mean))
+        super().__init__(ref=ref, hint=_hint(did_you_mean))
         self.ref = ref
         self.did_you_mean = did_you_mean or None
 
@@ -57,11 +57,11 @@ class SessionTrashed(HubError):
 class NotInTrash(HubError):
     """Raised when a session that a request restores or purges is not in the trash."""
 
-    sentence = "There is no session {ref!r:.80} in the trash.{near}"
+    sentence = "There is no session {ref!r:.80} in the trash.{hint}"
     advice = "`sessiond trash` lists the sessions in the trash."
 
     def __init__(self, ref: str, *, did_you_mean: list[str] | None = None) -> None:
-        super().__init__(ref=ref, near=_near(did_you_mean))
+        super().__init__(ref=ref, hint=_hint(did_you_mean))
         self.ref = ref
         self.did_you_mean = did_you_mean or None
 
@@ -69,11 +69,11 @@ class NotInTrash(HubError):
 class EntryNotFound(HubError):
     """Raised when no entry of a session has the id that a request names."""
 
-    sentence = "There is no entry {entry_id!r:.80} in this session.{near}"
+    sentence = "There is no entry {entry_id!r:.80} in this session.{hint}"
     advice = "`sessiond tree` lists the entries."
 
     def __init__(self, entry_id: str, *, did_you_mean: list[str] | None = None) -> None:
-        super().__init__(entry_id=entry_id, near=_near(did_you_mean))
+        super().__init__(entry_id=entry_id, hint=_hint(did_you_mean))
         self.entry_id = entry_id
         self.did_you_mean = did_you_mean or None
 
@@ -331,6 +331,6 @@ def split_place(reason: str) -> tuple[str, str]:
     return said, place.removesuffix("`")
 
 
-def _near(did_you_mean: list[str] | None) -> str:
+def _hint(did_you_mean: list[str] | None) -> str:
     """Return a sentence that lists similar ids, with a leading space, or "" without any."""
     return f" Did you mean {', '.join(did_you_mean)}?" if did_you_mean else ""

@@ -58,10 +58,10 @@ class MethodNotFound(TemplatedError):
     def __init__(self, method: str) -> None:
         import difflib  # only errors need it
 
-        near = difflib.get_close_matches(method[:80], METHODS, 1)
-        hint = f"Did you mean {near[0]}?" if near else "See `sessiond schema`."
+        suggestions = difflib.get_close_matches(method[:80], METHODS, 1)
+        hint = f"Did you mean {suggestions[0]}?" if suggestions else "See `sessiond schema`."
         super().__init__(method=method, hint=hint)
-        self.did_you_mean = near or None
+        self.did_you_mean = suggestions or None
 
 
 class UnsupportedProtocol(TemplatedError):
@@ -139,11 +139,11 @@ def _bare(exception: type[Exception], kind: ErrorKind[None]) -> Row:
 
 def _not_found(error: hub.SessionNotFound | hub.NotInTrash | store.LogNotFound) -> d.SessionNotFoundDetails:
     is_path = error.ref.startswith("/")
-    near = None if isinstance(error, store.LogNotFound) else error.did_you_mean
+    suggestions = None if isinstance(error, store.LogNotFound) else error.did_you_mean
     return d.SessionNotFoundDetails(
         session_id=None if is_path else error.ref,
         path=error.ref if is_path else None,
-        did_you_mean=near or [],
+        did_you_mean=suggestions or [],
     )
 
 

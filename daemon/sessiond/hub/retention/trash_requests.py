@@ -75,8 +75,8 @@ class TrashRequests:
     async def _restore(self, params: t.RestoreParams) -> LiveSession:
         self._sessions.refuse_when_draining()
         store, found = await self._named(params.session_id, params.trash_id)
-        near = await self._index.find_by_id(found.session_id, min_prefix=SHORTEST)
-        if self._open.cached(found.session_id) is not None or found.session_id in near.refs:
+        matches = await self._index.find_by_id(found.session_id, min_prefix=SHORTEST)
+        if self._open.cached(found.session_id) is not None or found.session_id in matches.refs:
             raise LogExists(found.session_id)
         ref = await store.restore(found.ref)
         self._sessions.log_moved(ref)
@@ -151,8 +151,8 @@ class TrashRequests:
         if session_id is not None and trash_id is None:
             found = await self._trash.last_deleted(session_id)
             if found is None:
-                near = await self._trash.beginning(session_id, shortest=SHORTEST)
-                raise NotInTrash(session_id, did_you_mean=sorted({it.log.session_id for it in near})[:5])
+                matches = await self._trash.beginning(session_id, shortest=SHORTEST)
+                raise NotInTrash(session_id, did_you_mean=sorted({it.log.session_id for it in matches})[:5])
             return found
         if trash_id is None or session_id is not None:
             raise IncompatibleParams("exactly one of `sessionId` and `trashId` is required")

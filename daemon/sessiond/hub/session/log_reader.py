@@ -177,7 +177,7 @@ class LogReader:
 
     def not_found(self, entry_id: str) -> EntryNotFound:
         """Return the error for an unknown entry id, with the ids that begin with it."""
-        return EntryNotFound(entry_id, did_you_mean=self._near(entry_id))
+        return EntryNotFound(entry_id, did_you_mean=self._similar_ids(entry_id))
 
     def row_at(self, leaf_id: str | UnsetType | None) -> int:
         """Return the row that a request names by an id: the leaf if it is unset, `NONE` if it is None.
@@ -188,7 +188,7 @@ class LogReader:
             return self.tree.leaf
         return trees.NONE if leaf_id is None else self.row(leaf_id)
 
-    def _near(self, entry_id: str) -> list[str]:
+    def _similar_ids(self, entry_id: str) -> list[str]:
         """Return ids that begin with a mistyped one. Large sessions are not searched."""
         if len(entry_id) < 3 or len(self.tree) > _SMALL:
             return []

@@ -163,15 +163,15 @@ class OpenSessions:
 
     async def _ref_of(self, session_id: str) -> str:
         """Return the ref of the session with this id. Raises `SessionNotFound`, `SessionTrashed`."""
-        near = await self._index.find_by_id(session_id, min_prefix=SHORTEST)
+        matches = await self._index.find_by_id(session_id, min_prefix=SHORTEST)
         live = self.cached(session_id)
-        ref = near.refs.get(session_id) if live is None else live.log.ref
+        ref = matches.refs.get(session_id) if live is None else live.log.ref
         if ref is not None:
             return ref
-        longer = {name for name in (*near.refs, *self._by_id) if _begins(name, session_id)}
+        longer = {name for name in (*matches.refs, *self._by_id) if _begins(name, session_id)}
         import difflib  # only errors need it
 
-        alike = difflib.get_close_matches(session_id, {*near.similar_ids, *self._by_id}, 3, 0.7)
+        alike = difflib.get_close_matches(session_id, {*matches.similar_ids, *self._by_id}, 3, 0.7)
         raise await self._absent(session_id, sorted(longer)[:5] or alike)
 
     async def resolve(
@@ -202,8 +202,8 @@ class OpenSessions:
         found = await self._trash.find(name)
         if found is not None:
             return SessionTrashed(found.log.session_id, trash_id=found.log.trash_id, trash_path=found.path)
-        near = {it.log.session_id for it in await self._trash.beginning(name, shortest=SHORTEST)}
-        return SessionNotFound(name, did_you_mean=[*alike, *sorted(near - {*alike})][:5])
+        matches = {it.log.session_id for it in await self._trash.beginning(name, shortest=SHORTEST)}
+        return SessionNotFound(name, did_you_mean=[*alike, *sorted(matches - {*alike})][:5])
 
     async def _opened(self, find: Callable[[], Awaitable[Log]]) -> Log:
         while True:

@@ -127,13 +127,19 @@ def _ignores_names(kind: object) -> bool:
 def _refusal(method: str, unknown: list[_Unknown]) -> InvalidParams:
     first = unknown[0]
     of_first = [it for it in unknown if it.place == first.place][:_MAX_NAMED]
-    near = list(dict.fromkeys(name for it in of_first for name in nearest(it.name, it.possible)))
+    suggestions = list(dict.fromkeys(name for it in of_first for name in nearest(it.name, it.possible)))
     names = ", ".join(f"`{_shown(it.name)}`" for it in of_first)
     where = "" if first.place == "$" else f" in `{first.place[2:]}`"
     problem = f"unknown parameter{'s' if len(of_first) > 1 else ''} {names}{where}"
-    listed = ", ".join(f"`{name}`" for name in near or first.possible)
-    hint = f"Did you mean {listed}?" if near else f"Parameters are {listed}." if listed else "There are none."
-    return InvalidParams(method, problem, f"{first.place}.{_shown(first.name)}", near, hint)
+    listed = ", ".join(f"`{name}`" for name in suggestions or first.possible)
+    hint = (
+        f"Did you mean {listed}?"
+        if suggestions
+        else f"Parameters are {listed}."
+        if listed
+        else "There are none."
+    )
+    return InvalidParams(method, problem, f"{first.place}.{_shown(first.name)}", suggestions, hint)
 
 
 def nearest(name: str, possible: list[str]) -> list[str]:
@@ -142,9 +148,13 @@ def nearest(name: str, possible: list[str]) -> list[str]:
     target = name[:_NAME_CHARACTERS].lower()
     import difflib  # only errors need it
 
-    near = difflib.get_close_matches(target, by_lower, 3, _NEAR)
-    likeness = [difflib.SequenceMatcher(None, it, target).ratio() for it in near]
-    return [by_lower[it] for it, ratio in zip(near, likeness, strict=True) if ratio > likeness[0] - _AS_NEAR]
+    suggestions = difflib.get_close_matches(target, by_lower, 3, _NEAR)
+    likeness = [difflib.SequenceMatcher(None, it, target).ratio() for it in suggestions]
+    return [
+        by_lower[it]
+        for it, ratio in zip(suggestions, likeness, strict=True)
+        if ratio > likeness[0] - _AS_NEAR
+    ]
 
 
 def _shown(name: str) -> str:
