@@ -162,14 +162,14 @@ def test_messages_of_other_senders_are_ignored(webview: Webview) -> None:
     assert other is not None
     other.evaluate(f"parent.frames.webview.postMessage({evil}, '*')")
     # What comes behind them has been heard, so they have been, too.
-    webview.hears(kind="say", text="heard")
+    webview.hears(kind="status", text="heard")
     expect(webview.shown.locator("#live")).to_have_text("heard")
     expect(webview.shown.locator("article.target")).to_have_count(0)
 
 
 @pytest.mark.parametrize("message", [
     None, 7, "rows", [], {"kind": "nothing"}, {"kind": "reveal"}, {"kind": "reveal", "entryId": "<script>"},
-    {"kind": "say", "text": "<img src=x onerror=alert(1)>"},
+    {"kind": "status", "text": "<img src=x onerror=alert(1)>"},
 ])  # fmt: skip
 def test_invalid_messages_are_ignored(webview: Webview, message: Any) -> None:
     webview.page.evaluate("it => frames.webview.postMessage(it, origin)", message)

@@ -35,7 +35,7 @@ def reasons(*lines: Line, leaf_id: str | None = None) -> list[str]:
 def test_a_message_is_said_at_its_place() -> None:
     first, second = explained(user("Hello"), assistant("Hi"))
     assert first == ExplainedEntry(
-        "e1", "message", "user", "in", "said", "The context has the entry as it is stored.", 2, 0
+        "e1", "message", "user", "in", "asStored", "The context has the entry as it is stored.", 2, 0
     )
     assert (second.role, second.message_index) == ("assistant", 1)
 
@@ -50,7 +50,7 @@ def test_settings_notes_and_what_is_not_known_are_not_for_a_model() -> None:
         user("Hi"), entry("model_change", model="a/b"), entry("thinking_level_change", thinkingLevel="high"),
         label("e1", "start"), entry("custom", customType="x"), entry("from_the_future"), leaf("e6"), user("?"),
     ) == [
-        "said", "settings", "settings", "notForModel", "notForModel", "notForModel", "notForModel", "said",
+        "asStored", "settings", "settings", "notForModel", "notForModel", "notForModel", "notForModel", "asStored",
     ]  # fmt: skip
 
 
@@ -61,21 +61,27 @@ def test_a_compaction_stands_for_what_it_does_not_keep() -> None:
         ("compactedAway", "out", None),
         ("keptByCompaction", "in", 1),
         ("compaction", "in", 0),
-        ("said", "in", 2),
+        ("asStored", "in", 2),
     ]
     assert [row.tokens > 0 for row in rows] == [False, False, True, True, True]
 
 
 def test_of_two_compactions_the_older_one_is_silent() -> None:
     lines = (user("One"), compaction("a", "e1"), user("Two"), compaction("b", "e3"), user("Three"))
-    assert reasons(*lines) == ["compactedAway", "olderCompaction", "keptByCompaction", "compaction", "said"]
+    assert reasons(*lines) == [
+        "compactedAway",
+        "olderCompaction",
+        "keptByCompaction",
+        "compaction",
+        "asStored",
+    ]
     over_it = (user("One"), compaction("a", "e1"), user("Two"), compaction("b", "e1"))
     assert reasons(*over_it) == ["keptByCompaction", "olderCompaction", "keptByCompaction", "compaction"]
 
 
 def test_a_reset_leaves_out_what_came_before_also_a_compaction() -> None:
     lines = (user("One"), compaction("a", "e1"), entry("reset_boundary"), user("Two"))
-    assert reasons(*lines) == ["reset", "reset", "notForModel", "said"]
+    assert reasons(*lines) == ["reset", "reset", "notForModel", "asStored"]
 
 
 def test_edits_change_an_entry_or_leave_it_out() -> None:

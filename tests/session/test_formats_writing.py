@@ -283,7 +283,7 @@ def test_thinking_from_before_a_compaction_does_not_go_back_to_anthropic() -> No
     )  # fmt: skip
     it = sent(log, "anthropic")
     assert it.reasons["e4"] == "thinkingLeftOut"
-    assert it.reasons["e7"] == "said"
+    assert it.reasons["e7"] == "asStored"
 
 
 def test_thinking_from_before_a_change_of_the_system_prompt_does_not_go_back_to_anthropic() -> None:
@@ -293,7 +293,7 @@ def test_thinking_from_before_a_change_of_the_system_prompt_does_not_go_back_to_
         message("system", "Be kind."), user("Two"), assistant(thinking, **CLAUDE), user("Three"),
     )  # fmt: skip
     it = sent(log, "anthropic")
-    assert (it.reasons["e3"], it.reasons["e6"]) == ("thinkingLeftOut", "said")
+    assert (it.reasons["e3"], it.reasons["e6"]) == ("thinkingLeftOut", "asStored")
 
 
 def test_thinking_with_nothing_behind_it_does_not_go_back_to_anthropic() -> None:
@@ -375,7 +375,7 @@ def test_an_image_that_nobody_could_show_leaves_a_note(provider: Provider, image
 def test_an_image_type_that_anthropic_does_not_take_leaves_a_note() -> None:
     log = loaded(header(), user([IMAGE | {"mimeType": "image/tiff"}]))
     assert sent(log, "anthropic").reasons["e1"] == "imageLeftOut"
-    assert sent(log, "google").reasons["e1"] == "said"
+    assert sent(log, "google").reasons["e1"] == "asStored"
 
 
 # --- text and emptiness -----------------------------------------------------------------------------------------
@@ -474,7 +474,7 @@ def test_an_excluded_command_and_an_unknown_role_are_out(provider: Provider) -> 
         ),
         provider,
     )  # fmt: skip
-    assert list(it.reasons.values()) == ["said", "excluded", "unknownRole", "notAMessage"]
+    assert list(it.reasons.values()) == ["asStored", "excluded", "unknownRole", "notAMessage"]
 
 
 @every_provider

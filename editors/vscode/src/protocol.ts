@@ -4463,7 +4463,7 @@ export type FindingKind =
 /** Why an entry of the path is in the context or not. */
 export type ContextReason =
   /** The context has the entry as it is stored. */
-  | "said"
+  | "asStored"
   /** The entry is the compaction in force. Its summary replaces the compacted entries. */
   | "compaction"
   /** The compaction in force keeps the entry. */

@@ -20,25 +20,25 @@ const host = {
     new MutationObserver(() => this.dress()).observe(document.body, {attributeFilter: ["class"]});
     addEventListener("message", event => {
       // The editor posts through the parent window, which has the same origin. Other senders are ignored.
-      if (event.origin === origin && holdsUs(event.source)) this.hear(event.data);
+      if (event.origin === origin && holdsUs(event.source)) this.receive(event.data);
     });
-    this.ask();
+    this.requestRows();
   },
 
   // Request all rows from the first one.
-  ask() {
+  requestRows() {
     this.api.postMessage({kind: "ready"});
   },
 
-  hear(message) {
-    if (message?.kind === "rows") this.take(message);
+  receive(message) {
+    if (message?.kind === "rows") this.addRows(message);
     if (message?.kind === "reveal") this.reveal(String(message.entryId));
-    if (message?.kind === "say") live.say(String(message.text));
+    if (message?.kind === "status") live.showStatus(String(message.text));
   },
 
-  take(message) {
-    if (!live.take(message)) {
-      this.ask();
+  addRows(message) {
+    if (!live.update(message)) {
+      this.requestRows();
       return;
     }
     if (this.loading && message.toSeq >= message.lastSeq) {

@@ -4,18 +4,18 @@ const live = {
   begin(address) {
     if (!address) return;
     const events = new EventSource(address);
-    events.onopen = () => this.say("live");
-    events.onerror = () => this.say(events.readyState === EventSource.CLOSED ? "ended" : "away");
-    events.onmessage = event => this.take(JSON.parse(event.data));
+    events.onopen = () => this.showStatus("live");
+    events.onerror = () => this.showStatus(events.readyState === EventSource.CLOSED ? "ended" : "away");
+    events.onmessage = event => this.update(JSON.parse(event.data));
   },
 
-  say(word) {
-    $("live").textContent = word;
+  showStatus(text) {
+    $("live").textContent = text;
   },
 
   // `first` is the number of rows before these. Rows repeated after a broken stream are skipped.
   // Returns false if rows in between are missing.
-  take({first, rows, marks, session}) {
+  update({first, rows, marks, session}) {
     if (first > model.rows.length) return false;
     const atLeaf = model.leaf === model.tip;
     const atEnd = transcript.atEnd();

@@ -72,7 +72,7 @@ const sidebar = {
       ` data-place="${place}" data-indent="${indent}"` +
       ` aria-level="${indent + 1}" aria-selected="${place === this.at}"${expanded}` +
       ` aria-label="${escaped(spoken.filter(Boolean).join(", "))}">` +
-      `${fold}${label}<span class="who">${escaped(short(entry))}</span> <span class="say" dir="auto">${escaped(entry.preview)}</span></div>`;
+      `${fold}${label}<span class="who">${escaped(short(entry))}</span> <span class="preview" dir="auto">${escaped(entry.preview)}</span></div>`;
   },
 
   key(event) {

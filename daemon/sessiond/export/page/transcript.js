@@ -128,12 +128,12 @@ const transcript = {
     const label = entry.label ? `<span class="label">${escaped(entry.label)}</span>` : "";
     const facts = (entry.facts ?? []).map(it => `<span>${escaped(it)}</span>`).join("");
     const time = entry.timestamp ? `<time datetime="${escaped(entry.timestamp)}">${escaped(when(entry.timestamp))}</time>` : "";
-    const says = entry.body ? "" : `<span class="say" dir="auto">${escaped(entry.preview)}</span>`;
+    const preview = entry.body ? "" : `<span class="preview" dir="auto">${escaped(entry.preview)}</span>`;
     const body = entry.body ? `<div class="body" dir="auto">${entry.body}</div>` : "";
     const ways = page.where === host ? `<span class="acts">${host.acts(row)}</span>`
       : `<a class="link" href="${escaped(address(row))}" data-copy="1" title="Copy a link to this entry" aria-label="Copy a link to this entry">#</a>`;
     return `<article id="e-${row}" data-row="${row}" data-kind="${kind}" class="${entry.body ? "" : "slim"}" tabindex="-1"` +
-      ` aria-label="${escaped(entry.heading)}"><header><h2>${escaped(entry.heading)}</h2>${says}${label}` +
+      ` aria-label="${escaped(entry.heading)}"><header><h2>${escaped(entry.heading)}</h2>${preview}${label}` +
       `<span class="facts">${facts}${time}</span>${branches(row)}${ways}</header>${body}</article>`;
   },
 

@@ -147,7 +147,7 @@ class _Explainer:
                 return "compaction"
             if entry_id in self.edits and kind != _BRANCH_SUMMARY:
                 return "edited"
-            return "keptByCompaction" if row in self._kept else "said"
+            return "keptByCompaction" if row in self._kept else "asStored"
         if kind in _SETTINGS:
             return "settings"
         if kind not in _MESSAGE_KINDS and kind != _COMPACTION:

@@ -5,7 +5,7 @@ from typing import Final, Literal, TypeAlias
 Fate: TypeAlias = Literal["in", "changed", "out"]
 
 REASONS: Final[dict[str, tuple[Fate, str]]] = {
-    "said": ("in", "The context has the entry as it is stored."),
+    "asStored": ("in", "The context has the entry as it is stored."),
     "compaction": ("in", "The entry is the compaction in force. Its summary replaces the compacted entries."),
     "keptByCompaction": ("in", "The compaction in force keeps the entry."),
     "systemPrompt": ("in", "The entry is part of the system prompt."),

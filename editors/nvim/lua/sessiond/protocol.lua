@@ -2457,7 +2457,7 @@
 
 ---Why an entry of the path is in the context or not.
 ---@alias sessiond.ContextReason
----| "said" # The context has the entry as it is stored.
+---| "asStored" # The context has the entry as it is stored.
 ---| "compaction" # The entry is the compaction in force. Its summary replaces the compacted entries.
 ---| "keptByCompaction" # The compaction in force keeps the entry.
 ---| "systemPrompt" # The entry is part of the system prompt.

@@ -151,7 +151,7 @@ export class TranscriptPanel implements vscode.Disposable {
   }
 
   #showStatus(text: string): void {
-    void this.#panel.webview.postMessage({ kind: "say", text });
+    void this.#panel.webview.postMessage({ kind: "status", text });
   }
 }
 
