@@ -1,8 +1,14 @@
 """A daemon that goes away and comes back, and what is pressed meanwhile."""
 
 import asyncio
+import threading
 from pathlib import Path
 
+import msgspec
+import pytest
+
+from sessiond.protocol import types as t
+from sessiond.tui import following
 from sessiond.tui.app import Browser
 from sessiond.tui.row_renderer import BOXES
 from support.browsing import NOON, SESSION, STORY, Desk, Screen, said
@@ -45,6 +51,31 @@ async def test_a_daemon_that_is_killed_is_waited_for_and_what_was_missed_is_read
             await screen.keys("R")
             await until(lambda: browser.is_settled)
             await screen.see_not("offline")
+        await _stopped(home)
+
+
+async def test_an_entry_that_is_wanted_before_the_first_connection_is_read_when_there_is_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    imported = threading.Event()
+    monkeypatch.setattr(following, "_import_client", imported.wait)
+    with a_home() as where:
+        home = Path(str(where.home))
+        await spawn(home)
+        peer = await joined(home).attach()
+        await peer.call("session/create", id=SESSION, cwd="/home/ada/atlas", title="The last line")
+        await peer.append(SESSION, *STORY)
+        first = msgspec.convert(await peer.call("session/tree", sessionId=SESSION), t.TreeResult)
+        session = await Desk(where, peer).session()
+        browser = Browser(session, where=where, signs=BOXES, now=lambda: NOON, first=first)
+        async with browser.run_test(size=(80, 24)) as pilot:
+            await until(lambda: browser.view.current is not None)
+            wanted = asyncio.create_task(browser.entry())
+            await pilot.pause()
+            assert not wanted.done()
+            imported.set()
+            assert (await wanted)["id"] == browser.view.current
+            await until(lambda: browser.is_settled)
         await _stopped(home)
 
 

@@ -241,6 +241,7 @@ class Browser(App[int]):
         name = self.view.current
         if name is None:
             raise NoEntryError
+        await self._following.first_attempt()
         found = await self.daemon.entries(self._session_id, entry_ids=[name], resolve_blobs=True)
         return found.entries[0]
 
@@ -254,6 +255,7 @@ class Browser(App[int]):
     async def _fill_pane(self, content: tuple[str, str | None, str | None, int]) -> None:
         session_id, name, label, _ = content
         await asyncio.sleep(_SETTLED)
+        await self._following.first_attempt()
         before, columns = self.pane.content, self.pane.columns
         from_top = not (isinstance(before, tuple) and before[:2] == content[:2])
         if name is None:

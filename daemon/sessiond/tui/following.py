@@ -52,6 +52,7 @@ class Following:
         self._daemon: Daemon | None = None
         self._notes: Notifications | None = None
         self._again = asyncio.Event()
+        self._tried = asyncio.Event()
 
     @property
     def daemon(self) -> Daemon:
@@ -59,6 +60,10 @@ class Following:
         if self._daemon is None:
             raise DisconnectedError
         return self._daemon
+
+    async def first_attempt(self) -> None:
+        """Wait until the first attempt to connect has succeeded or failed; keys may be pressed before that."""
+        await self._tried.wait()
 
     async def switch_to(self, session_id: str) -> None:
         """Follow this session from now on; if it is the same, open it again."""
@@ -86,6 +91,7 @@ class Following:
                     locations=self._locations, autostart=False, name="sessiond tree"
                 ) as daemon:
                     self._daemon = daemon
+                    self._tried.set()
                     tries = pauses()
                     await self._stay(daemon, follower)
             except VersionMismatchError as error:
@@ -96,6 +102,7 @@ class Following:
                 follower.refused(error)
             finally:
                 self._daemon = None
+                self._tried.set()
             await asyncio.sleep(next(tries))
 
     async def _stay(self, daemon: Daemon, follower: Follower) -> None:
