@@ -154,6 +154,10 @@ class Browser(App[int]):
         self.update_status()
         self._read_entry()
 
+    def on_pane_resized(self) -> None:
+        """Render the entry for the new size of the pane, which follows that of the screen later."""
+        self._read_entry()
+
     def toggle_pane(self) -> None:
         """Show or hide the pane with the entry. Shows an error if the screen is too small for the pane."""
         self.wants_pane = not self.pane.display

@@ -1,13 +1,18 @@
 """The pane beside the tree or below it: the full text of the entry under the cursor."""
 
 from rich.segment import Segment
+from textual.events import Resize
 from textual.geometry import Size
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 
 class Pane(ScrollView, can_focus=True):
     """Scrollable lines that are rendered for the pane's width."""
+
+    class Resized(Message):
+        """Sent when the pane has another size, for which its lines must be rendered again."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,6 +33,10 @@ class Pane(ScrollView, can_focus=True):
         if from_top:
             self.scroll_to(y=0, animate=False, immediate=True)
         self.refresh()
+
+    def on_resize(self, _event: Resize) -> None:
+        """Send `Resized`."""
+        self.post_message(self.Resized())
 
     def step(self, lines: int) -> None:
         """Scroll down by this many lines, or up if negative."""
