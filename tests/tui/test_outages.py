@@ -59,15 +59,15 @@ async def test_an_entry_that_is_wanted_before_the_first_connection_is_read_when_
 ) -> None:
     imported = threading.Event()
     monkeypatch.setattr(following, "_import_client", imported.wait)
-    with a_home() as where:
-        home = Path(str(where.home))
+    with a_home() as locations:
+        home = Path(str(locations.home))
         await spawn(home)
         peer = await joined(home).attach()
         await peer.call("session/create", id=SESSION, cwd="/home/ada/atlas", title="The last line")
         await peer.append(SESSION, *STORY)
         first = msgspec.convert(await peer.call("session/tree", sessionId=SESSION), t.TreeResult)
-        session = await Desk(where, peer).session()
-        browser = Browser(session, where=where, signs=BOXES, now=lambda: NOON, first=first)
+        session = await Desk(locations, peer).session()
+        browser = Browser(session, locations=locations, signs=BOXES, now=lambda: NOON, first=first)
         async with browser.run_test(size=(80, 24)) as pilot:
             await until(lambda: browser.view.current is not None)
             wanted = asyncio.create_task(browser.entry())
