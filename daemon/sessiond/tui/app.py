@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.segment import Segment
@@ -10,6 +11,7 @@ from textual.app import App, ComposeResult
 from textual.containers import Container
 from textual.events import Event, Key, Resize
 from textual.geometry import Size
+from textual.worker import WorkType
 
 from sessiond.client.daemon_socket import VersionMismatchError
 from sessiond.client.results import AppendedBatch, Entry
@@ -254,7 +256,9 @@ class Browser(App[int]):
         content = (self._session_id, name, self.view.rows.labels.get(name or ""), self.pane.columns)
         if self.pane.display and content not in (self._requested_content, self.pane.content):
             self._requested_content = content
-            self.run_worker(self._fill_pane(content), group="pane", exclusive=True)
+            # A function: a worker that is canceled before it begins would not await a coroutine.
+            fill: WorkType[None] = partial(self._fill_pane, content)
+            self.run_worker(fill, group="pane", exclusive=True)
 
     async def _fill_pane(self, content: tuple[str, str | None, str | None, int]) -> None:
         session_id, name, label, _ = content
