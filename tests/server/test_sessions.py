@@ -21,7 +21,7 @@ async def test_a_new_session_is_a_draft_that_no_list_shows(daemon: Running, cwd:
     assert Path(made["path"]).is_relative_to(daemon.home / "data" / "drafts")
     assert (await peer.call("session/list", cwd=cwd))["sessions"] == []
     assert (await peer.call("session/list", cwd=cwd, includeDrafts=True))["sessions"] == [
-        made | {"logId": None, "lifecycle": "empty", "model": None}
+        made | {"logId": None, "lifecycle": "empty", "model": None, "provisional": False}
     ]
 
 
@@ -406,4 +406,5 @@ async def test_what_is_listed_is_the_same_open_or_closed(tmp_path: Path, cwd: st
             info = await peer.call("session/info", sessionId=session["sessionId"])
             assert info["session"].pop("logId")
             assert session.pop("logId") is None
+            assert session.pop("provisional") is False
             assert (info["session"], info["problems"]) == (session, [])
