@@ -14,7 +14,20 @@ PAGE = ROOT / "daemon/ARCHITECTURE.md"
 PACKAGE = ROOT / "daemon/sessiond"
 START, END = "<!-- generated: code map -->\n", "<!-- /generated -->"
 
-ROOMS = ("session", "store", "export", "hub", "protocol", "rpc", "server", "client", "tui", "cli", "")
+ROOMS = (
+    "session",
+    "store",
+    "export",
+    "hub",
+    "agents",
+    "protocol",
+    "rpc",
+    "server",
+    "client",
+    "tui",
+    "cli",
+    "",
+)
 """In the order in which one reads them; the last is what lies beside the rooms."""
 
 

@@ -1,0 +1,1 @@
+"""The agents whose sessions the daemon knows: where they are, how they are recognized, read, written and resumed."""

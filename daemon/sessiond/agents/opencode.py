@@ -1,0 +1,28 @@
+"""OpenCode: all sessions in one SQLite database."""
+
+from sessiond.agents.agent import Agent, Environ
+from sessiond.agents.places import home, named
+
+
+def _folders(environ: Environ) -> list[str]:
+    return [(named(environ, "XDG_DATA_HOME") or home(environ) + "/.local/share") + "/opencode"]
+
+
+def _is_session_file(path: str) -> bool:
+    # A build of another channel has a database of its own: opencode-<channel>.db
+    return "/" not in path and path.startswith("opencode") and path.endswith(".db")
+
+
+OPENCODE = Agent(
+    name="opencode",
+    title="OpenCode",
+    short_name="opencode",
+    program="opencode",
+    dialect="opencode",
+    checked_version="1.18.33",
+    variables=("XDG_DATA_HOME",),
+    folders=_folders,
+    is_session_file=_is_session_file,
+    resume_command=lambda native_id: ["opencode", "--session", native_id],
+    storage="database",
+)
