@@ -4,10 +4,12 @@ import base64
 import json  # noqa: TID251 - files are read as other programs read them
 import stat
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from sessiond.protocol import enums
+from sessiond.session.dialects.writing import NATIVE_WRITERS
 from support.daemons import Peer, Running, assistant, refusal, user
 from support.dialects import imported, path as path_of
 from support.shared import started
@@ -133,7 +135,7 @@ async def test_an_entry_that_is_not_there_is_named(memory: Running, cwd: str) ->
 async def test_an_export_changes_nothing(memory: Running, cwd: str) -> None:
     peer, session, [_, answer, _] = await told(memory, cwd)
     before = memory.everything()
-    for format in ("jsonl", "markdown", "operator", "go", "nova"):
+    for format in get_args(enums.ExportFormat):
         await peer.call("session/export", sessionId=session, format=format)
         await peer.call("session/export", sessionId=session, format=format, leafId=answer)
     assert memory.everything() == before
@@ -144,7 +146,7 @@ async def test_secrets_are_removed_unless_redaction_is_disabled(memory: Running,
     key = "AKIA" + "IOSFODNN7EXAMPLE"
     made = await peer.append(session, user(f"Use {key} please"), assistant("No."))
     before = memory.everything()
-    for format in ("jsonl", "operator", "go", "markdown"):
+    for format in ("jsonl", "operator", "go", "markdown", *NATIVE_WRITERS):
         result = await peer.call("session/export", sessionId=session, format=format)
         assert key not in result["text"]
         assert "redacted: AWS Access Key" in result["text"]
@@ -166,7 +168,7 @@ async def test_secrets_in_the_title_in_tags_and_in_keys_of_objects_are_taken_out
     await peer.append(
         session, {"type": "custom", "customType": "x", "data": {keys[2]: {"password": "hunter2"}}}
     )
-    for format in ("jsonl", "operator", "go", "markdown", "html", "nova"):
+    for format in get_args(enums.ExportFormat):
         result = await peer.call("session/export", sessionId=session, format=format)
         assert not [it for it in (*keys, "hunter2") if it in result["text"]]
     assert (await peer.call("session/info", sessionId=session))["session"]["tags"] == [keys[1]]

@@ -5,13 +5,14 @@ import copy
 import json  # noqa: TID251 - lines are written as other programs write them, with lone surrogates
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sessiond.hub import session_info
 from sessiond.hub.index import text_indexer
+from sessiond.protocol import enums
 from sessiond.session.content import search_text
 from support import logs
 from support.daemons import Peer, Refused, Running, assistant, running, user
@@ -125,7 +126,7 @@ ABOUT_ONE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("session/stats", {}),
     ("state/get", {}),
     ("session/prepareCompaction", {}),
-    *(("session/export", {"format": it}) for it in ("jsonl", "markdown", "html", "operator", "go", "nova")),
+    *(("session/export", {"format": it}) for it in get_args(enums.ExportFormat)),
 )  # fmt: skip
 
 

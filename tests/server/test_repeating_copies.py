@@ -3,10 +3,11 @@
 import asyncio
 import json  # noqa: TID251 - files are changed as other programs change them
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from sessiond.protocol import enums
 from support.daemons import Peer, Running, assistant, user
 from support.shared import lines_of
 from support.summarizers import SMALL, summarizing
@@ -80,7 +81,7 @@ async def test_what_a_user_says_of_the_field_is_kept_in_a_fork(memory: Running, 
     assert line["message"]["content"] == user(said)["message"]["content"]
 
 
-@pytest.mark.parametrize("format", ["jsonl", "operator", "go", "nova", "markdown", "html"])
+@pytest.mark.parametrize("format", get_args(enums.ExportFormat))
 @pytest.mark.parametrize("is_path", [False, True], ids=["whole", "path"])
 async def test_no_export_names_the_commands_of_a_session(
     memory: Running, cwd: str, format: str, is_path: bool

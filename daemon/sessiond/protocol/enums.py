@@ -260,8 +260,11 @@ Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex"]
 - `codex`: the rollouts of Codex.
 """
 
-ExportFormat = Literal["jsonl", "markdown", "html", "operator", "go", "nova"]
-"""A format that a session can be exported to.
+ExportFormat = Literal[
+    "jsonl", "markdown", "html", "operator", "go", "nova", "claude-code", "codex", "gemini", "opencode",
+    "qwen", "pi", "oh-my-pi",
+]  # fmt: skip
+"""A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume.
 
 - `jsonl`: the v3 format of pi and oh-my-pi.
 - `markdown`: a transcript of one path.
@@ -269,6 +272,13 @@ ExportFormat = Literal["jsonl", "markdown", "html", "operator", "go", "nova"]
 - `operator`: Operator's format.
 - `go`: the format of go-sessions.
 - `nova`: NOVA's working state at one point.
+- `claude-code`: a session of Claude Code, for a file named after its `sessionId`.
+- `codex`: a rollout of Codex.
+- `gemini`: a session of Gemini CLI.
+- `opencode`: a document for `opencode import`.
+- `qwen`: a session of Qwen Code, for a file named after its `sessionId`.
+- `pi`: a session of pi.
+- `oh-my-pi`: a session of oh-my-pi.
 """
 
 ImportStatus = Literal["created", "grown", "unchanged"]

@@ -4148,7 +4148,7 @@ export type Dialect =
   /** the rollouts of Codex. */
   | "codex";
 
-/** A format that a session can be exported to. */
+/** A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume. */
 export type ExportFormat =
   /** the v3 format of pi and oh-my-pi. */
   | "jsonl"
@@ -4161,7 +4161,21 @@ export type ExportFormat =
   /** the format of go-sessions. */
   | "go"
   /** NOVA's working state at one point. */
-  | "nova";
+  | "nova"
+  /** a session of Claude Code, for a file named after its `sessionId`. */
+  | "claude-code"
+  /** a rollout of Codex. */
+  | "codex"
+  /** a session of Gemini CLI. */
+  | "gemini"
+  /** a document for `opencode import`. */
+  | "opencode"
+  /** a session of Qwen Code, for a file named after its `sessionId`. */
+  | "qwen"
+  /** a session of pi. */
+  | "pi"
+  /** a session of oh-my-pi. */
+  | "oh-my-pi";
 
 /** What an import did with one file. */
 export type ImportStatus =

@@ -22,7 +22,12 @@ COMMANDS: dict[str, Command] = {
         "exchange:export",
         ("[ID]",),
         (
-            Option("format", "NAME", "markdown (default), html, jsonl, operator, go or nova"),
+            Option(
+                "format",
+                "NAME",
+                "markdown (default), html, jsonl, operator, go, nova, claude-code, codex, gemini, opencode, qwen, pi"
+                " or oh-my-pi",
+            ),
             Option("leaf", "ENTRY", "only the path to this entry"),
             Option(
                 "output",

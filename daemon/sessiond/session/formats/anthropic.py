@@ -60,7 +60,7 @@ def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[
         _drop_trailing_thinking(turn, reasons)
     turns = yield from without(turns, _is_unsigned, reasons)
     yield from fit(turns, _LIMITS, reasons)
-    messages = yield from join_turns(turns, _blocks, "assistant", reasons)
+    messages = yield from join_turns(turns, blocks_of, "assistant", reasons)
     _trim_the_end(messages, reasons)
     yield from add_all(output, messages, _message)
     return output
@@ -95,7 +95,8 @@ def _accepts_image(image: Image, role: Role) -> bool:
 _LIMITS: Final = ProviderLimits(re.compile(r"[A-Za-z0-9_-]{1,64}").fullmatch, _legal_name, _accepts_image)
 
 
-def _blocks(turn: Turn) -> list[dict[str, Any]]:
+def blocks_of(turn: Turn) -> list[dict[str, Any]]:
+    """Return the content blocks of a turn. Images of a result that is an error follow the results."""
     if turn.role != "results":
         return [_block(part) for part in turn.parts]
     blocks = [_result(result) for result in turn.results]

@@ -14,6 +14,10 @@ from sessiond.error_text import TemplatedError
 Json: TypeAlias = dict[str, Any]
 
 _NO_COST: Final = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
+NO_USAGE: Final = {
+    "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0, "cost": _NO_COST,
+}  # fmt: skip
+"""The usage of an answer whose usage is unknown."""
 _fields = msgspec.json.Decoder(dict[str, Raw])
 
 

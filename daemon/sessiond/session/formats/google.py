@@ -81,15 +81,16 @@ _LIMITS: Final = ProviderLimits(bool, _legal_name, _accepts_image, unsent_prefix
 
 def _parts(turn: Turn) -> list[dict[str, Any]]:
     if turn.role == "results":
-        return [{"functionResponse": _response(result)} for result in turn.results]
-    parts = [_part(part) for part in turn.parts]
+        return [{"functionResponse": response_of(result)} for result in turn.results]
+    parts = [part_of(part) for part in turn.parts]
     call = next((part for part in parts if "functionCall" in part), None)
     if call is not None and turn.foreign and (turn.api or turn.provider):
         call.setdefault("thoughtSignature", UNSIGNED)
     return parts
 
 
-def _part(part: Part) -> dict[str, Any]:
+def part_of(part: Part) -> dict[str, Any]:
+    """Return a part as the API has it."""
     match part:
         case TextPart():
             return _signed({"text": part.text}, part.signature)
@@ -110,7 +111,8 @@ def _image(image: Image) -> dict[str, Any]:
     return {"fileData": link if image.media_type is None else {"mimeType": image.media_type, **link}}
 
 
-def _response(result: Result) -> dict[str, Any]:
+def response_of(result: Result) -> dict[str, Any]:
+    """Return a tool result as the `functionResponse` of the API."""
     text = "\n".join(part.text for part in result.parts if isinstance(part, TextPart))
     body: object = result.response
     if body is None:

@@ -2284,7 +2284,7 @@
 ---| "claude-code" # the transcripts of Claude Code.
 ---| "codex" # the rollouts of Codex.
 
----A format that a session can be exported to.
+---A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume.
 ---@alias sessiond.ExportFormat
 ---| "jsonl" # the v3 format of pi and oh-my-pi.
 ---| "markdown" # a transcript of one path.
@@ -2292,6 +2292,13 @@
 ---| "operator" # Operator's format.
 ---| "go" # the format of go-sessions.
 ---| "nova" # NOVA's working state at one point.
+---| "claude-code" # a session of Claude Code, for a file named after its `sessionId`.
+---| "codex" # a rollout of Codex.
+---| "gemini" # a session of Gemini CLI.
+---| "opencode" # a document for `opencode import`.
+---| "qwen" # a session of Qwen Code, for a file named after its `sessionId`.
+---| "pi" # a session of pi.
+---| "oh-my-pi" # a session of oh-my-pi.
 
 ---What an import did with one file.
 ---@alias sessiond.ImportStatus
