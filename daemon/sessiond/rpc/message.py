@@ -91,19 +91,12 @@ def decode_message(body: bytes) -> tuple[Head, bytes]:
 
 def encode_result(id: RequestId, result: object) -> bytes:
     """Return an encoded response. Raw values are spliced at any depth. attrs objects must be unstructured before."""
-    envelope = _Result(id, result)
-    try:
-        return _encode_valid(envelope)
-    except UnicodeEncodeError:
-        return _encode(envelope)
+    return _encode(_Result(id, result))
 
 
 def encode_once(result: object) -> Raw:
     """Return an encoded result that can be the result of many responses."""
-    try:
-        return Raw(_encode_valid(result))
-    except UnicodeEncodeError:
-        return Raw(_encode_valid(valid_json(msgspec.to_builtins(result, builtin_types=(Raw,)))))
+    return Raw(_encode(result))
 
 
 class EncodedResult:
@@ -167,11 +160,11 @@ class _Notification(_Envelope, frozen=True, gc=False):
     params: object
 
 
-def _encode(envelope: _Envelope) -> bytes:
+def _encode(value: object) -> bytes:
     try:
-        return _encode_valid(envelope)
+        return _encode_valid(value)
     except UnicodeEncodeError:  # text of a path or a file that did not pass through `valid_unicode`
-        return _encode_valid(valid_json(msgspec.to_builtins(envelope, builtin_types=(Raw,))))
+        return _encode_valid(valid_json(msgspec.to_builtins(value, builtin_types=(Raw,))))
 
 
 _encode_valid = msgspec.json.Encoder().encode
