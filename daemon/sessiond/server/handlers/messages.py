@@ -14,7 +14,7 @@ from sessiond.protocol import types as t
 from sessiond.rpc.message import RequestId
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.tickets import StartedAppend
-from sessiond.server.handlers.writing import append_result
+from sessiond.server.handlers.writing import append_result, remember_prompts
 
 
 class MessageInFlight:
@@ -41,19 +41,14 @@ class MessageInFlight:
         result = t.AppendResult(leaf_id=row.id, log_id=log_id, last_seq=seq, entries=[entry], branched=False)
         self._client.requests.end(self._request_id, self._size, self._ticket, result)
         if row.role == "user":
-            self._remember()
+            remember_prompts(self._client, self._live, self.prepared)
 
     def done(self, outcome: Outcome | Exception) -> None:
         """Answer the request with an error, or with its place after another program wrote to the log."""
         answer = outcome if isinstance(outcome, Exception) else append_result(outcome)
         self._client.requests.end(self._request_id, self._size, self._ticket, answer)
         if not isinstance(outcome, Exception):
-            self._remember()
-
-    def _remember(self) -> None:
-        live = self._live
-        if not live.ephemeral and live.tree.header is not None:
-            self._client.hub.history.remember(self.prepared.rows, live.session_id, live.tree.header.cwd)
+            remember_prompts(self._client, self._live, self.prepared)
 
 
 def append(

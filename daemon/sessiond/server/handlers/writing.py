@@ -8,7 +8,7 @@ from msgspec import UNSET
 from sessiond.hub.errors import EntryNotFound, IncompatibleParams, TooManyTags
 from sessiond.hub.session.append_queue import THROTTLE_UNWRITTEN_BYTES
 from sessiond.hub.session.batches import Outcome
-from sessiond.hub.session.entry_placement import AT_THE_LEAF, Placement, at_the_leaf
+from sessiond.hub.session.entry_placement import AT_THE_LEAF, Placement, Prepared, at_the_leaf
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session_info import MAX_TAGS
 from sessiond.protocol import methods as m, types as t
@@ -62,8 +62,7 @@ def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: 
             pending.resolve(outcome)
             return
         pending.resolve(append_result(outcome))
-        if not live.ephemeral and live.tree.header is not None:
-            client.hub.history.remember(outcome.prepared.rows, live.session_id, live.tree.header.cwd)
+        remember_prompts(client, live, outcome.prepared)
 
     if params.parent_id is UNSET and params.expected_leaf_id is UNSET and params.advance:
         placement = AT_THE_LEAF
@@ -88,6 +87,12 @@ def append_result(outcome: Outcome) -> t.AppendResult:
         ],
         branched=outcome.prepared.branched,
     )
+
+
+def remember_prompts(client: Client, live: LiveSession, prepared: Prepared) -> None:
+    """Add the prompts of a committed batch to the prompt history, unless the session is ephemeral."""
+    if not live.ephemeral and live.tree.header is not None:
+        client.hub.history.remember(prepared.rows, live.session_id, live.tree.header.cwd)
 
 
 def label(client: Client, live: LiveSession, params: t.LabelParams) -> Pending:
