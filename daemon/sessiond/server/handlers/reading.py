@@ -11,7 +11,6 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import MAX_REPLY_BYTES, Client
 from sessiond.server.connection.encoding import MIN_PARTS_IN_STEPS, converted
-from sessiond.session.content import restore_blobs
 from sessiond.session.tree import steps
 from sessiond.session.tree.tree import NONE
 from sessiond.session.views import label_list, tree_view
@@ -187,7 +186,7 @@ async def _read_many(
 def _answered(
     live: LiveSession, entries: list[bytes], seqs: list[int], after: _After, *, resolve: bool
 ) -> _Answer:
-    if resolve and any(map(restore_blobs.may_refer_to_blobs, entries)):
+    if resolve:
         return _whole(live, entries, seqs, after)
     return t.EntriesResult(
         log_id=live.log.log_id, items=_stored(entries, seqs), next_cursor=after(len(entries))
