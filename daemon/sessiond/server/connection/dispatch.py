@@ -75,14 +75,7 @@ class Dispatcher(Generic[C]):
             return
         effect, order = route.effect, self.order
         if effect is None or (route.reads_by_id and order.is_idle):
-            try:
-                answer = route.call(self._client, params)
-            except Exception as error:  # noqa: BLE001 - as above
-                answer = error
-            if isinstance(answer, _AT_ONCE):
-                self._answer(request_id, answer)
-            else:
-                self._follow(request_id, size, route, params, answer, None)
+            self._call(request_id, size, route, params, None)
             return
         if effect == "append":
             started = order.try_append(params.session_id)
@@ -161,45 +154,32 @@ class Dispatcher(Generic[C]):
         self._call(request_id, size, route, params, ticket)
 
     def _call(
-        self, request_id: RequestId, size: int, route: Route[C], params: t.Wire, ticket: AnyTicket
+        self, request_id: RequestId, size: int, route: Route[C], params: t.Wire, ticket: AnyTicket | None
     ) -> None:
-        """Call the handler of a request with a ticket, and answer it."""
-        try:
-            if self._server.ending:
-                raise Draining
-            answer = route.call(self._client, params)
-        except Exception as error:  # noqa: BLE001 - everything becomes an answer
-            answer = error
-        self._follow(request_id, size, route, params, answer, ticket)
-
-    def _follow(
-        self,
-        request_id: RequestId,
-        size: int,
-        route: Route[C],
-        params: t.Wire,
-        answer: Any,
-        ticket: AnyTicket | None,
-    ) -> None:
-        """Answer a request whose handler was called.
+        """Call the handler of a request whose turn has come, and answer it.
 
         Args:
             request_id: Its id.
             size: Bytes of its body.
             route: The route of its method.
             params: Its params.
-            answer: What the handler returned or raised.
             ticket: Its ticket. None if nothing is in progress that the request would have to wait for.
 
         """
-        if isinstance(answer, Pending):
-            if ticket is not None:
-                ticket.started()
-            self._requests.answer_when_there(request_id, size, answer, ticket)
-        elif isinstance(answer, _AT_ONCE):
+        try:
+            if self._server.ending:
+                raise Draining
+            answer = route.call(self._client, params)
+        except Exception as error:  # noqa: BLE001 - everything becomes an answer
+            answer = error
+        if isinstance(answer, _AT_ONCE):
             self._answer(request_id, answer)
             if ticket is not None:
                 ticket.ended()
+        elif isinstance(answer, Pending):
+            if ticket is not None:
+                ticket.started()
+            self._requests.answer_when_there(request_id, size, answer, ticket)
         else:
             if ticket is None and route.effect is not None:
                 ticket = _ticket(route, params, _nothing)
