@@ -1,6 +1,5 @@
 """Opening large sessions, against a bare scan of their lines and the real peers: time, memory, and waits of others."""
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -34,13 +33,12 @@ def _of_size(
     opened, again = list[float](), list[float]()
     scanned, grown, stalls = [], [], []
     try:
-        for _ in range(rounds):
+        for number in range(rounds):
             scanned.append(_scan(path))
             if peers is not None:
                 peers.round(path, size=entries)
-            os.utime(path)  # nothing that was derived from the file before is valid for it now
             for times in (opened, again):
-                with sessiond(folder / "home") as daemon:
+                with sessiond(folder / f"home-{number}") as daemon:  # at first, it knows nothing of the file
                     daemon.call("session/list")  # what the first request loads is not the session's
                     before = daemon.memory()
                     with _impatient(daemon) as waits:
