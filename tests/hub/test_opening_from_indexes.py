@@ -76,6 +76,15 @@ async def test_a_session_that_was_closed_opens_without_reading_its_lines(
     assert [entry["id"] for entry in without[1]] == ["e1", "e2", "e3"]
 
 
+async def test_a_new_daemon_knows_which_rows_views_omit(tmp_path: Path) -> None:
+    path = await created(tmp_path)
+    async with running(tmp_path) as daemon:
+        session, _ = await opened(await daemon.attach(), path)
+        live = daemon.inside.hub.cached(session["sessionId"])
+        assert live is not None
+        assert len(live.outline.silent) == live.tree.committed == 4
+
+
 async def test_lines_of_another_program_are_read_after_the_index(tmp_path: Path, scanned: list[int]) -> None:
     path = await created(tmp_path)
     line = (

@@ -1,7 +1,7 @@
 """A tree that is restored from its open index, and then reads the rest of its log, is the tree of the whole log."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -9,7 +9,8 @@ from hypothesis import example, given, settings, strategies as st
 
 from sessiond.session.tree import mapped_columns, open_index, steps
 from sessiond.session.tree.tree import NewRow, Tree
-from support.logs import Line, assistant, compaction, entry, header, label, leaf, log, user
+from sessiond.session.tree.turns import SilentTurns
+from support.logs import Line, assistant, compaction, entry, header, label, leaf, log, tool_call, user
 
 
 def tree_of(data: bytes) -> Tree:
@@ -23,18 +24,31 @@ def reader_of(data: bytes) -> Callable[[int, int], bytes]:
     return lambda start, end: data[start:end]
 
 
+def silent_turns(data: bytes, tree: Tree | None = None, silent: SilentTurns | None = None) -> SilentTurns:
+    """The rows of a log that views omit, some of which may be known."""
+    tree = tree_of(data) if tree is None else tree
+    silent = SilentTurns() if silent is None else silent
+
+    def read(rows: Sequence[int]) -> list[bytes]:
+        return [tree.entry(row, data[slice(*tree.span(row))]) for row in rows]
+
+    steps.run(silent.extend(tree, read))
+    return silent
+
+
 def index_of(data: bytes) -> memoryview | None:
-    parts = steps.run(open_index.encode(tree_of(data), reader_of(data)))
+    parts = steps.run(open_index.encode(tree_of(data), silent_turns(data), reader_of(data)))
     return None if parts is None else memoryview(b"".join(parts))
 
 
 def restored(index: memoryview, data: bytes, *, unchanged: int | None = None) -> Tree | None:
     """The tree of a log that begins with the indexed lines, after its other lines have been read too."""
-    tree = open_index.restore(index, len(data) if unchanged is None else unchanged, reader_of(data))
-    if tree is not None:
-        tree.read(data[tree.end :])
-        tree.finish()
-    return tree
+    found = open_index.restore(index, len(data) if unchanged is None else unchanged, reader_of(data))
+    if found is None:
+        return None
+    found.tree.read(data[found.tree.end :])
+    found.tree.finish()
+    return found.tree
 
 
 def picture(tree: Tree) -> Any:
@@ -85,6 +99,34 @@ def test_any_log_opens_the_same_with_the_index_of_any_of_its_beginnings(
     found = restored(index, whole)
     assert found is not None
     assert picture(found) == picture(tree_of(whole))
+
+
+def test_an_index_has_the_rows_that_views_omit() -> None:
+    call = tool_call("bash", {"command": "ls"})
+    begun = log(header(), user("q"), assistant([call]), assistant("a"))
+    whole = begun + log(user("r", id="r", parent="e3"), assistant([call], id="s", parent="r"))
+    index = index_of(begun)
+    assert index is not None
+    found = open_index.restore(index, len(whole), reader_of(whole))
+    assert found is not None
+    assert list(found.silent.marks(0, 9)) == [0, 0, 1, 0]
+    found.tree.read(whole[found.tree.end :])
+    found.tree.finish()
+    extended = silent_turns(whole, found.tree, found.silent)
+    assert list(extended.marks(0, 9)) == list(silent_turns(whole).marks(0, 9)) == [0, 0, 1, 0, 0, 1]
+
+
+@pytest.mark.parametrize("known", [0, 2])
+def test_an_index_may_lack_the_last_rows_that_views_omit(known: int) -> None:
+    data = log(header(), user("q"), assistant([tool_call("bash", {})]), assistant("a"))
+    some = SilentTurns(bytes(silent_turns(data).marks(0, known)))
+    parts = steps.run(open_index.encode(tree_of(data), some, reader_of(data)))
+    assert parts is not None
+    found = open_index.restore(memoryview(b"".join(parts)), len(data), reader_of(data))
+    assert found is not None
+    found.tree.finish()
+    assert len(found.silent) == known
+    assert list(silent_turns(data, found.tree, found.silent).marks(0, 9)) == [0, 0, 1, 0]
 
 
 def test_a_log_without_problems_has_an_index() -> None:
@@ -138,7 +180,7 @@ def test_a_tree_may_grow_while_its_index_is_made(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(open_index, "ROWS_A_STEP", 2)
     data = log(*WHOLE)
     tree, expected = tree_of(data), picture(tree_of(data))
-    work = open_index.encode(tree, reader_of(data))
+    work = open_index.encode(tree, silent_turns(data), reader_of(data))
     for number in range(1000):
         try:
             next(work)

@@ -19,6 +19,7 @@ from sessiond.session.tree.batches import first_of_incomplete_batch, incomplete_
 from sessiond.session.tree.lines import NotAnEntry, skim
 from sessiond.session.tree.steps import Steps, batches
 from sessiond.session.tree.tree import Tree
+from sessiond.session.tree.turns import SilentTurns
 from sessiond.session.views.outline import Outline
 from sessiond.store.base import Log
 from sessiond.store.errors import LogReplaced
@@ -26,7 +27,7 @@ from sessiond.store.errors import LogReplaced
 T = TypeVar("T")
 
 OUTLINE_SECONDS: Final = 600.0
-"""An outline is dropped after this time without a request. It takes 7 to 11 bytes for each row."""
+"""An outline is dropped after this time without a request. It takes 6 to 10 bytes for each row."""
 MIN_INDEXED_BYTES: Final = 1 << 20
 """Bytes that are read from a log rather than restored from its open index: they take about 3 ms."""
 _TOGETHER: Final = 1 << 20
@@ -83,6 +84,7 @@ class LogReader:
     Attributes:
         log: The log.
         tree: The tree. A rewrite of the log replaces it.
+        silent_turns: The rows that views omit, as far as they are known. They take one byte for each row.
         contexts: The last context that was requested.
         derived: Results that are derived from the tree.
         indexed_size: The bytes of the log that need not be added to its open index.
@@ -93,7 +95,8 @@ class LogReader:
     def __init__(self, log: Log) -> None:
         self.log = log
         self.tree = Tree()
-        self._outline = Outline()
+        self.silent_turns = SilentTurns()
+        self._outline = Outline(self.silent_turns)
         self._outline_requested = time.monotonic()
         self.contexts = ContextCache(self)
         self.derived = DerivedCache(self)
@@ -116,7 +119,7 @@ class LogReader:
         """Drop the context and the outline if they were not requested recently."""
         self.contexts.drop_unused()
         if time.monotonic() - self._outline_requested > OUTLINE_SECONDS:
-            self._outline = Outline()
+            self._outline = Outline(self.silent_turns)
 
     def moment(self) -> Moment:
         """Return the facts of the session now."""
@@ -136,7 +139,7 @@ class LogReader:
         first = first_of_incomplete_batch(self.tree, self.log.read)
         if first is not None:
             start, lines = self.tree.span(first)[0], self.tree.committed - first
-            self.tree = Tree()
+            self._begin(Tree(), SilentTurns())
             await read_into(self.tree, _until(self.log.scan(), start))
             self.tree.exclude_tail(self.log.read(start, self.log.size), incomplete_batch_reason(lines))
 
@@ -145,9 +148,10 @@ class LogReader:
         index = None if self.log.size < MIN_INDEXED_BYTES else await self.log.read_open_index()
         if index is None:
             return
-        tree = await asyncio.to_thread(open_index.restore, index, self.log.unchanged_size, self.log.read)
-        if tree is not None:
-            self.tree, self.indexed_size = tree, tree.end
+        found = await asyncio.to_thread(open_index.restore, index, self.log.unchanged_size, self.log.read)
+        if found is not None:
+            self._begin(found.tree, found.silent)
+            self.indexed_size = found.tree.end
 
     def read_new_lines(self) -> None:
         """Read the lines that follow those of the tree, up to the end of the log."""
@@ -166,7 +170,11 @@ class LogReader:
 
     def replace_tree(self, tree: Tree) -> None:
         """Set the tree of a rewritten log."""
-        self.tree, self._outline, self.indexed_size = tree, Outline(), 0
+        self._begin(tree, SilentTurns())
+        self.indexed_size = 0
+
+    def _begin(self, tree: Tree, silent: SilentTurns) -> None:
+        self.tree, self.silent_turns, self._outline = tree, silent, Outline(silent)
 
     def row(self, entry_id: str) -> int:
         """Return the committed row of an entry. Raises `EntryNotFound`."""

@@ -38,7 +38,10 @@ class OpenIndexWriter:
         reader, tree = self._reader, self._reader.tree
         size = tree.end
         try:
-            parts = await reader.drive(open_index.encode(tree, reader.log.read))
+            # The first page of the tree needs these rows, and the next daemon finds them in the index.
+            silent = reader.silent_turns
+            await reader.drive(silent.extend(tree, reader.read_rows, reader.read_stored))
+            parts = await reader.drive(open_index.encode(tree, silent, reader.log.read))
         except (StorageFailed, LogReplaced) as error:
             log.warning("no open index of session %s: %s", reader.log.session_id, error)
             return

@@ -10,7 +10,7 @@ import sys
 import zlib
 from array import array
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -20,11 +20,15 @@ from sessiond.session.tree.reading import TreeFacts
 from sessiond.session.tree.rows import Columns
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 from sessiond.session.tree.tree import Tree
+from sessiond.session.tree.turns import SilentTurns
 
-_MAGIC: Final = f"open index 1 {sys.byteorder[:3]}".encode()
+_MAGIC: Final = f"open index 2 {sys.byteorder[:3]}".encode()
 """The version of the format and the order of bytes in the columns. Another one is not read."""
-_HEAD: Final = struct.Struct("<16s8Q")
-"""`_MAGIC`, and the size of each part in bytes: facts, keys, offsets, parents, ends of ids, kinds, roles, ids."""
+_HEAD: Final = struct.Struct("<16s9Q")
+"""`_MAGIC`, and the size of each part in bytes.
+
+The parts are: facts, keys, offsets, parents, ends of ids, kinds, roles, silent turns, ids.
+"""
 _ALIGNMENT: Final = 8
 _EDGE_BYTES: Final = 4096
 """Bytes before the end of the indexed lines that are compared when a log is opened."""
@@ -53,7 +57,14 @@ class _Summary(msgspec.Struct, array_like=True):
 _decoder: Final = msgspec.msgpack.Decoder(_Summary)
 
 
-def encode(tree: Tree, read: ReadBytes) -> Steps[list[bytes] | None]:
+class Restored(NamedTuple):
+    """What an index contains: the tree of the indexed lines, and those of its rows that views omit."""
+
+    tree: Tree
+    silent: SilentTurns
+
+
+def encode(tree: Tree, silent: SilentTurns, read: ReadBytes) -> Steps[list[bytes] | None]:
     """Return the index of the committed rows, as parts to be concatenated.
 
     The tree may grow meanwhile. Returns None if the log has a problem, is of version 1, or is unusual in another way
@@ -61,6 +72,7 @@ def encode(tree: Tree, read: ReadBytes) -> Steps[list[bytes] | None]:
 
     Args:
         tree: The tree of the log.
+        silent: The rows that views omit, as far as they are known.
         read: Reads the log.
 
     """
@@ -68,6 +80,7 @@ def encode(tree: Tree, read: ReadBytes) -> Steps[list[bytes] | None]:
     first_lines = tree.span(0)[1]
     if facts is None or first_lines > _MAX_FIRST_LINES:
         return None
+    marks = bytes(silent.marks(0, facts.rows))
     summary = _Summary(facts, first_lines, _edges(read(0, first_lines), read, facts.end))
     try:
         encoded = msgspec.msgpack.encode(summary)
@@ -81,7 +94,7 @@ def encode(tree: Tree, read: ReadBytes) -> Steps[list[bytes] | None]:
     if keys is None:
         return None
     offsets, parents, kinds, roles = columns
-    parts = [[encoded], keys, offsets, parents, ends, kinds, roles, ids]
+    parts = [[encoded], keys, offsets, parents, ends, kinds, roles, [marks], ids]
     sizes = [sum(map(len, pieces)) for pieces in parts]
     index = [_HEAD.pack(_MAGIC, *sizes)]
     for size, pieces in zip(sizes, parts, strict=True):
@@ -140,8 +153,8 @@ def _sorted_keys(buckets: list[list[int]], rows: int) -> Steps[list[bytes] | Non
     return keys
 
 
-def restore(index: memoryview, unchanged_size: int, read: ReadBytes) -> Tree | None:
-    """Return the tree of the indexed lines, as `Tree.read` leaves it; None if the index does not belong to the log.
+def restore(index: memoryview, unchanged_size: int, read: ReadBytes) -> Restored | None:
+    """Return the content of an index, its tree as `Tree.read` leaves it; None if it does not belong to the log.
 
     The columns of ids refer to `index` as long as the tree exists.
 
@@ -160,7 +173,7 @@ def restore(index: memoryview, unchanged_size: int, read: ReadBytes) -> Tree | N
     for size in sizes:
         parts.append(index[place : place + size])
         place += size - size % -_ALIGNMENT
-    summary, keys, offsets, parents, ends, kinds, roles, ids = parts
+    summary, keys, offsets, parents, ends, kinds, roles, marks, ids = parts
     found = _decoder.decode(summary)
     first_lines = read(0, found.first_lines)
     if found.facts.end > unchanged_size or found.edges != _edges(first_lines, read, found.facts.end):
@@ -170,7 +183,7 @@ def restore(index: memoryview, unchanged_size: int, read: ReadBytes) -> Tree | N
     names = MappedNames(ends.cast("Q"), ids)
     mapped = Ids(MappedIds(keys, names))
     tree.restore(found.facts, Columns.of_bytes(offsets, kinds, roles, parents, names, mapped))
-    return tree
+    return Restored(tree, SilentTurns(marks))
 
 
 def _edges(first_lines: bytes, read: ReadBytes, end: int) -> int:

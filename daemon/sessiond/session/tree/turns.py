@@ -2,6 +2,8 @@
 
 An assistant turn without text only calls tools. It is shown if it ended abnormally (aborted, error, length), as in pi.
 A `custom_message` with `display` false is for the model only (decision 0021).
+
+Open indexes store the marks, so a change of these rules needs another version of their format (`open_index`).
 """
 
 import re
@@ -37,10 +39,15 @@ this text counts as one with text; it is shown, which is harmless.
 
 
 class SilentTurns:
-    """Records which rows views omit; `row in turns` is true for such a row."""
+    """Records which rows views omit; `row in turns` is true for such a row.
 
-    def __init__(self) -> None:
-        self._marks = bytearray()
+    Args:
+        marks: The marks of the first rows, if they are known.
+
+    """
+
+    def __init__(self, marks: bytes | memoryview = b"") -> None:
+        self._marks = bytearray(marks)
 
     def __len__(self) -> int:
         """Return the number of rows that were examined."""

@@ -36,6 +36,9 @@ class TreeMoment(NamedTuple):
 class Outline:
     """The outline of one tree.
 
+    Args:
+        silent: The rows that views omit, as far as they are known.
+
     Attributes:
         chains: The chains of the rows.
         silent: The rows that views omit because of their content.
@@ -43,9 +46,9 @@ class Outline:
 
     """
 
-    def __init__(self) -> None:
+    def __init__(self, silent: SilentTurns | None = None) -> None:
         self.chains = Chains()
-        self.silent = SilentTurns()
+        self.silent = SilentTurns() if silent is None else silent
         self.texts: dict[int, RowText] = {}
         self._filters: dict[Filter, tuple[VisibleRows, View]] = {}
         self._cached_view: tuple[object, View] | None = None
