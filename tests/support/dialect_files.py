@@ -75,8 +75,10 @@ OPERATOR = lines_of("operator.jsonl")
 GO = lines_of("go.jsonl")
 PI4 = lines_of("pi4.jsonl")
 HOME = lines_of("pi.jsonl")
+GEMINI = lines_of("gemini.jsonl")
 NOVA: Line = json.loads((DATA / "nova.json").read_bytes())
 
 FILES: dict[str, list[Any]] = {
     "claude-code": CLAUDE, "codex": CODEX, "operator": OPERATOR, "go": GO, "pi4": PI4, "pi": HOME, "nova": [NOVA],
+    "gemini": GEMINI,
 }  # fmt: skip

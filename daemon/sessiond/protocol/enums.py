@@ -248,7 +248,7 @@ FindingSeverity = Literal["error", "warning", "note"]
 - `note`: information only.
 """
 
-Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex"]
+Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex", "gemini"]
 """A session format that can be imported.
 
 - `pi`: the v3 format of pi and oh-my-pi, in which sessiond stores sessions.
@@ -258,6 +258,7 @@ Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex"]
 - `nova`: NOVA's working state.
 - `claude-code`: the transcripts of Claude Code.
 - `codex`: the rollouts of Codex.
+- `gemini`: the sessions of Gemini CLI.
 """
 
 ExportFormat = Literal[

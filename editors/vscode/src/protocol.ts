@@ -4146,7 +4146,9 @@ export type Dialect =
   /** the transcripts of Claude Code. */
   | "claude-code"
   /** the rollouts of Codex. */
-  | "codex";
+  | "codex"
+  /** the sessions of Gemini CLI. */
+  | "gemini";
 
 /** A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume. */
 export type ExportFormat =

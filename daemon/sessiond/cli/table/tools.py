@@ -10,7 +10,9 @@ COMMANDS: dict[str, Command] = {
         ("PATH",),
         (
             Option(
-                "format", "NAME", "pi, pi4, operator, go, nova, claude-code or codex (default: as detected)"
+                "format",
+                "NAME",
+                "pi, pi4, operator, go, nova, claude-code, codex or gemini (default: as detected)",
             ),
             Option("cwd", "DIR", "the folder of the sessions, instead of the one in their files"),
             JSON,

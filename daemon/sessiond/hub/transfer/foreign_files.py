@@ -12,6 +12,7 @@ import msgspec
 
 from sessiond.error_text import TemplatedError
 from sessiond.hub import clock
+from sessiond.hub.transfer import gemini_folders
 from sessiond.hub.transfer.source_state import (
     FileStatus,
     SourceState,
@@ -19,7 +20,7 @@ from sessiond.hub.transfer.source_state import (
     digest_of_companions,
     is_settled,
 )
-from sessiond.session.dialects import codex, known
+from sessiond.session.dialects import codex, gemini, known
 from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.dialects.recognition import without_importer
 from sessiond.session.dialects.source import Source, first_objects
@@ -187,6 +188,8 @@ def companions(path: str, dialect: str, titles: Titles) -> dict[str, Any]:
     beside: dict[str, Any] = {"sourcePath": path}
     if dialect == codex.NAME and (title := titles.of(path)) is not None:
         beside["title"] = title
+    if dialect == gemini.NAME and (folder := gemini_folders.folder_of(path)) is not None:
+        beside["cwd"] = folder
     meta = os.path.splitext(path)[0] + ".meta.json"  # noqa: PTH122 - for each of many files, and pathlib is slow
     if os.path.isfile(meta):  # noqa: PTH113
         try:

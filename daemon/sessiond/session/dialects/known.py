@@ -4,13 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
-
-from sessiond.session.dialects import claude, codex, go, home, nova, operator, pi4
+from sessiond.session.dialects import claude, codex, gemini, go, home, nova, operator, pi4
+from sessiond.session.dialects.documents import object_of
 from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.dialects.source import Source, first_objects
 
-READERS_VERSION: Final = 1
+READERS_VERSION: Final = 2
 """The version of what the dialects read. Increase it when a reader gives other entries or another report for a file."""
 HEAD_BYTES: Final = 1024 * 1024
 """Bytes at the start of a file that are read to detect its dialect."""
@@ -18,12 +17,16 @@ HEAD_BYTES: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One dialect: its name, the program it belongs to (`about`), and the functions that detect and read it."""
+    """One dialect: its name, the program it belongs to (`about`), and the functions that detect and read it.
+
+    `detect` receives the first lines of a file, `detect_document` a file that is one object.
+    """
 
     name: str
     about: str
     detect: Callable[[list[dict[str, Any]]], bool]
     read: Callable[[Source], Imported]
+    detect_document: Callable[[dict[str, Any]], bool] | None = None
 
 
 DIALECTS: Final[dict[str, Dialect]] = {
@@ -34,24 +37,23 @@ DIALECTS: Final[dict[str, Dialect]] = {
         Dialect(go.NAME, "the Go session manager", go.detect, go.read),
         Dialect(home.NAME, "pi and oh-my-pi", home.detect, home.read),
         Dialect(codex.NAME, "Codex rollouts", codex.detect, codex.read),
+        Dialect(gemini.NAME, "Gemini CLI", gemini.detect, gemini.read, gemini.detect_document),
         Dialect(claude.NAME, "Claude Code", claude.detect, claude.read),
-        Dialect(nova.NAME, "NOVA states", lambda _first: False, nova.read),
+        Dialect(nova.NAME, "NOVA states", lambda _first: False, nova.read, nova.detect_object),
     )
 }
 """In the order of detection: more specific dialects first."""
 
 
 def detect(head: bytes) -> str | None:
-    """Return the dialect of a file with this beginning, or None. NOVA is detected only if `head` is the whole file."""
+    """Return the dialect of a file with this beginning, or None. A document is detected only if `head` is all of it."""
     first = first_objects(head)
     for dialect in DIALECTS.values():
         if dialect.detect(first):
             return dialect.name
-    return nova.NAME if _is_state(head) else None
-
-
-def _is_state(head: bytes) -> bool:
-    try:
-        return nova.detect_object(msgspec.json.decode(head))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
+    document = object_of(head)
+    if document is None:
+        return None
+    return next(
+        (it.name for it in DIALECTS.values() if it.detect_document and it.detect_document(document)), None
+    )

@@ -23,7 +23,6 @@ class ForeignProgram:
     importable: bool
 
 
-_GEMINI: Final = ForeignProgram("gemini", "Gemini CLI", importable=False)
 _QWEN: Final = ForeignProgram("qwen", "Qwen Code", importable=False)
 
 
@@ -53,8 +52,6 @@ def without_importer(first: list[dict[str, Any]]) -> ForeignProgram | None:
     """Return the program if the first lines are those of a known program whose files cannot be imported."""
     if not first or ("type" in first[0] and first[0]["type"] in ("session", "title")):
         return None
-    if fields.text(first[0].get("sessionId")) and "projectHash" in first[0]:
-        return _GEMINI
     if any(
         "parentUuid" in it and isinstance(fields.mapping(it.get("message")).get("parts"), list)
         for it in first

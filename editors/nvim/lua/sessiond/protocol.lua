@@ -2283,6 +2283,7 @@
 ---| "nova" # NOVA's working state.
 ---| "claude-code" # the transcripts of Claude Code.
 ---| "codex" # the rollouts of Codex.
+---| "gemini" # the sessions of Gemini CLI.
 
 ---A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume.
 ---@alias sessiond.ExportFormat

@@ -1,0 +1,41 @@
+"""Reads source files that are one JSON object, written on one line or on many."""
+
+from typing import Any
+
+import msgspec
+
+from sessiond.session.dialects.source import Source, SourceLine
+from sessiond.session.tree import lines
+
+
+def only_object(source: Source) -> SourceLine | None:
+    """Return a file that is one JSON object as one line, or None if it is not such a file.
+
+    A file of lines is decided by its first line, so that it is not decoded twice.
+    """
+    data = source.data.removeprefix(lines.BOM).strip()
+    first, _, rest = data.partition(b"\n")
+    if not first.startswith(b"{") or (rest and _is_object(first)):
+        return None
+    try:
+        value = lines.loads(data)
+    except lines.NotAnEntry:
+        return None
+    return SourceLine(1, data, value)
+
+
+def object_of(data: bytes) -> dict[str, Any] | None:
+    """Return the object that is a whole file, or None."""
+    try:
+        value = lines.loads(data.removeprefix(lines.BOM).strip())
+    except lines.NotAnEntry:
+        return None
+    return value
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True

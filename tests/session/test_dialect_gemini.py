@@ -1,0 +1,210 @@
+"""What sessions of Gemini CLI become (decision 0040)."""
+
+import json  # noqa: TID251 - files of other programs are written as they write them
+from typing import Any
+
+from support.dialect_files import GEMINI
+from support.dialects import entries, entry, imported, jsonl, kept, origin, path, tree
+
+HEADER = {
+    "sessionId": "33333333-2222-4333-8444-555555555555", "projectHash": "0f", "startTime": "2026-01-01T00:00:00.000Z",
+    "kind": "main",
+}  # fmt: skip
+
+
+def read(*lines: Any, **how: Any) -> Any:
+    return imported(jsonl(*lines), **how)
+
+
+def message(name: str, type: str, content: Any, **fields: Any) -> dict[str, Any]:
+    return {"id": name, "timestamp": "2026-01-01T00:00:01.000Z", "type": type, "content": content, **fields}
+
+
+def call(name: str, output: str | None = "done", **fields: Any) -> dict[str, Any]:
+    response = {"functionResponse": {"id": name, "name": "read_file", "response": {"output": output}}}
+    result = {} if output is None else {"result": [response]}
+    return {
+        "id": name,
+        "name": "read_file",
+        "args": {"file_path": name},
+        "status": "success",
+        **result,
+        **fields,
+    }
+
+
+def history(*messages: dict[str, Any]) -> dict[str, Any]:
+    return {"$set": {"messages": list(messages)}}
+
+
+def texts(session: Any) -> list[str]:
+    """The texts of the messages on the path, in order."""
+    found = {it["id"]: it for it in entries(session)}
+    said = []
+    for name in path(session):
+        content = found[name].get("message", {}).get("content", [])
+        said += [block["text"] for block in content if block["type"] == "text"]
+    return said
+
+
+def test_the_file_of_the_tests_becomes_a_tree_with_a_branch_for_the_rewind_and_a_compaction() -> None:
+    session = read(*GEMINI)
+    assert [name.split("-")[0] for name in path(session)] == [
+        "c0", "c1", "c2", "c2", "c2", "c2", "c4", "c5", "c8", "c9", "c9", "c11", "c12", "c13", "s1", "c14", "c15",
+    ]  # fmt: skip
+    assert entry(session, "c7")["parentId"] == "c6"
+    assert entry(session, "c6")["parentId"] == entry(session, "c8")["parentId"]
+    [label] = [it for it in entries(session) if it["type"] == "label"]
+    assert (label["targetId"], label["label"]) == ("c7", "rolled-back")
+    assert entry(session, "s1")["firstKeptEntryId"] == "c12"
+    assert list(kept(session)) == [25]
+
+
+def test_the_title_is_the_summary_and_the_folder_comes_from_beside_the_file() -> None:
+    session = read(
+        {**HEADER, "summary": "First"}, message("a", "user", "x"), {"$set": {"summary": "Second"}}, cwd="/p"
+    )
+    names = [it["name"] for it in entries(session) if it["type"] == "session_info"]
+    assert (names, session.cwd) == (["First", "Second"], "/p")
+
+
+def test_tokens_and_the_model_are_in_the_message() -> None:
+    said = entry(read(*GEMINI), "c2")["message"]
+    assert (said["model"], said["provider"], said["api"]) == ("gemini-test", "google", "google-generative-ai")
+    counted = said["usage"]
+    assert (counted["input"], counted["output"], counted["cacheRead"]) == (90, 25, 10)
+    assert counted["totalTokens"] == 125
+
+
+def test_tokens_that_come_with_a_later_line_of_a_message_are_counted_once() -> None:
+    spent = {"input": 10, "output": 2, "total": 12}
+    session = read(
+        HEADER,
+        message("a", "gemini", "Hello"),
+        message("a", "gemini", "Hello", tokens=spent),
+        message("a", "gemini", "Hello", tokens=spent, toolCalls=[call("one")]),
+    )
+    counted = [it for it in entries(session) if "usage" in it or "usage" in it.get("message", {})]
+    assert [it["type"] for it in counted] == ["model_usage"]
+
+
+def test_a_message_that_is_written_again_adds_its_calls_and_their_results() -> None:
+    first = message("a", "gemini", "I look.")
+    one, two = call("one", None), call("two")
+    session = read(
+        HEADER, first, {**first, "toolCalls": [one]}, {**first, "toolCalls": [call("one"), two]},
+        message("b", "gemini", "Seen."),
+    )  # fmt: skip
+    assert [role for _, _, role in tree(session)] == [
+        "assistant", "assistant", "assistant", "toolResult", "toolResult", "assistant",
+    ]  # fmt: skip
+    assert len(path(session)) == 6
+
+
+def test_another_text_of_the_last_message_is_a_version_beside_the_first_one() -> None:
+    session = read(
+        HEADER, message("q", "user", "?"), message("a", "gemini", "one"), message("a", "gemini", "two")
+    )
+    assert tree(session)[1:] == [("a", "q", "assistant"), ("a-v2", "q", "assistant")]
+    assert session.leaf == "a-v2"
+
+
+def test_another_text_of_an_earlier_message_is_kept_and_does_not_move_the_leaf() -> None:
+    session = read(
+        HEADER, message("q", "user", "?"), message("a", "gemini", "one"), message("q", "user", "!")
+    )
+    assert ("q-v2", None, "user") in tree(session)
+    assert session.leaf == "a"
+
+
+def test_a_history_that_is_repeated_at_a_resume_adds_nothing() -> None:
+    asked, said = message("q", "user", "?"), message("a", "gemini", "I look.", toolCalls=[call("one")])
+    answer = message("r", "user", [call("one")["result"][0]])
+    parts = [{"text": "I look."}, {"functionCall": {"id": "one", "name": "read_file", "args": {}}}]
+    before = [HEADER, asked, said, answer, message("b", "gemini", "Seen.")]
+    again = history(
+        {**asked, "content": [{"text": "?"}]}, {**said, "content": parts},
+        {**answer, "id": "a_response"}, answer, message("b", "gemini", [{"text": "Seen."}]),
+    )  # fmt: skip
+    assert read(*before, again).entries == read(*before).entries
+    grown = read(*before, again, message("c", "user", "And now?"))
+    assert entry(grown, "c")["parentId"] == "b"
+
+
+def test_a_result_in_a_repeated_history_belongs_to_its_own_call() -> None:
+    both = [call("one", "1")["result"][0], call("two", "2")["result"][0]]
+    calls = [{**call("one"), "result": both}, {**call("two"), "result": both}]
+    session = read(HEADER, history(message("a", "gemini", "I look.", toolCalls=calls)))
+    results = [it["message"] for it in entries(session) if it.get("message", {}).get("role") == "toolResult"]
+    assert [(it["toolCallId"], it["content"][0]["text"]) for it in results] == [("one", "1"), ("two", "2")]
+
+
+def test_a_history_that_begins_anew_is_a_compaction_with_its_summary() -> None:
+    session = read(
+        HEADER, message("a", "user", "Old question"), message("b", "gemini", "Old answer"),
+        history(message("s", "user", "They met."), message("t", "gemini", "Got it.")), message("c", "user", "Later"),
+    )  # fmt: skip
+    assert [(name, kind) for name, _, kind in tree(session)][2:] == [
+        ("s", "compaction"), ("t", "assistant"), ("c", "user"),
+    ]  # fmt: skip
+    assert (entry(session, "s")["summary"], entry(session, "s")["firstKeptEntryId"]) == ("They met.", None)
+
+
+def test_a_history_that_was_cut_or_changed_leaves_a_branch() -> None:
+    start = [
+        HEADER,
+        message("a", "user", "one"),
+        message("b", "gemini", "two"),
+        message("c", "user", "three"),
+    ]
+    cut = read(*start, history(message("a", "user", "one"), message("b", "gemini", "two")))
+    assert cut.leaf == "b"
+    changed = read(*start, history(message("a", "user", "one"), message("d", "gemini", "four")))
+    assert path(changed) == ["a", "d"]
+    assert "c" in {it.id for it in changed.entries}
+
+
+def test_a_rewind_to_an_unknown_message_begins_at_the_root_and_is_a_problem() -> None:
+    session = read(HEADER, message("a", "user", "one"), {"$rewindTo": "x"}, message("b", "user", "two"))
+    assert path(session) == ["b"]
+    assert session.report.problem_count == 1
+
+
+def test_a_subagent_names_the_session_of_its_folder() -> None:
+    there = "/home/me/.gemini/tmp/p/chats/parent-session/child.jsonl"
+    session = read({**HEADER, "kind": "subagent"}, message("a", "user", "x"), sourcePath=there)
+    assert (session.parent_source, origin(session)["kind"]) == ("parent-session", "subagent")
+
+
+def test_a_file_of_an_earlier_version_is_one_object_on_one_line_or_on_many() -> None:
+    document = {
+        **HEADER,
+        "messages": [message("a", "user", "one"), message("b", "gemini", "two", toolCalls=[call("c")])],
+    }
+    for data in (json.dumps(document), json.dumps(document, indent=2)):
+        session = imported(data.encode())
+        assert [role for _, _, role in tree(session)] == ["user", "assistant", "assistant", "toolResult"]
+
+
+def test_a_call_of_a_document_that_is_written_again_is_not_lost() -> None:
+    one, two = ({**HEADER, "messages": [message("a", "gemini", "x", toolCalls=calls), message("b", "user", "y")]}
+                for calls in ([call("c")], [call("c"), call("d")]))  # fmt: skip
+    before, after = (
+        {it.id: it.line for it in imported(json.dumps(it).encode()).entries} for it in (one, two)
+    )
+    assert before.keys() < after.keys()
+    assert b'"d"' in b"".join(line for name, line in after.items() if name not in before)
+
+
+def test_the_last_message_of_a_document_that_is_being_written_waits() -> None:
+    document = {**HEADER, "messages": [message("a", "user", "one"), message("b", "gemini", "two")]}
+    session = imported(json.dumps(document).encode(), growing=True)
+    assert [name for name, _, _ in tree(session)] == ["a"]
+    assert session.report.held_back_count == 1
+
+
+def test_every_text_is_in_an_entry_and_in_order_on_the_path() -> None:
+    assert texts(read(*GEMINI)) == [
+        "Read the plan", "I read it.", "the plan", "Exit code 1", "The plan has two steps.", "Do step one", "written",
+        "Step one is done.", "Do step two", "Step two is done.", "And step three?", "There is none.",
+    ]  # fmt: skip
