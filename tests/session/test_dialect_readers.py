@@ -164,7 +164,6 @@ SAMPLES = {
     "claude_simonw_sample_session.jsonl": [f"msg-00{n}" for n in range(1, 8)],
     "claude_daaain_representative_messages.jsonl": [f"msg_{n:03}" for n in range(1, 12)],
     "ASSEMBLED_claude_fork_leaf_metadata.jsonl": ["n1", "n3", "n4"],
-    "ASSEMBLED_codex_compacted_rollback_fork.jsonl": ["line-3", "line-3-v2", "line-4", "line-6", "line-12", "line-13"],
     "pi_v1_large-session_head.jsonl": [f"{n:08x}" for n in range(1, 10)],
 }  # fmt: skip
 

@@ -1,14 +1,17 @@
 """Reads Codex rollouts: a list of items, with turns that are rolled back and histories that are replaced.
 
-Turns that were rolled back become a branch with a label. A `compacted` line becomes a compaction with its replacement
-history in `details`. Events that only mirror an item are counted and not stored (decision 0023).
+Turns that were rolled back become a branch with a label. A `compacted` line becomes a compaction, followed by the
+messages of users that its replacement history retains. Events that only mirror an item are counted and not stored
+(decision 0023). Ids come from the time and content of a line and not from its number, so that a migrated rollout
+becomes the same entries (decision 0041).
 """
 
 from typing import Any, Final
 
 from sessiond.session.content import fields
-from sessiond.session.dialects import codex_items
+from sessiond.session.dialects import codex_events, codex_items
 from sessiond.session.dialects.claude_messages import no_cost
+from sessiond.session.dialects.codex_events import Event, Mirrors
 from sessiond.session.dialects.codex_items import Speaker
 from sessiond.session.dialects.import_builder import ImportBuilder, Imported
 from sessiond.session.dialects.source import Source, SourceLine
@@ -16,15 +19,9 @@ from sessiond.session.dialects.source import Source, SourceLine
 NAME: Final = codex_items.NAME
 
 _RECORDS: Final = frozenset((
-    "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state",
+    "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state", "token_usage_record",
 ))  # fmt: skip
-_BARE: Final = frozenset((
-    "message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
-    "custom_tool_call_output", "local_shell_call", "web_search_call", "compaction", "compaction_summary",
-    "context_compaction", "image_generation_call", "tool_search_call",
-))  # fmt: skip
-"""Items that had a line of their own before Codex introduced the envelope."""
-_MIRRORS: Final = {"user_message": "message", "agent_message": "message", "agent_reasoning": "text"}
+_ENVELOPE: Final = ("timestamp", "type", "payload", "ordinal")
 ROLLED_BACK: Final = "rolled-back"
 """The label on the last entry of a branch that was rolled back."""
 
@@ -72,37 +69,36 @@ class _Reader:
 
     def read(self) -> Imported:
         builder, found = self._builder, list(self._source.lines())
-        mirrored = {it for line in found if line.value is not None for it in _mirrored(line.value)}
-        events = (_mirror(line.value) for line in found if line.value is not None)
-        self._typed = {it[1] for it in events if it is not None and it[0] == "user"}
-        last_item = max(
-            (line.number for line in found if line.value is not None and _item(line.value)), default=0
-        )
+        mirrors = Mirrors(found)
+        for line in found:
+            if line.value is not None and (event := codex_events.event_of(line.value)) is not None:
+                self._typed.update(event.texts if event.role == "user" else ())
         for line in found:
             if line.value is None:
                 builder.preserve_unreadable(line)
-            elif (
-                self._source.growing
-                and line.number > last_item
-                and _mirror(line.value) not in (None, *mirrored)
-            ):
+            elif (event := codex_events.event_of(line.value)) is None:
+                self._take(line, line.value)
+            elif event.is_made or mirrors.has(event, line.number):
+                builder.time_of(line.value.get("timestamp"))
+                builder.count("mirror")
+            elif event.role is not None and self._source.growing and mirrors.is_open(line.number):
                 builder.report.held_back_count += 1  # the item that it mirrors is expected later
             else:
-                self._take(line, line.value, mirrored)
+                at = builder.time_of(line.value.get("timestamp"))
+                self._take_event(line, event, fields.mapping(line.value.get("payload")), at)
         title = fields.text(self._source.beside.get("title"))
         if title is not None and not self._named:
             builder.title = title
         builder.leaf = self._tip
         return builder.finish()
 
-    def _take(self, line: SourceLine, value: dict[str, Any], mirrored: set[tuple[str, str]]) -> None:
-        builder = self._builder
-        at = builder.time_of(value.get("timestamp"))
+    def _take(self, line: SourceLine, value: dict[str, Any]) -> None:
+        at = self._builder.time_of(value.get("timestamp"))
         type, payload = (
             fields.as_text(value.get("type")),
             fields.mapping(value.get("payload")),
         )
-        item = _item(value)
+        item = codex_items.unwrapped(value)
         if item is not None:
             self._take_item(line, item, at)
         elif type == "session_meta" or _is_old_header(value):
@@ -111,38 +107,34 @@ class _Reader:
             self._take_context(line, payload, at)
         elif type == "compacted" and payload:
             self._take_compacted(line, payload, at)
-        elif type == "event_msg" and payload:
-            if _mirror(value) in mirrored:
-                builder.count("mirror")
-            else:
-                self._take_event(line, payload, at)
+        elif type == "token_usage_record" and isinstance(payload.get("usage"), dict):
+            self._count_tokens(line, payload["usage"], payload.get("thread_token_usage"), at)
         else:
-            builder.preserve(
-                line,
-                type or fields.as_text(value.get("record_type")) or "without a type",
-                "it has no counterpart in sessiond",
-            )
+            self._preserve(line, type or fields.as_text(value.get("record_type")) or "without a type")
 
-    def _add(self, line: SourceLine, type: str, payload: dict[str, Any], at: str) -> str | None:
-        made = self._builder.add(line, f"line-{line.number}", self._tip, type, payload, at=at)
+    def _add(self, line: SourceLine, type: str, payload: dict[str, Any], at: str, *parts: str) -> str | None:
+        made = self._builder.add(line, _name("line", line, type, *parts), self._tip, type, payload, at=at)
         if made is not None and made != self._tip:
             self._above[made] = self._tip
         self._tip = made
         return made
 
+    def _preserve(
+        self, line: SourceLine, kind: str, *parts: str, reason: str = "it has no counterpart in sessiond"
+    ) -> None:
+        self._builder.preserve(line, kind, reason, name=_name("raw", line, kind, *parts))
+
     def _take_meta(self, line: SourceLine, payload: dict[str, Any]) -> None:
         builder = self._builder
         if self._named_source:
-            builder.preserve(line, "session_meta", "the first one names the session")
+            self._preserve(line, "session_meta", reason="the first one names the session")
             return
         self._named_source = True
         builder.source_id = (
             fields.text(payload.get("id")) or fields.text(payload.get("session_id")) or builder.source_id
         )
         builder.cwd = fields.text(payload.get("cwd")) or ""
-        builder.parent_source = fields.text(payload.get("forked_from_id")) or fields.text(
-            payload.get("parent_thread_id")
-        )
+        builder.parent_source = _parent_of(payload)
         self._provider = fields.text(payload.get("model_provider")) or self._provider
         builder.origin["meta"] = fields.dumps(payload).decode()
         builder.count("header")
@@ -158,11 +150,12 @@ class _Reader:
             typed=self._typed,
         )
         if item is None:
-            self._builder.preserve(
-                line, fields.as_text(value.get("type")) or "item", "it has no counterpart in sessiond"
-            )
+            self._preserve(line, fields.as_text(value.get("type")) or "item", codex_items.key_of(value))
             return
-        made = self._add(line, item.type, item.payload, at)
+        rest = fields.without(line.value or {}, *_ENVELOPE)
+        if rest and line.value is not value:
+            item.payload["foreign"] = {**item.payload.get("foreign", {}), **rest}
+        made = self._add(line, item.type, item.payload, at, codex_items.key_of(value))
         self._builder.count(item.kind)
         if item.is_user_turn and made is not None:
             self._turns.add(made)
@@ -178,16 +171,16 @@ class _Reader:
         if model is not None and model != self._model:
             self._model = model
             change = {"model": f"{self._provider}/{model}", "provider": self._provider, "modelId": model}
-            self._add(line, "model_change", change, at)
+            self._add(line, "model_change", change, at, model)
             builder.count("model change")
         if effort is not None and effort != self._effort:
             self._effort = effort
-            self._add(line, "thinking_level_change", {"thinkingLevel": effort}, at)
+            self._add(line, "thinking_level_change", {"thinkingLevel": effort}, at, effort)
             builder.count("thinking level change")
         rest = fields.without(payload, "turn_id", "model", "effort", "current_date")
         if rest != self._turn_context:
             self._turn_context = rest
-            builder.preserve(line, "turn_context", "it has more fields than the model")
+            self._preserve(line, "turn_context", reason="it has more fields than the model")
         else:
             builder.count("turn context")
 
@@ -203,26 +196,55 @@ class _Reader:
             entry["details"] = details
         self._add(line, "compaction", entry, at)
         self._builder.count("compaction")
+        for it in (fields.mapping(it) for it in fields.items(history)):
+            text = codex_items.text_of(it)
+            is_summary = text == summary or (bool(summary.strip()) and text.endswith(summary.strip()))
+            if not is_summary and text.strip() and codex_items.is_typed(it, self._typed):
+                self._retain(line, it, at)
+
+    def _retain(self, line: SourceLine, value: dict[str, Any], at: str) -> None:
+        """Add a message of the user that the model still sees after a compaction."""
+        speaker = Speaker(self._provider, self._model or "unknown")
+        item = codex_items.item_of(
+            value, at=at, speaker=speaker, tools=self._tools, fallback_id="", typed=self._typed
+        )
+        if item is not None:
+            self._add(line, item.type, item.payload, at, codex_items.key_of(value))
+            self._builder.count("retained")
 
     # --- events ----------------------------------------------------------------------------------------
 
-    def _take_event(self, line: SourceLine, payload: dict[str, Any], at: str) -> None:
+    def _take_event(self, line: SourceLine, event: Event, payload: dict[str, Any], at: str) -> None:
         builder = self._builder
-        match payload.get("type"):
+        match event.kind:
             case "thread_rolled_back":
                 self._roll_back(line, payload.get("num_turns"))
             case "thread_name_updated" if name := fields.text(fields.first(payload, "thread_name", "name")):
                 self._named = True
-                builder.add_beside(line, "session_info", {"name": name}, at=at)
+                builder.add_beside(
+                    line, "session_info", {"name": name}, at=at, name=_name("title", line, name)
+                )
                 builder.count("title")
             case "token_count" if payload.get("info") is None:
                 builder.count("token count")
             case "token_count" if isinstance(payload.get("info"), dict):
-                self._count_tokens(line, payload["info"], at)
-            case kind:
-                builder.preserve(
-                    line, f"event {fields.as_text(kind)}".strip(), "it has no counterpart in sessiond"
+                info = payload["info"]
+                self._count_tokens(
+                    line, fields.mapping(info.get("last_token_usage")), info.get("total_token_usage"), at
                 )
+            case "UserMessage" | "AgentMessage" if event.role is not None:
+                self._take_unsent(line, event.role, event.texts[0], at)
+            case kind:
+                self._preserve(line, f"event {kind}".strip(), event.call_id, *event.texts)
+
+    def _take_unsent(self, line: SourceLine, role: str, text: str, at: str) -> None:
+        """Add a message that is in no item, because the model was not sent it. It is beside the conversation's path."""
+        speaker = Speaker(self._provider, self._model or "unknown")
+        payload = {"message": codex_items.said(role, text, at=at, speaker=speaker)}
+        self._builder.add(
+            line, _name("line", line, "unsent", role, text), self._tip, "message", payload, at=at
+        )
+        self._builder.count("unsent message")
 
     def _roll_back(self, line: SourceLine, turns: Any) -> None:
         builder, dropped = self._builder, self._tip
@@ -235,21 +257,22 @@ class _Reader:
                 line.number, f"{left} of the turns that were rolled back are not in the file"
             )
         if dropped is not None and at != dropped:
-            builder.add_beside(line, "label", {"targetId": dropped, "label": ROLLED_BACK})
+            label = {"targetId": dropped, "label": ROLLED_BACK}
+            builder.add_beside(line, "label", label, name=_name("line", line, "label", dropped))
             self._tip = at
         builder.count("rollback")
 
-    def _count_tokens(self, line: SourceLine, info: dict[str, Any], at: str) -> None:
+    def _count_tokens(self, line: SourceLine, last: dict[str, Any], total: object, at: str) -> None:
         """Add the usage of a request as an entry. A repeated count is not another request."""
-        builder, last = self._builder, fields.mapping(info.get("last_token_usage"))
-        builder.count("token count")
-        if info.get("total_token_usage") == self._counted or not last:
+        self._builder.count("token count")
+        if total == self._counted or not last:
             return
-        self._counted = info.get("total_token_usage")
+        self._counted = total
         cached = fields.number(last.get("cached_input_tokens"))
+        written = fields.number(last.get("cache_write_input_tokens"))
         usage = {
-            "input": max(0, fields.number(last.get("input_tokens")) - cached),
-            "output": fields.number(last.get("output_tokens")), "cacheRead": cached, "cacheWrite": 0,
+            "input": max(0, fields.number(last.get("input_tokens")) - cached - written),
+            "output": fields.number(last.get("output_tokens")), "cacheRead": cached, "cacheWrite": written,
             "totalTokens": fields.number(last.get("total_tokens")), "cost": no_cost(),
         }  # fmt: skip
         self._tokens = fields.number(last.get("total_tokens"))
@@ -262,31 +285,15 @@ class _Reader:
         self._add(line, "model_usage", entry, at)
 
 
-def _item(value: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the response item of a line, with or without an envelope, or None."""
-    if value.get("type") == "response_item" and isinstance(value.get("payload"), dict):
-        return fields.mapping(value["payload"])
-    return value if fields.text(value.get("type")) in _BARE and "payload" not in value else None
+def _name(prefix: str, line: SourceLine, *parts: str) -> str:
+    """Return an id that follows from the time of a line and `parts` of its content."""
+    return f"{prefix}-{fields.digest(fields.as_text((line.value or {}).get('timestamp')), *parts)}"
 
 
-def _mirrored(value: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return (role, text) for each text of an item that events may repeat."""
-    item = _item(value)
-    if item is None:
-        return []
-    if item.get("type") == "message":
-        return [(fields.as_text(item.get("role")), codex_items.text_of(item).strip())]
-    if item.get("type") == "reasoning":
-        parts = [*fields.items(item.get("summary")), *fields.items(item.get("content"))]
-        return [("reasoning", fields.as_text(fields.mapping(part).get("text")).strip()) for part in parts]
-    return []
-
-
-def _mirror(value: dict[str, Any]) -> tuple[str, str] | None:
-    """Return (role, text) of an event that mirrors an item, or None."""
-    payload = fields.mapping(value.get("payload"))
-    kind = fields.text(payload.get("type")) or ""
-    if value.get("type") != "event_msg" or kind not in _MIRRORS:
-        return None
-    role = {"user_message": "user", "agent_message": "assistant"}.get(kind, "reasoning")
-    return role, fields.as_text(payload.get(_MIRRORS[kind])).strip()
+def _parent_of(payload: dict[str, Any]) -> str | None:
+    """Return the id of the session that a sub-agent works for, or that a session was forked from."""
+    serves = fields.mapping(fields.mapping(payload.get("source")).get("subagent"))
+    for found in (fields.mapping(it) for it in serves.values()):
+        if (parent := fields.text(found.get("parent_thread_id"))) is not None:
+            return parent
+    return fields.text(fields.first(payload, "forked_from_id", "parent_thread_id"))

@@ -22,6 +22,12 @@ _CALLS: Final = {
     "web_search_call": "action", "tool_search_call": "arguments",
 }  # fmt: skip
 """The items that call a tool, and the field with the arguments of the call."""
+_BARE: Final = frozenset((
+    "message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
+    "custom_tool_call_output", "local_shell_call", "web_search_call", "compaction", "compaction_summary",
+    "context_compaction", "image_generation_call", "tool_search_call",
+))  # fmt: skip
+"""Items that had a line of their own before Codex introduced the envelope."""
 _OUTPUTS: Final = frozenset((
     "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output",
     "tool_search_call_output", "mcp_tool_call_output",
@@ -72,6 +78,29 @@ def item_of(
     return None
 
 
+def unwrapped(value: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the response item of a line, with or without an envelope, or None."""
+    if value.get("type") == "response_item" and isinstance(value.get("payload"), dict):
+        return fields.mapping(value["payload"])
+    return value if fields.text(value.get("type")) in _BARE and "payload" not in value else None
+
+
+def said(role: str, text: str, *, at: str, speaker: Speaker) -> dict[str, Any]:
+    """Return a message of a user or assistant with one text."""
+    content = [{"type": "text", "text": text}]
+    if role == "user":
+        return _timed({"role": "user", "content": content}, at)
+    return _assistant(content, at, speaker, "stop")
+
+
+def key_of(value: dict[str, Any]) -> str:
+    """Return what tells an item from others of the same time, and stays the same when its rollout is migrated."""
+    call_id = fields.text(value.get("call_id"))
+    parts = [it for name in ("summary", "content") for it in fields.items(value.get(name))]
+    text = text_of(value) or "\n".join(fields.as_text(fields.mapping(it).get("text")) for it in parts)
+    return "\0".join((fields.as_text(value.get("type")), fields.as_text(value.get("role")), call_id or text))
+
+
 def text_of(value: dict[str, Any]) -> str:
     """Return the text of a message item."""
     return "\n".join(
@@ -84,10 +113,19 @@ def text_of(value: dict[str, Any]) -> str:
 def is_typed(value: dict[str, Any], typed: Container[str] = ()) -> bool:
     """Return whether the user wrote a user message, and not Codex.
 
-    Text that consists of one XML element counts as written by Codex, unless it is in `typed`.
+    Codex 0.169 names the origin of each part. Of older versions, text that consists of one XML element counts as
+    written by Codex, unless it is in `typed`.
     """
     text = text_of(value).strip()
-    if value.get("role") != "user" or text.startswith(_INJECTED):
+    if value.get("role") != "user":
+        return False
+    origins = fields.mapping(value.get("internal_chat_message_metadata_passthrough")).get(
+        "content_item_kinds"
+    )
+    known = [it for it in fields.items(origins) if isinstance(it, str) and it != "unknown"]
+    if known:
+        return any(it.startswith("user.") for it in known)
+    if text.startswith(_INJECTED):
         return False
     return text in typed or _ELEMENT.fullmatch(text) is None
 

@@ -191,8 +191,10 @@ class ImportBuilder:
         self.add_beside(line, "custom", {"customType": MOVE_TYPE, "data": {"targetId": target}})
         self.report.converted["leaf"] += 1
 
-    def preserve(self, line: SourceLine, kind: str, reason: str) -> str:
+    def preserve(self, line: SourceLine, kind: str, reason: str, *, name: str | None = None) -> str:
         """Store a line without a counterpart unchanged. `kind` is its name in the import report.
+
+        The entry's id comes from the line's number, or from `name` if the number may change in the source.
 
         Returns:
             The id of the entry.
@@ -204,7 +206,7 @@ class ImportBuilder:
         except UnicodeDecodeError:
             data["rawHex"] = line.raw.hex()
         payload = {"customType": IMPORT_TYPE, "data": data}
-        name = self._free(f"raw-{line.number}")
+        name = self._free(name or f"raw-{line.number}")
         self._beside.append((line.number, name, "custom", self._clock or _EPOCH, payload))
         return name
 
