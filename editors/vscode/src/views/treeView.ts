@@ -37,6 +37,8 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
   #tip: string | undefined;
   /** The tip that was revealed last. */
   #revealedTip: string | undefined;
+  /** Resolved when the last requested reveal has ended. */
+  #revealed: Promise<void> = Promise.resolve();
 
   constructor(daemon: Daemon, current: Current) {
     this.#daemon = daemon;
@@ -266,7 +268,14 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     void this.#reveal(tip, !keepsSelection);
   }
 
-  async #reveal(entryId: string, select: boolean): Promise<void> {
+  /** Reveal a row after the reveals before it: VS Code expands the parents of a row first, so one of a nested row that
+   * is in progress would end after a later one and take its selection. */
+  #reveal(entryId: string, select: boolean): Promise<void> {
+    this.#revealed = this.#revealed.then(() => this.#revealNow(entryId, select));
+    return this.#revealed;
+  }
+
+  async #revealNow(entryId: string, select: boolean): Promise<void> {
     if (this.#view.visible && this.#model?.rows.get(entryId) !== undefined) {
       try {
         await this.#view.reveal(this.#element(entryId), { select, focus: false, expand: true });
