@@ -125,3 +125,18 @@ def test_a_key_stays_in_only_when_that_is_asked_for(shell: Shell) -> None:
     assert key not in ran.out
     assert "redacted: 1 Anthropic API Key" in ran.err
     assert key in shell("export", session, "--no-redact").out
+
+
+def test_an_imported_session_shows_the_agent_that_it_comes_from(shell: Shell, tmp_path: Path) -> None:
+    path = source(tmp_path)
+    [session] = shell("import", path).lines
+    [line] = shell("list", "--all").lines
+    assert "  claude  " in line
+    shown = shell("show", session).out
+    assert "Claude Code" in shown
+    assert path in shown
+    assert shell("list", "--all", "--agent", "claude").lines == [line]
+    assert shell("list", "--all", "--agent", "Claude Code").lines == [line]
+    assert shell("list", "--all", "--agent", "codex").lines == []
+    assert "claude" in shell("search", "Hello", "--agent", "claude-code", "--wait").out
+    assert shell("search", "Hello", "--agent", "codex", "--wait").lines == []

@@ -23,3 +23,21 @@ def test_a_provisional_row_has_an_ellipsis_in_place_of_its_counts(capsys: pytest
     assert "messages" not in provisional
     assert "  …  " in provisional
     assert provisional.endswith("the first prompt")
+
+
+def test_a_list_with_a_session_of_an_agent_has_a_column_with_its_short_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    origin = {"agent": "claude-code", "sessionId": "x", "path": None, "version": None, "gone": True}
+    unknown = origin | {"agent": "an-agent-of-the-future", "gone": False}
+    rows = [
+        COMPLETE,
+        COMPLETE | {"sessionId": "of-claude", "origin": origin},
+        COMPLETE | {"sessionId": "of-another", "origin": unknown},
+    ]
+    sessions._print_list(rows, with_folders=False)
+    own, claude, other = capsys.readouterr().out.splitlines()
+    assert "claude" not in own
+    assert "  claude  " in claude
+    assert "(deleted" in claude
+    assert "  an-agent  " in other

@@ -116,6 +116,8 @@ def test_a_session_is_summed_up() -> None:
         entry_count=5,
         cwd="/home/dev/clock",
         parent_session="/old.jsonl",
+        origin=None,
+        origin_is_gone=False,
     )
 
 

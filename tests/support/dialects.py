@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from sessiond.session.dialects import imported_log, known
-from sessiond.session.dialects.import_builder import IMPORT_TYPE, ORIGIN_TYPE, Imported
+from sessiond.session.dialects.import_builder import IMPORT_TYPE, Imported
 from sessiond.session.dialects.source import Source
+from sessiond.session.tree import entries as entries_of_home
 from support import golden
 from support.logs import Loaded
 
@@ -59,7 +60,7 @@ def kept(session: Imported) -> dict[int, str]:
 
 
 def origin(session: Imported) -> dict[str, Any]:
-    [found] = [it["data"] for it in entries(session) if it.get("customType") == ORIGIN_TYPE]
+    [found] = [it["data"] for it in entries(session) if it.get("customType") == entries_of_home.ORIGIN_TYPE]
     return dict(found)
 
 

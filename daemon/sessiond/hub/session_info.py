@@ -55,6 +55,7 @@ def session_info(
         parent_path=parent.path,
         is_draft=draft and not tree.has_assistant(), ephemeral=ephemeral, read_only=read_only,
         problem_count=len(tree.problems), write_block=write_block, log_id=log_id,
+        origin=t.SessionOrigin.of(facts.origin, gone=facts.origin_is_gone),
     )  # fmt: skip
 
 
@@ -75,7 +76,7 @@ def provisional(ends: EndFacts, *, path: str, size: int) -> t.ListedSession:
         first_prompt=ends.first_prompt, leaf_id=ends.leaf_id, size_bytes=size,
         parent_session_id=parent.session_id, parent_path=parent.path, is_draft=False, read_only=False,
         message_count=None, entry_count=None, last_seq=None, problem_count=None, lifecycle=ends.lifecycle,
-        model=None, provisional=True,
+        model=None, provisional=True, origin=t.SessionOrigin.of(ends.origin, gone=ends.origin_is_gone),
     )  # fmt: skip
 
 

@@ -149,7 +149,9 @@ ContinueReason = Literal["breadcrumb", "recent", "created"]
 - `created`: it is new.
 """
 
-SessionChange = Literal["isDraft", "title", "tags", "labels", "path", "cwd", "readOnly", "writeBlock"]
+SessionChange = Literal[
+    "isDraft", "title", "tags", "labels", "path", "cwd", "readOnly", "writeBlock", "origin"
+]
 """A part of a session that `session/changed` reports.
 
 - `isDraft`: the draft session became a session.
@@ -160,6 +162,7 @@ SessionChange = Literal["isDraft", "title", "tags", "labels", "path", "cwd", "re
 - `cwd`: the folder that the session belongs to.
 - `readOnly`: whether the session can be written.
 - `writeBlock`: the reason why the session accepts no writes at present.
+- `origin`: whether the file of the agent that it was read from exists.
 """
 
 ResumeMode = Literal["replay", "snapshot"]

@@ -3,6 +3,7 @@
 from rich.segment import Segment
 
 from sessiond import human
+from sessiond.agents import names
 from sessiond.protocol import types as t
 from sessiond.tui.bar import Bar
 from sessiond.tui.contents import Contents
@@ -36,7 +37,7 @@ class StatusLines:
         title = session.title or session.first_prompt or "untitled"
         self.head.show(
             [Segment(safe(title), TITLE)],
-            [Segment(f"  {safe(human.folder(session.cwd, self._home))}", DIM)],
+            [Segment(f"  {safe(_origin_of(session) + human.folder(session.cwd, self._home))}", DIM)],
         )
         if self.note:
             self.foot.show([Segment(safe(self.note), ERROR if self._note_is_error else NONE)], [])
@@ -66,3 +67,10 @@ class StatusLines:
             down = "↓" if self._renderer.signs.encoding == "utf-8" else "below"
             segments.append(Segment(f"  {self.unseen:,} new {down}", TITLE))
         return segments
+
+
+def _origin_of(session: t.SessionInfo) -> str:
+    """Return the name of the agent that a session was read from, with a separator; "" if it began here."""
+    if session.origin is None:
+        return ""
+    return f"{names.title_of(session.origin.agent)}{', deleted there' if session.origin.gone else ''}  "

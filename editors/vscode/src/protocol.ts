@@ -107,6 +107,8 @@ export interface SessionInfo {
   writeBlock: WriteBlock | null;
   /** The log of `lastSeq`, see "Positions"; null in lists. */
   logId: string | null;
+  /** The session of an agent that it was read from; null if it began here. */
+  origin: SessionOrigin | null;
   /** User and assistant messages on all branches. */
   messageCount: number;
   /** Entries on all branches. */
@@ -132,6 +134,27 @@ export interface WriteBlock {
   message: string;
   /** When it began, ISO 8601, UTC. */
   sinceAt: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * The session of an agent from which a session was read by an import or by following the agent.
+ *
+ * `agent` is the name of the agent, such as `claude-code`, or of the format of the source. A copy of the whole tree
+ * has the origin of its source.
+ */
+export interface SessionOrigin {
+  /** The name of the agent. */
+  agent: string;
+  /** The id of the session in the agent. */
+  sessionId: string;
+  /** The absolute path of the agent's file; null if it is not known. */
+  path: string | null;
+  /** The version of the agent that began the session; null if it is not known. */
+  version: string | null;
+  /** The agent's file does not exist any more. */
+  gone: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -253,10 +276,10 @@ export interface FormerFolder {
 /**
  * List sessions, the most recently updated first, in pages.
  *
- * Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt and cwd. Draft
- * sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its place
- * does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after
- * that position. It fails with `cursorExpired` if the server does not know all changes since.
+ * Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt, cwd and agent.
+ * Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its
+ * place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
+ * after that position. It fails with `cursorExpired` if the server does not know all changes since.
  *
  * The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
  * `tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
@@ -266,8 +289,10 @@ export interface ListParams {
   cwd?: string | null;
   /** Only sessions with all of these tags. At most 100 items. */
   tags?: string[] | null;
-  /** Only sessions whose id, title, first prompt or cwd contains this text. At most 1000 characters. */
+  /** Only sessions whose id, title, first prompt, cwd or agent contains this text. At most 1000 characters. */
   query?: string | null;
+  /** Only sessions read from this agent. 1 to 128 characters. */
+  agent?: string | null;
   /** The order: by time or title. Default `"updated"`. */
   sort?: ListSort;
   /** From an earlier result; default: the first page. At most 16384 characters. */
@@ -370,6 +395,8 @@ export interface ListedSession {
   writeBlock: WriteBlock | null;
   /** The log of `lastSeq`, see "Positions"; null in lists. */
   logId: string | null;
+  /** The session of an agent that it was read from; null if it began here. */
+  origin: SessionOrigin | null;
   /** User and assistant messages on all branches; null in a provisional row. */
   messageCount: number | null;
   /** Entries on all branches; null in a provisional row. */
@@ -436,9 +463,9 @@ export interface ResolveResult {
  * word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are indexed by character, so any
  * part of a text matches. The search covers messages, tool calls and results (the first 16,000 characters),
  * summaries, titles and labels. It does not cover reasoning or ephemeral sessions. Filters apply before the limit:
- * `cwd` and `tags` filter by session, `labels` by the label on the entry, `roles` by the role of the message, `since`
- * and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
- * short, newer entries before older ones, messages before tool results.
+ * `cwd`, `tags` and `agent` filter by session, `labels` by the label on the entry, `roles` by the role of the message,
+ * `since` and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text
+ * is short, newer entries before older ones, messages before tool results.
  *
  * The search does not wait for the index: entries that were stored within the last seconds may be missing if there
  * are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are
@@ -459,6 +486,8 @@ export interface SearchParams {
   since?: string | null;
   /** Only entries of this time or earlier, ISO 8601. */
   until?: string | null;
+  /** Only sessions read from this agent. 1 to 128 characters. */
+  agent?: string | null;
   /** Only entries of this session. 1 to 128 characters. */
   sessionId?: string | null;
   /** From an earlier result; default: the first page. */
@@ -511,6 +540,8 @@ export interface Hit {
   onPath: boolean;
   /** Only for a label: the labeled entry. */
   labeledEntryId: string | null;
+  /** The origin of the session; null if it began here. */
+  origin: SessionOrigin | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -2222,6 +2253,8 @@ export interface PageSession {
   parentPath: string | null;
   /** The leaf; null for before the first entry. */
   leafId: string | null;
+  /** The session of an agent that it was read from; null if it began here. */
+  origin: SessionOrigin | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -2770,8 +2803,10 @@ export interface ListFilter {
   cwd?: string | null;
   /** Only sessions with all of these tags. At most 100 items. */
   tags?: string[] | null;
-  /** Only sessions whose id, title, first prompt or cwd contains each word of this text. At most 1000 characters. */
+  /** Only sessions whose id, title, first prompt, cwd or agent contains each word of this text. At most 1000 characters. */
   query?: string | null;
+  /** Only sessions read from this agent. 1 to 128 characters. */
+  agent?: string | null;
   /** Also draft sessions. Default `false`. */
   includeDrafts?: boolean;
   _meta?: unknown;
@@ -4034,7 +4069,9 @@ export type SessionChange =
   /** whether the session can be written. */
   | "readOnly"
   /** the reason why the session accepts no writes at present. */
-  | "writeBlock";
+  | "writeBlock"
+  /** whether the file of the agent that it was read from exists. */
+  | "origin";
 
 /** How a subscription closes the gap since the position that the client knows. */
 export type ResumeMode =
@@ -4576,10 +4613,10 @@ export interface Requests {
   /**
    * List sessions, the most recently updated first, in pages.
    *
-   * Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt and cwd. Draft
-   * sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its place
-   * does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after
-   * that position. It fails with `cursorExpired` if the server does not know all changes since.
+   * Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt, cwd and agent.
+   * Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its
+   * place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
+   * after that position. It fails with `cursorExpired` if the server does not know all changes since.
    *
    * The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
    * `tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
@@ -4599,9 +4636,9 @@ export interface Requests {
    * word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are indexed by character, so any
    * part of a text matches. The search covers messages, tool calls and results (the first 16,000 characters),
    * summaries, titles and labels. It does not cover reasoning or ephemeral sessions. Filters apply before the limit:
-   * `cwd` and `tags` filter by session, `labels` by the label on the entry, `roles` by the role of the message, `since`
-   * and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
-   * short, newer entries before older ones, messages before tool results.
+   * `cwd`, `tags` and `agent` filter by session, `labels` by the label on the entry, `roles` by the role of the message,
+   * `since` and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text
+   * is short, newer entries before older ones, messages before tool results.
    *
    * The search does not wait for the index: entries that were stored within the last seconds may be missing if there
    * are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are

@@ -8,7 +8,7 @@ import time
 
 from sessiond import human
 from sessiond.cli.parse.arguments import UsageError
-from sessiond.cli.parse.session_argument import whole_id, working_folder
+from sessiond.cli.parse.session_argument import agent_filter, whole_id, working_folder
 from sessiond.cli.render.style import style_for
 from sessiond.client.blocking import connect
 from sessiond.text import fit, one_line
@@ -36,6 +36,7 @@ def search(args: ParsedArguments) -> int:
     for option in ("role", "tag", "label"):
         if values := [value for _, value in args.occurrences(option)]:
             params[option + "s"] = values
+    params |= agent_filter(args)
     for option, field in (
         ("since", "since"), ("until", "until"), ("session", "sessionId"), ("cursor", "cursor")
     ):  # fmt: skip
@@ -66,6 +67,10 @@ def _formatted(hit: dict[str, Any], style: Style) -> str:
         style(one_line(hit.get("title") or "untitled"), "bold"),
         style(one_line(human.folder(hit["cwd"], os.path.expanduser("~"))), "blue"),  # noqa: PTH111 - as in sessions
     ]
+    if origin := hit.get("origin"):
+        from sessiond.agents import names
+
+        head.insert(2, style(one_line(names.short_name_of(origin["agent"])), "cyan"))
     if not hit["onPath"]:
         head.append("(on another branch)")
     command = f"sessiond show {session}" + (f" --entry {one_line(entry)}" if entry else "")

@@ -15,6 +15,7 @@ from sessiond import human
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import (
+    agent_filter,
     home_of_session,
     session_id,
     session_id_to_write,
@@ -70,6 +71,7 @@ def listing(args: ParsedArguments) -> int:
         params["cwd"] = working_folder(args)
     if tags := [word for _, word in args.occurrences("tag")]:
         params["tags"] = tags
+    params |= agent_filter(args)
     for field in ("query", "sort", "cursor"):
         if (value := args.value(field)) is not None:
             params[field] = value
@@ -203,6 +205,7 @@ def _print_list(sessions: Sequence[dict[str, Any]], *, with_folders: bool) -> No
 
     now, home, style = time.time(), os.path.expanduser("~"), style_for(sys.stdout)
     name_of = short_ids([session["sessionId"] for session in sessions])
+    agents = _short_agent_names(sessions)
     rows = []
     for session in sessions:
         words = [f"#{one_line(word)}" for word in session.get("tags", [])]
@@ -214,12 +217,27 @@ def _print_list(sessions: Sequence[dict[str, Any]], *, with_folders: bool) -> No
             _UNKNOWN if session["provisional"] else human.count(session["messageCount"], "message"),
             human.size(session["sizeBytes"]),
         ]
+        if agents:
+            row.append(agents[session["sessionId"]])
         if with_folders:
             row.append(one_line(human.folder(session["cwd"], home)))
         rows.append([*row, " ".join([name, *words, *marks])])
-    colors = ["yellow", "", "dim", "dim", *(["blue"] if with_folders else [])]
+    colors = ["yellow", "", "dim", "dim", *(["cyan"] if agents else []), *(["blue"] if with_folders else [])]
     for line in aligned(rows, style, colors):
         print(line)
+
+
+def _short_agent_names(sessions: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Return the short name of each session's agent by id, "" for a session that began here; {} if all did."""
+    origins = {session["sessionId"]: session.get("origin") for session in sessions}
+    if not any(origins.values()):
+        return {}
+    from sessiond.agents import names
+
+    return {
+        name: one_line(names.short_name_of(origin["agent"])) if origin else ""
+        for name, origin in origins.items()
+    }
 
 
 def short_ids(ids: Sequence[str]) -> dict[str, str]:
@@ -235,6 +253,7 @@ def _marks(session: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
         ("draft", session.get("isDraft", False)),
         ("in memory", session.get("ephemeral", False)),
         ("read-only", session.get("readOnly", False)),
+        ("deleted by its agent", (session.get("origin") or {}).get("gone", False)),
         (human.count(problems := session.get("problemCount") or 0, "problem"), problems > 0),
     )
 
@@ -251,6 +270,7 @@ def _print_session(session: dict[str, Any]) -> None:
         ("first", session.get("firstPrompt")),
         ("folder", human.folder(session["cwd"], home)),
         ("file", human.folder(session["path"], home) if session.get("path") else None),
+        *_origin_facts(session.get("origin"), home),
         ("parent", session["parentSessionId"] or session["parentPath"]),
         ("created", f"{session['createdAt']} ({human.ago(session['createdAt'], now)})"),
         ("updated", f"{session['updatedAt']} ({human.ago(session['updatedAt'], now)})"),
@@ -265,6 +285,19 @@ def _print_session(session: dict[str, Any]) -> None:
     ]
     rows = [(name, one_line(value)) for name, value in facts if value]
     print(*aligned(rows, style, ["dim"]), sep="\n")
+
+
+def _origin_facts(origin: dict[str, Any] | None, home: str) -> list[tuple[str, str | None]]:
+    """Return the lines about the session of an agent that a session was read from."""
+    if origin is None:
+        return []
+    from sessiond.agents import names
+
+    return [
+        ("agent", " ".join(filter(None, (names.title_of(origin["agent"]), origin["version"])))),
+        ("its id", origin["sessionId"]),
+        ("its file", human.folder(origin["path"], home) if origin["path"] else None),
+    ]
 
 
 def print_problems(problems: Sequence[dict[str, Any]]) -> None:

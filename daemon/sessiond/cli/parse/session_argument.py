@@ -136,3 +136,13 @@ def _of_this_terminal(daemon: BlockingDaemon, **more: bool) -> str:
     name = one_line(session.get("title") or session.get("firstPrompt") or "untitled")
     print(f"{session['sessionId']} ({name}): {one_line(found['message'])}", file=sys.stderr)
     return str(session["sessionId"])
+
+
+def agent_filter(args: ParsedArguments) -> dict[str, str]:
+    """Return the params for the option --agent: none without it. The agent may be given by any of its names."""
+    given = args.value("agent")
+    if given is None:
+        return {}
+    from sessiond.agents import names
+
+    return {"agent": names.name_of(given)}

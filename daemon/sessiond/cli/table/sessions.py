@@ -1,7 +1,7 @@
 """Declarations of the commands for whole sessions."""
 
 from sessiond.cli.parse.arguments import Command, Option
-from sessiond.cli.table.options import CURSOR, JSON
+from sessiond.cli.table.options import AGENT, CURSOR, JSON
 
 COMMANDS: dict[str, Command] = {
     "new": Command(
@@ -47,10 +47,11 @@ COMMANDS: dict[str, Command] = {
             Option(
                 "query",
                 "TEXT",
-                "only sessions with this text in id, title, first prompt or folder",
+                "only sessions with this text in id, title, first prompt, folder or agent",
                 short="q",
             ),
             Option("tag", "WORD", "only sessions with this tag; repeatable"),
+            AGENT,
             Option("sort", "KEY", "updated (default), created or title"),
             Option("limit", "N", "maximum number of results (default: 50)", short="n"),
             Option("drafts", "", "include drafts"),
@@ -68,6 +69,7 @@ COMMANDS: dict[str, Command] = {
             Option("session", "ID", "only in this session"),
             Option("role", "ROLE", "only messages of this role: user, assistant, toolResult; repeatable"),
             Option("tag", "WORD", "only in sessions with this tag; repeatable"),
+            AGENT,
             Option("label", "TEXT", "only entries with this label; repeatable"),
             Option("since", "TIME", "only entries from this time on: 2026-02-16, or 2026-02-16T10:20:30Z"),
             Option("until", "TIME", "only entries up to this time"),

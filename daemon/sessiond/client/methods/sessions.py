@@ -178,6 +178,7 @@ class SessionMethods(Methods):
         *,
         tags: Sequence[str] | None = None,
         query: str | None = None,
+        agent: str | None = None,
         sort: Literal["updated", "created", "title"] = "updated",
         cursor: str | None = None,
         limit: int = 50,
@@ -187,11 +188,11 @@ class SessionMethods(Methods):
     ) -> t.ListResult:
         """List sessions, the most recently updated first, in pages.
 
-        Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt
-        and cwd. Draft sessions are omitted unless `include_drafts` is true. A cursor leads to the next or the
-        previous page. Its place does not change when sessions are added. With `changed_after`, the list has
-        only the sessions that changed after that position. It fails with `cursorExpired` if the server does
-        not know all changes since.
+        Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt,
+        cwd and agent. Draft sessions are omitted unless `include_drafts` is true. A cursor leads to the next
+        or the previous page. Its place does not change when sessions are added. With `changed_after`, the
+        list has only the sessions that changed after that position. It fails with `cursorExpired` if the
+        server does not know all changes since.
 
         The server does not wait until it has read large files that it does not know yet: their rows are
         `provisional`. With `tags`, with `query` and in the order of titles, it reads the files of the list
@@ -202,8 +203,9 @@ class SessionMethods(Methods):
         Args:
             cwd: Only sessions of this folder; default: sessions of all folders.
             tags: Only sessions with all of these tags. At most 100 items.
-            query: Only sessions whose id, title, first prompt or cwd contains this text. At most 1000
+            query: Only sessions whose id, title, first prompt, cwd or agent contains this text. At most 1000
                 characters.
+            agent: Only sessions read from this agent. 1 to 128 characters.
             sort: The order: by time or title.
             cursor: From an earlier result; default: the first page. At most 16384 characters.
             limit: Maximum number of sessions per page. 1 to 10000.
@@ -226,6 +228,7 @@ class SessionMethods(Methods):
             cwd=cwd,
             tags=None if tags is None else list(tags),
             query=query,
+            agent=agent,
             sort=sort,
             cursor=cursor,
             limit=limit,
@@ -276,6 +279,7 @@ class SessionMethods(Methods):
         labels: Sequence[str] | None = None,
         since: str | None = None,
         until: str | None = None,
+        agent: str | None = None,
         session_id: str | None = None,
         cursor: str | None = None,
         wait_ms: int = 0,
@@ -287,10 +291,10 @@ class SessionMethods(Methods):
         beginning of a word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are
         indexed by character, so any part of a text matches. The search covers messages, tool calls and
         results (the first 16,000 characters), summaries, titles and labels. It does not cover reasoning or
-        ephemeral sessions. Filters apply before the limit: `cwd` and `tags` filter by session, `labels` by
-        the label on the entry, `roles` by the role of the message, `since` and `until` by ISO 8601 time. The
-        best hits come first: entries in which the terms are frequent and the text is short, newer entries
-        before older ones, messages before tool results.
+        ephemeral sessions. Filters apply before the limit: `cwd`, `tags` and `agent` filter by session,
+        `labels` by the label on the entry, `roles` by the role of the message, `since` and `until` by ISO
+        8601 time. The best hits come first: entries in which the terms are frequent and the text is short,
+        newer entries before older ones, messages before tool results.
 
         The search does not wait for the index: entries that were stored within the last seconds may be
         missing if there are many of them, and `unsearched` in the result says so. With `wait_ms`, the server
@@ -306,6 +310,7 @@ class SessionMethods(Methods):
             labels: Only entries with one of these labels. At most 100 items.
             since: Only entries of this time or later, ISO 8601.
             until: Only entries of this time or earlier, ISO 8601.
+            agent: Only sessions read from this agent. 1 to 128 characters.
             session_id: Only entries of this session. 1 to 128 characters.
             cursor: From an earlier result; default: the first page.
             wait_ms: Maximum time to wait until all texts are indexed. 0 to 60000.
@@ -327,6 +332,7 @@ class SessionMethods(Methods):
             labels=None if labels is None else list(labels),
             since=since,
             until=until,
+            agent=agent,
             session_id=session_id,
             cursor=cursor,
             wait_ms=wait_ms,

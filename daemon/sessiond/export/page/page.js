@@ -18,6 +18,11 @@ const browser = {
   },
 };
 
+// The agent that a session was read from, its version, and its id of the session.
+const agentOf = origin => origin && [
+  [origin.agent, origin.version].filter(Boolean).join(" "), origin.sessionId, origin.gone && "deleted there",
+].filter(Boolean).join(" · ");
+
 const page = {
   where: browser,
 
@@ -50,7 +55,7 @@ const page = {
     const count = (number, word) => (number ? `${number.toLocaleString()} ${word}${number === 1 ? "" : "s"}` : "");
     const said = {
       Session: session.sessionId, Folder: session.cwd, Began: session.createdAt && when(session.createdAt),
-      From: session.parentPath ?? session.parentSessionId, Tags: (session.tags ?? []).join(", "), Models: (models ?? []).join(", "),
+      Agent: agentOf(session.origin), From: session.parentPath ?? session.parentSessionId, Tags: (session.tags ?? []).join(", "), Models: (models ?? []).join(", "),
       Holds: [
         count(model.rows.filter(it => it.filterMask).length, "entry").replace("entrys", "entries"), count(messages, "message"),
         count(toolCalls, "tool call"), count(tokens, "token"), cost ? `$${cost.toFixed(cost < 1 ? 4 : 2)}` : "",

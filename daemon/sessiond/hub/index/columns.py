@@ -15,7 +15,7 @@ from sessiond.unicode import valid_unicode
 
 COLUMNS: Final = (
     "ref", "identity", "stamp", "head", "draft", "provisional", "session_id", "cwd", "updated", "created",
-    "title", "filter_text", "tags", "info", "off_path",
+    "title", "filter_text", "tags", "agent", "info", "off_path",
 )  # fmt: skip
 FACTS: Final = ", ".join(COLUMNS)
 LISTED: Final = ", ".join(ListRow._fields)
@@ -50,9 +50,9 @@ def title_key(title: str | None, first_prompt: str | None) -> str:
     return (title or first_prompt or "").casefold()
 
 
-def filter_text(session_id: str, title: str | None, first_prompt: str | None, cwd: str) -> str:
-    """Return the text that the query of a list searches."""
-    return "\n".join(part for part in (session_id, title, first_prompt, cwd) if part).casefold()
+def filter_text(*parts: str | None) -> str:
+    """Return the text that the query of a list searches, from the parts that a session has."""
+    return "\n".join(part for part in parts if part).casefold()
 
 
 def storable(columns: list[object], labels: Iterable[tuple[str, str]]) -> list[object]:
@@ -79,6 +79,7 @@ def columns_of(facts: LogFacts) -> list[object]:
             "",
             "",
             "[]",
+            "",
             b"",
             b"[]",
         ]
@@ -87,12 +88,14 @@ def columns_of(facts: LogFacts) -> list[object]:
 
 def listing_columns(it: t.ListedSession) -> dict[str, object]:
     """Return the columns of a session's list row, in their order."""
+    agent = "" if it.origin is None else it.origin.agent
     return {
         "draft": int(it.is_draft), "provisional": int(it.provisional), "session_id": it.session_id,
         "cwd": it.cwd, "updated": it.updated_at,
         "created": it.created_at, "title": title_key(it.title, it.first_prompt),
-        "filter_text": filter_text(it.session_id, it.title, it.first_prompt, it.cwd),
-        "tags": msgspec.json.encode(it.tags).decode(), "info": session_info.as_json(it),
+        "filter_text": filter_text(it.session_id, it.title, it.first_prompt, it.cwd, agent),
+        "tags": msgspec.json.encode(it.tags).decode(), "agent": agent,
+        "info": session_info.as_json(it),
     }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from sessiond.hub.index.seal import Verification, remove_seal, write_seal
 
 log = logging.getLogger(__name__)
 
-VERSION: Final = 6
+VERSION: Final = 7
 """Incremented with every change of the tables or of their content. A file with another version is rebuilt."""
 _APPLICATION_ID: Final = 0x5E551D
 _FILE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", "-seal")
@@ -39,6 +39,7 @@ CREATE TABLE files(
     title TEXT NOT NULL,             -- case-folded, the key of the order by title
     filter_text TEXT NOT NULL,       -- case-folded, the text that the query of a list searches
     tags TEXT NOT NULL,              -- a JSON array
+    agent TEXT NOT NULL,             -- the agent that the session was read from; '' for none
     info BLOB NOT NULL,              -- the list row, as JSON
     off_path BLOB NOT NULL,          -- rows that are not on the path to the leaf: [first, last] in JSON
     indexed_bytes INTEGER NOT NULL,  -- bytes whose texts are in the tables below

@@ -20,6 +20,7 @@ class ListRow(NamedTuple):
     cwd: str
     tags: str
     filter_text: str
+    agent: str
     info: bytes
 
 
@@ -31,6 +32,7 @@ class SessionChange(NamedTuple):
     cwd: int = 0
     tags: int = 0
     filter_text: int = 0
+    agent: int = 0
     removed_row: ListRow | None = None
     """The last row of a session whose file no longer exists."""
 
@@ -102,6 +104,7 @@ class ListChanges:
                 now if other.cwd != row.cwd else last.cwd,
                 now if other.tags != row.tags else last.tags,
                 now if other.filter_text != row.filter_text else last.filter_text,
+                now if other.agent != row.agent else last.agent,
                 last.removed_row,
             )
         self._changed[session_id] = last

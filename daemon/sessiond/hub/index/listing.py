@@ -164,6 +164,8 @@ def _conditions(list_filter: t.ListFilter) -> _Conditions:
         sql = ("NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted"
                " WHERE wanted.value NOT IN (SELECT value FROM json_each(files.tags)))")  # fmt: skip
         found.append(_Condition("tags", sql, msgspec.json.encode(list_filter.tags).decode()))
+    if list_filter.agent is not None:
+        found.append(_Condition("agent", "agent = ?", list_filter.agent))
     found += [
         _Condition("filter_text", "instr(filter_text, ?)", word)
         for word in (list_filter.query or "").casefold().split()
@@ -173,7 +175,11 @@ def _conditions(list_filter: t.ListFilter) -> _Conditions:
 
 def _filter_of(params: t.ListParams) -> t.ListFilter:
     return t.ListFilter(
-        cwd=params.cwd, tags=params.tags, query=params.query, include_drafts=params.include_drafts
+        cwd=params.cwd,
+        tags=params.tags,
+        query=params.query,
+        agent=params.agent,
+        include_drafts=params.include_drafts,
     )
 
 

@@ -158,7 +158,7 @@ def _filters(
         # The entries of a file are mostly adjacent, so most other entries are skipped.
         sql += " AND words.rowid BETWEEN ? AND ? AND entries.file = ?"
         values += [first, last, *(number or (0,))]
-    if params.cwd is not None or params.tags:
+    if params.cwd is not None or params.agent is not None or params.tags:
         sql += f" AND entries.file IN ({_ids(_files_of(connection, params))})"
     if params.labels:
         labeled = f"SELECT file, entry_id FROM labels WHERE label IN ({_placeholders(params.labels)})"
@@ -168,11 +168,12 @@ def _filters(
 
 
 def _files_of(connection: sqlite3.Connection, params: t.SearchParams) -> Collection[int]:
-    """Return the numbers of the files whose session has the folder and all of the tags."""
+    """Return the numbers of the files whose session has the folder, the agent and all of the tags."""
     sql = "draft IS NOT NULL"
     values: list[str] = []
-    if params.cwd is not None:
-        sql, values = sql + " AND cwd = ?", [*values, params.cwd]
+    for column, value in (("cwd", params.cwd), ("agent", params.agent)):
+        if value is not None:
+            sql, values = f"{sql} AND {column} = ?", [*values, value]
     for tag in params.tags or ():
         sql, values = sql + " AND ? IN (SELECT value FROM json_each(files.tags))", [*values, tag]
     return [number for (number,) in connection.execute(f"SELECT id FROM files WHERE {sql}", values)]
@@ -221,7 +222,7 @@ def _hits(
                 entry_id=entry_id or None, seq=seq, type=kind, role=role,
                 timestamp=None if at is None else clock.iso(at * 1_000_000), snippet=snippet.text,
                 ranges=[t.CharacterRange(start=at, end=end) for at, end in snippet.ranges[:_MAX_RANGES]],
-                on_path=not _is_in(seq, off_path), labeled_entry_id=target,
+                on_path=not _is_in(seq, off_path), labeled_entry_id=target, origin=session.origin,
             )
         )  # fmt: skip
         refs.append(ref)

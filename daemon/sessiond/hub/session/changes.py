@@ -16,11 +16,12 @@ class SessionBefore(NamedTuple):
     leaf_id: str | None
     title: str | None
     tags: tuple[str, ...]
+    origin_is_gone: bool
 
 
 def facts(tree: Tree) -> SessionBefore:
     """Return the facts of a session by its committed rows."""
-    return SessionBefore(tree.committed, tree.leaf_id, tree.title, tree.tags)
+    return SessionBefore(tree.committed, tree.leaf_id, tree.title, tree.tags, tree.origin_is_gone)
 
 
 def leaf_moved(before: SessionBefore, tree: Tree) -> bool:
@@ -40,4 +41,6 @@ def aspects(before: SessionBefore, tree: Tree) -> list[Aspect]:
         changed.append("tags")
     if any(tree.kind(row) == _LABEL for row in range(before.rows, tree.committed)):
         changed.append("labels")
+    if tree.origin_is_gone != before.origin_is_gone:
+        changed.append("origin")
     return changed

@@ -11,7 +11,9 @@ from sessiond.protocol import types as t
 Session = TypeVar("Session")
 Observed = TypeVar("Observed", contravariant=True)
 
-Aspect: TypeAlias = Literal["isDraft", "title", "tags", "labels", "path", "cwd", "readOnly", "writeBlock"]
+Aspect: TypeAlias = Literal[
+    "isDraft", "title", "tags", "labels", "path", "cwd", "readOnly", "writeBlock", "origin"
+]
 """The parts of a session that may change, as `session/changed` names them."""
 
 

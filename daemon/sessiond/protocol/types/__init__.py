@@ -196,6 +196,7 @@ from sessiond.protocol.types.shared import (
     Seq as Seq,
     SessionId as SessionId,
     SessionInfo as SessionInfo,
+    SessionOrigin as SessionOrigin,
     SessionSummary as SessionSummary,
     StoredEntry as StoredEntry,
     Terminal as Terminal,

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from sessiond.protocol.enums import opened
-from sessiond.protocol.types.shared import Params, Tag, Wire
+from sessiond.protocol.types.shared import AgentName, Params, Tag, Wire
 
 
 class ListFilter(Params, frozen=True):
@@ -14,8 +14,9 @@ class ListFilter(Params, frozen=True):
     cwd: str | None = None  # only sessions of this folder
     tags: Annotated[list[Tag], Meta(max_length=100)] | None = None  # only sessions with all of these tags
     query: Annotated[str, Meta(max_length=1_000)] | None = (
-        None  # only sessions whose id, title, first prompt or cwd contains each word of this text
+        None  # only sessions whose id, title, first prompt, cwd or agent contains each word of this text
     )
+    agent: AgentName | None = None  # only sessions read from this agent
     include_drafts: bool = False  # also draft sessions
 
 

@@ -4,7 +4,15 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import CharacterRange, EntryId, Params, SessionId, Wire
+from sessiond.protocol.types.shared import (
+    AgentName,
+    CharacterRange,
+    EntryId,
+    Params,
+    SessionId,
+    SessionOrigin,
+    Wire,
+)
 
 Value = Annotated[str, Meta(min_length=1, max_length=1_000)]
 
@@ -16,9 +24,9 @@ class SearchParams(Params, frozen=True):
     word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are indexed by character, so any
     part of a text matches. The search covers messages, tool calls and results (the first 16,000 characters),
     summaries, titles and labels. It does not cover reasoning or ephemeral sessions. Filters apply before the limit:
-    `cwd` and `tags` filter by session, `labels` by the label on the entry, `roles` by the role of the message, `since`
-    and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
-    short, newer entries before older ones, messages before tool results.
+    `cwd`, `tags` and `agent` filter by session, `labels` by the label on the entry, `roles` by the role of the message,
+    `since` and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text
+    is short, newer entries before older ones, messages before tool results.
 
     The search does not wait for the index: entries that were stored within the last seconds may be missing if there
     are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are
@@ -34,6 +42,7 @@ class SearchParams(Params, frozen=True):
     )
     since: str | None = None  # only entries of this time or later, ISO 8601
     until: str | None = None  # only entries of this time or earlier, ISO 8601
+    agent: AgentName | None = None  # only sessions read from this agent
     session_id: SessionId | None = None  # only entries of this session
     cursor: str | None = None  # from an earlier result; default: the first page
     wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 0  # maximum time to wait until all texts are indexed
@@ -56,6 +65,7 @@ class Hit(Wire, frozen=True):
     ranges: list[CharacterRange]  # matches in `snippet`, in its order; at most 100
     on_path: bool  # whether it lies on the path to the session's leaf
     labeled_entry_id: str | None = None  # only for a label: the labeled entry
+    origin: SessionOrigin | None = None  # the origin of the session; null if it began here
 
 
 class UnsearchedTexts(Wire, frozen=True):

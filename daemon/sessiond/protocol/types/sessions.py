@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 from sessiond.protocol.enums import ForkPosition, ListSort, opened
 from sessiond.protocol.types.list_watches import ListPosition
 from sessiond.protocol.types.shared import (
+    AgentName,
     CommandId,
     EntryId,
     Limit,
@@ -131,10 +132,10 @@ class ContinueResult(Wire, frozen=True):
 class ListParams(Params, frozen=True):
     """List sessions, the most recently updated first, in pages.
 
-    Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt and cwd. Draft
-    sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its place
-    does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after
-    that position. It fails with `cursorExpired` if the server does not know all changes since.
+    Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt, cwd and agent.
+    Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its
+    place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
+    after that position. It fails with `cursorExpired` if the server does not know all changes since.
 
     The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
     `tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
@@ -143,8 +144,9 @@ class ListParams(Params, frozen=True):
     cwd: str | None = None  # only sessions of this folder; default: sessions of all folders
     tags: Annotated[list[Tag], Meta(max_length=100)] | None = None  # only sessions with all of these tags
     query: Annotated[str, Meta(max_length=1_000)] | None = (
-        None  # only sessions whose id, title, first prompt or cwd contains this text
+        None  # only sessions whose id, title, first prompt, cwd or agent contains this text
     )
+    agent: AgentName | None = None  # only sessions read from this agent
     sort: ListSort = "updated"  # the order: by time or title
     cursor: Annotated[str, Meta(max_length=16_384)] | None = (
         None  # from an earlier result; default: the first page

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta, Raw
 
 from sessiond.protocol.enums import opened
+from sessiond.session.tree import origin as tree_origin
 
 SessionId = Annotated[str, Meta(min_length=1, max_length=128)]
 EntryId = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -79,6 +80,35 @@ class WriteBlock(Wire, frozen=True):
     since_at: str  # when it began, ISO 8601, UTC
 
 
+AgentName = Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class SessionOrigin(Wire, frozen=True):
+    """The session of an agent from which a session was read by an import or by following the agent.
+
+    `agent` is the name of the agent, such as `claude-code`, or of the format of the source. A copy of the whole tree
+    has the origin of its source.
+    """
+
+    agent: str  # the name of the agent
+    session_id: str  # the id of the session in the agent
+    path: str | None  # the absolute path of the agent's file; null if it is not known
+    version: str | None  # the version of the agent that began the session; null if it is not known
+    gone: bool  # the agent's file does not exist any more
+
+    @classmethod
+    def of(cls, origin: tree_origin.LogOrigin | None, *, gone: bool) -> "SessionOrigin | None":
+        """Return an origin of a log in the form of the wire, or None.
+
+        Args:
+            origin: The origin.
+            gone: Whether its file does not exist any more.
+        """
+        if origin is None:
+            return None
+        return cls(origin.agent, origin.session_id, origin.path, origin.version, gone)
+
+
 class SessionSummary(Wire, frozen=True):
     """The facts of a session that its description and its list row have in common."""
 
@@ -103,6 +133,9 @@ class SessionSummary(Wire, frozen=True):
     ephemeral: bool = False  # true for a session that is kept in memory only
     write_block: WriteBlock | None = None  # why an open session accepts no writes now; null if it does
     log_id: str | None = None  # the log of `lastSeq`, see "Positions"; null in lists
+    origin: SessionOrigin | None = (
+        None  # the session of an agent that it was read from; null if it began here
+    )
 
 
 class SessionInfo(SessionSummary, frozen=True, kw_only=True):

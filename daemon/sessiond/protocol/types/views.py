@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import After, EntryId, LogId, Params, SessionId, Wire
+from sessiond.protocol.types.shared import After, EntryId, LogId, Params, SessionId, SessionOrigin, Wire
 
 
 class ViewPageParams(Params, frozen=True):
@@ -44,6 +44,9 @@ class PageSession(Wire, frozen=True):
     parent_session_id: str | None = None  # the session that it was made from; null if not known
     parent_path: str | None = None  # the file of that session; null if the header names no file
     leaf_id: str | None = None  # the leaf; null for before the first entry
+    origin: SessionOrigin | None = (
+        None  # the session of an agent that it was read from; null if it began here
+    )
 
 
 class PageRow(Wire, frozen=True):

@@ -120,6 +120,9 @@ class _Reader:
             (fields.mapping(it.value["forkedFrom"]) for it in links if it.value.get("forkedFrom")), {}
         )
         builder.parent_source = fields.text(forked.get("sessionId")) or builder.parent_source
+        builder.source_version = next(
+            (it for value in values if (it := fields.text(value.get("version")))), None
+        )
         builder.origin |= self._source.beside
         self._carried = {"cwd": builder.cwd, "userType": "external", "sessionId": session}
 

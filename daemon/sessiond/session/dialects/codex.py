@@ -136,6 +136,7 @@ class _Reader:
         builder.cwd = fields.text(payload.get("cwd")) or ""
         builder.parent_source = _parent_of(payload)
         self._provider = fields.text(payload.get("model_provider")) or self._provider
+        builder.source_version = fields.text(payload.get("cli_version"))
         builder.origin["meta"] = fields.dumps(payload).decode()
         builder.count("header")
 

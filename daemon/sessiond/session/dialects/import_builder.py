@@ -15,8 +15,6 @@ from sessiond.session.content import fields
 from sessiond.session.dialects.source import Source, SourceLine
 from sessiond.session.tree import entries
 
-ORIGIN_TYPE: Final = "sessiond.origin"
-"""`customType` of the entry that names the source of a session: {source, sourceId, sourcePath, …}."""
 IMPORT_TYPE: Final = "sessiond.import"
 """`customType` of an entry that stores a line without a counterpart: {origin, line, reason, raw}."""
 MOVE_TYPE: Final = "sessiond.leafMoved"
@@ -123,6 +121,7 @@ class ImportBuilder:
         self.tags: tuple[str, ...] = ()
         self.parent_source: str | None = None
         self.leaf: str | None = None
+        self.source_version: str | None = None
         self.origin: dict[str, Any] = {}
         self.report = ImportReport()
         self.last: str | None = None
@@ -260,9 +259,14 @@ class ImportBuilder:
 
     def _all(self, start: str) -> list[ImportedEntry]:
         """Return the origin, the tree, and the chain beside it in line order."""
-        origin = {"source": self.dialect, "sourceId": self.source_id, **self.origin}
+        origin = {"source": self.dialect, "sourceId": self.source_id}
+        if isinstance(path := self._source.beside.get("sourcePath"), str):
+            origin["sourcePath"] = path
+        if self.source_version is not None:
+            origin["sourceVersion"] = self.source_version
+        origin |= self.origin
         above = origin_id(self.dialect, self.source_id)
-        payload = {"customType": ORIGIN_TYPE, "data": origin}
+        payload = {"customType": entries.ORIGIN_TYPE, "data": origin}
         first = ImportedEntry(above, None, "custom", self._line("custom", above, None, start, payload))
         chain: list[ImportedEntry] = []
         for _, name, type, at, payload in sorted(self._beside, key=lambda it: it[0]):

@@ -84,6 +84,7 @@ class _Reader:
     def _take_header(self, line: SourceLine, value: dict[str, Any]) -> None:
         builder = self._builder
         builder.source_id = name_of(value, "id") or builder.source_id
+        builder.origin["agent"] = "pi"
         builder.cwd = fields.as_text(value.get("cwd"))
         builder.parent_source = fields.text(fields.first(value, "parentSessionId", "legacyParentSessionPath"))
         builder.time_of(_time(value.get("createdAt")))

@@ -10,6 +10,7 @@ import msgspec
 from sessiond.session.content import preview
 from sessiond.session.content.search_text import milliseconds
 from sessiond.session.tree import payloads
+from sessiond.session.tree.origin import LogOrigin
 from sessiond.session.tree.steps import Read
 from sessiond.session.tree.tree import NONE, Tree
 
@@ -33,6 +34,8 @@ class SessionFacts:
     entry_count: int
     cwd: str
     parent_session: str | None
+    origin: LogOrigin | None
+    origin_is_gone: bool
 
 
 def summarize(tree: Tree, read: Read) -> SessionFacts:
@@ -54,6 +57,8 @@ def summarize(tree: Tree, read: Read) -> SessionFacts:
         entry_count=tree.count_entries(),
         cwd=header.cwd if header is not None else "",
         parent_session=header.parent_session if header is not None else None,
+        origin=tree.origin,
+        origin_is_gone=tree.origin_is_gone,
     )
 
 

@@ -16,11 +16,15 @@ from sessiond.session.tree import entries, lines
 from sessiond.session.tree.header import header_of
 from sessiond.session.tree.lines import Skim
 from sessiond.session.tree.marks import SessionProperties
+from sessiond.session.tree.origin import LogOrigin
 
 _MAX_LIFECYCLE_LINES: Final = 16
 """The number of lines at the end in which the lifecycle is looked for."""
 _MAY_SET_PROPERTY: Final = re.compile(rb'\{\s*"type"\s*:\s*"(?:session_info|title_change|custom)"').match
 """Matches the lines that may set a title or tags. All programs write the type first."""
+
+_NAMES_ORIGIN: Final = re.compile(rb'[^\n]{0,300}"customType"\s*:\s*"sessiond\.origin"').match
+"""Matches the beginning of an entry that names the origin of a session."""
 
 
 class EndFacts(NamedTuple):
@@ -34,6 +38,8 @@ class EndFacts(NamedTuple):
         first_prompt: The first prompt in the beginning; None if there is none.
         leaf_id: The leaf by the last line.
         lifecycle: The lifecycle at that leaf; None if the end does not show it.
+        origin: The origin, as that of the whole log if the log is an import or a copy of one.
+        origin_is_gone: The last state of the origin's file at the ends.
     """
 
     header: entries.Header
@@ -43,6 +49,8 @@ class EndFacts(NamedTuple):
     first_prompt: str | None
     leaf_id: str | None
     lifecycle: Lifecycle | None
+    origin: LogOrigin | None
+    origin_is_gone: bool
 
 
 def facts_of_ends(head: bytes, tail: bytes) -> EndFacts | None:
@@ -57,10 +65,12 @@ def facts_of_ends(head: bytes, tail: bytes) -> EndFacts | None:
     """
     if not is_home_format(head):
         return None
-    head_lines = head.split(b"\n")[:-1]
+    *head_lines, cut_line = head.split(b"\n")
     slot, header = _first_lines(head_lines)
     if header is None or header.version != entries.CURRENT_VERSION:
         return None
+    if _NAMES_ORIGIN(cut_line):
+        return None  # an import begins with this entry, which may hold much of its source
     tail_lines = tail.split(b"\n")[1:]
     end = _End(tail_lines)
     if not end.has_last_times:
@@ -82,6 +92,8 @@ def facts_of_ends(head: bytes, tail: bytes) -> EndFacts | None:
         _first_prompt(head_lines[1 if slot is None else 2 :]),
         end.leaf_id,
         end.lifecycle,
+        properties.origin,
+        properties.origin_is_gone,
     )
 
 

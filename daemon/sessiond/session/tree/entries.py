@@ -21,6 +21,11 @@ STATE_TYPE: Final = "sessiond.state"
 SETTINGS_TYPE: Final = "sessiond.settings"
 """`customType` of the `custom` entry that holds a session's own settings: `data: {"autoCompact": {…} | null}`."""
 
+ORIGIN_TYPE: Final = "sessiond.origin"
+"""`customType` of the entry that names the source of a session: {source, sourceId, sourcePath, sourceVersion, …}."""
+ORIGIN_STATE_TYPE: Final = "sessiond.originState"
+"""`customType` of an entry that says whether the file of the source exists: {state: "gone" | "present", timestamp}."""
+
 COMMAND_FIELD: Final = "sessiondCommand"
 """The member of a line or header that names the command that wrote it. Only the daemon writes it."""
 

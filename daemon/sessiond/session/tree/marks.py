@@ -1,4 +1,7 @@
-"""The properties of a session that entries set: labels, title, tags, settings. The last entry that sets one wins."""
+"""The properties of a session that entries set: labels, title, tags, settings, origin.
+
+The last entry that sets a property wins, except that the first entry that names an origin counts.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -6,11 +9,20 @@ from typing import Any, Final
 
 from sessiond.session.tree import entries
 from sessiond.session.tree.codes import KIND
+from sessiond.session.tree.origin import LogOrigin, origin_of
 
 PROPERTY_KINDS: Final = frozenset(KIND[name] for name in ("label", "session_info", "title_change", "custom"))
 """The kinds of entries that may set a property."""
 
-_CUSTOM_TYPES: Final = frozenset((entries.TAGS_TYPE, entries.STATE_TYPE, entries.SETTINGS_TYPE))
+_CUSTOM_TYPES: Final = frozenset(
+    (
+        entries.TAGS_TYPE,
+        entries.STATE_TYPE,
+        entries.SETTINGS_TYPE,
+        entries.ORIGIN_TYPE,
+        entries.ORIGIN_STATE_TYPE,
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,8 @@ class SessionProperties:
         tags: The tags.
         auto_compact: The session's own compaction settings, not validated; None for none.
         state_rows: The rows from which the working state is computed.
+        origin: The session of an agent from which this one was read; None if it began here.
+        origin_is_gone: Whether the file of the origin does not exist any more.
 
     """
 
@@ -49,6 +63,8 @@ class SessionProperties:
     tags: tuple[str, ...] = ()
     auto_compact: dict[str, Any] | None = None
     state_rows: set[int] = field(default_factory=set)
+    origin: LogOrigin | None = None
+    origin_is_gone: bool = False
 
     def apply(self, row: int, line: bytes) -> None:
         """Apply the entry of a row. An entry that cannot be read sets nothing."""
@@ -69,3 +85,9 @@ class SessionProperties:
                 self.state_rows.add(row)
             case entries.CustomEntry(custom_type=entries.SETTINGS_TYPE, data={"autoCompact": chosen}):
                 self.auto_compact = chosen if isinstance(chosen, dict) else None
+            case entries.CustomEntry(custom_type=entries.ORIGIN_TYPE, data=data):
+                self.origin = self.origin or origin_of(data)
+            case entries.CustomEntry(
+                custom_type=entries.ORIGIN_STATE_TYPE, data={"state": "gone" | "present" as state}
+            ):
+                self.origin_is_gone = state == "gone"

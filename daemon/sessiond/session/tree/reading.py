@@ -13,6 +13,7 @@ from sessiond.session.tree.codes import BAD, HEADER, KIND_OF, LEAF, NONE
 from sessiond.session.tree.header import header_of
 from sessiond.session.tree.lines import Skim
 from sessiond.session.tree.marks import PROPERTY_KINDS, Label, SessionProperties
+from sessiond.session.tree.origin import LogOrigin
 from sessiond.session.tree.problem_list import ProblemList
 from sessiond.session.tree.problems import LineProblem, ProblemKind
 from sessiond.session.tree.regular_blocks import RegularBlock, decode_block, role_of
@@ -83,6 +84,16 @@ class ReadRows(LogRows):
     def tags(self) -> tuple[str, ...]:
         """The tags of the session."""
         return self._properties.tags
+
+    @property
+    def origin(self) -> LogOrigin | None:
+        """The session of an agent from which this one was read; None if it began here."""
+        return self._properties.origin
+
+    @property
+    def origin_is_gone(self) -> bool:
+        """Whether the file of the origin does not exist any more."""
+        return self._properties.origin_is_gone
 
     @property
     def auto_compact(self) -> dict[str, Any] | None:

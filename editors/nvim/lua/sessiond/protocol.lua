@@ -56,6 +56,7 @@
 ---@field ephemeral boolean True for a session that is kept in memory only.
 ---@field writeBlock? sessiond.WriteBlock Why an open session accepts no writes now; null if it does.
 ---@field logId? string The log of `lastSeq`, see "Positions"; null in lists.
+---@field origin? sessiond.SessionOrigin The session of an agent that it was read from; null if it began here.
 ---@field messageCount integer User and assistant messages on all branches.
 ---@field entryCount integer Entries on all branches.
 ---@field lastSeq integer The seq of the last line; the header is 0.
@@ -69,6 +70,17 @@
 ---@field reason sessiond.WriteBlockReason|string Why, as a word.
 ---@field message string Why, as a sentence.
 ---@field sinceAt string When it began, ISO 8601, UTC.
+
+---The session of an agent from which a session was read by an import or by following the agent.
+---
+---`agent` is the name of the agent, such as `claude-code`, or of the format of the source. A copy of the whole tree
+---has the origin of its source.
+---@class (exact) sessiond.SessionOrigin
+---@field agent string The name of the agent.
+---@field sessionId string The id of the session in the agent.
+---@field path? string The absolute path of the agent's file; null if it is not known.
+---@field version? string The version of the agent that began the session; null if it is not known.
+---@field gone boolean The agent's file does not exist any more.
 
 ---A part of a session file that could not be read as it is. The bytes of the file are unchanged.
 ---@class (exact) sessiond.Problem
@@ -132,17 +144,18 @@
 
 ---List sessions, the most recently updated first, in pages.
 ---
----Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt and cwd. Draft
----sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its place
----does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed after
----that position. It fails with `cursorExpired` if the server does not know all changes since.
+---Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt, cwd and agent.
+---Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its
+---place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
+---after that position. It fails with `cursorExpired` if the server does not know all changes since.
 ---
 ---The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
 ---`tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
 ---@class (exact) sessiond.ListParams
 ---@field cwd? string Only sessions of this folder; default: sessions of all folders.
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
----@field query? string Only sessions whose id, title, first prompt or cwd contains this text. At most 1000 characters.
+---@field query? string Only sessions whose id, title, first prompt, cwd or agent contains this text. At most 1000 characters.
+---@field agent? string Only sessions read from this agent. 1 to 128 characters.
 ---@field sort? sessiond.ListSort The order: by time or title. Default `"updated"`.
 ---@field cursor? string From an earlier result; default: the first page. At most 16384 characters.
 ---@field limit? integer Maximum number of sessions per page. 1 to 10000. Default `50`.
@@ -199,6 +212,7 @@
 ---@field ephemeral boolean True for a session that is kept in memory only.
 ---@field writeBlock? sessiond.WriteBlock Why an open session accepts no writes now; null if it does.
 ---@field logId? string The log of `lastSeq`, see "Positions"; null in lists.
+---@field origin? sessiond.SessionOrigin The session of an agent that it was read from; null if it began here.
 ---@field messageCount? integer User and assistant messages on all branches; null in a provisional row.
 ---@field entryCount? integer Entries on all branches; null in a provisional row.
 ---@field lastSeq? integer The seq of the last line; the header is 0; null in a provisional row.
@@ -234,9 +248,9 @@
 ---word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are indexed by character, so any
 ---part of a text matches. The search covers messages, tool calls and results (the first 16,000 characters),
 ---summaries, titles and labels. It does not cover reasoning or ephemeral sessions. Filters apply before the limit:
----`cwd` and `tags` filter by session, `labels` by the label on the entry, `roles` by the role of the message, `since`
----and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
----short, newer entries before older ones, messages before tool results.
+---`cwd`, `tags` and `agent` filter by session, `labels` by the label on the entry, `roles` by the role of the message,
+---`since` and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text
+---is short, newer entries before older ones, messages before tool results.
 ---
 ---The search does not wait for the index: entries that were stored within the last seconds may be missing if there
 ---are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are
@@ -249,6 +263,7 @@
 ---@field labels? string[] Only entries with one of these labels. At most 100 items.
 ---@field since? string Only entries of this time or later, ISO 8601.
 ---@field until? string Only entries of this time or earlier, ISO 8601.
+---@field agent? string Only sessions read from this agent. 1 to 128 characters.
 ---@field sessionId? string Only entries of this session. 1 to 128 characters.
 ---@field cursor? string From an earlier result; default: the first page.
 ---@field waitMs? integer Maximum time to wait until all texts are indexed. 0 to 60000. Default `0`.
@@ -275,6 +290,7 @@
 ---@field ranges sessiond.CharacterRange[] Matches in `snippet`, in its order; at most 100.
 ---@field onPath boolean Whether it lies on the path to the session's leaf.
 ---@field labeledEntryId? string Only for a label: the labeled entry.
+---@field origin? sessiond.SessionOrigin The origin of the session; null if it began here.
 
 ---A part of a text, in the position encoding of the handshake.
 ---@class (exact) sessiond.CharacterRange
@@ -1160,6 +1176,7 @@
 ---@field parentSessionId? string The session that it was made from; null if not known.
 ---@field parentPath? string The file of that session; null if the header names no file.
 ---@field leafId? string The leaf; null for before the first entry.
+---@field origin? sessiond.SessionOrigin The session of an agent that it was read from; null if it began here.
 
 ---Totals of the whole tree. `cost` is in the currency of the program that recorded it.
 ---@class (exact) sessiond.PageFigures
@@ -1440,7 +1457,8 @@
 ---@class (exact) sessiond.ListFilter
 ---@field cwd? string Only sessions of this folder.
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
----@field query? string Only sessions whose id, title, first prompt or cwd contains each word of this text. At most 1000 characters.
+---@field query? string Only sessions whose id, title, first prompt, cwd or agent contains each word of this text. At most 1000 characters.
+---@field agent? string Only sessions read from this agent. 1 to 128 characters.
 ---@field includeDrafts? boolean Also draft sessions. Default `false`.
 
 ---The watch, and whether the changes since `after` are sent (`replay`) or the list has to be read (`snapshot`).
@@ -2209,6 +2227,7 @@
 ---| "cwd" # the folder that the session belongs to.
 ---| "readOnly" # whether the session can be written.
 ---| "writeBlock" # the reason why the session accepts no writes at present.
+---| "origin" # whether the file of the agent that it was read from exists.
 
 ---How a subscription closes the gap since the position that the client knows.
 ---@alias sessiond.ResumeMode

@@ -40,6 +40,10 @@ function M.line(session, with_folder)
   if session.lifecycle == 'error' or session.lifecycle == 'interrupted' or session.lifecycle == 'aborted' then
     parts[#parts + 1] = '(' .. session.lifecycle .. ')'
   end
+  if session.origin then
+    local gone = session.origin.gone and ', deleted there' or ''
+    parts[#parts + 1] = ('(%s%s)'):format(text.one_line(session.origin.agent), gone)
+  end
   if with_folder then
     parts[#parts + 1] = ' ' .. text.one_line(vim.fn.fnamemodify(session.cwd, ':~'))
   end

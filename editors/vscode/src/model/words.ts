@@ -128,6 +128,8 @@ export function sessionWords(session: KnownSession, current: boolean, now: numbe
     (session.parentSessionId ?? session.parentPath) && "fork", // it has the title of its parent
     session.writeBlock ? "writes blocked" : session.readOnly && "read-only",
     session.problemCount ? count(session.problemCount, "problem") : "",
+    session.origin && oneLine(session.origin.agent),
+    session.origin?.gone && "deleted by its agent",
     "lifecycle" in session && session.lifecycle !== null ? LIFECYCLES[session.lifecycle] : "",
   ].filter(Boolean) as string[];
   const tags = session.tags.map((tag) => `#${oneLine(tag)}`).join(" ");
@@ -168,6 +170,9 @@ export function sessionTooltip(session: KnownSession): string {
     line("Updated", session.updatedAt),
     line("Entries", session.entryCount),
     line("Tags", session.tags.join(", ")),
+    line("Agent", session.origin && [session.origin.agent, session.origin.version].filter(Boolean).join(" ")),
+    line("Id in the agent", session.origin?.sessionId),
+    line(session.origin?.gone ? "Deleted file of the agent" : "File of the agent", session.origin?.path),
     line("Forked from", session.parentPath ?? session.parentSessionId),
     line("Writes blocked", session.writeBlock?.message),
   ]

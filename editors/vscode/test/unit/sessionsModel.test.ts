@@ -244,3 +244,16 @@ test("the tooltip of a session contains no markup of its title", () => {
   const tooltip = sessionTooltip(listed("s", "/a", 1, { title: "[x](command:quit)", firstPrompt: "<b>" }));
   assert.doesNotMatch(tooltip, /\]\(|<b>/);
 });
+
+test("a session that was read from an agent's session says so, and whether the agent deleted it", () => {
+  const origin = { agent: "claude-code", sessionId: "of-the-agent", path: "/home/a.jsonl", version: "2.1.197", gone: false };
+  const now = Date.parse("2026-01-01T01:00:00.000Z");
+  const there = listed("s", "/a", 1, { origin });
+  assert.match(sessionWords(there, false, now).description, / · claude-code$/);
+  assert.match(sessionTooltip(there), /- Agent: claude&#45;code 2&#46;1&#46;197/);
+  assert.match(sessionTooltip(there), /- Id in the agent: of&#45;the&#45;agent/);
+  assert.match(sessionTooltip(there), /- File of the agent: /);
+  const gone = listed("s", "/a", 1, { origin: { ...origin, gone: true } });
+  assert.match(sessionWords(gone, false, now).description, / · claude-code · deleted by its agent$/);
+  assert.match(sessionTooltip(gone), /- Deleted file of the agent: /);
+});

@@ -30,6 +30,7 @@ export function listed(sessionId: string, cwd: string, day: number, more: Partia
     sizeBytes: 100,
     parentSessionId: null,
     parentPath: null,
+    origin: null,
     isDraft: false,
     readOnly: false,
     ephemeral: false,

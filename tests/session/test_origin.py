@@ -1,0 +1,81 @@
+"""The origin of a session: which entries name it, in the whole log and at its ends."""
+
+from typing import Any
+
+import pytest
+
+from sessiond.session.listing.log_ends import facts_of_ends
+from sessiond.session.tree.origin import LogOrigin, origin_of
+from sessiond.session.tree.tree import Tree
+from support import logs
+
+DATA = {"source": "codex", "sourceId": "abc", "sourcePath": "/home/r.jsonl", "sourceVersion": "0.169.0"}
+ORIGIN = LogOrigin("codex", "abc", "/home/r.jsonl", "0.169.0")
+FILLER = [logs.assistant("filler " * 20, id=f"f{number}") for number in range(30)]
+
+
+def origin(**data: Any) -> logs.Line:
+    return logs.entry("custom", id="origin-1", parent=None, customType="sessiond.origin", data=DATA | data)
+
+
+def state(word: str, **more: Any) -> logs.Line:
+    return logs.entry("custom", customType="sessiond.originState", data={"state": word}, **more)
+
+
+def tree_of(*lines: logs.Line) -> Tree:
+    tree = Tree()
+    tree.read(logs.log(logs.header(), *lines))
+    tree.finish()
+    return tree
+
+
+def test_an_origin_has_agent_id_file_and_version() -> None:
+    tree = tree_of(origin(), logs.user("hello"))
+    assert tree.origin == ORIGIN
+    assert not tree.origin_is_gone
+
+
+def test_the_first_origin_counts_and_the_last_state() -> None:
+    tree = tree_of(origin(), state("gone"), origin(sourceId="other"), state("present"), state("gone"))
+    assert tree.origin == ORIGIN
+    assert tree.origin_is_gone
+
+
+def test_an_agent_that_is_named_wins_over_the_format() -> None:
+    named = origin_of(DATA | {"agent": "oh-my-pi"})
+    assert named is not None
+    assert named.agent == "oh-my-pi"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [None, [], "codex", {}, {"source": "codex"}, {"sourceId": "abc"}, {"source": 7, "sourceId": "abc"},
+     {"source": "x" * 200, "sourceId": "abc"}, {"source": "codex", "sourceId": ""}],
+)  # fmt: skip
+def test_data_that_names_no_source_is_no_origin(data: object) -> None:
+    assert origin_of(data) is None
+
+
+def test_members_that_are_no_text_or_too_long_are_unknown() -> None:
+    assert origin_of(DATA | {"sourcePath": 7, "sourceVersion": "9" * 1_000}) == LogOrigin(
+        "codex", "abc", None, None
+    )
+
+
+def test_the_beginning_of_a_log_gives_its_origin() -> None:
+    data = logs.log(
+        logs.header(), origin(), logs.user("prompt"), *FILLER, state("gone"), logs.assistant("end")
+    )
+    found = facts_of_ends(data[:2_000], data[-2_000:])
+    assert found is not None
+    assert (found.origin, found.origin_is_gone) == (ORIGIN, True)
+
+
+def test_a_beginning_that_ends_within_the_origin_does_not_suffice() -> None:
+    data = logs.log(
+        logs.header(), origin(meta="x" * 3_000), logs.user("prompt"), *FILLER, logs.assistant("end")
+    )
+    assert facts_of_ends(data[:2_000], data[-2_000:]) is None
+    found = facts_of_ends(data[:5_000], data[-2_000:])
+    assert found is not None
+    assert found.origin == ORIGIN
