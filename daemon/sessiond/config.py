@@ -148,6 +148,13 @@ class HistoryConfig:
 
 
 @dataclass(frozen=True)
+class AgentsConfig:
+    """`[agents]`: `follow` names the agents whose sessions are read as they write them (`sessiond agents`)."""
+
+    follow: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Config:
     """All settings, with their defaults."""
 
@@ -161,6 +168,7 @@ class Config:
     roots: RootsConfig = field(default_factory=RootsConfig)
     history: HistoryConfig = field(default_factory=HistoryConfig)
     keep: RetentionConfig = field(default_factory=RetentionConfig)
+    agents: AgentsConfig = field(default_factory=AgentsConfig)
 
 
 def read(path: str) -> Config:
@@ -409,5 +417,6 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
         RetentionConfig,
         {"max_age": _duration, "max_sessions": _sessions, "tags": _words, "trash_max_age": _duration},
     ),
+    "agents": (AgentsConfig, {"follow": _words}),
 }
 """For each table its class, and for each key the function that checks and converts its value."""

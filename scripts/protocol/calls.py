@@ -104,6 +104,16 @@ TOPICS = (
         ),
     ),
     Topic(
+        "agents", "The agents on this machine", "Requests about agents whose sessions are followed.",
+        (
+            Call("AGENT_LIST", "list_agents"),
+            Call("AGENT_FOLLOW", "follow_agents", ("agents",)),
+            Call("AGENT_UNFOLLOW", "unfollow_agents", ("agents",)),
+            Call("AGENT_FORGET", "forget_agent", ("agent",)),
+            Call("AGENT_WAKE", "wake_agent", ("agent", "path")),
+        ),
+    ),
+    Topic(
         "history", "The history of prompts", "Requests about the prompts that were typed, over all sessions.",
         (
             Call("HISTORY_ADD", "add_prompt", ("prompt",)),

@@ -15,6 +15,7 @@ from sessiond import __version__
 from sessiond.client import terminal
 from sessiond.client.dial import connect as connect_socket
 from sessiond.client.link import DaemonLink, Dial
+from sessiond.client.methods.agents import AgentsMethods
 from sessiond.client.methods.blobs import BlobMethods
 from sessiond.client.methods.context import ContextMethods
 from sessiond.client.methods.entries import EntryMethods
@@ -81,7 +82,7 @@ async def connect(
 
 class Daemon(
     SessionMethods, EntryMethods, ContextMethods, StateMethods, ViewMethods, ExchangeMethods, HistoryMethods,
-    BlobMethods, RetentionMethods, ProcessMethods,
+    BlobMethods, RetentionMethods, ProcessMethods, AgentsMethods,
 ):  # fmt: skip
     """The daemon of one user, over a connection that is made again after it was lost.
 

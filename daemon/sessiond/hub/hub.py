@@ -11,6 +11,7 @@ from sessiond.hub.discovery.terminals import Terminals
 from sessiond.hub.disk_space import DiskSpaceMonitor
 from sessiond.hub.errors import Draining, SessionTrashed
 from sessiond.hub.execution.progress import ReportPercentage
+from sessiond.hub.following.service import AgentFollowing
 from sessiond.hub.idempotency.commands import Commands
 from sessiond.hub.index.index import Index
 from sessiond.hub.moves import SessionMoves
@@ -95,6 +96,8 @@ class Hub:
         self.blobs = SessionBlobs(None, stores=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(config.summarizer)
         self.exchange = Exchange(self, files, secret_rules_folder, imports_path)
+        self.following = AgentFollowing(self, self.exchange)
+        self.following.configure(config.agents.follow)
         self._jobs = Jobs()
         self.compactions = Compactions(config.compaction, self.summarizers, self._jobs)
         self.branches = Branches(config.compaction, self.summarizers, self._jobs)
@@ -123,6 +126,7 @@ class Hub:
         self.history.enabled = config.history.enabled
         self.summarizers.configure(config.summarizer)
         self._open.store_images_as_blobs(config.blobs.images)
+        self.following.configure(config.agents.follow)
         for part in (self.compactions, self.branches, self._auto):
             part.configured = config.compaction
 

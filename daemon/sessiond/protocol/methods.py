@@ -196,6 +196,19 @@ HELLO: Final = Method("server/hello", t.HelloParams, t.HelloResult, ("unsupporte
 WATCH: Final = Method("server/watch", t.WatchParams, t.WatchResult)
 UNWATCH: Final = Method("server/unwatch", t.UnwatchParams, t.UnwatchResult)
 
+AGENT_LIST: Final = Method("agent/list", t.AgentListParams, t.AgentListResult, stability="experimental")
+AGENT_FOLLOW: Final = Method(
+    "agent/follow", t.AgentFollowParams, t.AgentFollowResult, ("storageFailed",), stability="experimental"
+)
+AGENT_UNFOLLOW: Final = Method(
+    "agent/unfollow", t.AgentUnfollowParams, t.AgentFollowResult, ("storageFailed",), stability="experimental"
+)
+AGENT_FORGET: Final = Method(
+    "agent/forget", t.AgentForgetParams, t.AgentForgetResult, ("storageFailed", "draining"),
+    stability="experimental",
+)  # fmt: skip
+AGENT_WAKE: Final = Method("agent/wake", t.AgentWakeParams, t.AgentWakeResult, stability="experimental")
+
 METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
     for method in (
@@ -207,6 +220,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         MOVE, DELETE, CLEANUP, TRASH_LIST, TRASH_RESTORE, TRASH_PURGE,
         STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_DOCUMENT, VIEW_ENTRY,
         HISTORY_LIST, HISTORY_ADD, HISTORY_DELETE, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
+        AGENT_LIST, AGENT_FOLLOW, AGENT_UNFOLLOW, AGENT_FORGET, AGENT_WAKE,
         HELLO, WATCH, UNWATCH, STATUS, CLIENTS, DOCTOR, STOP, DRAIN, AUTHENTICATE,
     )
 }  # fmt: skip

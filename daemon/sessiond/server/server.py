@@ -104,6 +104,7 @@ class Server:
         self.spawn(self._sweep())
         self.spawn(hub.index.updater.run())
         self.spawn(hub.upkeep.follow_files())
+        self.spawn(hub.following.run(self._followed))
         self._keeping = self.spawn(self._keep())
 
     # --- clients ---------------------------------------------------------------------------------------
@@ -261,6 +262,11 @@ class Server:
         task = self.spawn(work)
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
+
+    def _followed(self, session: t.SessionInfo) -> None:
+        """Announce a session that an agent began."""
+        self.hub.lineage.forget()
+        self.notify_all(m.CREATED, t.CreatedNote(session=session, origin=t.Origin(kind="foreign")))
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

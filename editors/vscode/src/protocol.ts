@@ -2589,6 +2589,161 @@ export interface MissingBlob {
 }
 
 /**
+ * List the agents that sessiond knows, and what it knows of their sessions on this machine.
+ *
+ * The files of an agent are counted, not read. What is stored is that of earlier imports.
+ */
+export interface AgentListParams {
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The agents that sessiond knows, in a fixed order. */
+export interface AgentListResult {
+  /** Also agents that are not on this machine. */
+  agents: AgentInfo[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** One agent. */
+export interface AgentInfo {
+  /** Its name in requests and in the configuration. */
+  name: string;
+  /** Its name for people. */
+  title: string;
+  /** Its name in a column, at most 8 letters. */
+  shortName: string;
+  /** The program that starts it. */
+  program: string;
+  /** The format of its sessions; null if sessiond cannot read them. */
+  format: string | null;
+  /** The newest version that was checked; null if known from documents only. */
+  checkedVersion: string | null;
+  /** The absolute paths of the folders that may hold its sessions. */
+  folders: string[];
+  /** Whether its sessions are read as it writes them. */
+  isFollowed: boolean;
+  /** The number of its session files; all sessions of a database are one file. */
+  fileCount: number;
+  /** The size of these files. */
+  sizeBytes: number;
+  /** When the newest of them was written (ISO 8601); null without files. */
+  lastWrittenAt: string | null;
+  /** The number of sessions here that came from these files. */
+  sessionCount: number;
+  /** The size of these sessions here, without blobs. */
+  storedBytes: number;
+  /** The number of files that are still to be read, if it is followed. */
+  waitingCount: number;
+  /** The number of files that were to be read at the last check of all files. */
+  queuedCount: number;
+  /** Lines that are stored unchanged, by kind: the 100 most frequent kinds. */
+  notUnderstood: Record<string, number>;
+  /** Files that are not read: the first 20. */
+  problems: AgentProblem[];
+  /** The number of all these files. */
+  problemCount: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A file or folder of an agent that is not read. */
+export interface AgentProblem {
+  /** The absolute path. */
+  path: string;
+  /** The reason, as a sentence. */
+  message: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Follow agents: import their sessions now, and from then on what they write, as soon as they write it.
+ *
+ * The request adds the agents to `agents.follow` of the configuration file. Files of agents are only read. The
+ * first import runs in the background; `agent/list` reports how many files are left. With `workDoneToken`, the client
+ * receives progress, and the response follows when all files are read. A cancellation then ends only the waiting.
+ */
+export interface AgentFollowParams {
+  /** Their names; this or `all`. At most 100 items. */
+  agents?: string[] | null;
+  /** Follow all agents that sessiond can read and that have sessions here. Default `false`. */
+  all?: boolean;
+  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  workDoneToken?: string | number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The agents that are followed now. */
+export interface AgentFollowResult {
+  /** Their names. */
+  followed: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Stop following agents. Their sessions here stay. */
+export interface AgentUnfollowParams {
+  /** Their names; this or `all`. At most 100 items. */
+  agents?: string[] | null;
+  /** Unfollow all agents. Default `false`. */
+  all?: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Stop following an agent, and move all sessions here that came from its files to the trash.
+ *
+ * The agent's own files are unchanged. `trash/restore` brings a session back. If the agent is followed again, its
+ * files are imported again.
+ */
+export interface AgentForgetParams {
+  /** Its name. 1 to 64 characters. */
+  agent: string;
+  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  workDoneToken?: string | number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** What was moved to the trash. */
+export interface AgentForgetResult {
+  /** The number of sessions that were moved. */
+  deletedCount: number;
+  /** Files whose session could not be moved: the first 20. */
+  failed: AgentProblem[];
+  /** The number of all these files. */
+  failedCount: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Check the files of a followed agent now. The response does not wait for the check.
+ *
+ * A hook of the agent sends this request, so that also a file system without notifications costs no time.
+ */
+export interface AgentWakeParams {
+  /** Its name. 1 to 64 characters. */
+  agent: string;
+  /** Only this file; an absolute path. 1 to 4096 characters. */
+  path?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Whether the files are checked. */
+export interface AgentWakeResult {
+  /** False: the agent is not followed, and nothing was checked. */
+  isFollowed: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
  * Introduce a client without LSP. An LSP client sends `initialize` with the same options instead.
  *
  * A connection has one handshake. It may be the first message or come later, and applies to the messages after it. A
@@ -4931,6 +5086,47 @@ export interface Requests {
    */
   "blob/collect": { params: BlobCollectParams; result: BlobCollectResult; errors: "idReused" | "storageFailed" | "draining" };
   /**
+   * List the agents that sessiond knows, and what it knows of their sessions on this machine.
+   *
+   * The files of an agent are counted, not read. What is stored is that of earlier imports.
+   *
+   * @experimental
+   */
+  "agent/list": { params: AgentListParams; result: AgentListResult; errors: never };
+  /**
+   * Follow agents: import their sessions now, and from then on what they write, as soon as they write it.
+   *
+   * The request adds the agents to `agents.follow` of the configuration file. Files of agents are only read. The
+   * first import runs in the background; `agent/list` reports how many files are left. With `workDoneToken`, the client
+   * receives progress, and the response follows when all files are read. A cancellation then ends only the waiting.
+   *
+   * @experimental
+   */
+  "agent/follow": { params: AgentFollowParams; result: AgentFollowResult; errors: "storageFailed" };
+  /**
+   * Stop following agents. Their sessions here stay.
+   *
+   * @experimental
+   */
+  "agent/unfollow": { params: AgentUnfollowParams; result: AgentFollowResult; errors: "storageFailed" };
+  /**
+   * Stop following an agent, and move all sessions here that came from its files to the trash.
+   *
+   * The agent's own files are unchanged. `trash/restore` brings a session back. If the agent is followed again, its
+   * files are imported again.
+   *
+   * @experimental
+   */
+  "agent/forget": { params: AgentForgetParams; result: AgentForgetResult; errors: "storageFailed" | "draining" };
+  /**
+   * Check the files of a followed agent now. The response does not wait for the check.
+   *
+   * A hook of the agent sends this request, so that also a file system without notifications costs no time.
+   *
+   * @experimental
+   */
+  "agent/wake": { params: AgentWakeParams; result: AgentWakeResult; errors: never };
+  /**
    * Introduce a client without LSP. An LSP client sends `initialize` with the same options instead.
    *
    * A connection has one handshake. It may be the first message or come later, and applies to the messages after it. A
@@ -5091,6 +5287,11 @@ export const methods = {
   blobPut: "blob/put",
   blobGet: "blob/get",
   blobCollect: "blob/collect",
+  agentList: "agent/list",
+  agentFollow: "agent/follow",
+  agentUnfollow: "agent/unfollow",
+  agentForget: "agent/forget",
+  agentWake: "agent/wake",
   serverHello: "server/hello",
   serverWatch: "server/watch",
   serverUnwatch: "server/unwatch",

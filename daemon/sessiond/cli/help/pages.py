@@ -28,7 +28,7 @@ GROUPS = (
     ("Entries", ("tree", "view", "append", "branch", "diff", "label", "watch")),
     ("What a model sees", ("context", "compact", "configure", "stats", "state")),
     ("The trash", ("delete", "restore", "trash", "cleanup", "purge")),
-    ("Other programs", ("import", "export")),
+    ("Other programs", ("agents", "import", "export")),
     ("Blobs", ("blobs",)),
     ("The daemon", ("status", "clients", "stop", "restart", "doctor", "serve", "attach")),
     ("Set-up", ("install-service", "uninstall-service", "completion")),

@@ -24,6 +24,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "install-service",
         "uninstall-service",
     ),
+    "agents": ("agents",),
     "tools": ("import", "export", "completion", "rpc", "terminal", "schema"),
 }
 """The commands that each module of this package declares."""

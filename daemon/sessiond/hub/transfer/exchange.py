@@ -39,6 +39,11 @@ class Exchange:
         imports, _ = await self._loaded()
         return await imports.run(params, reporting)
 
+    async def imports(self) -> "Imports":
+        """Return the part that imports. It is loaded first if need be."""
+        imports, _ = await self._loaded()
+        return imports
+
     async def export(
         self, live: LiveSession, moment: Moment, params: t.ExportParams, state: t.WorkingState | None,
         report: ReportPercentage,

@@ -11,6 +11,7 @@ from sessiond.hub.session import drafts
 from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.live import LiveSession
+from sessiond.hub.transfer import our_marks
 from sessiond.protocol import types as t
 from sessiond.session.dialects import imported_log
 from sessiond.session.dialects.import_builder import Imported, ImportedEntry
@@ -22,14 +23,35 @@ _STAYING: Final = Placement(as_found=True, advance=False)
 
 
 async def append_entries(
-    live: LiveSession, imported: Imported, new: Sequence[ImportedEntry], origin: t.Origin
+    live: LiveSession,
+    imported: Imported,
+    new: Sequence[ImportedEntry],
+    origin: t.Origin,
+    *,
+    is_followed: bool = False,
 ) -> None:
-    """Append the new entries of a source. The leaf moves if it is still an imported entry, or the session has none.
+    """Append the new entries of a source.
 
-    Raises `StorageFailed`, and the other errors of an append.
+    The leaf moves to the leaf of the source if it is an imported entry, or the session has none. In a followed session
+    it also moves when a new entry belongs to the conversation: the program is there. A title and tags that a client
+    has set are kept in a followed session.
+
+    Args:
+        live: The session.
+        imported: What was read from the source, or from a part of it.
+        new: Those of its entries that the session lacks.
+        origin: The origin of the entries.
+        is_followed: Whether the program writes the source at present.
+
+    Raises:
+        StorageFailed: The entries could not be written. Other errors of an append are raised, too.
     """
+    spoken = {it.id for it in imported.entries[1 : imported.conversation_count + 1]}
     leaf = live.tree.pending_leaf_id
     follows = leaf is None or any(it.id == leaf for it in imported.entries)
+    if is_followed:
+        new = our_marks.kept(live, _spoken_last(new, spoken), imported.dialect)
+        follows = follows or any(it.id in spoken for it in new)
     there = {it.id for it in imported.entries}
     for start in range(0, len(new), ENTRIES_AT_ONCE):
         some = new[start : start + ENTRIES_AT_ONCE]
@@ -38,6 +60,16 @@ async def append_entries(
         if is_last and follows and some[-1].id != imported.leaf:
             batch.append(msgspec.json.encode({"type": "leaf", "targetId": imported.leaf}))
         await _appended(live, batch, _ADVANCING if follows else _STAYING, origin)
+
+
+def _spoken_last(new: Sequence[ImportedEntry], spoken: Container[str]) -> list[ImportedEntry]:
+    """Order new entries so that the last one belongs to the conversation, unless a label must follow it.
+
+    Most batches then need no line that sets the leaf.
+    """
+    beside = [it for it in new if it.id not in spoken]
+    label = next((place for place, it in enumerate(beside) if it.type == "label"), len(beside))
+    return [*beside[:label], *(it for it in new if it.id in spoken), *beside[label:]]
 
 
 def _draft(it: ImportedEntry, dialect: str, there: Container[str | None]) -> bytes:

@@ -20,7 +20,7 @@ from sessiond.hub.session.blob_resolution import BlobFinder
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.transfer import foreign_files, import_pages, import_reading
-from sessiond.hub.transfer.foreign_files import NotImported, ReadSource, Titles
+from sessiond.hub.transfer.foreign_files import ImportCandidate, NotImported, ReadSource, Titles
 from sessiond.hub.transfer.import_appending import append_entries
 from sessiond.hub.transfer.import_pages import ImportPage
 from sessiond.hub.transfer.import_reading import NewSession, Target, new_session
@@ -70,6 +70,7 @@ class _Run:
 
     params: t.ImportParams
     reporting: Reporting
+    is_followed: bool = False  # whether the program writes the files at present: see `append_entries`
     titles: Titles = field(default_factory=Titles)
     refs: dict[str, str] = field(default_factory=dict)  # session id -> ref of its log
     ours: set[str] = field(default_factory=set)  # the refs of all logs
@@ -122,22 +123,61 @@ class Imports:
         """
         paths = _named(params)
         page = await asyncio.to_thread(import_pages.page, paths, params.cursor, params.limit)
-        run = _Run(params, reporting)
-        unchanged = await asyncio.to_thread(
-            self._unchanged.outcomes, [it.path for it in page.files], params.format, run.titles
-        )
-        if len(unchanged) < len(page.files):
-            run.refs = {it.session_id: it.ref for it in await self._files.list()}
-            run.ours = set(run.refs.values())
-        try:
-            outcomes = await self._import_all(page, unchanged, run)
-        finally:
-            await asyncio.to_thread(self._records.put, run.records, params.format)
+        outcomes = await self._import_page(page, _Run(params, reporting))
         return t.ImportResult(
             sessions=[it for it in outcomes if isinstance(it, t.ImportedSession)],
             skipped=[it for it in outcomes if isinstance(it, t.SkippedFile)],
             next_cursor=page.next_cursor,
         )
+
+    async def import_followed(self, paths: Sequence[str], reporting: Reporting) -> list[ImportOutcome]:
+        """Import files that their program writes at present. Returns the outcome for each file, in order.
+
+        Raises `Draining` and `StorageFailed`, as `run` does.
+        """
+        page = ImportPage([ImportCandidate(it, named=True) for it in paths], 0, len(paths), None)
+        return await self._import_page(page, _Run(t.ImportParams(), reporting, is_followed=True))
+
+    async def append_followed(
+        self, live: LiveSession, imported: Imported, new: Sequence[ImportedEntry], path: str, origin: t.Origin
+    ) -> None:
+        """Append the entries of the lines that were added to a followed file. Raises as an append does.
+
+        Args:
+            live: The session of the file.
+            imported: What was read from a part of the file.
+            new: Those of its entries that the session lacks.
+            path: The file.
+            origin: The origin of the entries.
+        """
+        self._sessions.refuse_when_draining()
+        live.appending_jobs += 1
+        try:
+            blobs = self._blobs_of(path)
+            if not live.blobs.takes_images:
+                new = await asyncio.to_thread(_with_images, new, BlobFinder(blobs))
+            await blobs.carry([it.line for it in new], self._files.blobs)
+            await append_entries(live, imported, new, origin, is_followed=True)
+        finally:
+            live.appending_jobs -= 1
+
+    @property
+    def records(self) -> SourceRecords:
+        """The records of the imported files."""
+        return self._records
+
+    async def _import_page(self, page: ImportPage, run: _Run) -> list[ImportOutcome]:
+        format = run.params.format
+        unchanged = await asyncio.to_thread(
+            self._unchanged.outcomes, [it.path for it in page.files], format, run.titles
+        )
+        if len(unchanged) < len(page.files):
+            run.refs = {it.session_id: it.ref for it in await self._files.list()}
+            run.ours = set(run.refs.values())
+        try:
+            return await self._import_all(page, unchanged, run)
+        finally:
+            await asyncio.to_thread(self._records.put, run.records, format)
 
     async def _import_all(
         self, page: ImportPage, unchanged: Mapping[str, ImportOutcome], run: _Run
@@ -260,7 +300,7 @@ class Imports:
                 if not live.blobs.takes_images:
                     new = whole_lines
                 await blobs.carry([it.line for it in new], self._files.blobs)
-                await append_entries(live, imported, new, run.reporting.origin)
+                await append_entries(live, imported, new, run.reporting.origin, is_followed=run.is_followed)
             finally:
                 live.appending_jobs -= 1
             title, draft, ref = live.tree.title, live.is_draft, live.log.ref

@@ -48,6 +48,7 @@ class SourceRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         log_status: The status of the log after the import.
         session: The outcome for an unchanged file, if the file was imported.
         skipped: The outcome if the file is not a session that can be imported.
+        is_gone: Whether the file was deleted, and its session says so.
     """
 
     importer: str
@@ -56,6 +57,7 @@ class SourceRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     log_status: FileStatus | None = None
     session: t.ImportedSession | None = None
     skipped: t.SkippedFile | None = None
+    is_gone: bool = False
 
 
 _decode = msgspec.json.Decoder(SourceRecord).decode
@@ -90,6 +92,32 @@ class SourceRecords:
 
         return self._use(work, {})
 
+    def below(self, folders: Iterable[str]) -> dict[str, SourceRecord]:
+        """Return the records of all files below these folders for which the format was detected, by path."""
+
+        def work(connection: sqlite3.Connection) -> dict[str, SourceRecord]:
+            found = {}
+            for folder in folders:
+                for path, data in connection.execute(
+                    "SELECT path, record FROM sources WHERE path > ? AND path < ? AND format = ''",
+                    _bounds(folder),
+                ):
+                    record = _decoded(data)
+                    if record is not None:
+                        found[os.fsdecode(path)] = record
+            return found
+
+        return self._use(work, {})
+
+    def delete_below(self, folders: Iterable[str]) -> None:
+        """Delete the records of all files below these folders."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            for folder in folders:
+                connection.execute("DELETE FROM sources WHERE path > ? AND path < ?", _bounds(folder))
+
+        self._use(lambda it: in_transaction(it, lambda: work(it)), None)
+
     def put(self, records: Mapping[str, SourceRecord], format: str | None) -> None:
         """Store the records of files by their absolute paths, in place of earlier ones. See `find` for `format`."""
         rows = [
@@ -118,6 +146,12 @@ class SourceRecords:
         except StorageFailed as error:
             log.warning("Cannot use the records of imports: %s", error)
             return default
+
+
+def _bounds(folder: str) -> tuple[bytes, bytes]:
+    """Return two texts; the paths below a folder are between them."""
+    name = os.fsencode(folder)
+    return name + b"/", name + b"0"  # "0" is the character after "/"
 
 
 def _decoded(data: bytes) -> SourceRecord | None:

@@ -16,6 +16,19 @@ from sessiond.protocol.enums import (
     SummarizedBy as SummarizedBy,
     WriteBlockReason as WriteBlockReason,
 )
+from sessiond.protocol.types.agents import (
+    AgentFollowParams as AgentFollowParams,
+    AgentFollowResult as AgentFollowResult,
+    AgentForgetParams as AgentForgetParams,
+    AgentForgetResult as AgentForgetResult,
+    AgentInfo as AgentInfo,
+    AgentListParams as AgentListParams,
+    AgentListResult as AgentListResult,
+    AgentProblem as AgentProblem,
+    AgentUnfollowParams as AgentUnfollowParams,
+    AgentWakeParams as AgentWakeParams,
+    AgentWakeResult as AgentWakeResult,
+)
 from sessiond.protocol.types.blobs import (
     BlobCollectParams as BlobCollectParams,
     BlobCollectResult as BlobCollectResult,

@@ -73,10 +73,13 @@ class Notifier(Protocol):
 
 
 class Tasks(Protocol):
-    """Runs coroutines in the background, and ends the process."""
+    """Runs coroutines in the background, applies another configuration, and ends the process."""
 
     ending: bool
     """Whether every request is refused with `draining`."""
+
+    def configure(self, config: Config) -> list[str]:
+        """Apply another configuration. Returns the changed tables that take effect only after a restart."""
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run `work` in the background. It is canceled with the server."""

@@ -47,6 +47,7 @@ from sessiond.server.connection.params import reader_of
 from sessiond.server.connection.route import Names, Route
 from sessiond.server.connection.tickets import READS, Effect, StartedAppend
 from sessiond.server.handlers import (
+    agents,
     blobs,
     branching,
     compacting,
@@ -200,6 +201,11 @@ ROUTES: dict[str, Route[Client]] = dict(
         _route(m.BLOB_PUT, Uninterrupted(blobs.put)),
         _route(m.BLOB_GET, HugeAnswer(blobs.get)),
         _route(m.BLOB_COLLECT, Cancellable(blobs.collect), "survey"),
+        _route(m.AGENT_LIST, LargeAnswer(agents.list_)),
+        _route(m.AGENT_FOLLOW, Cancellable(agents.follow)),
+        _route(m.AGENT_UNFOLLOW, Uninterrupted(agents.unfollow)),
+        _route(m.AGENT_FORGET, Uninterrupted(agents.forget), "overhaul"),
+        _route(m.AGENT_WAKE, Uninterrupted(agents.wake)),
         _route(m.HELLO, AnsweredAtOnce(daemon.hello)),
         _route(m.WATCH, Cancellable(list_watches.watch), "survey"),
         _route(m.UNWATCH, AnsweredAtOnce(list_watches.unwatch)),

@@ -23,11 +23,27 @@ _RETRY_SECONDS: Final = 60.0
 
 
 class FolderWatch:
-    """A thread that calls `changed` with the paths of changed log files, on that thread."""
+    """A thread that calls `changed` with the paths of changed files, on that thread.
 
-    def __init__(self, roots: Sequence[str], changed: Callable[[set[str]], None]) -> None:
+    Args:
+        roots: The folders.
+        changed: Receives the paths.
+        is_reported: Returns whether a path is reported. Default: log files are.
+        is_recursive: Whether folders below the roots are watched, too. Symbolic links to folders are then followed.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[str],
+        changed: Callable[[set[str]], None],
+        *,
+        is_reported: Callable[[str], bool] | None = None,
+        is_recursive: bool = True,
+    ) -> None:
         self._roots = roots
         self._changed = changed
+        self._is_reported = is_reported or _is_log
+        self._is_recursive = is_recursive
         self._since: float | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sessiond-watch", daemon=True)
@@ -62,15 +78,16 @@ class FolderWatch:
         rounds = watch(
             *there, watch_filter=None, step=_STEP_MS, debounce=_GATHER_MS, rust_timeout=_LOOK_MS,
             yield_on_timeout=True, stop_event=self._stop, raise_interrupt=False, ignore_permission_denied=True,
+            recursive=self._is_recursive,
         )  # fmt: skip
         for changes in rounds:
             if self._there() != there or any(path in there for _, path in changes):
                 break  # a new folder may even have the inode of the removed one
             if self._since is None:
                 self._since = time.monotonic()
-            logs = {path for _, path in changes if paths.session_id_of(os.path.basename(path)) is not None}  # noqa: PTH119
-            if logs and not self._stop.is_set():
-                self._changed(logs)
+            reported = {path for _, path in changes if self._is_reported(path)}
+            if reported and not self._stop.is_set():
+                self._changed(reported)
         self._since = None
 
     def _there(self) -> dict[str, tuple[int, int]]:
@@ -83,3 +100,7 @@ class FolderWatch:
                 continue
             found[root] = status.st_dev, status.st_ino
         return found
+
+
+def _is_log(path: str) -> bool:
+    return paths.session_id_of(os.path.basename(path)) is not None  # noqa: PTH119

@@ -1347,6 +1347,85 @@
 ---@field hash string Sha256, hexadecimal.
 ---@field sessionPath string The file of the session.
 
+---List the agents that sessiond knows, and what it knows of their sessions on this machine.
+---
+---The files of an agent are counted, not read. What is stored is that of earlier imports.
+---@class (exact) sessiond.AgentListParams
+
+---The agents that sessiond knows, in a fixed order.
+---@class (exact) sessiond.AgentListResult
+---@field agents sessiond.AgentInfo[] Also agents that are not on this machine.
+
+---One agent.
+---@class (exact) sessiond.AgentInfo
+---@field name string Its name in requests and in the configuration.
+---@field title string Its name for people.
+---@field shortName string Its name in a column, at most 8 letters.
+---@field program string The program that starts it.
+---@field format? string The format of its sessions; null if sessiond cannot read them.
+---@field checkedVersion? string The newest version that was checked; null if known from documents only.
+---@field folders string[] The absolute paths of the folders that may hold its sessions.
+---@field isFollowed boolean Whether its sessions are read as it writes them.
+---@field fileCount integer The number of its session files; all sessions of a database are one file.
+---@field sizeBytes integer The size of these files.
+---@field lastWrittenAt? string When the newest of them was written (ISO 8601); null without files.
+---@field sessionCount integer The number of sessions here that came from these files.
+---@field storedBytes integer The size of these sessions here, without blobs.
+---@field waitingCount integer The number of files that are still to be read, if it is followed.
+---@field queuedCount integer The number of files that were to be read at the last check of all files.
+---@field notUnderstood table<string, integer> Lines that are stored unchanged, by kind: the 100 most frequent kinds.
+---@field problems sessiond.AgentProblem[] Files that are not read: the first 20.
+---@field problemCount integer The number of all these files.
+
+---A file or folder of an agent that is not read.
+---@class (exact) sessiond.AgentProblem
+---@field path string The absolute path.
+---@field message string The reason, as a sentence.
+
+---Follow agents: import their sessions now, and from then on what they write, as soon as they write it.
+---
+---The request adds the agents to `agents.follow` of the configuration file. Files of agents are only read. The
+---first import runs in the background; `agent/list` reports how many files are left. With `workDoneToken`, the client
+---receives progress, and the response follows when all files are read. A cancellation then ends only the waiting.
+---@class (exact) sessiond.AgentFollowParams
+---@field agents? string[] Their names; this or `all`. At most 100 items.
+---@field all? boolean Follow all agents that sessiond can read and that have sessions here. Default `false`.
+---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+
+---The agents that are followed now.
+---@class (exact) sessiond.AgentFollowResult
+---@field followed string[] Their names.
+
+---Stop following agents. Their sessions here stay.
+---@class (exact) sessiond.AgentUnfollowParams
+---@field agents? string[] Their names; this or `all`. At most 100 items.
+---@field all? boolean Unfollow all agents. Default `false`.
+
+---Stop following an agent, and move all sessions here that came from its files to the trash.
+---
+---The agent's own files are unchanged. `trash/restore` brings a session back. If the agent is followed again, its
+---files are imported again.
+---@class (exact) sessiond.AgentForgetParams
+---@field agent string Its name. 1 to 64 characters.
+---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+
+---What was moved to the trash.
+---@class (exact) sessiond.AgentForgetResult
+---@field deletedCount integer The number of sessions that were moved.
+---@field failed sessiond.AgentProblem[] Files whose session could not be moved: the first 20.
+---@field failedCount integer The number of all these files.
+
+---Check the files of a followed agent now. The response does not wait for the check.
+---
+---A hook of the agent sends this request, so that also a file system without notifications costs no time.
+---@class (exact) sessiond.AgentWakeParams
+---@field agent string Its name. 1 to 64 characters.
+---@field path? string Only this file; an absolute path. 1 to 4096 characters.
+
+---Whether the files are checked.
+---@class (exact) sessiond.AgentWakeResult
+---@field isFollowed boolean False: the agent is not followed, and nothing was checked.
+
 ---Introduce a client without LSP. An LSP client sends `initialize` with the same options instead.
 ---
 ---A connection has one handshake. It may be the first message or come later, and applies to the messages after it. A
@@ -2569,6 +2648,11 @@ M.methods = {
   blobPut = "blob/put", -- sessiond.BlobPutParams -> sessiond.BlobPutResult
   blobGet = "blob/get", -- sessiond.BlobGetParams -> sessiond.BlobGetResult
   blobCollect = "blob/collect", -- sessiond.BlobCollectParams -> sessiond.BlobCollectResult
+  agentList = "agent/list", -- sessiond.AgentListParams -> sessiond.AgentListResult (experimental)
+  agentFollow = "agent/follow", -- sessiond.AgentFollowParams -> sessiond.AgentFollowResult (experimental)
+  agentUnfollow = "agent/unfollow", -- sessiond.AgentUnfollowParams -> sessiond.AgentFollowResult (experimental)
+  agentForget = "agent/forget", -- sessiond.AgentForgetParams -> sessiond.AgentForgetResult (experimental)
+  agentWake = "agent/wake", -- sessiond.AgentWakeParams -> sessiond.AgentWakeResult (experimental)
   serverHello = "server/hello", -- sessiond.HelloParams -> sessiond.HelloResult
   serverWatch = "server/watch", -- sessiond.WatchParams -> sessiond.WatchResult
   serverUnwatch = "server/unwatch", -- sessiond.UnwatchParams -> sessiond.UnwatchResult

@@ -1,0 +1,122 @@
+"""The command agents: lists the agents on this machine, follows them, unfollows or forgets them."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from sessiond import human
+from sessiond.cli.parse.arguments import UsageError
+from sessiond.cli.parse.entry_argument import connect
+from sessiond.cli.render import progress
+from sessiond.cli.render.columns import aligned
+from sessiond.cli.render.style import style_for
+from sessiond.text import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import ParsedArguments
+    from sessiond.client.blocking import BlockingDaemon
+
+_FEW = 5
+_HELP = "sessiond agents --help"
+
+
+def agents(args: ParsedArguments) -> int:
+    """Send `agent/list`, `agent/follow`, `agent/unfollow` or `agent/forget`."""
+    action, names = args.value("follow|unfollow|forget"), args.trailing
+    if action not in (None, "follow", "unfollow", "forget"):
+        raise UsageError(f"agents takes follow, unfollow or forget, not {action!r}", _HELP)
+    if args.flag("all") and action not in ("follow", "unfollow"):
+        raise UsageError("--all requires follow or unfollow", _HELP)
+    if args.flag("yes") and action != "forget":
+        raise UsageError("--yes requires forget", _HELP)
+    if action in ("follow", "unfollow") and bool(names) == args.flag("all"):
+        raise UsageError(f"{action} takes either names of agents or --all", _HELP)
+    if action == "forget" and len(names) != 1:
+        raise UsageError("forget takes the name of one agent", _HELP)
+    with connect(args) as daemon:
+        if action is None:
+            return _list(daemon, args)
+        if action == "forget":
+            return _forget(daemon, args, names[0])
+        params: dict[str, Any] = {"all": True} if args.flag("all") else {"agents": names}
+        if args.flag("json"):
+            print(daemon.call_text(f"agent/{action}", params))
+            return 0
+        if action == "follow":  # with progress, the response follows when all files are read
+            result = progress.call(daemon, "agent/follow", params)
+        else:
+            result = daemon.call("agent/unfollow", params)
+    followed = ", ".join(one_line(it) for it in result["followed"])
+    print(f"Followed: {followed or 'no agent'}")
+    return 0
+
+
+def _list(daemon: BlockingDaemon, args: ParsedArguments) -> int:
+    if args.flag("json"):
+        print(daemon.call_text("agent/list", {}))
+        return 0
+    listed = daemon.call("agent/list", {})["agents"]
+    here = [it for it in listed if it["fileCount"] or it["isFollowed"] or it["sessionCount"]]
+    if not here:
+        print("No agent that sessiond knows has sessions on this machine.", file=sys.stderr)
+        return 0
+    now = time.time()
+    print(*aligned([_row(it, now) for it in here], style_for(sys.stdout)), sep="\n")
+    for it in here:
+        _explain(it)
+    if ready := [it["name"] for it in here if it["format"] is not None and not it["isFollowed"]]:
+        print(f"To follow what they write: sessiond agents follow {' '.join(ready)}", file=sys.stderr)
+    return 0
+
+
+def _row(agent: dict[str, Any], now: float) -> list[str]:
+    if agent["isFollowed"]:
+        state = f"reading, {agent['waitingCount']:,} left" if agent["waitingCount"] else "followed"
+    else:
+        state = "not followed" if agent["format"] is not None else "cannot be read"
+    written = agent["lastWrittenAt"]
+    stored = f"{human.count(agent['sessionCount'], 'session')} here, {human.size(agent['storedBytes'])}"
+    return [
+        one_line(agent["name"]),
+        state,
+        f"{human.count(agent['fileCount'], 'file')}, {human.size(agent['sizeBytes'])}",
+        "" if written is None else human.ago(written, now),
+        stored if agent["sessionCount"] else "",
+    ]
+
+
+def _explain(agent: dict[str, Any]) -> None:
+    """Print what is not understood, and the files that are not read."""
+    title = one_line(agent["title"])
+    if kinds := agent["notUnderstood"]:
+        few = ", ".join(f"{count:,} {one_line(kind)}" for kind, count in list(kinds.items())[:_FEW])
+        others = ", …" if len(kinds) > _FEW else ""
+        print(f"{title}: lines that are stored unchanged: {few}{others}", file=sys.stderr)
+    for problem in agent["problems"][:_FEW]:
+        print(f"{title}: {one_line(problem['path'])}: {one_line(problem['message'])}", file=sys.stderr)
+    if (more := agent["problemCount"] - len(agent["problems"][:_FEW])) > 0:
+        print(f"{title}: {human.count(more, 'other file')} not read: sessiond agents --json", file=sys.stderr)
+
+
+def _forget(daemon: BlockingDaemon, args: ParsedArguments, name: str) -> int:
+    if not args.flag("yes"):
+        listed = daemon.call("agent/list", {})["agents"]
+        count = next((it["sessionCount"] for it in listed if it["name"] == name), 0)
+        sessions = human.count(count, "session")
+        print(
+            f"{sessions} of {one_line(name)} would be moved to the trash: repeat it with --yes",
+            file=sys.stderr,
+        )
+        return 0
+    if args.flag("json"):
+        print(daemon.call_text("agent/forget", {"agent": name}))
+        return 0
+    result = progress.call(daemon, "agent/forget", {"agent": name})
+    print(f"{human.count(result['deletedCount'], 'session')} moved to the trash.")
+    for problem in result["failed"]:
+        print(f"{one_line(problem['path'])}: {one_line(problem['message'])}", file=sys.stderr)
+    return 1 if result["failedCount"] else 0

@@ -1,0 +1,71 @@
+"""Describes the agents for `agent/list`: their files on this machine, and their sessions here. Blocks."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from sessiond.agents.agent import Agent, Environ
+from sessiond.agents.table import AGENTS
+from sessiond.hub import clock
+from sessiond.hub.following import census as censuses
+from sessiond.hub.following.followed_agent import FollowedAgent
+from sessiond.hub.transfer.source_records import SourceRecords
+from sessiond.protocol import types as t
+from sessiond.session.dialects import known
+from sessiond.session.tree import lines
+
+MAX_PROBLEMS: Final = 20
+MAX_KINDS: Final = 100
+
+
+def describe_all(
+    environ: Environ, records: SourceRecords, followed: Callable[[str], FollowedAgent | None]
+) -> list[t.AgentInfo]:
+    """Return a description of each agent.
+
+    Args:
+        environ: The environment variables that may move the folders of agents.
+        records: The records of imported files.
+        followed: Returns the state of a followed agent by name, or None.
+    """
+    return [_describe(it, environ, records, followed(it.name)) for it in AGENTS.values()]
+
+
+def readable(agent: Agent) -> bool:
+    """Return whether the sessions of an agent can be read, and so followed."""
+    return agent.dialect in known.DIALECTS and agent.storage == "files"
+
+
+def _describe(
+    agent: Agent, environ: Environ, records: SourceRecords, followed: FollowedAgent | None
+) -> t.AgentInfo:
+    census = censuses.take(agent, environ)
+    problems = {**census.problems, **({} if followed is None else followed.problems)}
+    preserved: Counter[str] = Counter()
+    sessions: set[str] = set()
+    stored = 0
+    for path, record in records.below(agent.folders(environ)).items():
+        if record.session is None:
+            if record.skipped is not None and path in census.files and followed is None:
+                problems[path] = record.skipped.message
+        elif record.session.session_id not in sessions:
+            sessions.add(record.session.session_id)
+            stored += 0 if record.log_status is None else record.log_status.size
+            preserved.update(record.session.preserved_lines)
+    newest = max((it.modified_ns for it in census.files.values()), default=None)
+    return t.AgentInfo(
+        name=agent.name, title=agent.title, short_name=agent.short_name, program=agent.program,
+        format=agent.dialect if readable(agent) else None, checked_version=agent.checked_version,
+        folders=[lines.valid_text(it) for it in agent.folders(environ)], is_followed=followed is not None,
+        file_count=len(census.files), size_bytes=sum(it.size for it in census.files.values()),
+        last_written_at=None if newest is None else clock.iso(newest),
+        session_count=len(sessions), stored_bytes=stored,
+        waiting_count=0 if followed is None else len(followed.waiting),
+        queued_count=0 if followed is None else followed.queued_count,
+        not_understood=dict(preserved.most_common(MAX_KINDS)),
+        problems=[
+            t.AgentProblem(path=lines.valid_text(path), message=lines.valid_text(reason))
+            for path, reason in list(problems.items())[:MAX_PROBLEMS]
+        ],
+        problem_count=len(problems),
+    )  # fmt: skip

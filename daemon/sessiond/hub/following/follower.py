@@ -1,0 +1,350 @@
+"""Follows agents: reads what they write into their sessions here, as soon as it is written.
+
+A watch reports files that are written. A census, at the start and then rarely, finds what the watch did not report.
+Files are read one after the other, first those that were just written, then the backlog of a first census in small
+portions. Files are opened read-only and never locked. The rules are in decision 0036.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+from sessiond.agents.agent import Environ
+from sessiond.agents.table import AGENTS
+from sessiond.hub.errors import Draining, HubError
+from sessiond.hub.following import census as censuses, origin_state
+from sessiond.hub.following.agent_list import readable
+from sessiond.hub.following.census import AgentFiles
+from sessiond.hub.following.followed_agent import FollowedAgent
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.transfer.exchange import Exchange
+from sessiond.hub.transfer.foreign_files import GROWING_SECONDS
+from sessiond.hub.transfer.reporting import Reporting
+from sessiond.hub.transfer.source_records import SourceRecord
+from sessiond.hub.transfer.source_state import UNSETTLED_SECONDS, FileStatus
+from sessiond.protocol import types as t
+from sessiond.store.errors import LogReplaced, StorageFailed
+from sessiond.store.files.watch import FolderWatch
+
+log = logging.getLogger(__name__)
+
+WATCHED_SECONDS: Final = 600.0
+"""Interval of the census while the folders are watched."""
+WATCH_START_SECONDS: Final = 1.5
+"""Time after which a watch has begun: a census then finds what was written before."""
+POLL_SECONDS: Final = 10.0
+"""Interval of the census while they cannot be watched."""
+RETRY_SECONDS: Final = 30.0
+"""Time after which a file is read again whose import failed for lack of disk space, or the like."""
+MAX_FILES: Final = 50
+"""Limit of files of the backlog that are read at once; files that are written meanwhile wait for them."""
+MAX_BYTES: Final = 2 * 1024 * 1024
+"""Limit of the bytes of these files. A larger file is read alone."""
+DELETED: Final = "its session was deleted here; `sessiond import` brings it back"
+
+
+class FollowHost(Protocol):
+    """The part of the hub that the follower calls."""
+
+    async def session(self, session_id: str) -> LiveSession:
+        """Open the session with this id."""
+
+    async def ref_of(self, session_id: str) -> str:
+        """Return the ref of the session with this id."""
+
+    async def close_unless_in_use(self, live: LiveSession) -> None:
+        """Close a session, unless it is in use."""
+
+    def log_moved(self, ref: str) -> None:
+        """Update the index: a log was added or removed."""
+
+
+class AgentFollower:
+    """Follows the agents that the configuration names.
+
+    Args:
+        host: The hub.
+        exchange: Imports the files.
+        environ: The environment variables, which may move the folders of agents.
+    """
+
+    def __init__(self, host: FollowHost, exchange: Exchange, environ: Environ = os.environ) -> None:
+        self._host = host
+        self._exchange = exchange
+        self._environ = environ
+        self._agents: dict[str, FollowedAgent] = {}
+        self._work = asyncio.Event()
+        self._watch: FolderWatch | None = None
+        self._watched: tuple[list[str], bool] = ([], True)
+        self._census_at: dict[str, float] = {}  # when the next census of an agent is due
+        self._created: Callable[[t.SessionInfo], None] = _ignore
+
+    # --- requests --------------------------------------------------------------------------------------
+
+    def configure(self, names: Sequence[str]) -> None:
+        """Follow the agents with these names, and no others."""
+        for name in names:
+            if name not in AGENTS:
+                log.warning("[agents] follow: %r is not an agent; the agents are %s", name, ", ".join(AGENTS))
+        names = [it for it in names if it in AGENTS and readable(AGENTS[it])]
+        followed = {name: self._agents.get(name) or FollowedAgent(AGENTS[name]) for name in names}
+        if list(followed) != list(self._agents):
+            self._agents = followed
+            self._census_at = {name: self._census_at.get(name, 0.0) for name in followed}
+            if self._watch is not None:
+                self._watch_folders()
+            self._work.set()
+
+    def wake(self, name: str, path: str | None) -> bool:
+        """Check a file of an agent now, or all its files. Returns whether the agent is followed."""
+        followed = self._agents.get(name)
+        if followed is None:
+            return False
+        if path is None:
+            self._census_at[name] = 0.0
+        else:
+            followed.report([path])
+        self._work.set()
+        return True
+
+    def followed(self, name: str) -> FollowedAgent | None:
+        """Return the state of a followed agent; None if it is not followed."""
+        return self._agents.get(name)
+
+    def backlog(self, names: Sequence[str]) -> tuple[int, int] | None:
+        """Return how many files of these agents were read, and of how many; None if none is left.
+
+        Before the first census of an agent, no file is read.
+        """
+        agents = [it for name in names if (it := self._agents.get(name)) is not None]
+        left = sum(len(it.waiting) + it.reading_count for it in agents)
+        if not left and all(it.has_census for it in agents):
+            return None
+        total = sum(it.queued_count for it in agents)
+        return total - left, total
+
+    # --- the loop --------------------------------------------------------------------------------------
+
+    async def run(self, created: Callable[[t.SessionInfo], None]) -> None:
+        """Follow until canceled. `created` receives each new session."""
+        self._created = created
+        try:
+            while True:
+                self._work.clear()
+                if not await self._step():
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._work.wait(), self._idle_seconds())
+        except Draining:
+            return
+        finally:
+            if self._watch is not None:
+                self._watch.close()
+
+    async def _step(self) -> bool:
+        """Do one piece of work. Returns False if there is none."""
+        now = time.monotonic()
+        for followed in list(self._agents.values()):
+            if (path := followed.next_written(now)) is not None:
+                await self._take(followed, path)
+                return True
+        for name, followed in list(self._agents.items()):
+            if self._census_at.get(name, 0.0) <= now:
+                await self._take_census(name, followed)
+                return True
+        for followed in list(self._agents.values()):
+            if followed.waiting:
+                paths = followed.next_waiting(MAX_FILES, MAX_BYTES)
+                followed.reading_count = len(paths)
+                try:
+                    await self._import(followed, paths)
+                finally:
+                    followed.reading_count = 0
+                return True
+        return False
+
+    def _idle_seconds(self) -> float | None:
+        due = [*self._census_at.values(), *(at for it in self._agents.values() for at in it.due.values())]
+        return None if not due else max(0.0, min(due) - time.monotonic())
+
+    async def _take_census(self, name: str, followed: FollowedAgent) -> None:
+        agent = followed.agent
+        found = await asyncio.to_thread(censuses.take, agent, self._environ)
+        if not followed.has_census:
+            await self._recall(followed, found)
+        for path in followed.compare(found):
+            followed.report([path])
+        is_watched = self._watch is not None and self._watch.has_watched_since(time.monotonic())
+        interval = WATCHED_SECONDS if is_watched else POLL_SECONDS
+        if name in self._agents:
+            self._census_at[name] = time.monotonic() + interval
+        followed.has_census = True
+        followed.folders, followed.has_linked_folders = found.below, found.has_linked_folders
+        self._watch_folders()
+
+    async def _recall(self, followed: FollowedAgent, found: AgentFiles) -> None:
+        """Recall from the records which files were read before this daemon started."""
+        records = (await self._exchange.imports()).records
+        folders = followed.agent.folders(self._environ)
+        for path, record in (await asyncio.to_thread(records.below, folders)).items():
+            if record.is_gone:
+                followed.gone.add(path)
+            elif path not in found.files or (record.state.is_settled and record.state.is_final):
+                followed.seen[path] = record.state.status
+
+    # --- the watch -------------------------------------------------------------------------------------
+
+    def _watch_folders(self) -> None:
+        """Watch the folders of all followed agents.
+
+        A recursive watch would follow links to folders elsewhere. If an agent has such links, each folder is watched
+        by itself.
+        """
+        if any(it.has_linked_folders for it in self._agents.values()):
+            target = sorted({path for it in self._agents.values() for path in it.folders}), False
+        else:
+            target = [it for a in self._agents.values() for it in a.agent.folders(self._environ)], True
+        if target == self._watched and self._watch is not None:
+            return
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+        self._watched = target
+        if not target[0]:
+            return
+        loop = asyncio.get_running_loop()
+
+        def changed(paths: set[str]) -> None:
+            with contextlib.suppress(RuntimeError):  # the event loop closed before the watch did
+                loop.call_soon_threadsafe(self._report, paths)
+
+        folders, is_recursive = target
+        self._watch = FolderWatch(folders, changed, is_reported=lambda _path: True, is_recursive=is_recursive)
+        again = time.monotonic() + WATCH_START_SECONDS  # for what was written before the watch began
+        self._census_at = {name: min(at, again) for name, at in self._census_at.items()}
+
+    def _report(self, paths: Iterable[str]) -> None:
+        for name, followed in self._agents.items():
+            folders = followed.agent.folders(self._environ)
+            for path in paths:
+                folder = next((it for it in folders if path.startswith(f"{it}/")), None)
+                if folder is None:
+                    continue
+                if followed.agent.is_session_file(path[len(folder) + 1 :]):
+                    followed.report([path])
+                elif not self._watched[1] and os.path.isdir(path):  # noqa: PTH112 - a text
+                    self._census_at[name] = 0.0  # a new folder, which is not watched yet
+        self._work.set()
+
+    # --- files -----------------------------------------------------------------------------------------
+
+    async def _take(self, followed: FollowedAgent, path: str) -> None:
+        """Read a file that was reported as written, or record that it is gone."""
+        found = await asyncio.to_thread(censuses.look_at, followed.agent, self._environ, path)
+        if isinstance(found, str):
+            followed.problems[path] = found
+        elif found is not None:
+            if followed.seen.get(path) != found or path in followed.gone:
+                await self._import(followed, [path])
+        else:
+            followed.problems.pop(path, None)
+            if followed.seen.pop(path, None) is not None:
+                await self._set_gone(followed, path)
+
+    async def _import(self, followed: FollowedAgent, paths: Sequence[str]) -> None:
+        """Import files as they are now."""
+        imports = await self._exchange.imports()
+        records = await asyncio.to_thread(imports.records.find, paths, None)
+        ready = [it for it in paths if not await self._is_deleted_here(followed, it, records.get(it))]
+        status = {it: FileStatus.at(it) for it in ready}
+        reporting = Reporting(_ignore, self._on_created, t.Origin(kind="foreign"))
+        try:
+            outcomes = await imports.import_followed(ready, reporting)
+        except StorageFailed as error:
+            log.warning("cannot follow %s: %s", followed.agent.title, error)
+            followed.due.update(dict.fromkeys(ready, time.monotonic() + RETRY_SECONDS))
+            return
+        for path, outcome in zip(ready, outcomes, strict=True):
+            self._note(followed, path, status[path], outcome)
+            record = records.get(path)
+            if record is not None and record.is_gone and isinstance(outcome, t.ImportedSession):
+                followed.gone.discard(path)
+                await self._append_state(outcome.session_id, "present")
+
+    def _note(
+        self,
+        followed: FollowedAgent,
+        path: str,
+        status: FileStatus | None,
+        outcome: t.ImportedSession | t.SkippedFile,
+    ) -> None:
+        """Record the outcome for a file, and when to read it again."""
+        if status is not None:
+            followed.seen[path] = status
+            quiet = time.time() - status.modified_ns / 1e9
+            # A file may get more lines, or a change that leaves its times unchanged.
+            again = GROWING_SECONDS if quiet < GROWING_SECONDS else UNSETTLED_SECONDS
+            if quiet < again:
+                followed.due[path] = time.monotonic() + again - quiet + 0.5
+        if isinstance(outcome, t.SkippedFile) and outcome.message not in _NO_PROBLEMS:
+            followed.problems[path] = outcome.message
+        else:
+            followed.problems.pop(path, None)
+
+    async def _is_deleted_here(self, followed: FollowedAgent, path: str, record: SourceRecord | None) -> bool:
+        """Return whether the session of a file was moved to the trash. It is then not imported again."""
+        if record is None or record.session is None or record.log is None:
+            return False
+        if await asyncio.to_thread(FileStatus.at, record.log) is not None:
+            return False
+        try:
+            await self._host.ref_of(record.session.session_id)
+        except HubError:
+            followed.problems[path] = DELETED
+            status = await asyncio.to_thread(FileStatus.at, path)
+            if status is not None:
+                followed.seen[path] = status
+            return True
+        return False
+
+    async def _set_gone(self, followed: FollowedAgent, path: str) -> None:
+        """Record in the session of a file that the agent deleted it."""
+        imports = await self._exchange.imports()
+        record = (await asyncio.to_thread(imports.records.find, [path], None)).get(path)
+        if record is None or record.session is None or record.is_gone:
+            return
+        if await self._append_state(record.session.session_id, "gone"):
+            followed.gone.add(path)
+            gone = SourceRecord(record.importer, record.state, record.log, None, record.session, is_gone=True)
+            await asyncio.to_thread(imports.records.put, {path: gone}, None)
+
+    async def _append_state(self, session_id: str, state: origin_state.State) -> bool:
+        """Append the state of the agent's file to a session. Returns False if the session is not there any more."""
+        try:
+            live = await self._host.session(session_id)
+            await origin_state.append(live, state)
+        except (HubError, StorageFailed, LogReplaced) as error:
+            log.info("session %s does not record that its file is %s: %s", session_id, state, error)
+            return False
+        await self._host.close_unless_in_use(live)
+        return True
+
+    def _on_created(self, info: t.SessionInfo) -> None:
+        if info.path is not None:
+            self._host.log_moved(info.path)  # it is found by a search at once
+        self._created(info)
+
+
+_NO_PROBLEMS: Final = frozenset((
+    "it has no entries",
+    "there is no such file or folder",
+    "it is a session of sessiond already",
+))  # fmt: skip
+"""Reasons to skip a file that need no attention: a session that just begins, for example."""
+
+
+def _ignore(_value: object) -> None:
+    """Receive something that nobody asked for."""

@@ -1,0 +1,61 @@
+"""Keeps the title and the tags that a client has given to a followed session when its agent writes others.
+
+The agent's own are stored unchanged, in a custom entry that sets nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sessiond.hub.session.live import LiveSession
+from sessiond.session.dialects import imported_log
+from sessiond.session.dialects.import_builder import ImportedEntry
+from sessiond.session.tree import entries, lines
+from sessiond.session.tree.codes import KIND
+
+_TITLES: Final = frozenset(("session_info", "title_change"))
+_TITLE_KINDS: Final = frozenset(KIND[it] for it in _TITLES)
+_CUSTOM: Final = KIND["custom"]
+_TAGS: Final = f'"customType":"{entries.TAGS_TYPE}"'.encode()
+_FROM_SOURCE: Final = ("line-", "title-")
+"""How the ids of imported entries about the whole session begin."""
+REASON: Final = "a client has set another value"
+
+
+def kept(live: LiveSession, new: Sequence[ImportedEntry], dialect: str) -> list[ImportedEntry]:
+    """Return new entries of a source, without effect where a client has set a title or tags.
+
+    Args:
+        live: The session.
+        new: The entries.
+        dialect: The format of the source.
+    """
+    found: list[ImportedEntry] = []
+    for it in new:
+        overrides = (it.type in _TITLES and _is_ours(live, tags=False)) or (
+            it.type == "custom" and _TAGS in it.line and _is_ours(live, tags=True)
+        )
+        if overrides:
+            line = imported_log.as_preserved(it, dialect, REASON)
+            found.append(ImportedEntry(it.id, it.parent_id, "custom", line))
+        else:
+            found.append(it)
+    return found
+
+
+def _is_ours(live: LiveSession, *, tags: bool) -> bool:
+    """Return whether a client has set the newest title, or the newest tags."""
+    tree = live.tree
+    for row in range(len(tree) - 1, -1, -1):
+        kind, name = tree.kind(row), tree.id(row) or ""
+        if name.startswith("raw-"):
+            continue  # a line of the source that is stored unchanged
+        if kind == _CUSTOM and _sets_tags(live.read_rows([row])[0]) if tags else kind in _TITLE_KINDS:
+            return not name.startswith(_FROM_SOURCE)
+    return False
+
+
+def _sets_tags(entry: bytes) -> bool:
+    try:
+        return lines.loads(entry).get("customType") == entries.TAGS_TYPE
+    except lines.NotAnEntry:
+        return False

@@ -1,0 +1,131 @@
+"""Handlers of requests about agents: list, follow, unfollow, forget, wake."""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Final
+
+from sessiond import config as configuration
+from sessiond.agents.table import AGENTS
+from sessiond.hub.errors import HubError, IncompatibleParams
+from sessiond.protocol import types as t
+from sessiond.server.connection.client import Client
+from sessiond.server.connection.progress import progress
+from sessiond.store.errors import LogReplaced, StorageFailed
+
+_STEP: Final = 0.1  # seconds between two reports of progress
+_MAX_FAILED: Final = 20
+
+
+async def list_(client: Client, _params: t.AgentListParams) -> t.AgentListResult:
+    """Describe all agents with `hub.following.describe`."""
+    return t.AgentListResult(agents=await client.hub.following.describe())
+
+
+async def follow(client: Client, params: t.AgentFollowParams) -> t.AgentFollowResult:
+    """Add agents to the configuration and apply it. With a token, wait until their files are read.
+
+    Raises `IncompatibleParams` for an agent that cannot be followed, and `StorageFailed` if the configuration file
+    cannot be written.
+    """
+    names = list(params.agents or ())
+    _refuse_unknown(names)
+    infos = await client.hub.following.describe()
+    readable = {it.name for it in infos if it.format is not None}
+    for name in names:
+        if name not in readable:
+            raise IncompatibleParams(
+                f"sessions of {AGENTS[name].title} cannot be read, so it cannot be followed"
+            )
+    if params.all:
+        names += [it.name for it in infos if it.name in readable and it.file_count]
+    if not names and not params.all:
+        raise IncompatibleParams("agents or all must name what to follow")
+    await _change(client, add=names)
+    if params.work_done_token is not None:
+        await _wait(client, params.work_done_token, names)
+    return _followed(client)
+
+
+async def unfollow(client: Client, params: t.AgentUnfollowParams) -> t.AgentFollowResult:
+    """Remove agents from the configuration and apply it. Raises as `follow` does."""
+    names = list(AGENTS) if params.all else params.agents or ()
+    _refuse_unknown(names)
+    if not names:
+        raise IncompatibleParams("agents or all must name what to unfollow")
+    await _change(client, remove=names)
+    return _followed(client)
+
+
+async def forget(client: Client, params: t.AgentForgetParams) -> t.AgentForgetResult:
+    """Unfollow an agent, and move its sessions to the trash. All clients are notified. Raises as `follow` does."""
+    _refuse_unknown([params.agent])
+    client.hub.refuse_when_draining()
+    await _change(client, remove=[params.agent])
+    sessions = await client.hub.following.sessions_of(params.agent)
+    note = f"sessions of {AGENTS[params.agent].title} were forgotten"
+    failed: list[t.AgentProblem] = []
+    deleted = 0
+    with progress(client, params.work_done_token, "Moving sessions to the trash") as report:
+        for number, (path, session_id) in enumerate(sessions.items()):
+            report(t.Progress(kind="report", percentage=100 * number // len(sessions)))
+            try:
+                live = await client.hub.session(session_id)
+                gone = await client.hub.deletion.delete(live, by_path=False, note=note, by=client.client_id)
+            except (HubError, StorageFailed, LogReplaced) as error:
+                failed.append(t.AgentProblem(path=path, message=str(error)))
+                continue
+            client.server.notify_deleted_soon(gone, note, client.origin())
+            deleted += 1
+    if not failed:
+        await client.hub.following.drop_records(params.agent)
+    return t.AgentForgetResult(deleted_count=deleted, failed=failed[:_MAX_FAILED], failed_count=len(failed))
+
+
+async def wake(client: Client, params: t.AgentWakeParams) -> t.AgentWakeResult:
+    """Have the files of an agent checked. Raises `IncompatibleParams` for an unknown agent."""
+    _refuse_unknown([params.agent])
+    if params.agent not in client.server.config.agents.follow:
+        return t.AgentWakeResult(is_followed=False)
+    follower = await client.hub.following.follower()
+    return t.AgentWakeResult(is_followed=follower.wake(params.agent, params.path))
+
+
+def _refuse_unknown(names: Sequence[str]) -> None:
+    for name in names:
+        if name not in AGENTS:
+            raise IncompatibleParams(f"there is no agent {name!r:.80}; the agents are {', '.join(AGENTS)}")
+
+
+def _followed(client: Client) -> t.AgentFollowResult:
+    return t.AgentFollowResult(followed=list(client.server.config.agents.follow))
+
+
+async def _change(client: Client, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
+    """Change the followed agents in the configuration file, and apply the file."""
+    from sessiond.hub.following.config_file import write_followed  # loads tomllib, which is rarely needed
+
+    server, path = client.server, client.server.locations.config_file
+    async with client.hub.following.changing:
+        try:
+            before = (await asyncio.to_thread(configuration.read, path)).agents.follow
+            names = [it for it in AGENTS if (it in before or it in add) and it not in remove]
+            if names != list(before):
+                await asyncio.to_thread(write_followed, path, names)
+            config = await asyncio.to_thread(configuration.read, path)
+        except OSError as error:
+            raise StorageFailed(f"{path}: {error.strerror or error}", path=path) from error
+        except (ValueError, configuration.InvalidConfigError) as error:
+            raise IncompatibleParams(f"the configuration {path} cannot be changed: {error}") from error
+        server.configure(config)
+
+
+async def _wait(client: Client, token: t.ProgressToken, names: Sequence[str]) -> None:
+    """Wait until the present files of agents are read, and report progress."""
+    follower = await client.hub.following.follower()
+    with progress(client, token, "Importing sessions") as report, contextlib.suppress(asyncio.CancelledError):
+        while (state := follower.backlog(names)) is not None:
+            done, total = state
+            message = f"{done:,} of {total:,} files"
+            report(t.Progress(kind="report", message=message, percentage=100 * done // max(1, total)))
+            await asyncio.sleep(_STEP)

@@ -1,0 +1,312 @@
+"""Followed agents: what they write is in sessions here at once, without any import."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from support.columns import entries_of
+from support.daemons import Peer, refusal, running
+from support.dialect_files import SESSION, meta, said
+from support.patience import BOUND
+from support.writing_agents import WritingClaude, write_codex
+
+OTHER = "22222222-2222-4333-8444-555555555555"
+
+
+async def until(found: Callable[[], Awaitable[Any]]) -> Any:
+    """Poll until `found` returns something true, and return it."""
+    async with asyncio.timeout(BOUND):
+        while not (result := await found()):  # noqa: ASYNC110 - any state may be asked for
+            await asyncio.sleep(0.01)
+    return result
+
+
+async def texts(peer: Peer, session: str = SESSION) -> list[str]:
+    """The texts of the messages of a session in the order of its log; none before it exists."""
+    found = (await peer.call("session/resolve", query=session))["sessions"]
+    if not found:
+        return []
+    entries = entries_of(await peer.call("session/entries", sessionId=session, limit=1_000))
+    return [
+        part["text"]
+        for it in entries
+        if it["type"] == "message"
+        for part in it["message"]["content"]
+        if part["type"] == "text"
+    ]
+
+
+async def has(peer: Peer, text: str, session: str = SESSION) -> None:
+    """Wait until a session has a message with this text."""
+    await until(lambda: _has(peer, text, session))
+
+
+async def _has(peer: Peer, text: str, session: str) -> bool:
+    return text in await texts(peer, session)
+
+
+async def info(peer: Peer, session: str = SESSION) -> dict[str, Any]:
+    found: dict[str, Any] = (await peer.call("session/info", sessionId=session))["session"]
+    return found
+
+
+async def listed(peer: Peer, name: str = "claude-code") -> dict[str, Any]:
+    """The agent as `agent/list` describes it."""
+    agents = (await peer.call("agent/list"))["agents"]
+    [found] = [it for it in agents if it["name"] == name]
+    return dict(found)
+
+
+async def test_what_a_followed_agent_writes_is_announced_to_subscribers(
+    agents_home: Path, tmp_path: Path
+) -> None:
+    claude = WritingClaude(agents_home)
+    claude.asks("How are you?")
+    claude.says("Fine.")
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"])
+        await has(peer, "Fine.")
+        await peer.call("session/subscribe", sessionId=SESSION)
+        claude.asks("And now?")
+        await peer.until(lambda it: any("And now?" in str(body) for body in it.bodies))
+        last = claude.says("Still fine.")
+        await has(peer, "Still fine.")
+        assert await texts(peer) == ["How are you?", "Fine.", "And now?", "Still fine."]
+        assert (await info(peer))["leafId"] == last
+
+
+async def test_a_session_that_an_agent_begins_is_announced_and_found(
+    agents_home: Path, tmp_path: Path
+) -> None:
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"])
+        claude = WritingClaude(agents_home)
+        claude.asks("Where does the rhinoceros live?")
+        claude.says("In the savanna.")
+        await peer.until(lambda it: bool(it.told("session/created")))
+        assert peer.told("session/created")[0]["session"]["sessionId"] == SESSION
+        for word in ("rhinoceros", "savanna"):
+            await until(lambda word=word: _found(peer, word))  # type: ignore[misc]
+
+
+async def _found(peer: Peer, word: str) -> bool:
+    return bool((await peer.call("session/search", query=word))["hits"])
+
+
+async def test_the_first_following_reports_progress_and_ends_when_all_files_are_read(
+    agents_home: Path, tmp_path: Path
+) -> None:
+    sessions = [f"{number:08}-2222-4333-8444-555555555555" for number in range(7)]
+    for session in sessions:
+        claude = WritingClaude(agents_home, session)
+        claude.asks("hello")
+        claude.says(f"I am {session}")
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        result = await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        assert result == {"followed": ["claude-code"]}
+        for session in sessions:
+            assert f"I am {session}" in await texts(peer, session)
+        steps = [it["value"] for it in peer.told("$/progress")]
+        assert [steps[0]["kind"], steps[-1]["kind"]] == ["begin", "end"]
+        agent = await listed(peer)
+        assert (agent["fileCount"], agent["sessionCount"], agent["waitingCount"]) == (7, 7, 0)
+        assert agent["isFollowed"]
+        assert agent["storedBytes"] > 0
+
+
+async def test_a_daemon_that_starts_reads_what_was_written_while_none_ran(
+    agents_home: Path, tmp_path: Path
+) -> None:
+    claude = WritingClaude(agents_home)
+    claude.asks("hello")
+    async with running(tmp_path / "home", "process") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+    claude.says("while you were away")
+    async with running(tmp_path / "home", "process") as daemon:
+        await has(await daemon.attach(), "while you were away")
+
+
+async def test_an_unfollowed_agent_is_left_alone(agents_home: Path, tmp_path: Path) -> None:
+    claude = WritingClaude(agents_home)
+    claude.asks("hello")
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code", "codex"], workDoneToken="first")
+        result = await peer.call("agent/unfollow", agents=["claude-code"])
+        assert result == {"followed": ["codex"]}
+        claude.says("nobody listens")
+        write_codex(agents_home, meta(id=OTHER), said("user", "listen"))
+        await has(peer, "listen", OTHER)
+        assert await texts(peer) == ["hello"]
+        assert await peer.call("agent/wake", agent="claude-code") == {"isFollowed": False}
+
+
+async def test_a_half_written_line_waits_for_its_end(agents_home: Path, tmp_path: Path) -> None:
+    claude = WritingClaude(agents_home)
+    claude.asks("hello")
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        rest = claude.write_half("a long answer")
+        other = WritingClaude(agents_home, OTHER)
+        other.asks("written later")
+        await has(peer, "written later", OTHER)
+        assert await texts(peer) == ["hello"]
+        claude.append(rest)
+        await has(peer, "a long answer")
+        assert (await listed(peer))["problems"] == []
+
+
+async def test_a_subagent_hangs_under_its_session(agents_home: Path, tmp_path: Path) -> None:
+    claude = WritingClaude(agents_home)
+    claude.asks("hello")
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        subagent = WritingClaude(agents_home)
+        subagent.path = claude.path.with_suffix("") / "subagents/agent-7.jsonl"
+        subagent.asks("look it up", parent=None, isSidechain=True, agentId="7")
+        created = await until(lambda: _created(peer, "look it up"))
+        assert created["parentSessionId"] == SESSION
+
+
+async def _created(peer: Peer, prompt: str) -> dict[str, Any] | None:
+    sessions = [it["session"] for it in peer.told("session/created")]
+    return next((it for it in sessions if it["firstPrompt"] == prompt), None)
+
+
+async def test_a_session_whose_file_is_deleted_stays_and_says_so(agents_home: Path, tmp_path: Path) -> None:
+    claude = WritingClaude(agents_home)
+    claude.asks("hello")
+    last = claude.says("keep me")
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        data = claude.path.read_bytes()
+        claude.path.unlink()
+        await until(lambda: _states(peer, ["gone"]))
+        assert await texts(peer) == ["hello", "keep me"]
+        assert (await info(peer))["leafId"] == last
+        claude.path.write_bytes(data)
+        await until(lambda: _states(peer, ["gone", "present"]))
+        assert await texts(peer) == ["hello", "keep me"]
+
+
+async def _states(peer: Peer, wanted: list[str]) -> bool:
+    entries = entries_of(await peer.call("session/entries", sessionId=SESSION, limit=1_000))
+    found = [it["data"]["state"] for it in entries if it.get("customType") == "sessiond.originState"]
+    return found == wanted
+
+
+async def test_a_session_that_was_deleted_here_is_not_imported_again(
+    agents_home: Path, tmp_path: Path
+) -> None:
+    claude = WritingClaude(agents_home)
+    claude.asks("hello")
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        await peer.call("session/delete", sessionId=SESSION)
+        claude.says("more")
+        other = WritingClaude(agents_home, OTHER)
+        other.asks("written later")
+        await has(peer, "written later", OTHER)
+        assert await texts(peer) == []
+        agent = await listed(peer)
+        assert [it["path"] for it in agent["problems"]] == [str(claude.path)]
+
+
+async def test_a_truncated_file_takes_nothing_away(agents_home: Path, tmp_path: Path) -> None:
+    claude = WritingClaude(agents_home)
+    claude.asks("first")
+    claude.says("second")
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        whole = claude.path.read_bytes()
+        claude.path.write_bytes(whole[: whole.index(b"\n") + 1])
+        claude.says("third", parent=None)
+        await has(peer, "third")
+        assert await texts(peer) == ["first", "second", "third"]
+
+
+async def test_files_that_cannot_be_followed_are_named_and_stop_nothing(
+    agents_home: Path, tmp_path: Path
+) -> None:
+    claude = WritingClaude(agents_home)
+    claude.asks("hello")
+    folder = claude.path.parent
+    outside = tmp_path / "outside.jsonl"
+    outside.write_bytes(claude.path.read_bytes())
+    (folder / "link.jsonl").symlink_to(outside)
+    os.mkfifo(folder / "fifo.jsonl")
+    (folder / "strange.jsonl").write_text("not JSON\n")
+    (folder.parent / "elsewhere").symlink_to("/usr")
+    with (folder / "huge.jsonl").open("wb") as file:
+        file.truncate(2 << 30)
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        agent = await listed(peer)
+        named = {Path(it["path"]).name: it["message"] for it in agent["problems"]}
+        assert named == {
+            "link.jsonl": "it is a symbolic link, which is not followed",
+            "fifo.jsonl": "it is not a regular file",
+            "strange.jsonl": "it is not a session file of a known program",
+            "elsewhere": "it is a symbolic link, which is not followed",
+            "huge.jsonl": "it has 2,147,483,648 bytes; at most 1,073,741,824 are read",
+        }
+        claude.says("still there")
+        await has(peer, "still there")
+
+
+async def test_a_folder_that_appears_later_is_followed(agents_home: Path, tmp_path: Path) -> None:
+    WritingClaude(agents_home).asks("hello")
+    (agents_home / ".claude/projects/link").symlink_to(tmp_path)
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        other = WritingClaude(agents_home, OTHER, project="-new-project")
+        other.asks("from a new project")
+        await has(peer, "from a new project", OTHER)
+
+
+async def test_forgetting_an_agent_moves_its_sessions_to_the_trash(agents_home: Path, tmp_path: Path) -> None:
+    claude = WritingClaude(agents_home)
+    claude.asks("hello")
+    before = claude.path.read_bytes()
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        result = await peer.call("agent/forget", agent="claude-code")
+        assert result == {"deletedCount": 1, "failed": [], "failedCount": 0}
+        assert await texts(peer) == []
+        trashed = (await peer.call("trash/list"))["sessions"]
+        assert [it["sessionId"] for it in trashed] == [SESSION]
+        assert not (await listed(peer))["isFollowed"]
+        assert claude.path.read_bytes() == before
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="again")
+        assert await texts(peer) == ["hello"]
+
+
+async def test_all_follows_the_agents_that_have_sessions_here(agents_home: Path, tmp_path: Path) -> None:
+    WritingClaude(agents_home).asks("hello")
+    write_codex(agents_home, meta(id=OTHER), said("user", "hi"))
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        assert await peer.call("agent/follow", all=True) == {"followed": ["claude-code", "codex"]}
+        assert await peer.call("agent/unfollow", all=True) == {"followed": []}
+
+
+async def test_an_agent_that_cannot_be_read_is_refused(agents_home: Path, tmp_path: Path) -> None:
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        assert (await refusal(peer.call("agent/follow", agents=["cursor"]))).kind == "invalidParams"
+        assert (await refusal(peer.call("agent/follow", agents=["hal"]))).kind == "invalidParams"
+        assert (await refusal(peer.call("agent/follow"))).kind == "invalidParams"

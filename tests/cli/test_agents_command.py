@@ -1,0 +1,48 @@
+"""The command agents."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from support.commands import Shell, a_shell
+from support.dialect_files import SESSION
+from support.writing_agents import WritingClaude
+
+
+def test_agents_are_listed_followed_and_forgotten(tmp_path: Path) -> None:
+    home = tmp_path / "ada"
+    claude = WritingClaude(home)
+    claude.asks("hello")
+    claude.says("good day")
+    with a_shell(tmp_path) as shell:
+        agents = partial(shell, "agents", HOME=str(home), CLAUDE_CONFIG_DIR="")
+        before = agents()
+        assert before.lines[0].split()[:4] == ["claude-code", "not", "followed", "1"]
+        assert "sessiond agents follow claude-code" in before.err
+        assert agents("follow", "--all").lines == ["Followed: claude-code"]
+        _wait_until_it_is_here(shell)
+        assert agents().lines[0].split()[:2] == ["claude-code", "followed"]
+        assert "repeat it with --yes" in agents("forget", "claude-code").err
+        assert agents("forget", "claude-code", "--yes").lines == ["1 session moved to the trash."]
+        assert agents("unfollow", "--all").lines == ["Followed: no agent"]
+
+
+def _wait_until_it_is_here(shell: Shell) -> None:
+    """Ask for the session until it is here; each question takes longer than reading it."""
+    for _ in range(200):
+        if shell.run("show", SESSION).code == 0:
+            return
+    raise AssertionError("the session did not come")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("folow",), ("--all",), ("--yes",), ("follow",), ("follow", "codex", "--all"), ("forget",),
+        ("forget", "a", "b"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with a_shell(tmp_path) as shell:
+        assert shell.run("agents", *words).code == 2
