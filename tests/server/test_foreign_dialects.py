@@ -16,11 +16,10 @@ from support.daemons import Running, assistant, refusal, running, user
 from support.dialect_files import bytes_of
 from support.dialects import jsonl
 
-IMPORTABLE = {
+FOREIGN = {
     "claude-code.jsonl": "claude-code", "codex.jsonl": "codex", "go.jsonl": "go", "operator.jsonl": "operator",
-    "operator-program.jsonl": "operator", "pi4.jsonl": "pi4", "gemini.jsonl": "gemini",
+    "operator-program.jsonl": "operator", "pi4.jsonl": "pi4", "gemini.jsonl": "gemini", "qwen.jsonl": "qwen",
 }  # fmt: skip
-FOREIGN = {**IMPORTABLE, "qwen.jsonl": "qwen"}
 OLD = 1_700_000_000
 
 
@@ -61,8 +60,7 @@ async def test_every_method_that_takes_a_path_refuses_the_file_and_leaves_it_unc
         refused = await refusal(peer.call(method, **params))
         assert (refused.kind, refused.code, refused.data["retryable"]) == ("foreignDialect", 1415, False)
         assert (refused.details["dialect"], refused.details["path"]) == (FOREIGN[name], str(path))
-        command = f"sessiond import {shlex.quote(str(path))}" if name in IMPORTABLE else None
-        assert refused.details["importCommand"] == command
+        assert refused.details["importCommand"] == f"sessiond import {shlex.quote(str(path))}"
     assert state(path.parent) == before
 
 
@@ -89,7 +87,7 @@ async def test_files_in_a_root_are_not_listed_and_not_found_by_a_search(
     assert state(root) == before
 
 
-@pytest.mark.parametrize("name", IMPORTABLE)
+@pytest.mark.parametrize("name", FOREIGN)
 async def test_a_file_in_a_root_is_imported_into_a_session_of_its_own(
     with_root: tuple[Running, Path], name: str
 ) -> None:
@@ -100,22 +98,12 @@ async def test_a_file_in_a_root_is_imported_into_a_session_of_its_own(
     result = await peer.call("session/import", path=str(path), cwd="/work")
     assert not result["skipped"], result["skipped"]
     [session] = result["sessions"]
-    assert (session["status"], session["format"]) == ("created", IMPORTABLE[name])
+    assert (session["status"], session["format"]) == ("created", FOREIGN[name])
     info = (await peer.call("session/info", sessionId=session["sessionId"]))["session"]
     assert Path(info["path"]).parent != root
     again = await peer.call("session/import", path=str(path), cwd="/work")
     assert [it["status"] for it in again["sessions"]] == ["unchanged"]
     assert state(root) == before
-
-
-@pytest.mark.parametrize("name", ["qwen.jsonl"])
-async def test_an_import_of_a_format_without_an_importer_names_the_program(
-    memory: Running, tmp_path: Path, name: str
-) -> None:
-    path = placed(tmp_path, name)
-    peer = await memory.attach()
-    [skipped] = (await peer.call("session/import", path=str(path)))["skipped"]
-    assert "cannot import session files of" in skipped["message"]
 
 
 def test_commands_refuse_the_files_and_doctor_names_the_command_that_imports_them(tmp_path: Path) -> None:
@@ -142,11 +130,10 @@ def test_commands_refuse_the_files_and_doctor_names_the_command_that_imports_the
                 if str(it["location"]["path"]).startswith(str(root))
             ]
             assert {(Path(it["location"]["path"]).name, it["kind"]) for it in found} == {
-                (name, "foreignDialect" if name in IMPORTABLE else "unsupportedDialect") for name in FOREIGN
+                (name, "foreignDialect") for name in FOREIGN
             }
             for it in found:
-                if it["kind"] == "foreignDialect":
-                    assert f"sessiond import {it['location']['path']}" in it["advice"]
+                assert f"sessiond import {it['location']['path']}" in it["advice"]
     assert state(root) == before
 
 

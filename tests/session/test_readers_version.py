@@ -9,7 +9,13 @@ from sessiond.session.dialects.source import Source
 from support.dialect_files import FILES
 from support.dialects import jsonl
 
-DIGESTS = {1: "032df877d6292e68", 2: "deacf02b0006e26d", 3: "a45ba2c517905545", 4: "bcef0c115c819524"}
+DIGESTS = {
+    1: "032df877d6292e68",
+    2: "deacf02b0006e26d",
+    3: "a45ba2c517905545",
+    4: "bcef0c115c819524",
+    5: "02db1e66d9dfad2c",
+}
 """The digest of what each version of the readers gives for the files of all dialects."""
 
 

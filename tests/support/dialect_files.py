@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 DATA = Path(__file__).parent.parent / "data" / "dialects"
-UNSUPPORTED = DATA.parent / "unsupported_dialects"
 SESSION = "11111111-2222-4333-8444-555555555555"
 Line = dict[str, Any]
 
@@ -64,9 +63,8 @@ def lines_of(name: str) -> list[Any]:
 
 
 def bytes_of(name: str) -> bytes:
-    """A file in tests/data/dialects or tests/data/unsupported_dialects."""
-    path = DATA / name
-    return (path if path.exists() else UNSUPPORTED / name).read_bytes()
+    """A file in tests/data/dialects."""
+    return (DATA / name).read_bytes()
 
 
 CLAUDE = lines_of("claude-code.jsonl")
@@ -76,9 +74,10 @@ GO = lines_of("go.jsonl")
 PI4 = lines_of("pi4.jsonl")
 HOME = lines_of("pi.jsonl")
 GEMINI = lines_of("gemini.jsonl")
+QWEN = lines_of("qwen.jsonl")
 NOVA: Line = json.loads((DATA / "nova.json").read_bytes())
 
 FILES: dict[str, list[Any]] = {
     "claude-code": CLAUDE, "codex": CODEX, "operator": OPERATOR, "go": GO, "pi4": PI4, "pi": HOME, "nova": [NOVA],
-    "gemini": GEMINI,
+    "gemini": GEMINI, "qwen": QWEN,
 }  # fmt: skip

@@ -13,7 +13,7 @@ from sessiond.session.tree.problems import LineProblem
 _SAMPLES: dict[str, Any] = {
     "str": "x", "int": 1, "float": 2.0, "list[str]": ["x"], "list[int]": [1],
     "LineProblem": LineProblem("damagedHeader", 1, 0, "why"),
-    "ForeignProgram": ForeignProgram("x", "X", importable=True),
+    "ForeignProgram": ForeignProgram("x", "X"),
     "dict[str, Any]": {"build": "1.0", "pid": 7}, "RequestId": 3, "Exception": ValueError("why"),
     "int | str": 3,
     "Literal['damagedLine', 'nulBytes', 'notAnEntry']": "notAnEntry", "Iterable[str]": ["x"], "Raw": None,

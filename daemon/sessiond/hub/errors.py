@@ -246,22 +246,19 @@ class Damaged(HubError):
 
 
 class ForeignDialect(HubError):
-    """Raised when a client opens a session file of another program. `import_command` is None without an importer."""
+    """Raised when a client opens a session file of another program."""
 
     sentence = (
         "{path} is a session file of another program ({program}), which sessiond does not open in place."
     )
-    advice = "{remedy} The file is unchanged."
+    advice = "To import it, run `{import_command}`. The file is unchanged."
 
     def __init__(self, path: str, program: ForeignProgram) -> None:
         path = valid_text(path)
         self.path = path
         self.dialect = program.dialect
-        self.import_command = f"sessiond import {shlex.quote(path)}" if program.importable else None
-        remedy = (
-            f"To import it, run `{self.import_command}`." if program.importable else "It cannot be imported."
-        )
-        super().__init__(path=path, program=program.name, remedy=remedy)
+        self.import_command = f"sessiond import {shlex.quote(path)}"
+        super().__init__(path=path, program=program.name, import_command=self.import_command)
 
 
 class UnsupportedVersion(HubError):

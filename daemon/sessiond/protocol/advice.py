@@ -162,7 +162,7 @@ ADVICE: Final[dict[str, Advice]] = {
     "foreignDialect": Advice(
         "The file is a session of another program. `dialect` names its format. The daemon imports such files; it does "
         "not open them or append to them. It changed no byte.",
-        "Run `importCommand`, or call `session/import`. If `importCommand` is null, the format has no importer.",
+        "Run `importCommand`, or call `session/import`.",
     ),
     "outcomeUnknown": Advice(
         "The daemon ended before it responded, so the outcome of the request is unknown. Only `sessiond attach` "

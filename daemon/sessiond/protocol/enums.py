@@ -251,7 +251,7 @@ FindingSeverity = Literal["error", "warning", "note"]
 - `note`: information only.
 """
 
-Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex", "gemini"]
+Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex", "gemini", "qwen"]
 """A session format that can be imported.
 
 - `pi`: the v3 format of pi and oh-my-pi, in which sessiond stores sessions.
@@ -262,6 +262,7 @@ Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex",
 - `claude-code`: the transcripts of Claude Code.
 - `codex`: the rollouts of Codex.
 - `gemini`: the sessions of Gemini CLI.
+- `qwen`: the sessions of Qwen Code.
 """
 
 ExportFormat = Literal[

@@ -156,7 +156,7 @@ class ForeignDialectDetails(Wire, frozen=True):
 
     path: str  # the file
     dialect: str  # its format: a `Dialect`, or the name of a format without an importer
-    import_command: str | None  # the command that imports the file; null if the format has no importer
+    import_command: str  # the command that imports the file
 
 
 class StorageDetails(Wire, frozen=True):

@@ -104,12 +104,6 @@ KINDS: Final[Mapping[str, Kind]] = {
         "A session file of another program is in a folder of sessions. It is neither listed nor opened.",
         "Import it: sessiond import {path}.",
     ),
-    "unsupportedDialect": Kind(
-        "note",
-        "A session file of another program is in a folder of sessions, and its format has no importer. "
-        "It is neither listed nor opened.",
-        "Move it to another folder if it should not be reported: {path}.",
-    ),
     "duplicateSessionId": Kind(
         "warning",
         "Several files have sessions with the same id. The id refers to one of them only.",

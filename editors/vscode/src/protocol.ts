@@ -3711,8 +3711,8 @@ export interface ForeignDialectDetails {
   path: string;
   /** Its format: a `Dialect`, or the name of a format without an importer. */
   dialect: string;
-  /** The command that imports the file; null if the format has no importer. */
-  importCommand: string | null;
+  /** The command that imports the file. */
+  importCommand: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -4340,7 +4340,9 @@ export type Dialect =
   /** the rollouts of Codex. */
   | "codex"
   /** the sessions of Gemini CLI. */
-  | "gemini";
+  | "gemini"
+  /** the sessions of Qwen Code. */
+  | "qwen";
 
 /** A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume. */
 export type ExportFormat =
@@ -4573,8 +4575,6 @@ export type FindingKind =
   | "unknownFile"
   /** A session file of another program is in a folder of sessions. It is neither listed nor opened. */
   | "foreignDialect"
-  /** A session file of another program is in a folder of sessions, and its format has no importer. It is neither listed nor opened. */
-  | "unsupportedDialect"
   /** Several files have sessions with the same id. The id refers to one of them only. */
   | "duplicateSessionId"
   /** A draft session is older than the maximum age of drafts. */

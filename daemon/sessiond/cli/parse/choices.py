@@ -29,7 +29,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     ),
     "context --format": ("agent", "openai", "anthropic", "google"),
     "append --format": ("openai", "anthropic", "google"),
-    "import --format": ("pi", "pi4", "operator", "go", "nova", "claude-code", "codex", "gemini"),
+    "import --format": ("pi", "pi4", "operator", "go", "nova", "claude-code", "codex", "gemini", "qwen"),
     "configure --auto-compact": ("on", "off", "default"),
     "blobs [collect]": ("collect",),
     "completion SHELL": ("bash", "zsh", "fish"),

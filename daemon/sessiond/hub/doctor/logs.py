@@ -154,8 +154,7 @@ def _check_log(scope: Scope, log: _Log, found: Logs) -> None:
 
 
 def _report_foreign(scope: Scope, log: _Log, program: ForeignProgram) -> None:
-    kind = "foreignDialect" if program.importable else "unsupportedDialect"
-    scope.add(kind, f"it is a session file of another program ({program.name})", log.path)
+    scope.add("foreignDialect", f"it is a session file of another program ({program.name})", log.path)
 
 
 def _settled(descriptor: int) -> tuple[Tree, set[str]]:

@@ -22,8 +22,7 @@ from sessiond.hub.transfer.source_state import (
 )
 from sessiond.session.dialects import codex, gemini, known
 from sessiond.session.dialects.import_builder import Imported
-from sessiond.session.dialects.recognition import without_importer
-from sessiond.session.dialects.source import Source, first_objects
+from sessiond.session.dialects.source import Source
 
 MAX_BYTES: Final = 1 << 30
 """Limit of a file."""
@@ -130,8 +129,6 @@ def _imported(
 ) -> tuple[Imported, dict[str, Any]]:
     """Return the session in the bytes of a file, and the data from files beside it. Raises `NotImported`."""
     head = data[: known.HEAD_BYTES]
-    if dialect is None and (program := without_importer(first_objects(head))) is not None:
-        raise NotImported(f"sessiond cannot import session files of {program.name}")
     detected = dialect or known.detect(head)
     if detected is None and path.endswith(".json"):
         detected = known.detect(data)

@@ -123,10 +123,16 @@ def result_of(response: dict[str, Any], fallback_id: str) -> PartResult:
 
 
 def usage(input: Any, output: Any, thoughts: Any, cached: Any, total: Any) -> dict[str, Any]:
-    """Return the usage with the names of pi. In the source, `input` includes the cached tokens."""
+    """Return the usage with the names of pi. In the source, `input` includes the cached tokens.
+
+    For some providers, `output` includes the thoughts. They are added unless `total` is too small for that.
+    """
+    spoken, thought = fields.number(output), fields.number(thoughts)
+    if 0 < fields.number(total) < fields.number(input) + spoken + thought:
+        thought = 0
     known = {
         "input": max(0, fields.number(input) - fields.number(cached)),
-        "output": fields.number(output) + fields.number(thoughts), "cacheRead": fields.number(cached), "cacheWrite": 0,
+        "output": spoken + thought, "cacheRead": fields.number(cached), "cacheWrite": 0,
     }  # fmt: skip
     cost = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
     return {**known, "totalTokens": fields.number(total) or sum(known.values()), "cost": cost}

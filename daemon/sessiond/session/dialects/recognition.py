@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sessiond.session.content import fields
-from sessiond.session.dialects.source import FIRST_LINES, first_objects
+from sessiond.session.dialects.source import FIRST_LINES
 from sessiond.session.tree import lines
 
 PROBE_BYTES: Final = 64 * 1024
@@ -16,14 +15,10 @@ PROBE_BYTES: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ForeignProgram:
-    """The program that wrote a file: its dialect's name, the program's name, and whether an importer exists."""
+    """The program that wrote a file: its dialect's name, and the program's name."""
 
     dialect: str
     name: str
-    importable: bool
-
-
-_QWEN: Final = ForeignProgram("qwen", "Qwen Code", importable=False)
 
 
 def foreign_program_of(read_head: Callable[[int], bytes]) -> ForeignProgram | None:
@@ -39,25 +34,10 @@ def foreign_program_of(read_head: Callable[[int], bytes]) -> ForeignProgram | No
 
     if len(head) >= PROBE_BYTES:
         head = read_head(known.HEAD_BYTES)
-    program = without_importer(first_objects(head))
-    if program is not None:
-        return program
     dialect = known.detect(head)
     if dialect is None or dialect == home.NAME:
         return None
-    return ForeignProgram(dialect, known.DIALECTS[dialect].about, importable=True)
-
-
-def without_importer(first: list[dict[str, Any]]) -> ForeignProgram | None:
-    """Return the program if the first lines are those of a known program whose files cannot be imported."""
-    if not first or ("type" in first[0] and first[0]["type"] in ("session", "title")):
-        return None
-    if any(
-        "parentUuid" in it and isinstance(fields.mapping(it.get("message")).get("parts"), list)
-        for it in first
-    ):
-        return _QWEN
-    return None
+    return ForeignProgram(dialect, known.DIALECTS[dialect].about)
 
 
 def is_home_format(head: bytes) -> bool:

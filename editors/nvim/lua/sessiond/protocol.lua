@@ -1918,7 +1918,7 @@
 ---@class (exact) sessiond.ForeignDialectDetails
 ---@field path string The file.
 ---@field dialect string Its format: a `Dialect`, or the name of a format without an importer.
----@field importCommand? string The command that imports the file; null if the format has no importer.
+---@field importCommand string The command that imports the file.
 
 ---The rule that a compaction violates.
 ---@class (exact) sessiond.WouldBreakTreeDetails
@@ -2382,6 +2382,7 @@
 ---| "claude-code" # the transcripts of Claude Code.
 ---| "codex" # the rollouts of Codex.
 ---| "gemini" # the sessions of Gemini CLI.
+---| "qwen" # the sessions of Qwen Code.
 
 ---A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume.
 ---@alias sessiond.ExportFormat
@@ -2513,7 +2514,6 @@
 ---| "hardLink" # A session file has a second name, under which another program can write to it.
 ---| "unknownFile" # A folder of sessiond has a file that is not one of sessiond.
 ---| "foreignDialect" # A session file of another program is in a folder of sessions. It is neither listed nor opened.
----| "unsupportedDialect" # A session file of another program is in a folder of sessions, and its format has no importer. It is neither listed nor opened.
 ---| "duplicateSessionId" # Several files have sessions with the same id. The id refers to one of them only.
 ---| "staleDraft" # A draft session is older than the maximum age of drafts.
 ---| "orphanedFile" # A torn line or an original file is beside a session that no longer exists.
