@@ -101,6 +101,7 @@ TOPICS = (
         (
             Call("IMPORT", "import_sessions", ("paths",), required="paths", without=("path",)),
             Call("EXPORT", "export_session", ("session_id", "format")),
+            Call("RESUME", "resume_session", ("session_id",)),
         ),
     ),
     Topic(

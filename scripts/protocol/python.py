@@ -56,6 +56,8 @@ class _Param:
             self.value = (
                 f"None if {self.name} is None else list({self.name})" if is_optional else f"list({self.name})"
             )
+        if self.annotation.startswith("Mapping["):
+            self.value = f"None if {self.name} is None else dict({self.name})"
         if call.in_this_folder and self.name == "cwd":
             self.annotation, self.default, self.value = "str | None", "None", "cwd or str(Path.cwd())"
 
@@ -82,7 +84,7 @@ def render(topic: Topic, schema: JsonSchema) -> str:
 def _imports(body: str, topic: Topic) -> str:
     groups = (
         (
-            ("from collections.abc import ", ("Sequence",)),
+            ("from collections.abc import ", ("Mapping", "Sequence")),
             ("from pathlib import ", ("Path",)),
             ("from typing import ", ("Any", "Literal")),
         ),
@@ -184,6 +186,8 @@ def _annotation(node: ast.expr, module: python_types.ModuleType) -> str:
             return _annotation(kind, module)
         case ast.Subscript(value=ast.Name(id="list"), slice=item):
             return f"Sequence[{_annotation(item, module)}]"
+        case ast.Subscript(value=ast.Name(id="dict"), slice=ast.Tuple(elts=[key, value])):
+            return f"Mapping[{_annotation(key, module)}, {_annotation(value, module)}]"
         case ast.Subscript(value=ast.Name(id="Literal")):
             return ast.unparse(node).replace("'", '"')
     raise Unwritable(ast.unparse(node))

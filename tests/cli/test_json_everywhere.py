@@ -30,7 +30,8 @@ COMMANDS = (  # in this order; {…} are the ids of the fixture
     "context {session}", "context {session} --explain", "compact {session} --dry-run --keep-recent 1",
     "compact {session} --summary short --keep-recent 1", "configure {session} --auto-compact off", "stats {session}",
     "state {session}", "state {session} --decide it", "state {session} --begin-task", "export {session}",
-    "export {session} -o out.md", "import {file}", "blobs", "blobs collect", "cleanup --keep 100", "trash",
+    "export {session} -o out.md", "import {file}", "resume {session} --in codex",
+    "blobs", "blobs collect", "cleanup --keep 100", "trash",
     "delete {other}", "restore {other}", "delete {other}", "purge {other}", "status", "clients", "doctor",
     "install-service --print", "uninstall-service --print", "restart", "stop",
 )  # fmt: skip
@@ -67,8 +68,9 @@ def test_every_command_with_json_is_run_here() -> None:
 @pytest.mark.slow
 def test_what_is_printed_is_json_and_nothing_else(names: tuple[Shell, dict[str, str]]) -> None:
     shell, ids = names
+    codex = str(shell.folder / "codex")
     for line in COMMANDS:
-        ran: Ran = shell.run(*[word.format(**ids) for word in line.split()], "--json")
+        ran: Ran = shell.run(*[word.format(**ids) for word in line.split()], "--json", CODEX_HOME=codex)
         assert ran.code == 0 or line == "doctor", (line, ran)
         assert isinstance(json.loads(ran.out), dict), line
         assert len(ran.lines) == 1, line

@@ -4,11 +4,40 @@ The module is imported by commands that must start fast, so it imports only the 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Environ: TypeAlias = Mapping[str, str]
 """Environment variables by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSession:
+    """A session that is written for an agent to resume.
+
+    Attributes:
+        native_id: Its id.
+        cwd: The real path of its folder.
+        started_at: When it began: ISO 8601 in UTC, with milliseconds and `Z`.
+    """
+
+    native_id: str
+    cwd: str
+    started_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """The file of such a session.
+
+    Attributes:
+        path: Its absolute path.
+        companions: The content of further files that the agent needs to find it, by absolute path. One that exists
+            stays as it is.
+    """
+
+    path: str
+    companions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +58,10 @@ class Agent:
         is_session_file: Returns whether the file at this path, relative to one of the folders, may hold a session.
         resume_command: Returns the command that resumes the session with this id of the agent; empty if there is none.
         storage: Whether a session is a file of its own, or all sessions are in one database.
+        new_file: Returns the file at which the agent finds a session that is written for it; None if nothing can be
+            written for it, or `import_command` brings it in.
+        import_command: Returns the command that brings a session in from a file, to be run in the session's folder;
+            None if the agent needs none.
     """
 
     name: str
@@ -42,3 +75,5 @@ class Agent:
     is_session_file: Callable[[str], bool]
     resume_command: Callable[[str], list[str]]
     storage: Literal["files", "database"] = "files"
+    new_file: Callable[[WrittenSession, Environ], NewFile] | None = None
+    import_command: Callable[[str], list[str]] | None = None

@@ -1,7 +1,12 @@
 """Claude Code: one file of lines for each session, in a folder for each project; subagents in files below it."""
 
-from sessiond.agents.agent import Agent, Environ
+import re
+
+from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
 from sessiond.agents.places import home, named
+
+_MAX_NAME = 200
+"""Characters of a folder's name that are not followed by a hash."""
 
 
 def _folders(environ: Environ) -> list[str]:
@@ -16,6 +21,35 @@ def _is_session_file(path: str) -> bool:
     return len(parts) == 2 or (len(parts) >= 4 and parts[2] == "subagents" and parts[-1].startswith("agent-"))
 
 
+def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
+    return NewFile(f"{_folders(environ)[0]}/{project_folder(session.cwd)}/{session.native_id}.jsonl")
+
+
+def project_folder(cwd: str) -> str:
+    """Return the name of the folder for a project: of a long path the beginning, and a hash of the path."""
+    name = re.sub(r"[^A-Za-z0-9]", "-", cwd)
+    if len(name) <= _MAX_NAME:
+        return name
+    return f"{name[:_MAX_NAME]}-{_base_36(abs(_hash(cwd)))}"
+
+
+def _hash(text: str) -> int:
+    """Return the hash of a text as a signed number of 32 bits, over its UTF-16 units."""
+    found = 0
+    units = text.encode("utf-16-le", "surrogatepass")
+    for at in range(0, len(units), 2):
+        found = (found * 31 + int.from_bytes(units[at : at + 2], "little")) & 0xFFFFFFFF
+    return found - (1 << 32) if found >= 1 << 31 else found
+
+
+def _base_36(number: int) -> str:
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
+    return digits or "0"
+
+
 CLAUDE_CODE = Agent(
     name="claude-code",
     title="Claude Code",
@@ -27,4 +61,5 @@ CLAUDE_CODE = Agent(
     folders=_folders,
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["claude", "--resume", native_id],
+    new_file=_new_file,
 )

@@ -1,6 +1,6 @@
 """Codex: one rollout file for each session, in folders by date; archived ones in a second folder."""
 
-from sessiond.agents.agent import Agent, Environ
+from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
 from sessiond.agents.places import home, named
 
 
@@ -14,6 +14,12 @@ def _is_session_file(path: str) -> bool:
     return name.startswith("rollout-") and name.endswith((".jsonl", ".jsonl.zst", ".json"))
 
 
+def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
+    day, time = session.started_at[:10], session.started_at[11:19].replace(":", "-")
+    name = f"rollout-{day}T{time}-{session.native_id}.jsonl"
+    return NewFile(f"{_folders(environ)[0]}/{day.replace('-', '/')}/{name}")
+
+
 CODEX = Agent(
     name="codex",
     title="Codex",
@@ -25,4 +31,5 @@ CODEX = Agent(
     folders=_folders,
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["codex", "resume", native_id],
+    new_file=_new_file,
 )

@@ -1,7 +1,18 @@
 """Gemini CLI: one file for each session, in a folder for each project."""
 
-from sessiond.agents.agent import Agent, Environ
+# Without pathlib, which costs milliseconds at the start of a command.
+# ruff: noqa: PTH120, PTH208
+
+import os
+import re
+
+from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
 from sessiond.agents.places import home, named
+
+_OWNER = ".project_root"
+"""The file with the path of the project that owns a folder."""
+_MAX_PATH = 4096
+_is_name = re.compile("[a-z0-9-]+").fullmatch
 
 
 def _folders(environ: Environ) -> list[str]:
@@ -12,6 +23,62 @@ def _is_session_file(path: str) -> bool:
     parts = path.split("/")
     # <project>/chats/session-….jsonl, and subagents in <project>/chats/<session>/<id>.jsonl
     return len(parts) >= 3 and parts[1] == "chats" and path.endswith((".jsonl", ".json"))
+
+
+def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
+    projects = _folders(environ)[0]
+    folder = f"{projects}/{_project_name(session.cwd, projects)}"
+    started = session.started_at[:16].replace(":", "-")
+    # Gemini CLI deletes every file whose name ends with the first 8 characters of an id that it cannot resume.
+    suffix = session.native_id.replace("-", "")[-8:]
+    path = f"{folder}/chats/session-{started}-{suffix}.jsonl"
+    return NewFile(path, {f"{folder}/{_OWNER}": session.cwd})
+
+
+def _project_name(cwd: str, projects: str) -> str:
+    """Return the name of the folder for a project: the registered one, else the first one that no project has."""
+    registered = _registered(projects)
+    if (name := registered.get(cwd)) is not None and _owner(projects, name) in (None, cwd):
+        return name
+    for name in sorted(_names(projects)):
+        if _owner(projects, name) == cwd:
+            return name
+    base = re.sub("[^a-z0-9]+", "-", cwd.rpartition("/")[2].lower()).strip("-") or "project"
+    number = 0
+    while True:
+        name = f"{base}-{number}" if number else base
+        if name not in registered.values() and _owner(projects, name) is None:
+            return name
+        number += 1
+
+
+def _registered(projects: str) -> dict[str, str]:
+    """Return the names of projects by their folders, as Gemini CLI registered them."""
+    import json  # noqa: TID251 - the module is imported without msgspec
+
+    try:
+        with open(f"{os.path.dirname(projects)}/projects.json", encoding="utf-8") as file:
+            found = json.load(file)["projects"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    known = found.items() if isinstance(found, dict) else ()
+    return {cwd: name for cwd, name in known if isinstance(name, str) and _is_name(name)}
+
+
+def _names(projects: str) -> list[str]:
+    try:
+        return os.listdir(projects)
+    except OSError:
+        return []
+
+
+def _owner(projects: str, name: str) -> str | None:
+    """Return the folder of the project that has this name; None if none has it."""
+    try:
+        with open(f"{projects}/{name}/{_OWNER}", encoding="utf-8") as file:
+            return file.read(_MAX_PATH).strip()
+    except (OSError, ValueError):
+        return None
 
 
 GEMINI = Agent(
@@ -25,4 +92,5 @@ GEMINI = Agent(
     folders=_folders,
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["gemini", "--resume", native_id],
+    new_file=_new_file,
 )

@@ -1,6 +1,9 @@
 """oh-my-pi: one file of lines for each session, in a folder for each project; subagents in files below it."""
 
-from sessiond.agents.agent import Agent, Environ
+import os.path
+import re
+
+from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
 from sessiond.agents.places import home, named
 
 
@@ -8,6 +11,23 @@ def _folders(environ: Environ) -> list[str]:
     below_home = environ.get("PI_CONFIG_DIR") or ".omp"
     agent = named(environ, "PI_CODING_AGENT_DIR") or f"{home(environ)}/{below_home}/agent"
     return [f"{agent}/sessions"]
+
+
+def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
+    name = f"{re.sub('[:.]', '-', session.started_at)}_{session.native_id}.jsonl"
+    return NewFile(f"{_folders(environ)[0]}/{_project_folder(session.cwd, environ)}/{name}")
+
+
+def _project_folder(cwd: str, environ: Environ) -> str:
+    """Return the name of the folder for a project: relative to the home folder or the temporary folder, or absolute."""
+    temporary = environ.get("TMPDIR") or "/tmp"
+    for prefix, above in (("-", home(environ)), ("-tmp-", temporary)):
+        root = os.path.realpath(above)
+        if cwd == root:
+            return prefix[:-1] or prefix
+        if cwd.startswith(root + "/"):
+            return prefix + re.sub("[/:]", "-", cwd[len(root) + 1 :])
+    return f"--{re.sub('[/:]', '-', cwd.lstrip('/'))}--"
 
 
 OH_MY_PI = Agent(
@@ -21,4 +41,5 @@ OH_MY_PI = Agent(
     folders=_folders,
     is_session_file=lambda path: path.endswith(".jsonl"),
     resume_command=lambda native_id: ["omp", "--resume", native_id],
+    new_file=_new_file,
 )

@@ -25,4 +25,5 @@ OPENCODE = Agent(
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["opencode", "--session", native_id],
     storage="database",
+    import_command=lambda path: ["opencode", "import", path],
 )

@@ -1,6 +1,8 @@
 """Qwen Code: one file of lines for each session, in a folder for each project."""
 
-from sessiond.agents.agent import Agent, Environ
+import re
+
+from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
 from sessiond.agents.places import home, named
 
 
@@ -11,6 +13,11 @@ def _folders(environ: Environ) -> list[str]:
 def _is_session_file(path: str) -> bool:
     parts = path.split("/")
     return len(parts) == 3 and parts[1] == "chats" and path.endswith(".jsonl")
+
+
+def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
+    folder = re.sub(r"[^A-Za-z0-9]", "-", session.cwd)
+    return NewFile(f"{_folders(environ)[0]}/{folder}/chats/{session.native_id}.jsonl")
 
 
 QWEN = Agent(
@@ -24,4 +31,5 @@ QWEN = Agent(
     folders=_folders,
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["qwen", "--resume", native_id],
+    new_file=_new_file,
 )

@@ -15,6 +15,7 @@ from sessiond.hub.following.service import AgentFollowing
 from sessiond.hub.idempotency.commands import Commands
 from sessiond.hub.index.index import Index
 from sessiond.hub.moves import SessionMoves
+from sessiond.hub.native.service import NativeSessions
 from sessiond.hub.new_sessions import NewSessions
 from sessiond.hub.prompt_history.history import PromptHistory
 from sessiond.hub.repairs import LogRepairs
@@ -98,6 +99,7 @@ class Hub:
         self.exchange = Exchange(self, files, secret_rules_folder, imports_path)
         self.following = AgentFollowing(self, self.exchange)
         self.following.configure(config.agents.follow)
+        self.native_sessions = NativeSessions(imports_path)
         self._jobs = Jobs()
         self.compactions = Compactions(config.compaction, self.summarizers, self._jobs)
         self.branches = Branches(config.compaction, self.summarizers, self._jobs)

@@ -107,6 +107,9 @@ IMPORT: Final = Method(
 EXPORT: Final = Method(
     "session/export", t.ExportParams, t.ExportResult, (*_READ, "entryNotFound", "tooLarge", "storageFull")
 )
+RESUME: Final = Method(
+    "session/resume", t.ResumeParams, t.ResumeResult, (*_READ, "entryNotFound", "storageFull")
+)
 LABEL: Final = Method("session/label", t.LabelParams, t.ChangeResult, (*_COMMAND, "entryNotFound"))
 RENAME: Final = Method("session/rename", t.RenameParams, t.ChangeResult, _COMMAND)
 TAG: Final = Method("session/tag", t.TagParams, t.ChangeResult, _COMMAND)
@@ -215,7 +218,8 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         CREATE, OPEN, CLOSE, CONTINUE, LIST, RESOLVE, SEARCH, INFO, STATS, COMPARE, APPEND, ENTRIES, PATH, TREE,
         LABELS,
         CONTEXT,
-        PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, LABEL, RENAME, TAG,
+        PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, RESUME, LABEL,
+        RENAME, TAG,
         SUBSCRIBE, UNSUBSCRIBE, FLUSH,
         MOVE, DELETE, CLEANUP, TRASH_LIST, TRASH_RESTORE, TRASH_PURGE,
         STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_DOCUMENT, VIEW_ENTRY,

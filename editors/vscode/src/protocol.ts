@@ -1609,6 +1609,60 @@ export interface Redaction {
   [extension: `x-${string}`]: unknown;
 }
 
+/**
+ * Find or write the session of an agent with which a session goes on, and return the command that resumes it.
+ *
+ * Without other params, it is the session of the agent from which the session was read. If that session is gone, or
+ * with `agent`, `leafId` or `cwd`, a new session of the agent is written from the path to the entry: compactions and
+ * summaries are applied, each tool call has a result, and thinking is omitted. `losses` lists what the format of the
+ * agent cannot hold. The server starts no program.
+ *
+ * An existing session of an agent is never changed. The id of the new session derives from the session, the entry and
+ * the agent, so a repeated request gives the same one. If the agent has continued it meanwhile, another one is
+ * written.
+ */
+export interface ResumeParams {
+  /** The full id of the session. 1 to 128 characters. */
+  sessionId: string;
+  /** The name of an agent; default: its own. 1 to 128 characters. */
+  agent?: string | null;
+  /** The last entry of the path; default: the leaf. 1 to 64 characters. */
+  leafId?: string;
+  /** The folder to resume in; default: the folder of the session. 1 to 4096 characters. */
+  cwd?: string | null;
+  /** Variables of the client that tell where agents keep their sessions, such as `HOME` and `CODEX_HOME`; others are ignored; default: those of the server. */
+  env?: Record<string, string> | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * The session of an agent, and how it is resumed.
+ *
+ * The client first runs `importArgv`, if there is one, then `argv`: both in the folder `cwd`, with the variables `env`
+ * added to its own. OpenCode keeps its sessions in a database, so `importArgv` has it import the file at `path`.
+ */
+export interface ResumeResult {
+  /** The command that resumes the session of the agent. */
+  argv: string[];
+  /** The folder to run it in: an absolute path without symbolic links. */
+  cwd: string;
+  /** The variables to set. */
+  env: Record<string, string>;
+  /** The name of the agent. */
+  agent: string;
+  /** The id of the session in the agent. */
+  nativeSessionId: string;
+  /** The file or the database of the session; with `importArgv` the file to import. */
+  path: string;
+  /** What the format of the agent cannot hold: at most 1,000 kinds. */
+  losses: Loss[];
+  /** The command to run first; null if none is needed. */
+  importArgv: string[] | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
 /** Label an entry. An absent or empty `label` removes the label. */
 export interface LabelParams {
   /** The full id of the session. 1 to 128 characters. */
@@ -4931,6 +4985,19 @@ export interface Requests {
    * share it.
    */
   "session/export": { params: ExportParams; result: ExportResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "tooLarge" | "storageFull" };
+  /**
+   * Find or write the session of an agent with which a session goes on, and return the command that resumes it.
+   *
+   * Without other params, it is the session of the agent from which the session was read. If that session is gone, or
+   * with `agent`, `leafId` or `cwd`, a new session of the agent is written from the path to the entry: compactions and
+   * summaries are applied, each tool call has a result, and thinking is omitted. `losses` lists what the format of the
+   * agent cannot hold. The server starts no program.
+   *
+   * An existing session of an agent is never changed. The id of the new session derives from the session, the entry and
+   * the agent, so a repeated request gives the same one. If the agent has continued it meanwhile, another one is
+   * written.
+   */
+  "session/resume": { params: ResumeParams; result: ResumeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "storageFull" };
   /** Label an entry. An absent or empty `label` removes the label. */
   "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" };
   /**
@@ -5263,6 +5330,7 @@ export const methods = {
   sessionFork: "session/fork",
   sessionImport: "session/import",
   sessionExport: "session/export",
+  sessionResume: "session/resume",
   sessionLabel: "session/label",
   sessionRename: "session/rename",
   sessionTag: "session/tag",

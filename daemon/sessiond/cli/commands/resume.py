@@ -1,70 +1,163 @@
-"""The command continue: finds the session of this terminal; with --prompt, only its id and title.
+"""The command resume: goes on with a session in an agent, in the one it came from or in another one.
 
-A shell draws its prompt often, so the imports for the other case are made later.
+The daemon finds or writes the session of the agent. This command starts the agent's programs: first, for OpenCode, the
+import, then the agent itself, which replaces this process.
 """
 # Without pathlib, whose import would take 5 of the 25 ms that a command may take.
-# ruff: noqa: PTH100, PTH109
+# ruff: noqa: PTH100
 
 from __future__ import annotations
 
+import json  # noqa: TID251 - the thin client has no msgspec
 import os
+import shlex
 import sys
 
+from sessiond import human
+from sessiond.agents.table import AGENTS
 from sessiond.cli.exit_codes import FAILURE, SUCCESS
 from sessiond.cli.parse.arguments import UsageError
+from sessiond.cli.parse.entry_argument import connect
+from sessiond.cli.parse.session_argument import session_id
+from sessiond.text import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Mapping
+    from typing import Any, NoReturn
 
     from sessiond.cli.parse.arguments import ParsedArguments
+    from sessiond.client.blocking import BlockingDaemon
+
+_LISTED = 20
+_SHARED = ("HOME", "TMPDIR", "XDG_CONFIG_HOME")
+"""Variables that tell where several agents keep their sessions."""
 
 
 def resume(args: ParsedArguments) -> int:
-    """Send `session/continue`; with --prompt, print the id and the title of this terminal's session."""
-    if args.flag("prompt"):
-        return _prompt(args)
-    from sessiond import human
-    from sessiond.cli.commands.sessions import print_problems
-    from sessiond.cli.parse.entry_argument import connect
-    from sessiond.cli.parse.session_argument import with_terminal
-    from sessiond.text import one_line
+    """Send `session/resume`, and start the agent; with --print or --json, only print how to."""
+    params: dict[str, Any] = {"env": variables(os.environ)}
+    if (agent := args.value("in")) is not None:
+        params["agent"] = agent
+    if (leaf := args.value("at")) is not None:
+        params["leafId"] = leaf
+    if (cwd := args.value("cwd")) is not None:
+        params["cwd"] = os.path.abspath(cwd)
+    with connect() as daemon:
+        params["sessionId"] = _chosen(daemon, args)
+        found = daemon.call("session/resume", params)
+    if (importing := found["importArgv"]) is not None:
+        if is_installed(importing[0], found["env"]):
+            if (error := _run(importing, found)) is not None:
+                print(error, file=sys.stderr)
+                return FAILURE
+            found["importArgv"] = None
+        elif not (args.flag("print") or args.flag("json")):
+            return _missing(importing[0], found["agent"])
+    if args.flag("json"):
+        print(json.dumps(found, ensure_ascii=False))
+        return SUCCESS
+    _explain(found)
+    if args.flag("print"):
+        print(command_line(found, os.environ))
+        return SUCCESS
+    if not is_installed(found["argv"][0], found["env"]):
+        return _missing(found["argv"][0], found["agent"])
+    return _launch(found)
 
-    params: dict[str, Any] = {"cwd": _working_folder(args)}
-    if args.flag("no-create"):
-        params["create"] = False
-    with connect(args) as daemon:
-        if args.flag("json"):
-            print(daemon.call_text("session/continue", with_terminal(params)))
-            return SUCCESS
-        found = daemon.call("session/continue", with_terminal(params))
-    print(one_line(found["session"]["sessionId"]))
-    print(one_line(found["message"]), file=sys.stderr)
-    for it in found["formerFolders"]:
-        there = human.count(it["sessionCount"], "session")
-        print(
-            f"{there} of {one_line(it['cwd'])}, which does not exist: {one_line(it['message'])}",
-            file=sys.stderr,
+
+def variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return those of the variables that tell where agents keep their sessions."""
+    names = [*_SHARED, *(name for agent in AGENTS.values() for name in agent.variables)]
+    return {name: environ[name] for name in names if name in environ}
+
+
+def command_line(found: dict[str, Any], environ: Mapping[str, str]) -> str:
+    """Return the command line that resumes a session, for a shell with these variables."""
+    differing = {
+        name: value
+        for name, value in found["env"].items()
+        if name != "PWD" and environ.get(name) != value  # cd sets PWD
+    }
+    settings = [f"{name}={shlex.quote(value)}" for name, value in differing.items()]
+    commands = [found["importArgv"], found["argv"]]
+    lines = [" ".join([*settings, shlex.join(argv)]) for argv in commands if argv is not None]
+    return " && ".join([f"cd {shlex.quote(found['cwd'])}", *lines])
+
+
+def is_installed(program: str, environ: Mapping[str, str]) -> bool:
+    """Return whether there is such a program."""
+    from shutil import which
+
+    return which(program, path=environ.get("PATH") or os.environ.get("PATH")) is not None
+
+
+def _chosen(daemon: BlockingDaemon, args: ParsedArguments) -> str:
+    """Return the session that is named, or else the one that the user picks."""
+    if args.value("ID") is not None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return session_id(daemon, args)
+    folder = os.path.abspath(args.value("cwd") or ".")
+    sessions = daemon.call("session/list", {"cwd": folder, "limit": _LISTED})["sessions"]
+    if not sessions:
+        sessions = daemon.call("session/list", {"limit": _LISTED})["sessions"]
+    if not sessions:
+        raise UsageError(
+            "there are no sessions to resume", "sessiond agents lists the agents on this machine."
         )
-        ours = one_line(it["sessionIds"][0])
-        print(
-            f"  To move the newest here: sessiond move {ours} --cwd {one_line(params['cwd'])}",
-            file=sys.stderr,
-        )
-    print_problems(found.get("problems", []))
-    return SUCCESS
+    return _picked(sessions)
 
 
-def _prompt(args: ParsedArguments) -> int:
-    if others := [it for it in ("no-create", "command-id", "json") if args.flag(it)]:
-        raise UsageError(f"--prompt and --{others[0]} cannot both be given")
-    from sessiond.cli.commands import shell_prompt
+def _picked(sessions: list[dict[str, Any]]) -> str:
+    """Ask which of these sessions to resume, and return its id."""
+    import time
 
-    if not (words := shell_prompt.words(_working_folder(args))):
-        return FAILURE
-    print(words)
-    return SUCCESS
+    for number, it in enumerate(sessions, 1):
+        title = one_line(it["title"] or it["firstPrompt"] or "untitled")[:60]
+        age = human.ago(it["updatedAt"], time.time())
+        print(f"{number:>3}  {age:>10}  {title}  {one_line(it['cwd'])}", file=sys.stderr)
+    while True:
+        print("Number of the session to resume (Enter: 1, q: none): ", end="", file=sys.stderr, flush=True)
+        answer = sys.stdin.readline()
+        if not answer or answer.strip() in ("q", "n"):
+            raise KeyboardInterrupt
+        chosen = answer.strip() or "1"
+        if chosen.isdecimal() and 1 <= int(chosen) <= len(sessions):
+            return str(sessions[int(chosen) - 1]["sessionId"])
 
 
-def _working_folder(args: ParsedArguments) -> str:
-    return os.path.abspath(args.value("cwd") or os.getcwd())
+def _run(argv: list[str], found: dict[str, Any]) -> str | None:
+    """Run a command in the folder of the session. Return an error, or None."""
+    import subprocess
+
+    ran = subprocess.run(
+        argv, cwd=found["cwd"], env={**os.environ, **found["env"]}, stdin=subprocess.DEVNULL,
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if ran.returncode == 0:
+        return None
+    reason = one_line((ran.stderr or ran.stdout).decode(errors="replace").strip())[-500:]
+    return f"{shlex.join(argv)} failed with exit code {ran.returncode}: {reason}"
+
+
+def _explain(found: dict[str, Any]) -> None:
+    """Print what the format of the agent cannot hold."""
+    if found["losses"]:
+        named = ", ".join(f"{it['count']} {one_line(it['name'])}" for it in found["losses"])
+        print(f"not representable in {AGENTS[found['agent']].title}: {named}", file=sys.stderr)
+
+
+def _missing(program: str, agent: str) -> int:
+    title = AGENTS[agent].title
+    print(
+        f"The program {program} of {title} is not installed, or not in PATH. --print prints the command for later.",
+        file=sys.stderr,
+    )
+    return FAILURE
+
+
+def _launch(found: dict[str, Any]) -> NoReturn:
+    """Replace this process by the agent."""
+    os.chdir(found["cwd"])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execvpe(found["argv"][0], found["argv"], {**os.environ, **found["env"]})

@@ -24,7 +24,22 @@ DESCRIPTION = (
 )
 
 GROUPS = (
-    ("Sessions", ("new", "continue", "list", "search", "history", "show", "fork", "rename", "tag", "move")),
+    (
+        "Sessions",
+        (
+            "new",
+            "continue",
+            "resume",
+            "list",
+            "search",
+            "history",
+            "show",
+            "fork",
+            "rename",
+            "tag",
+            "move",
+        ),
+    ),
     ("Entries", ("tree", "view", "append", "branch", "diff", "label", "watch")),
     ("What a model sees", ("context", "compact", "configure", "stats", "state")),
     ("The trash", ("delete", "restore", "trash", "cleanup", "purge")),

@@ -27,6 +27,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
         "pi",
         "oh-my-pi",
     ),
+    "resume --in": ("claude-code", "codex", "gemini", "opencode", "qwen", "pi", "oh-my-pi"),
     "context --format": ("agent", "openai", "anthropic", "google"),
     "append --format": ("openai", "anthropic", "google"),
     "import --format": ("pi", "pi4", "operator", "go", "nova", "claude-code", "codex", "gemini", "qwen"),

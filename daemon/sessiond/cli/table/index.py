@@ -9,7 +9,19 @@ if TYPE_CHECKING:
     from sessiond.cli.parse.arguments import Command
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "sessions": ("new", "continue", "list", "search", "history", "show", "fork", "rename", "tag", "move"),
+    "sessions": (
+        "new",
+        "continue",
+        "resume",
+        "list",
+        "search",
+        "history",
+        "show",
+        "fork",
+        "rename",
+        "tag",
+        "move",
+    ),
     "entries": ("tree", "view", "append", "branch", "diff", "label", "watch"),
     "context": ("context", "compact", "configure", "stats", "state"),
     "retention": ("delete", "restore", "trash", "cleanup", "purge", "blobs"),
@@ -33,7 +45,7 @@ ALIASES: dict[str, str] = {"rm": "delete"}
 
 SIMILAR_COMMANDS: dict[str, str] = {
     "ls": "list", "sessions": "list", "cat": "context", "log": "tree", "info": "show", "get": "show",
-    "open": "view", "resume": "continue", "start": "new", "init": "new", "create": "new", "add": "append",
+    "open": "view", "start": "new", "init": "new", "create": "new", "add": "append",
     "commit": "append", "checkout": "branch", "switch": "branch", "undo": "branch", "bookmark": "label",
     "find": "search", "grep": "search", "gc": "blobs", "merge": "diff", "compare": "diff", "follow": "watch",
     "tail": "watch", "logs": "status", "daemon": "status", "config": "configure", "version": "--version",

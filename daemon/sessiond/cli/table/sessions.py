@@ -22,7 +22,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "continue": Command(
         "Find the session of this terminal, explain the choice, and print its id",
-        "resume:resume",
+        "continue_session:continue_session",
         (),
         (
             Option("cwd", "DIR", "the folder of the session (default: the current one)"),
@@ -36,6 +36,23 @@ COMMANDS: dict[str, Command] = {
         ),
         "--prompt neither starts nor waits for a daemon, and changes nothing.",
         writes=("session/continue",),
+    ),
+    "resume": Command(
+        "Go on with a session in its agent, or in another one",
+        "resume:resume",
+        ("[ID]",),
+        (
+            Option("in", "AGENT", "write a new session of this agent from the path, and go on there"),
+            Option("at", "ENTRY", "write a new session from the path to this entry (default: the leaf)"),
+            Option("cwd", "DIR", "the folder to go on in (default: the folder of the session)"),
+            Option(
+                "print", "", "print the command and what the format of the agent cannot hold; start nothing"
+            ),
+            JSON,
+        ),
+        "Without ID, a terminal offers a choice. Without --in and --at, it is the session of the agent that it was\n"
+        "read from; if the agent deleted that one, it is written anew. A session of an agent is never changed.",
+        ("sessiond resume 7c1f --in codex", "sessiond resume 7c1f --in opencode --print"),
     ),
     "list": Command(
         "List the sessions of this folder, newest first",

@@ -82,6 +82,8 @@ from sessiond.protocol.types.exchange import (
     ImportResult as ImportResult,
     Loss as Loss,
     Redaction as Redaction,
+    ResumeParams as ResumeParams,
+    ResumeResult as ResumeResult,
     SkippedFile as SkippedFile,
 )
 from sessiond.protocol.types.handshake import (

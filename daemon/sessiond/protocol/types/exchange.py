@@ -134,3 +134,44 @@ class ExportResult(Wire, frozen=True):
     picture_count: int = 0  # the number of all these files
     # true if the rules for the keys of most providers are not installed, so that only common kinds are found
     redaction_incomplete: bool = False
+
+
+class ResumeParams(Params, frozen=True):
+    """Find or write the session of an agent with which a session goes on, and return the command that resumes it.
+
+    Without other params, it is the session of the agent from which the session was read. If that session is gone, or
+    with `agent`, `leafId` or `cwd`, a new session of the agent is written from the path to the entry: compactions and
+    summaries are applied, each tool call has a result, and thinking is omitted. `losses` lists what the format of the
+    agent cannot hold. The server starts no program.
+
+    An existing session of an agent is never changed. The id of the new session derives from the session, the entry and
+    the agent, so a repeated request gives the same one. If the agent has continued it meanwhile, another one is
+    written.
+    """
+
+    session_id: SessionId  # the full id of the session
+    agent: Annotated[str, Meta(min_length=1, max_length=128)] | None = (
+        None  # the name of an agent; default: its own
+    )
+    leaf_id: EntryId | UnsetType = UNSET  # the last entry of the path; default: the leaf
+    cwd: Path | None = None  # the folder to resume in; default: the folder of the session
+    # variables of the client that tell where agents keep their sessions, such as `HOME` and `CODEX_HOME`; others are
+    # ignored; default: those of the server
+    env: Annotated[dict[str, str], Meta(max_length=10_000)] | None = None
+
+
+class ResumeResult(Wire, frozen=True):
+    """The session of an agent, and how it is resumed.
+
+    The client first runs `importArgv`, if there is one, then `argv`: both in the folder `cwd`, with the variables `env`
+    added to its own. OpenCode keeps its sessions in a database, so `importArgv` has it import the file at `path`.
+    """
+
+    argv: list[str]  # the command that resumes the session of the agent
+    cwd: str  # the folder to run it in: an absolute path without symbolic links
+    env: dict[str, str]  # the variables to set
+    agent: str  # the name of the agent
+    native_session_id: str  # the id of the session in the agent
+    path: str  # the file or the database of the session; with `importArgv` the file to import
+    losses: list[Loss]  # what the format of the agent cannot hold: at most 1,000 kinds
+    import_argv: list[str] | None  # the command to run first; null if none is needed

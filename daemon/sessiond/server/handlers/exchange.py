@@ -1,4 +1,4 @@
-"""Handlers of import and export of other programs' sessions."""
+"""Handlers of import, export and resume of other programs' sessions."""
 
 from collections.abc import Coroutine
 from typing import Any
@@ -41,3 +41,8 @@ async def _exported(
         state = await working_state.working_state(client.hub, live, await live.derived.state_at(row))
     with progress_in_percent(client, params.work_done_token, "Exporting the session") as report:
         return await client.hub.exchange.export(live, moment, params, state, report)
+
+
+def resume(client: Client, live: LiveSession, params: t.ResumeParams) -> Coroutine[Any, Any, t.ResumeResult]:
+    """Resume the session as of this call with `hub.native_sessions.resume`."""
+    return client.hub.native_sessions.resume(live, live.moment(), params)

@@ -166,6 +166,7 @@ ROUTES: dict[str, Route[Client]] = dict(
         _route(m.FORK, Uninterrupted(sessions.fork), sessions.effect_of_fork, _by_id_or_path),
         _route(m.IMPORT, Cancellable(exchange.import_), "overhaul"),
         _on_session(m.EXPORT, HugeAnswer(exchange.export)),
+        _on_session(m.RESUME, Cancellable(exchange.resume)),
         _route(m.APPEND, AfterWrite(writing.append), "append", _by_id, messages.append),
         _on_session(m.ENTRIES, SmallOrLargeAnswer(reading.entries_)),
         _on_session(m.PATH, LargeAnswer(reading.path)),

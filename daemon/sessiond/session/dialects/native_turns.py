@@ -1,7 +1,7 @@
 """Builds the turns that a native session of an agent is written from: the context of a leaf, in legal order.
 
 Compactions, summaries and edits are applied. Each tool call is followed by its result; a call without a result gets
-one that says so. Thinking is omitted, because only the provider that signed it accepts it.
+one that says so. Thinking is omitted, because only the provider that signed it accepts it (decision 0037).
 """
 
 import re

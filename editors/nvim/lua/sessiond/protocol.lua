@@ -845,6 +845,37 @@
 ---@field entryId? string The entry; null: the header, or a working state.
 ---@field count integer The number of secrets.
 
+---Find or write the session of an agent with which a session goes on, and return the command that resumes it.
+---
+---Without other params, it is the session of the agent from which the session was read. If that session is gone, or
+---with `agent`, `leafId` or `cwd`, a new session of the agent is written from the path to the entry: compactions and
+---summaries are applied, each tool call has a result, and thinking is omitted. `losses` lists what the format of the
+---agent cannot hold. The server starts no program.
+---
+---An existing session of an agent is never changed. The id of the new session derives from the session, the entry and
+---the agent, so a repeated request gives the same one. If the agent has continued it meanwhile, another one is
+---written.
+---@class (exact) sessiond.ResumeParams
+---@field sessionId string The full id of the session. 1 to 128 characters.
+---@field agent? string The name of an agent; default: its own. 1 to 128 characters.
+---@field leafId? string The last entry of the path; default: the leaf. 1 to 64 characters.
+---@field cwd? string The folder to resume in; default: the folder of the session. 1 to 4096 characters.
+---@field env? table<string, string> Variables of the client that tell where agents keep their sessions, such as `HOME` and `CODEX_HOME`; others are ignored; default: those of the server.
+
+---The session of an agent, and how it is resumed.
+---
+---The client first runs `importArgv`, if there is one, then `argv`: both in the folder `cwd`, with the variables `env`
+---added to its own. OpenCode keeps its sessions in a database, so `importArgv` has it import the file at `path`.
+---@class (exact) sessiond.ResumeResult
+---@field argv string[] The command that resumes the session of the agent.
+---@field cwd string The folder to run it in: an absolute path without symbolic links.
+---@field env table<string, string> The variables to set.
+---@field agent string The name of the agent.
+---@field nativeSessionId string The id of the session in the agent.
+---@field path string The file or the database of the session; with `importArgv` the file to import.
+---@field losses sessiond.Loss[] What the format of the agent cannot hold: at most 1,000 kinds.
+---@field importArgv? string[] The command to run first; null if none is needed.
+
 ---Label an entry. An absent or empty `label` removes the label.
 ---@class (exact) sessiond.LabelParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
@@ -2624,6 +2655,7 @@ M.methods = {
   sessionFork = "session/fork", -- sessiond.ForkParams -> sessiond.SessionResult
   sessionImport = "session/import", -- sessiond.ImportParams -> sessiond.ImportResult
   sessionExport = "session/export", -- sessiond.ExportParams -> sessiond.ExportResult
+  sessionResume = "session/resume", -- sessiond.ResumeParams -> sessiond.ResumeResult
   sessionLabel = "session/label", -- sessiond.LabelParams -> sessiond.ChangeResult
   sessionRename = "session/rename", -- sessiond.RenameParams -> sessiond.ChangeResult
   sessionTag = "session/tag", -- sessiond.TagParams -> sessiond.ChangeResult

@@ -1,0 +1,157 @@
+"""Resumes a session in an agent: in the session of the agent that it was read from, or in a new one (decision 0037)."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from msgspec import UNSET
+
+from sessiond.agents.table import AGENTS
+from sessiond.hub.errors import IncompatibleParams, refuse_unless_absolute
+from sessiond.hub.execution.child_process import ChildNotStarted, run_in_child_process
+from sessiond.hub.native import originals
+from sessiond.hub.native.originals import Original
+from sessiond.hub.native.writing import NativeWork, NativeWritten, write_native
+from sessiond.hub.session.blobs import SessionBlobs
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.log_reader import Moment
+from sessiond.hub.transfer.export_conversion import blocks_of
+from sessiond.protocol import types as t
+from sessiond.session.content import restore_blobs
+from sessiond.session.dialects.exported import ExportedSession
+from sessiond.session.dialects.writing import NATIVE_WRITERS
+from sessiond.session.tree import lines, steps
+from sessiond.session.tree.steps import Steps
+
+log = logging.getLogger(__name__)
+
+SMALL_BYTES: Final = 512 * 1024
+"""Limit of a path, in bytes, up to which it is written in a thread. For more, a child process is started."""
+MAX_LISTED: Final = 1_000
+"""Limit of the losses of a result."""
+
+
+class AgentResume:
+    """Resumes the sessions of one store in agents. `documents` is the folder for files that agents import."""
+
+    def __init__(self, documents: str) -> None:
+        self._documents = documents
+
+    async def run(self, live: LiveSession, moment: Moment, params: t.ResumeParams) -> t.ResumeResult:
+        """Find or write the session of an agent, and return the command that resumes it.
+
+        Args:
+            live: The session.
+            moment: The state of the session to resume.
+            params: The request.
+
+        Raises:
+            EntryNotFound: The requested leaf does not exist.
+            IncompatibleParams: No agent is known, the agent cannot be written for, or the folder does not exist.
+            OSError: A file cannot be written.
+        """
+        origin = originals.origin_of(live)
+        name = params.agent or (None if origin is None else origin.agent)
+        if name is None:
+            raise IncompatibleParams("the session came from no agent; `agent` names the one to resume it in")
+        if name not in AGENTS:
+            raise IncompatibleParams(f"there is no agent {name!r:.80}; the agents are {', '.join(AGENTS)}")
+        environ = _environ(params.env)
+        cwd = await asyncio.to_thread(_folder, live, params)
+        is_same = (
+            origin is not None and origin.agent == name and params.leaf_id is UNSET and params.cwd is None
+        )
+        if is_same and origin is not None:
+            path = await asyncio.to_thread(originals.find, origin, environ)
+            command = AGENTS[name].resume_command(origin.native_id)
+            if path is not None and command:
+                return _result(origin, command, cwd, environ, path)
+        if name not in NATIVE_WRITERS:
+            raise IncompatibleParams(f"no session can be written for {AGENTS[name].title}")
+        written = await self._written(live, moment, params, name, cwd, environ)
+        command = AGENTS[name].resume_command(written.native_id)
+        return _result(Original(name, written.native_id, None), command, cwd, environ, written.path, written)
+
+    async def _written(
+        self, live: LiveSession, moment: Moment, params: t.ResumeParams, agent: str, cwd: str,
+        environ: Mapping[str, str],
+    ) -> NativeWritten:  # fmt: skip
+        row = moment.leaf if params.leaf_id is UNSET else live.row_at(params.leaf_id)
+        found = await live.drive(_path_lines(live, row))
+        header = live.tree.header
+        session = ExportedSession(
+            session_id=live.session_id, timestamp="" if header is None else header.timestamp, cwd=cwd,
+            title=moment.title, tags=moment.tags, parent_session=None, entries=[],
+            leaf=moment.leaf_id if params.leaf_id is UNSET else params.leaf_id,
+        )  # fmt: skip
+        work = await asyncio.to_thread(_work, session, found, live.blobs, agent, environ, self._documents)
+        if sum(map(len, work.blocks)) > SMALL_BYTES:
+            try:
+                return await run_in_child_process(write_native, work)
+            except ChildNotStarted as error:
+                log.warning("a resume slows down other requests: %s", error)
+        return await asyncio.to_thread(write_native, work)
+
+
+def _environ(given: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the variables that tell where agents keep their sessions, of the client or else of this process."""
+    names = {
+        "HOME",
+        "TMPDIR",
+        "XDG_CONFIG_HOME",
+        *(it for agent in AGENTS.values() for it in agent.variables),
+    }
+    source = os.environ if given is None else given
+    return {name: source[name] for name in sorted(names) if source.get(name)}
+
+
+def _folder(live: LiveSession, params: t.ResumeParams) -> str:
+    """Return the real path of the folder to resume in, as agents see it. Raises `IncompatibleParams`."""
+    header = live.tree.header
+    named = params.cwd or ("" if header is None else header.cwd)
+    refuse_unless_absolute(named, "cwd")
+    if not Path(named).is_dir():
+        raise IncompatibleParams(f"the folder {named!r:.200} does not exist; `cwd` names another one")
+    return os.path.realpath(named)
+
+
+def _path_lines(live: LiveSession, row: int) -> Steps[list[bytes]]:
+    rows = yield from steps.path(live.tree, row)
+    found: list[bytes] = []
+    for batch in steps.batches(live.tree, rows):
+        found += live.read_rows(batch)
+        yield
+    return found
+
+
+def _work(
+    session: ExportedSession, found: list[bytes], blobs: SessionBlobs, agent: str, environ: Mapping[str, str],
+    documents: str,
+) -> NativeWork:  # fmt: skip
+    whole = blocks_of(restore_blobs.restore(line, blobs.find) for line in found)
+    return NativeWork(session, whole, agent, environ, documents)
+
+
+def _result(
+    native: Original, command: list[str], cwd: str, environ: Mapping[str, str], path: str,
+    written: NativeWritten | None = None,
+) -> t.ResumeResult:  # fmt: skip
+    agent = AGENTS[native.agent]
+    own = {name: environ[name] for name in agent.variables if name in environ}
+    lost = {} if written is None else written.lost
+    importing: list[str] | None = None
+    if written is not None and written.must_be_imported and agent.import_command is not None:
+        importing = agent.import_command(written.path)
+    return t.ResumeResult(
+        argv=command, cwd=lines.valid_text(cwd), env={"PWD": lines.valid_text(cwd), **own}, agent=agent.name,
+        native_session_id=native.native_id, path=lines.valid_text(path),
+        losses=[
+            t.Loss(name=lines.valid_text(name), count=count)
+            for name, count in islice(sorted(lost.items()), MAX_LISTED)
+        ],
+        import_argv=importing,
+    )  # fmt: skip

@@ -1,0 +1,164 @@
+"""Writes a new session of an agent from the path to an entry. An existing file is never changed or replaced.
+
+The ids of the new session derive from the session and the entry, so the same path gives the same file. If the agent
+has continued that file, another one is written. The work is pure computation and files; it may run in a child process.
+"""
+
+import contextlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from sessiond.agents.agent import NewFile, WrittenSession
+from sessiond.agents.opencode_model import opencode_model
+from sessiond.agents.table import AGENTS
+from sessiond.hub.errors import IncompatibleParams
+from sessiond.hub.native.originals import messages_in_database
+from sessiond.session.content import fields
+from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
+from sessiond.session.dialects.native_ids import NativeTarget, target_of
+from sessiond.session.dialects.native_turns import iso
+from sessiond.session.dialects.writing import NATIVE_WRITERS
+from sessiond.session.tree import lines
+from sessiond.session.tree.entries import COMMAND_FIELD
+from sessiond.store.files.folders import new_file, sync_folder, temporary
+from sessiond.store.files.syscalls import Syscalls
+
+MAX_GENERATIONS: Final = 1_000
+"""Limit of the sessions of one path that an agent may have continued."""
+
+
+@dataclass(frozen=True, slots=True)
+class NativeWork:
+    """What to write.
+
+    Attributes:
+        session: The session without its entries. Its folder is a real path.
+        blocks: The entries of the path, as lines joined by newlines.
+        agent: The name of the agent.
+        environ: The environment variables that tell where agents keep their sessions.
+        documents: The folder for files that an agent imports.
+    """
+
+    session: ExportedSession
+    blocks: list[bytes]
+    agent: str
+    environ: Mapping[str, str]
+    documents: str
+
+
+@dataclass(frozen=True, slots=True)
+class NativeWritten:
+    """The session that was written, or that was there already with the same content.
+
+    `must_be_imported` tells whether the agent has yet to take it into its database.
+    """
+
+    native_id: str
+    path: str
+    lost: dict[str, int]
+    must_be_imported: bool
+
+
+def write_native(work: NativeWork) -> NativeWritten:
+    """Write a session of an agent.
+
+    Raises:
+        IncompatibleParams: The path has no message.
+        OSError: A file cannot be written.
+    """
+    decoded = (lines.loads(line) for block in work.blocks for line in block.split(b"\n"))
+    entries = [fields.without(entry, COMMAND_FIELD) for entry in decoded]
+    if not any(fields.type_of(it) == "message" for it in entries):
+        raise IncompatibleParams("the path has no message to go on from")
+    session = replace(work.session, entries=entries)
+    model = opencode_model(work.environ) if work.agent == "opencode" else None
+    for generation in count():
+        target = target_of(work.agent, session, generation=generation, model=model)
+        losses = ConversionLosses()
+        data = NATIVE_WRITERS[work.agent](session, losses, target)
+        file = _file(work, target)
+        if AGENTS[work.agent].import_command is not None:
+            known = _known_messages(work, target)
+            if set(known) <= set(_messages(data)):
+                _replace(file.path, data)
+                return NativeWritten(target.session_id, file.path, dict(losses.lost), not known)
+        elif _write(file, data, _elsewhere(work, file.path)):
+            return NativeWritten(target.session_id, file.path, dict(losses.lost), must_be_imported=False)
+        if generation == MAX_GENERATIONS:
+            break
+    raise IncompatibleParams("the agent has continued too many sessions of this path")
+
+
+def _file(work: NativeWork, target: NativeTarget) -> NewFile:
+    agent = AGENTS[work.agent]
+    if agent.new_file is None:
+        return NewFile(f"{work.documents}/{agent.name}/{target.session_id}.json")
+    started = iso(fields.milliseconds(work.session.timestamp) or 0)
+    return agent.new_file(WrittenSession(target.session_id, work.session.cwd, started), work.environ)
+
+
+def _elsewhere(work: NativeWork, path: str) -> list[str]:
+    """Return the other places of a file, to which the agent may have moved it."""
+    name = Path(path).name
+    return [f"{folder}/{name}" for folder in AGENTS[work.agent].folders(work.environ)[1:]]
+
+
+def _write(file: NewFile, data: bytes, elsewhere: Sequence[str]) -> bool:
+    """Write a file, unless there is one. Return whether the file has these bytes now."""
+    path = Path(file.path)
+    if any(os.path.lexists(it) for it in elsewhere):
+        return False
+    if not os.path.lexists(path):
+        for name, text in file.companions.items():
+            _create(Path(name), text.encode("utf-8", "surrogateescape"))
+        if _create(path, data):
+            return True
+    return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
+
+
+def _create(path: Path, data: bytes) -> bool:
+    """Create a file atomically, with access for its owner only. Return whether there was none."""
+    calls = Syscalls()
+    path.parent.mkdir(0o700, parents=True, exist_ok=True)
+    made = temporary(path)
+    os.close(new_file(made, [data], calls))
+    try:
+        os.link(made, path)  # fails if the file exists
+    except FileExistsError:
+        return False
+    finally:
+        made.unlink()
+    sync_folder(path.parent, calls)
+    return True
+
+
+def _replace(path: str, data: bytes) -> None:
+    """Write a file of this program's own, in place of an earlier one."""
+    Path(path).parent.mkdir(0o700, parents=True, exist_ok=True)
+    made = temporary(Path(path))
+    os.close(new_file(made, [data], Syscalls()))
+    made.replace(path)
+
+
+def _known_messages(work: NativeWork, target: NativeTarget) -> list[str]:
+    """Return the ids of the messages that the agent's databases have of a session."""
+    agent = AGENTS[work.agent]
+    known: list[str] = []
+    for folder in agent.folders(work.environ):
+        with contextlib.suppress(OSError):
+            for path in Path(folder).iterdir():
+                if agent.is_session_file(path.name):
+                    known += messages_in_database(str(path), target.session_id)
+    return known
+
+
+def _messages(data: bytes) -> list[Any]:
+    document = fields.mapping(msgspec.json.decode(data))
+    messages = [fields.mapping(it) for it in fields.items(document.get("messages"))]
+    return [fields.mapping(it.get("info")).get("id") for it in messages]

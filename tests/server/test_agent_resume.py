@@ -1,0 +1,221 @@
+"""session/resume: a session goes on in its agent, or in a new session that is written for an agent."""
+
+import json  # noqa: TID251 - files are read as other programs read them
+import os
+import sqlite3
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.daemons import Peer, Running, assistant, refusal, user
+from support.dialects import jsonl
+from support.shared import started
+
+AGENTS = ["claude-code", "codex", "gemini", "opencode", "qwen", "pi", "oh-my-pi"]
+FILES = [it for it in AGENTS if it != "opencode"]
+"""The agents that have a file for each session."""
+NATIVE_ID = "11111111-2222-4333-8444-555555555555"
+
+
+async def told(daemon: Running, cwd: str) -> tuple[Peer, str, list[str]]:
+    """A session with a question and an answer in the folder `cwd`."""
+    Path(cwd).mkdir(parents=True, exist_ok=True)
+    peer, session = await started(daemon, cwd, title="Flaky")
+    made = await peer.append(session, user("Why?"), assistant("A race."), user("Sure?"), assistant("Yes."))
+    return peer, session, [it["id"] for it in made["entries"]]
+
+
+def home(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path / "home")}
+
+
+async def resumed(peer: Peer, session_id: str, tmp_path: Path, **params: Any) -> dict[str, Any]:
+    result = await peer.call("session/resume", sessionId=session_id, env=home(tmp_path), **params)
+    return dict(result)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+async def test_a_session_is_written_for_an_agent_in_its_place(
+    memory: Running, tmp_path: Path, agent: str
+) -> None:
+    peer, session, _ = await told(memory, str(tmp_path / "work"))
+    found = await resumed(peer, session, tmp_path, agent=agent)
+    path = Path(found["path"])
+    assert found["agent"] == agent
+    assert found["nativeSessionId"] in found["argv"]
+    assert found["cwd"] == found["env"]["PWD"] == os.path.realpath(tmp_path / "work")
+    assert "A race." in path.read_text()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert (found["importArgv"] is not None) == (agent == "opencode")
+    assert path.is_relative_to(tmp_path / "home") == (agent != "opencode")
+    assert not list(path.parent.glob("*.tmp"))
+
+
+@pytest.mark.parametrize("agent", FILES)
+async def test_a_repeat_gives_the_same_session(memory: Running, tmp_path: Path, agent: str) -> None:
+    peer, session, _ = await told(memory, str(tmp_path / "work"))
+    first = await resumed(peer, session, tmp_path, agent=agent)
+    before = Path(first["path"]).stat()
+    assert await resumed(peer, session, tmp_path, agent=agent) == first
+    assert Path(first["path"]).stat().st_mtime_ns == before.st_mtime_ns
+
+
+@pytest.mark.parametrize("agent", FILES)
+async def test_a_session_that_the_agent_has_continued_stays_and_another_one_is_written(
+    memory: Running, tmp_path: Path, agent: str
+) -> None:
+    peer, session, _ = await told(memory, str(tmp_path / "work"))
+    first = await resumed(peer, session, tmp_path, agent=agent)
+    with Path(first["path"]).open("ab") as file:
+        file.write(b'{"type":"mystery"}\n')
+    continued = Path(first["path"]).read_bytes()
+    second = await resumed(peer, session, tmp_path, agent=agent)
+    assert second["nativeSessionId"] != first["nativeSessionId"]
+    assert Path(first["path"]).read_bytes() == continued
+    assert (await resumed(peer, session, tmp_path, agent=agent)) == second
+
+
+async def test_only_the_path_to_the_named_entry_is_written(memory: Running, tmp_path: Path) -> None:
+    peer, session, [_, answer, *_] = await told(memory, str(tmp_path / "work"))
+    found = await resumed(peer, session, tmp_path, agent="codex", leafId=answer)
+    assert "A race." in (text := Path(found["path"]).read_text())
+    assert "Sure?" not in text
+
+
+async def test_the_result_lists_what_the_format_cannot_hold(memory: Running, tmp_path: Path) -> None:
+    peer, session, [question, *_] = await told(memory, str(tmp_path / "work"))
+    await peer.call("session/label", sessionId=session, entryId=question, label="start")
+    found = await resumed(peer, session, tmp_path, agent="codex")
+    assert {"name": "label", "count": 1} in found["losses"]
+    assert {"name": "title", "count": 1} in found["losses"]
+
+
+async def test_the_folder_is_the_real_one(memory: Running, tmp_path: Path) -> None:
+    peer, session, _ = await told(memory, str(tmp_path / "work"))
+    (tmp_path / "link").symlink_to(tmp_path / "work")
+    found = await resumed(peer, session, tmp_path, agent="claude-code", cwd=str(tmp_path / "link"))
+    assert found["cwd"] == os.path.realpath(tmp_path / "work")
+    lines = [json.loads(line) for line in Path(found["path"]).read_text().splitlines()]
+    assert {it["cwd"] for it in lines if "cwd" in it} == {found["cwd"]}
+
+
+async def test_a_variable_of_the_client_moves_the_place(memory: Running, tmp_path: Path) -> None:
+    peer, session, _ = await told(memory, str(tmp_path / "work"))
+    moved = {**home(tmp_path), "CODEX_HOME": str(tmp_path / "moved"), "SECRET": "x"}
+    found = await peer.call("session/resume", sessionId=session, agent="codex", env=moved)
+    assert Path(found["path"]).is_relative_to(tmp_path / "moved")
+    assert found["env"] == {"PWD": found["cwd"], "CODEX_HOME": str(tmp_path / "moved")}
+
+
+def claude_file(tmp_path: Path) -> Path:
+    """A session of Claude Code in its place."""
+    cwd = str(tmp_path / "work")
+    Path(cwd).mkdir()
+    base = {"sessionId": NATIVE_ID, "cwd": cwd}
+    asked = {
+        "type": "user", "uuid": "u-1", "parentUuid": None, "timestamp": "2026-01-01T00:00:00.000Z",
+        "message": {"role": "user", "content": "Why?"}, **base,
+    }  # fmt: skip
+    answered = {
+        "type": "assistant", "uuid": "a-1", "parentUuid": "u-1", "timestamp": "2026-01-01T00:00:01.000Z",
+        "message": {"role": "assistant", "model": "m", "content": [{"type": "text", "text": "A race."}]}, **base,
+    }  # fmt: skip
+    path = tmp_path / "home/.claude/projects/-work" / f"{NATIVE_ID}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(jsonl(asked, answered))
+    return path
+
+
+async def imported(memory: Running, path: Path) -> tuple[Peer, str]:
+    peer = await memory.attach()
+    [session] = (await peer.call("session/import", path=str(path)))["sessions"]
+    return peer, session["sessionId"]
+
+
+async def test_an_imported_session_goes_on_in_the_session_of_its_agent(
+    memory: Running, tmp_path: Path
+) -> None:
+    path = claude_file(tmp_path)
+    before = path.read_bytes()
+    peer, session = await imported(memory, path)
+    found = await resumed(peer, session, tmp_path)
+    assert found["argv"] == ["claude", "--resume", NATIVE_ID]
+    assert found["path"] == str(path)
+    assert found["losses"] == []
+    assert path.read_bytes() == before
+
+
+async def test_a_session_that_its_agent_deleted_is_written_anew(memory: Running, tmp_path: Path) -> None:
+    path = claude_file(tmp_path)
+    peer, session = await imported(memory, path)
+    path.unlink()
+    found = await resumed(peer, session, tmp_path)
+    assert found["argv"] == ["claude", "--resume", found["nativeSessionId"]]
+    assert "A race." in Path(found["path"]).read_text()
+    assert Path(found["path"]).stem == found["nativeSessionId"]
+
+
+async def test_a_copy_that_the_agent_does_not_find_is_written_anew(memory: Running, tmp_path: Path) -> None:
+    path = claude_file(tmp_path)
+    copy = path.rename(tmp_path / "copy.jsonl")
+    peer, session = await imported(memory, copy)
+    found = await resumed(peer, session, tmp_path)
+    assert Path(found["path"]).is_relative_to(tmp_path / "home")
+    assert "A race." in Path(found["path"]).read_text()
+
+
+async def test_a_session_of_opencode_is_imported_once(memory: Running, tmp_path: Path) -> None:
+    peer, session, _ = await told(memory, str(tmp_path / "work"))
+    first = await resumed(peer, session, tmp_path, agent="opencode")
+    assert first["importArgv"] == ["opencode", "import", first["path"]]
+    messages = [it["info"]["id"] for it in json.loads(Path(first["path"]).read_text())["messages"]]
+    database = tmp_path / "home/.local/share/opencode/opencode.db"
+    database.parent.mkdir(parents=True)
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE message(id TEXT, session_id TEXT, data TEXT)")
+        rows = [(it, first["nativeSessionId"], "{}") for it in messages]
+        connection.executemany("INSERT INTO message VALUES(?, ?, ?)", rows)
+    again = await resumed(peer, session, tmp_path, agent="opencode")
+    assert (again["nativeSessionId"], again["importArgv"]) == (first["nativeSessionId"], None)
+    with sqlite3.connect(database) as connection:
+        connection.execute("INSERT INTO message VALUES('msg_later', ?, '{}')", [first["nativeSessionId"]])
+    continued = await resumed(peer, session, tmp_path, agent="opencode")
+    assert continued["nativeSessionId"] != first["nativeSessionId"]
+    assert continued["importArgv"] is not None
+
+
+async def test_gemini_finds_the_session_by_the_owner_of_its_folder(memory: Running, tmp_path: Path) -> None:
+    projects = tmp_path / "home/.gemini/tmp"
+    (projects / "my-work").mkdir(parents=True)
+    (projects / "my-work/.project_root").write_text("/another/my.work")
+    peer, session, _ = await told(memory, str(tmp_path / "My.Work"))
+    path = Path((await resumed(peer, session, tmp_path, agent="gemini"))["path"])
+    assert path.parts[-3:-1] == ("my-work-1", "chats")
+    assert (path.parent.parent / ".project_root").read_text() == os.path.realpath(tmp_path / "My.Work")
+    header = json.loads(path.read_text().splitlines()[0])
+    assert not path.stem.endswith(header["sessionId"][:8])
+
+
+@pytest.mark.parametrize("params", [{}, {"agent": "copilot"}, {"agent": "nobody"}])
+async def test_a_session_without_an_agent_to_resume_it_in_is_refused(
+    memory: Running, tmp_path: Path, params: dict[str, str]
+) -> None:
+    peer, session, _ = await told(memory, str(tmp_path / "work"))
+    refused = await refusal(peer.call("session/resume", sessionId=session, env=home(tmp_path), **params))
+    assert refused.kind == "invalidParams"
+
+
+async def test_a_folder_that_does_not_exist_is_named(memory: Running, tmp_path: Path) -> None:
+    peer, session = await started(memory, str(tmp_path / "gone"))
+    await peer.append(session, user("Why?"), assistant("A race."))
+    call = peer.call("session/resume", sessionId=session, agent="codex", env=home(tmp_path))
+    assert str(tmp_path / "gone") in (await refusal(call)).message
+
+
+async def test_a_path_without_a_message_is_refused(memory: Running, tmp_path: Path) -> None:
+    peer, session = await started(memory, str(tmp_path))
+    call = peer.call("session/resume", sessionId=session, agent="codex", env=home(tmp_path))
+    assert (await refusal(call)).kind == "invalidParams"
+    assert not (tmp_path / "home").exists()
