@@ -9,7 +9,7 @@ from pathlib import Path
 from scripts.benchmarks.drafts import ASSISTANT, CUSTOM, USER, appends, new_session
 from scripts.benchmarks.load import Outcome, drive, latencies
 from scripts.benchmarks.peer_timing import PeerTimes
-from scripts.benchmarks.processes import Daemon, Process, echo, sessiond
+from scripts.benchmarks.processes import Daemon, Process, echo, minimal, sessiond
 from scripts.benchmarks.report import Row, at_least, at_most, duration, middle, sampled
 from scripts.benchmarks.session_files import session_name, write_session
 
@@ -47,22 +47,27 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
     """Every client appends to the same session, which is where group commit must prove itself."""
     rounds, scale = (3, 2) if quick else (5, 1)
     rows: list[Row] = []
-    with sessiond(folder / "home") as daemon, echo(folder, REPLY_BYTES) as bare:
+    with sessiond(folder / "home") as daemon, echo(folder, REPLY_BYTES) as bare, minimal(folder) as least:
         for load in LOADS:
-            rows += _throughput(daemon, bare, load, rounds, scale)
+            rows += _throughput(daemon, bare, least, load, rounds, scale)
         rows.append(_group_commit(daemon, rounds))
         rows += _latency(daemon, folder, rounds, 150)
     return rows
 
 
-def _throughput(daemon: Daemon, bare: Process, load: Load, rounds: int, part: int) -> Iterator[Row]:
+def _throughput(
+    daemon: Daemon, bare: Process, least: Process, load: Load, rounds: int, part: int
+) -> Iterator[Row]:
     """The rate and costs of one entry; those of the echo server are of one request."""
     ours: list[Outcome] = []
     theirs: list[Outcome] = []
+    limits: list[Outcome] = []
     each = load.requests // load.clients // part
     for _ in range(rounds):
         requests = appends(new_session(daemon), load.durability, each, draft=load.draft, entries=load.entries)
         theirs.append(drive(bare, requests, clients=load.clients, depth=load.depth))
+        if load.limit is not None:
+            limits.append(drive(least, requests, clients=load.clients, depth=load.depth))
         ours.append(drive(daemon, requests, clients=load.clients, depth=load.depth, settle=True))
     rate = middle(it.rate for it in ours) / middle(it.rate for it in theirs)
     cpu = middle(it.cpu for it in ours) / middle(it.cpu for it in theirs)
@@ -72,11 +77,27 @@ def _throughput(daemon: Daemon, bare: Process, load: Load, rounds: int, part: in
         "/s",
         ratio=f"{rate:.2f} x bare echo; client busy {middle(it.busy for it in ours):.0%}",
         limit=load.limit,
+        reason=_limited_by(ours, limits) if limits else "",
     )
     yield sampled(
         "  server CPU per entry", [it.cpu / load.entries for it in ours], "s", ratio=f"{cpu:.1f} x bare echo"
     )
     yield sampled("  with the work after the replies", [it.settled / load.entries for it in ours], "s")
+
+
+def _limited_by(ours: list[Outcome], limits: list[Outcome]) -> str:
+    cpu, settled, least = (
+        middle(it.cpu for it in ours),
+        middle(it.settled for it in ours),
+        middle(it.cpu for it in limits),
+    )
+    return (
+        "A server without layers that decodes the request, places the entry and writes it, without a sync, failures, "
+        f"subscribers or an index, takes {duration(least)} for each entry ({1 / least:,.0f}/s of one processor). The "
+        f"daemon takes {duration(cpu)} until the reply, of which a part is the index and the history: they need "
+        f"{duration(settled - cpu)} more for each entry after the replies, and their threads take turns with the "
+        "event loop for the interpreter lock."
+    )
 
 
 def _group_commit(daemon: Daemon, rounds: int) -> Row:
@@ -92,6 +113,9 @@ def _group_commit(daemon: Daemon, rounds: int) -> Row:
         ratio=f"{together / single:.1f} x one client ({single:,.0f}/s)",
         bar=">= 15 x",
         verdict=at_least(together / single, 15),
+        reason="All clients share each sync, so the limit is the processor time of an entry that arrives alone, "
+        f"{duration(middle(it.cpu for it in many))} of the daemon: its turn of the loop, and a system call each to "
+        "read, write and answer it.",
     )
 
 

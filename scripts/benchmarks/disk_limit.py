@@ -1,20 +1,26 @@
 """How many small synced appends the disk can do when every writer has a file of its own.
 
-`python -m scripts.benchmarks.disk_limit FOLDER WRITERS COUNT LINE_BYTES` prints the appends per second of all writers
-together. Each writer is a process, so that no lock of an interpreter is part of the limit.
+`python -m scripts.benchmarks.disk_limit FOLDER WRITERS COUNT LINE_BYTES WORKERS` prints the appends per second of all
+writers together. With `processes`, each writer is a process, so that no lock of an interpreter is part of the limit.
+With `threads`, one event loop gives each append to a thread, as any asyncio program must.
 """
 
+import asyncio
 import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
+
+Workers = Literal["processes", "threads"]
 
 
-def appends_per_second(folder: Path, *, writers: int, count: int, line_bytes: int) -> float:
+def appends_per_second(folder: Path, workers: Workers, *, writers: int, count: int, line_bytes: int) -> float:
     """Measure the limit in a process of its own, which has no threads and so may fork."""
     command = [sys.executable, "-m", "scripts.benchmarks.disk_limit"]
-    command += [str(folder), str(writers), str(count), str(line_bytes)]
+    command += [str(folder), str(writers), str(count), str(line_bytes), workers]
     return float(subprocess.run(command, check=True, capture_output=True, encoding="ascii").stdout)
 
 
@@ -49,5 +55,40 @@ def _write(path: Path, go: int, count: int, line: bytes) -> None:
     path.unlink()
 
 
+async def _rate_of_threads(folder: Path, writers: int, count: int, line_bytes: int) -> float:
+    line = b"x" * (line_bytes - 1) + b"\n"
+    loop = asyncio.get_running_loop()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    paths = [folder / f"disk-limit-{number}" for number in range(writers)]
+    files = [os.open(path, flags, 0o600) for path in paths]
+    for file in files:
+        os.write(file, line)
+        os.fsync(file)
+
+    def append(file: int) -> None:
+        os.write(file, line)
+        os.fdatasync(file)
+
+    async def write(file: int) -> None:
+        for _ in range(count):
+            await loop.run_in_executor(pool, append, file)
+
+    with ThreadPoolExecutor(writers) as pool:
+        began = time.perf_counter()
+        await asyncio.gather(*map(write, files))
+        took = time.perf_counter() - began
+    for path in paths:
+        path.unlink()
+    return writers * count / took
+
+
+def main() -> None:
+    folder, (writers, count, line_bytes) = Path(sys.argv[1]), map(int, sys.argv[2:5])
+    if sys.argv[5] == "threads":
+        print(asyncio.run(_rate_of_threads(folder, writers, count, line_bytes)))
+    else:
+        print(_rate(folder, writers, count, line_bytes))
+
+
 if __name__ == "__main__":
-    print(_rate(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])))
+    main()

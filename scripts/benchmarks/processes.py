@@ -122,6 +122,17 @@ def echo(folder: Path, reply_bytes: int) -> Iterator[Process]:
 
 
 @contextmanager
+def minimal(folder: Path) -> Iterator[Process]:
+    """The measured limit: a server without layers that does the unavoidable steps (see `minimal_server`)."""
+    path = str(folder / "minimal.sock")
+    command = [sys.executable, "-m", "scripts.benchmarks.minimal_server", path, str(folder)]
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    with _ended(server):
+        _until_listening(path, server)
+        yield Process(server.pid, path)
+
+
+@contextmanager
 def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
     try:
         yield

@@ -70,13 +70,17 @@ def _missed(results: Results) -> Iterator[str]:
     met = sum(row.verdict == "met" for row in judged)
     yield f"{met} of {len(judged)} targets are met{'. Missed:' if met < len(judged) else '.'}\n"
     lines = [
-        f"- {': '.join(path)}: {row.measured}{f' ({row.ratio})' if row.ratio else ''}, target {row.bar}\n"
+        f"- {': '.join(path)}: {row.measured}{f' ({row.ratio})' if row.ratio else ''}, target {row.bar}{_reason(row)}\n"
         for it in results.measurements
         for path, row in paths(it.rows)
         if row.verdict == "missed"
     ]
     if lines:
         yield "".join(lines)
+
+
+def _reason(row: Row) -> str:
+    return f". {row.reason}" if row.reason else ""
 
 
 def _section(measured: Measured) -> str:

@@ -37,7 +37,8 @@ class Row:
     `ratio` compares with the reference measurement of the same run, which its text names. It says more than
     `measured`, which depends on the machine. `bar` is the project's target; a row without one is information.
     A row with `samples` has a spread and can be compared with the same row of another run. A row whose `what` is
-    indented belongs to the row above it that is not.
+    indented belongs to the row above it that is not. `reason` says what a missed target is limited by, if
+    possible in figures of the same run.
     """
 
     what: str
@@ -46,6 +47,7 @@ class Row:
     bar: str = ""
     verdict: Verdict = ""
     samples: Samples | None = None
+    reason: str = ""
 
     @property
     def spread(self) -> str:
@@ -64,6 +66,7 @@ def sampled(
     bar: str = "",
     verdict: Verdict = "",
     limit: float | None = None,
+    reason: str = "",
 ) -> Row:
     """Return the row of these values.
 
@@ -75,6 +78,7 @@ def sampled(
         bar: The text of a target for something other than the median, with its `verdict`.
         verdict: Whether `bar` is met.
         limit: The target for the median: at least this for rates, at most this for everything else.
+        reason: What limits it, for when the target is missed.
     """
     samples = Samples(unit, tuple(values))
     if limit is not None:
@@ -83,7 +87,7 @@ def sampled(
             if unit == "/s"
             else (f"<= {formatted(limit, unit)}", at_most(samples.median, limit))
         )
-    return Row(what, formatted(samples.median, unit), ratio, bar, verdict, samples)
+    return Row(what, formatted(samples.median, unit), ratio, bar, verdict, samples, reason)
 
 
 def at_most(value: float, limit: float) -> Verdict:

@@ -5,13 +5,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
-from scripts.benchmarks.disk_limit import appends_per_second
+from scripts.benchmarks.disk_limit import Workers, appends_per_second
 from scripts.benchmarks.drafts import appends, new_session
 from scripts.benchmarks.load import Requests, drive, latencies
-from scripts.benchmarks.processes import Process, echo, sessiond
+from scripts.benchmarks.processes import Process, echo, minimal, sessiond
 from scripts.benchmarks.results import ROOT
 
 
@@ -80,6 +81,18 @@ def test_processor_time_settles_after_the_work_that_is_left() -> None:
         assert process.settled_cpu() >= 0.3
 
 
-def test_the_limit_of_the_disk_is_measured_with_a_file_for_each_writer(tmp_path: Path) -> None:
-    assert appends_per_second(tmp_path, writers=3, count=2, line_bytes=100) > 0
+@pytest.mark.parametrize("workers", get_args(Workers))
+def test_the_limit_of_the_disk_is_measured_with_a_file_for_each_writer(
+    tmp_path: Path, workers: Workers
+) -> None:
+    assert appends_per_second(tmp_path, workers, writers=3, count=2, line_bytes=100) > 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_server_without_layers_writes_a_line_for_each_entry(tmp_path: Path) -> None:
+    with minimal(tmp_path) as server:
+        drive(server, appends("s", "written", 5, entries=2), clients=3, depth=2)
+        lines = [msgspec.json.decode(line) for line in (tmp_path / "minimal.jsonl").read_bytes().splitlines()]
+    ids = [line["id"] for line in lines]
+    assert len(set(ids)) == 3 * 5 * 2
+    assert [line["parentId"] for line in lines] == ["", *ids[:-1]]

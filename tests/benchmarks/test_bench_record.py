@@ -76,6 +76,17 @@ def test_missed_targets_are_listed_and_met_ones_are_counted() -> None:
     assert "- list" not in text
 
 
+def test_a_missed_target_is_followed_by_its_reason_and_a_met_one_is_not() -> None:
+    text = record.tables(
+        results(
+            sampled("open", [0.5], "s", limit=0.3, reason="A bare scan takes 400 ms."),
+            sampled("list", [0.1], "s", limit=0.2, reason="The disk takes 50 ms."),
+        )
+    )
+    assert "- open: 500 ms, target <= 300 ms. A bare scan takes 400 ms.\n" in text
+    assert "The disk" not in text
+
+
 def test_the_page_names_commit_and_machine() -> None:
     text = record.tables(results())
     assert "0123456789" in text
