@@ -3,9 +3,11 @@
 from typing import Any
 
 import msgspec
+import pytest
 
+from sessiond.session.content import search_text
 from support.dialect_files import CLAUDE, SESSION, answer, call, claude
-from support.dialects import as_log, entry, imported, jsonl, kept, origin, path, tree
+from support.dialects import as_log, entries, entry, imported, jsonl, kept, origin, path, tree
 
 
 def read(*lines: Any, **how: Any) -> Any:
@@ -193,3 +195,122 @@ def test_a_message_that_is_being_written_waits_for_the_next_time() -> None:
     assert [it[0] for it in tree(growing)] == ["u1"]
     assert growing.report.held_back_count == 1
     assert [it[0] for it in tree(read(*lines))] == ["u1", "a1"]
+
+
+def attached(uuid: str, parent: str, **attachment: Any) -> dict[str, Any]:
+    return claude("attachment", uuid, parent, attachment=attachment)
+
+
+START = [claude("user", "u1", None, "Begin"), claude("assistant", "a1", "u1", [call(1)], stop="tool_use"),
+         claude("user", "r1", "a1", [answer(1)])]  # fmt: skip
+
+
+def test_a_prompt_that_was_typed_while_it_worked_is_a_message() -> None:
+    session = read(
+        *START, attached("q", "r1", type="queued_command", prompt="Also this", commandMode="prompt"),
+        claude("assistant", "a2", "q", "Done"),
+    )  # fmt: skip
+    assert path(session) == ["u1", "a1", "r1", "q", "a2"]
+    assert entry(session, "q")["message"]["role"] == "user"
+    assert entry(session, "q")["message"]["content"] == "Also this"
+    assert read(*START, attached("q", "r1", type="queued_command", prompt="Also this")).leaf == "q"
+
+
+@pytest.mark.parametrize(
+    "program", [{"isMeta": True}, {"commandMode": "task-notification"}, {"origin": {"kind": "coordinator"}}]
+)
+def test_a_queued_text_that_no_person_typed_is_no_prompt(program: Any) -> None:
+    session = read(*START, attached("q", "r1", type="queued_command", prompt="A task ended", **program))
+    assert entry(session, "q")["type"] == "custom_message"
+    assert entry(session, "q")["content"] == "A task ended"
+
+
+def test_a_file_that_the_user_named_is_mentioned_with_its_content() -> None:
+    content = {
+        "type": "text",
+        "file": {"filePath": "/work/notes.txt", "content": "three notes", "numLines": 1},
+    }
+    image = {"type": "image", "file": {"base64": "AAAA", "type": "image/png"}}
+    session = read(
+        claude("user", "u1", None, "See @notes.txt and @red.png"),
+        attached("f1", "u1", type="file", filename="/work/notes.txt", content=content),
+        attached("f2", "f1", type="file", filename="/work/red.png", content=image),
+        attached("f3", "f2", type="directory", path="/work/src", content="a.py\nb.py"),
+        claude("assistant", "a1", "f3", "Seen"),
+    )  # fmt: skip
+    assert path(session) == ["u1", "f1", "f2", "f3", "a1"]
+    messages = [entry(session, it)["message"] for it in ("f1", "f2", "f3")]
+    assert {it["role"] for it in messages} == {"fileMention"}
+    assert [it["files"][0]["path"] for it in messages] == ["/work/notes.txt", "/work/red.png", "/work/src"]
+    assert messages[0]["files"][0]["content"] == "three notes"
+    assert messages[1]["files"][0]["image"] == {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+    found = search_text.text_of(entry(session, "f1"))
+    assert found is not None
+    assert found.text == "/work/notes.txt three notes"
+
+
+@pytest.mark.parametrize(
+    ("attachment", "text"),
+    [
+        ({"type": "critical_system_reminder", "content": "Remember"}, "Remember"),
+        ({"type": "hook_additional_context", "content": ["one", "two"]}, "one\ntwo"),
+        ({"type": "nested_memory", "content": {"path": "/m.md", "content": "facts"}}, "/m.md facts"),
+        ({"type": "todo_reminder", "content": [{"content": "Test", "status": "pending"}]}, "[pending] Test"),
+        ({"type": "edited_text_file", "filename": "/a", "snippet": "1 x"}, "1 x"),
+    ],
+)
+def test_a_reminder_is_a_custom_message_that_is_not_shown(attachment: Any, text: str) -> None:
+    made = entry(read(*START, attached("x", "r1", **attachment), claude("assistant", "a2", "x", "Ok")), "x")
+    assert (made["type"], made["content"], made["display"]) == ("custom_message", text, False)
+    assert made["customType"] == f"claude-code.{attachment['type']}"
+
+
+def test_an_attachment_without_a_text_is_stored_and_its_children_get_its_parent() -> None:
+    session = read(
+        *START, attached("x", "r1", type="date_change", newDate="2026"), claude("assistant", "a2", "x", "Ok")
+    )
+    assert path(session) == ["u1", "a1", "r1", "a2"]
+    assert set(kept(session)) == {4}
+
+
+def queue(operation: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "queue-operation", "operation": operation, "sessionId": SESSION, **fields}
+
+
+def unsent(session: Any) -> list[str]:
+    return [it["content"] for it in entries(session) if it.get("customType") == "claude-code.unsentPrompt"]
+
+
+def test_a_prompt_that_the_user_took_back_is_kept_beside_the_conversation() -> None:
+    assert unsent(read(*START, queue("enqueue", content="Never mind"), queue("popAll"))) == ["Never mind"]
+    assert unsent(read(*START, queue("enqueue", content="One"), queue("enqueue", content="Two"),
+                       queue("remove", content="Two"), queue("dequeue"))) == ["Two"]  # fmt: skip
+    assert unsent(read(*START, queue("enqueue", content="Waits"))) == ["Waits"]
+    assert unsent(read(*START, queue("enqueue", content="Waits"), growing=True)) == []
+
+
+def test_a_prompt_that_was_sent_is_there_once() -> None:
+    absorbed = attached("q", "r1", type="queued_command", prompt="Also this")
+    assert unsent(read(*START, queue("enqueue", content="Also this"), absorbed,
+                       queue("remove", reason="absorbed_mid_turn"))) == []  # fmt: skip
+    assert unsent(read(*START, queue("enqueue", content="Next"), queue("dequeue"),
+                       claude("user", "u2", "r1", "Next"))) == []  # fmt: skip
+    repeated = attached("q", "u2", type="queued_command", prompt="Next", source_uuid="u2")
+    assert "q" not in [it[0] for it in tree(read(*START, claude("user", "u2", "r1", "Next"), repeated))]
+
+
+def test_a_file_that_continues_another_session_is_its_child() -> None:
+    continued = "99999999-2222-4333-8444-555555555555"
+    session = read(*START, name=f"{continued}.jsonl")
+    assert (session.source_id, session.parent_source) == (continued, SESSION)
+    assert read(*START, name=f"{SESSION}.jsonl").parent_source is None
+
+
+def test_a_title_that_is_written_again_is_one_title() -> None:
+    titles: list[dict[str, Any]] = [
+        {"type": "custom-title", "customTitle": "Mine", "sessionId": SESSION},
+        {"type": "agent-name", "agentName": "Mine", "sessionId": SESSION},
+    ]
+    session = read(*START, *titles, *titles)
+    assert [it["name"] for it in entries(session) if it["type"] == "session_info"] == ["Mine"]
+    assert as_log(read(*START, titles[1])).tree.title == "Mine"

@@ -15,6 +15,7 @@ DIGESTS = {
     3: "a45ba2c517905545",
     4: "bcef0c115c819524",
     5: "02db1e66d9dfad2c",
+    6: "02db1e66d9dfad2c",
 }
 """The digest of what each version of the readers gives for the files of all dialects."""
 

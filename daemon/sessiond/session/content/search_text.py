@@ -1,6 +1,7 @@
-"""Extracts the text of an entry for full-text search: messages of users and models, and the input and output of tools.
+"""Extracts the text of an entry for full-text search.
 
-Reasoning, images and data that only programs read are omitted.
+It has messages of users and models, files that users mention, and the input and output of tools. Reasoning, images and
+data that only programs read are omitted.
 """
 
 from datetime import datetime
@@ -15,7 +16,7 @@ from sessiond.session.tree import lines
 MAX_MESSAGE_CHARS: Final = 200_000
 """Limit of the characters of one entry that are indexed if a user or a model wrote them."""
 MAX_TOOL_CHARS: Final = 16_000
-"""Limit of the characters of one tool call's input, and of one tool result, that are indexed."""
+"""Limit of the characters of one tool call's input, of one tool result, and of one file, that are indexed."""
 _END_OF_TIME: Final = 253_402_300_800_000
 """Milliseconds from 1970 to the year 10000, which no timestamp can represent."""
 
@@ -77,6 +78,8 @@ def _message_text(message: dict[str, Any]) -> str:
             return searchable(f"{command[:MAX_TOOL_CHARS]} {_string(output)}", 2 * MAX_TOOL_CHARS)
         case "user" | "assistant" | "custom" | "hookMessage":
             return searchable(_text_of_content(content), MAX_MESSAGE_CHARS)
+        case "fileMention":
+            return searchable(_text_of_files(message.get("files")), MAX_MESSAGE_CHARS)
     return searchable(preview.text_of_message(message), MAX_MESSAGE_CHARS)
 
 
@@ -93,6 +96,14 @@ def _text_of_block(block: object) -> str:
     if block.get("type") == "toolCall":
         return f"{_string(block.get('name'))} {_values(block.get('arguments'))}"
     return _string(block.get("text")) if block.get("type") == "text" else ""
+
+
+def _text_of_files(files: object) -> str:
+    """Return the path and the content of each file that a user mentioned."""
+    found = [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+    return " ".join(
+        f"{_string(it.get('path'))} {_string(it.get('content'))[:MAX_TOOL_CHARS]}" for it in found
+    )
 
 
 def _values(arguments: object) -> str:

@@ -2,14 +2,15 @@
 
 A compaction becomes a child of the message before it (`logicalParentUuid`), so no entry is orphaned. The messages
 after the summary are below the compaction. The results of one message's tool calls form one chain regardless of their
-parents, because a model must see all of them. Lines without a counterpart are stored unchanged (decision 0023).
+parents, because a model must see all of them. Attachments with a text become entries (decision 0041). Lines without a
+counterpart are stored unchanged (decision 0023).
 """
 
 import re
 from typing import Any, Final
 
 from sessiond.session.content import fields
-from sessiond.session.dialects import claude_leaf, claude_messages
+from sessiond.session.dialects import claude_attachments, claude_leaf, claude_messages
 from sessiond.session.dialects.claude_lines import (
     ChainLine,
     Preserved,
@@ -20,6 +21,7 @@ from sessiond.session.dialects.claude_lines import (
     tokens_before,
     unfinished,
 )
+from sessiond.session.dialects.claude_queue import PromptQueue
 from sessiond.session.dialects.import_builder import ImportBuilder, Imported
 from sessiond.session.dialects.source import Source, SourceLine
 from sessiond.session.tree import entries
@@ -34,6 +36,10 @@ _TYPES: Final = frozenset((
 ))  # fmt: skip
 _CARRIED: Final = ("cwd", "version", "gitBranch", "userType", "entrypoint", "slug", "sessionId", "agentId")
 """Fields that every line has. An entry has such a field only if its value differs from the line before."""
+_TITLES: Final = (
+    ("summary", "summary"), ("ai-title", "aiTitle"), ("agent-name", "agentName"), ("custom-title", "customTitle"),
+)  # fmt: skip
+"""Types of lines with a title and their fields, the best title last."""
 _TAKEN: Final = ("type", "uuid", "parentUuid", "timestamp", "message", "logicalParentUuid")
 
 
@@ -72,6 +78,9 @@ class _Reader:
         self._known: set[str] = set()
         self._carried: dict[str, Any] = {}
         self._title_rank = 0
+        self._title: str | None = None
+        self._queue = PromptQueue()
+        self._prompts: set[str] = set()
 
     def read(self) -> Imported:
         builder, found = self._builder, list(self._source.lines())
@@ -98,6 +107,8 @@ class _Reader:
             else:
                 self._take_other(step, step.value)
         self._flush_boundary()
+        if found and not self._source.growing:
+            self._take_unsent(found[-1], self._queue.rest())
         taken = [it for it in whole if isinstance(it, ChainLine)]
         builder.leaf = self._leaf(taken, [it.value for it in found if it.value is not None])
         return builder.finish()
@@ -123,6 +134,8 @@ class _Reader:
         builder.source_version = next(
             (it for value in values if (it := fields.text(value.get("version")))), None
         )
+        if builder.parent_source is None and session != builder.source_id:
+            builder.parent_source = session  # the session that this file continues
         builder.origin |= self._source.beside
         self._carried = {"cwd": builder.cwd, "userType": "external", "sessionId": session}
 
@@ -152,7 +165,7 @@ class _Reader:
             self._take_assistant(it, parent, at)
         elif it.type == "user" and isinstance(it.message.get("content"), list | str):
             self._take_user(it, parent, at)
-        else:
+        elif not self._take_attachment(it, parent, at):
             self._preserve_link(it, parent)
             return
         self._by_uuid[it.uuid] = it
@@ -252,10 +265,35 @@ class _Reader:
             self._turns[it.uuid] = turn
         builder.count("tool result" if results else "meta" if it.value.get("isMeta") is True else "user")
 
+    def _take_attachment(self, it: ChainLine, parent: str | None, at: str) -> bool:
+        """Add an attachment as an entry. Returns False if it is none that has a text."""
+        attachment = it.attachment
+        made = claude_attachments.entry_of(attachment, custom_type=NAME, at=at) if attachment else None
+        if made is None or fields.text(attachment.get("source_uuid")) in self._by_uuid:
+            return False
+        type, payload = made
+        foreign = self._foreign(it, attachment=claude_attachments.rest_of(attachment))
+        added = self._builder.add(it.line, it.uuid, parent, type, {**payload, **foreign}, at=at)
+        self._hangs[it.uuid] = self._last[it.is_aside] = added
+        if claude_attachments.is_prompt(attachment):
+            self._prompts.add(claude_messages.plain_text(attachment.get("prompt")).strip())
+        self._builder.count(f"attachment {fields.as_text(attachment.get('type'))}")
+        return True
+
+    def _take_unsent(self, at_line: SourceLine, prompts: list[tuple[SourceLine, str]]) -> None:
+        """Add prompts that were typed and that left the queue unsent at a line. They are beside the conversation."""
+        for line, text in prompts:
+            if text.strip() not in self._prompts:
+                payload = {"customType": f"{NAME}.unsentPrompt", "content": text, "display": True}
+                at = fields.time((line.value or {}).get("timestamp"))
+                name = f"line-{line.number}"
+                self._builder.add_beside(at_line, "custom_message", payload, at=at, name=name)
+
     def _user_entry(self, it: ChainLine, content: Any, at: str) -> tuple[str, dict[str, Any]]:
         """Return the entry type and payload of a user line. Text inserted by the program becomes a custom message."""
         message = claude_messages.user(content, at=at)
-        if it.value.get("isMeta") is not True:
+        if it.value.get("isMeta") is not True and claude_attachments.is_human(it.value.get("origin")):
+            self._prompts.add(claude_messages.plain_text(content).strip())
             return "message", {"message": message}
         return "custom_message", {
             "customType": f"{NAME}.meta", "content": message["content"], "display": False,
@@ -324,17 +362,21 @@ class _Reader:
     def _take_other(self, line: SourceLine, value: dict[str, Any]) -> None:
         builder, type = self._builder, fields.as_text(value.get("type"))
         builder.time_of(value.get("timestamp"))
-        for rank, (kind, name) in enumerate(
-            (("summary", "summary"), ("ai-title", "aiTitle"), ("custom-title", "customTitle"))
-        ):
+        for rank, (kind, name) in enumerate(_TITLES):
             if type == kind and (title := fields.text(value.get(name))) is not None:
-                if rank >= self._title_rank:
-                    self._title_rank = rank
+                if title == self._title:
+                    builder.count("repeated")
+                elif rank >= self._title_rank:
+                    self._title_rank, self._title = rank, title
                     builder.add_beside(line, "session_info", {"name": title})
                     builder.count("title")
                 else:
                     builder.preserve(line, "title", "a better title came before")
                 return
+        if type == "queue-operation":
+            builder.count("queue operation")
+            self._take_unsent(line, self._queue.take(line, value))
+            return
         if type == "tag" and isinstance(value.get("tag"), str):
             tags = [value["tag"]] if value["tag"] else []
             builder.add_beside(line, "custom", {"customType": entries.TAGS_TYPE, "data": {"tags": tags}})
@@ -342,9 +384,9 @@ class _Reader:
         else:
             builder.preserve(line, type or "without a type", "it has no counterpart in sessiond")
 
-    def _foreign(self, it: ChainLine) -> dict[str, Any]:
+    def _foreign(self, it: ChainLine, **replaced: Any) -> dict[str, Any]:
         """Return the other fields of a line, without fields whose value is unchanged since the line before."""
-        rest = fields.without(it.value, *_TAKEN, *_CARRIED)
+        rest = {**fields.without(it.value, *_TAKEN, *_CARRIED), **replaced}
         rest = {name: value for name, value in rest.items() if value not in (None, False)}
         for name in _CARRIED:
             if name in it.value and it.value[name] != self._carried.get(name):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sessiond.session.content import fields
+from sessiond.session.dialects import claude_attachments
 from sessiond.session.dialects.source import SourceLine
 
 SPEAKING: Final = frozenset(("user", "assistant"))
@@ -34,6 +35,19 @@ class ChainLine:
         return fields.mapping(self.value.get("message"))
 
     @property
+    def attachment(self) -> dict[str, Any]:
+        """The `attachment` object of the line; empty if it has none."""
+        return fields.mapping(self.value.get("attachment")) if self.type == "attachment" else {}
+
+    @property
+    def has_text(self) -> bool:
+        """Whether it is an attachment that becomes an entry."""
+        return (
+            bool(self.attachment)
+            and claude_attachments.entry_of(self.attachment, custom_type="", at="") is not None
+        )
+
+    @property
     def is_aside(self) -> bool:
         """Whether it belongs to a subagent. Older versions wrote subagents into the same file."""
         return self.value.get("isSidechain") is True
@@ -41,6 +55,8 @@ class ChainLine:
     @property
     def is_visible(self) -> bool:
         """Whether it can be the leaf: a message of a user or assistant that the program does not hide."""
+        if self.type == "attachment":
+            return claude_attachments.is_prompt(self.attachment)
         hidden = self.value.get("isMeta") is True or fields.text(self.value.get("teamName")) is not None
         return self.type in SPEAKING and not hidden
 
@@ -84,7 +100,7 @@ def merged(chain: list[ChainLine | SourceLine]) -> list[ChainLine | SourceLine]:
     speaking: ChainLine | None = None
     for it in chain:
         if not isinstance(it, ChainLine) or it.type not in SPEAKING:
-            if isinstance(it, ChainLine):
+            if isinstance(it, ChainLine) and not it.has_text:
                 through[it.uuid] = through.get(it.parent or "", it.parent)
             found.append(it)
             continue

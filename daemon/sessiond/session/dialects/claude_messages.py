@@ -42,17 +42,17 @@ def assistant(parts: list[dict[str, Any]], *, at: str, synthetic_is_error: bool 
         message["errorMessage"] = plain_text(content)
     if (response := fields.text(last.get("id"))) is not None:
         message["responseId"] = response
-    return _timed(message, at)
+    return timed(message, at)
 
 
 def user(content: Any, *, at: str) -> dict[str, Any]:
     """Return a user message. Content that is a string stays a string."""
-    return _timed({"role": "user", "content": content if isinstance(content, str) else blocks(content)}, at)
+    return timed({"role": "user", "content": content if isinstance(content, str) else blocks(content)}, at)
 
 
 def tool_result(block: dict[str, Any], name: str, *, at: str) -> dict[str, Any]:
     """Return the result of a tool call. `name` is the tool's name from the call."""
-    return _timed(
+    return timed(
         {
             "role": "toolResult", "toolCallId": fields.text(block.get("tool_use_id")) or "",
             "toolName": name, "content": blocks(block.get("content")),
@@ -92,7 +92,8 @@ def no_cost() -> dict[str, int]:
     return {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
 
 
-def _timed(message: dict[str, Any], at: str) -> dict[str, Any]:
+def timed(message: dict[str, Any], at: str) -> dict[str, Any]:
+    """Return a message with its time in milliseconds since 1970."""
     milliseconds = fields.milliseconds(at)
     return message if milliseconds is None else {**message, "timestamp": milliseconds}
 
