@@ -7,7 +7,7 @@ import pytest
 from sessiond.session.dialects import known
 from sessiond.session.state.updates import state_at
 from sessiond.session.tree import steps
-from support.dialect_files import FILES, GO, HOME, NOVA, OPERATOR, PI4
+from support.dialect_files import FILES, GO, HOME, NOVA, OPERATOR, PI4, bytes_of
 from support.dialects import as_log, entries, entry, imported, jsonl, kept, path, samples, tree
 
 
@@ -145,6 +145,18 @@ def test_a_title_slot_that_was_written_over_is_a_new_title() -> None:
     renamed = [{**HOME[0], "title": "Farewells"}, *HOME[1:]]
     one, two = ({it.id for it in read(*lines).entries} for lines in (HOME, renamed))
     assert len(two - one) == 1
+
+
+def test_format_4_is_read_as_its_own_code_writes_it() -> None:
+    session = imported(bytes_of("pi4-agent-core.jsonl"))
+    assert tree(session) == [
+        ("e1", None, "user"), ("e2", "e1", "assistant"), ("e3", "e1", "user"), ("e4", "e2", "custom"),
+    ]  # fmt: skip
+    log = as_log(session).tree
+    assert (log.title, log.leaf_id) == ("A name by its own code", "e4")
+    assert {name: label.text for name, label in log.labels.items()} == {"e1": "start"}
+    assert session.parent_source == "44444444-2222-4333-8444-555555555555"
+    assert set(kept(session)) == {12, 13}
 
 
 def test_ids_that_cannot_be_ids_here_are_made_from_what_they_were() -> None:

@@ -1,8 +1,9 @@
-"""Reads pi format 4: one mutation a line (`entry`, `lane`, `fact`, `record`), or several in an array line.
+"""Reads pi format 4: one write a line, or several in an array line.
 
-The format was never finished, so both known shapes are read. Lanes become branches. The leaf is that of the lane
-`main` or of the lane that moved last. Messages that a compaction retained become entries that it keeps. Records of
-operations are stored unchanged (decision 0023).
+Writes of the package `pi-agent-core` are `entry`, `value` (names, labels, and tips of branches), `list` and `usage`.
+An earlier draft had `entry`, `lane`, `fact` and `record`. Both are read. Lanes become branches. The leaf is that of
+the lane `main` or of the lane that moved last. Messages that a compaction retained become entries that it keeps.
+Records of operations are stored unchanged (decision 0023).
 """
 
 from typing import Any, Final
@@ -18,6 +19,10 @@ NAME: Final = "pi4"
 
 _BASE: Final = ("kind", "lane", "seq", "id", "parentId", "type", "timestamp", "v")
 _ENTRY: Final = ("entry",)
+_NAME: Final = "pi.session.name"
+_LABEL: Final = "pi.entry.label"
+_TIP: Final = "pi.branch.tip"
+"""Namespaces of values: the name of the session, a label by entry, and the last entry of a branch by its name."""
 
 
 def detect(first: list[dict[str, Any]]) -> bool:
@@ -71,10 +76,20 @@ class _Reader:
             self._lanes.pop(lane, None)
             self._lanes[lane] = name_of(value, "leafId")
             builder.record_leaf_move(line, self._lanes[lane])
+        elif kind == "value" and value.get("namespace") == _TIP and (key := fields.text(value.get("key"))):
+            self._lanes.pop(key, None)
+            builder.count("tip")
+            if value.get("op") == "set":
+                self._lanes[key] = name_of(value, "value")
+                newest = self._linked[-1].id if self._linked else None
+                if self._lanes[key] != newest:  # no entry of the same transaction moves it
+                    builder.record_leaf_move(line, self._lanes[key])
+        elif kind == "value" and (fact := _fact(value)) is not None:
+            self._facts.append((line, fact))
         elif kind == "fact":
             self._facts.append((line, value))
         else:
-            what = fields.text(value.get("type")) or fields.as_text(value.get("register"))
+            what = fields.as_text(fields.first(value, "type", "namespace", "register"))
             builder.preserve(
                 line,
                 f"{fields.as_text(kind)} {what}".strip() or "without a kind",
@@ -128,6 +143,16 @@ def _transaction(line: SourceLine) -> list[dict[str, Any]]:
         return []
     values = fields.items(found)
     return values if values and all(isinstance(it, dict) for it in values) else []
+
+
+def _fact(value: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a name or label that is a `value` in the form of a `fact`. One that is deleted has no value."""
+    given = value.get("value") if value.get("op") == "set" else None
+    if value.get("namespace") == _NAME:
+        return {"fact": "name", "value": given}
+    if value.get("namespace") == _LABEL:
+        return {"fact": "label", "targetId": value.get("key"), "value": given}
+    return None
 
 
 def _alone(line: SourceLine, value: dict[str, Any]) -> SourceLine:
