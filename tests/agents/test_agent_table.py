@@ -32,6 +32,8 @@ MOVED = [
     ("gemini", {"GEMINI_CLI_HOME": "/srv/g"}, "/srv/g/.gemini/tmp"),
     ("opencode", {"XDG_DATA_HOME": "/srv/data"}, "/srv/data/opencode"),
     ("qwen", {"QWEN_RUNTIME_DIR": "/srv/qwen"}, "/srv/qwen/projects"),
+    ("qwen", {"QWEN_HOME": "/srv/q"}, "/srv/q/projects"),
+    ("qwen", {"QWEN_HOME": "/srv/q", "QWEN_RUNTIME_DIR": "/srv/r"}, "/srv/r/projects"),
     ("pi", {"PI_CODING_AGENT_DIR": "/srv/pi"}, "/srv/pi/sessions"),
     (
         "pi",

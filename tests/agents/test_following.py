@@ -1,55 +1,19 @@
 """Followed agents: what they write is in sessions here at once, without any import."""
 
-import asyncio
 import os
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from sessiond.hub.transfer import foreign_files
 from support.columns import entries_of
 from support.daemons import Peer, refusal, running
-from support.dialect_files import SESSION, meta, said
-from support.patience import BOUND
+from support.dialect_files import SESSION, codex, meta, said
+from support.following import has, info, texts, until
 from support.writing_agents import WritingClaude, write_codex
 
 OTHER = "22222222-2222-4333-8444-555555555555"
-
-
-async def until(found: Callable[[], Awaitable[Any]]) -> Any:
-    """Poll until `found` returns something true, and return it."""
-    async with asyncio.timeout(BOUND):
-        while not (result := await found()):  # noqa: ASYNC110 - any state may be asked for
-            await asyncio.sleep(0.01)
-    return result
-
-
-async def texts(peer: Peer, session: str = SESSION) -> list[str]:
-    """The texts of the messages of a session in the order of its log; none before it exists."""
-    found = (await peer.call("session/resolve", query=session))["sessions"]
-    if not found:
-        return []
-    entries = entries_of(await peer.call("session/entries", sessionId=session, limit=1_000))
-    return [
-        part["text"]
-        for it in entries
-        if it["type"] == "message"
-        for part in it["message"]["content"]
-        if part["type"] == "text"
-    ]
-
-
-async def has(peer: Peer, text: str, session: str = SESSION) -> None:
-    """Wait until a session has a message with this text."""
-    await until(lambda: _has(peer, text, session))
-
-
-async def _has(peer: Peer, text: str, session: str) -> bool:
-    return text in await texts(peer, session)
-
-
-async def info(peer: Peer, session: str = SESSION) -> dict[str, Any]:
-    found: dict[str, Any] = (await peer.call("session/info", sessionId=session))["session"]
-    return found
 
 
 async def listed(peer: Peer, name: str = "claude-code") -> dict[str, Any]:
@@ -264,6 +228,46 @@ async def test_files_that_cannot_be_followed_are_named_and_stop_nothing(
         }
         claude.says("still there")
         await has(peer, "still there")
+
+
+@pytest.mark.parametrize("program", ["claude", "codex"])
+async def test_only_what_was_added_to_a_large_file_is_read(
+    program: str, agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude = WritingClaude(agents_home)
+    long = "word " * 2_000
+    if program == "claude":
+        for number in range(40):
+            claude.asks(f"{number}: {long}")
+    else:
+        turn = codex("turn_context", {"model": "gpt-test", "cwd": "/work"})
+        write_codex(agents_home, meta(), turn, *(said("user", f"{number}: {long}") for number in range(40)))
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", all=True, workDoneToken="first")
+
+        async def says(text: str) -> None:
+            if program == "claude":
+                claude.says(text)
+            else:
+                write_codex(agents_home, said("assistant", text))
+            await has(peer, text)
+
+        await says("read with the whole file")
+        whole: list[str] = []
+        read = foreign_files.read
+
+        def reading(path: str, *more: Any) -> Any:
+            whole.append(path)
+            return read(path, *more)
+
+        monkeypatch.setattr(foreign_files, "read", reading)
+        for number in range(3):
+            await says(f"alone {number}")
+        assert whole == []
+        messages = await texts(peer)
+        assert messages[-4:] == ["read with the whole file", *(f"alone {number}" for number in range(3))]
+        assert len(messages) == 44
 
 
 async def test_a_folder_that_appears_later_is_followed(agents_home: Path, tmp_path: Path) -> None:

@@ -14,8 +14,15 @@ class WritingClaude:
     def __init__(self, home: Path, session: str = dialect_files.SESSION, project: str = "-work") -> None:
         self.session = session
         self.path = home / ".claude/projects" / project / f"{session}.jsonl"
+        self.first = f"{session[:8]}-0001"
+        """The uuid of its first line."""
         self._last: str | None = None
         self._count = 0
+
+    @property
+    def last(self) -> str | None:
+        """The uuid of its last line."""
+        return self._last
 
     def says(self, text: str, *, parent: str | None = "", **fields: Any) -> str:
         """A finished answer."""

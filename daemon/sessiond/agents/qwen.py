@@ -7,7 +7,8 @@ from sessiond.agents.places import home, named
 
 
 def _folders(environ: Environ) -> list[str]:
-    return [(named(environ, "QWEN_RUNTIME_DIR") or home(environ) + "/.qwen") + "/projects"]
+    above = named(environ, "QWEN_RUNTIME_DIR") or named(environ, "QWEN_HOME") or home(environ) + "/.qwen"
+    return [f"{above}/projects"]
 
 
 def _is_session_file(path: str) -> bool:
@@ -27,7 +28,7 @@ QWEN = Agent(
     program="qwen",
     dialect="qwen",
     checked_version="0.15.10",
-    variables=("QWEN_RUNTIME_DIR",),
+    variables=("QWEN_RUNTIME_DIR", "QWEN_HOME"),
     folders=_folders,
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["qwen", "--resume", native_id],

@@ -18,6 +18,7 @@ class FollowedAgent:
         written: Files that were reported as written, oldest report first.
         waiting: Files that the last census found new or changed, with their status, oldest first.
         due: When a file that may have been incomplete is read again, by path; seconds of the monotonic clock.
+        rests: Until when a large file is left alone, by path; seconds of the monotonic clock.
         problems: Why files are left out, by path.
         gone: Files that were deleted, and whose sessions say so.
         queued_count: The number of files that were in `waiting` after the last census.
@@ -32,6 +33,7 @@ class FollowedAgent:
     written: dict[str, None] = field(default_factory=dict)
     waiting: list[tuple[str, FileStatus]] = field(default_factory=list)
     due: dict[str, float] = field(default_factory=dict)
+    rests: dict[str, float] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     queued_count: int = 0
@@ -61,14 +63,18 @@ class FollowedAgent:
         """Queue files that were written."""
         self.written.update(dict.fromkeys(paths))
 
-    def next_written(self, now: float) -> str | None:
-        """Remove and return a file that was written, or is due."""
-        if not self.written:
-            self.written.update(dict.fromkeys(path for path, at in self.due.items() if at <= now))
+    def next_written(self) -> str | None:
+        """Remove and return a file that was written."""
         path = next(iter(self.written), None)
         if path is not None:
             del self.written[path]
-            self.due.pop(path, None)
+        return path
+
+    def next_due(self, now: float) -> str | None:
+        """Remove and return a file that is due. `now` is a time of the monotonic clock."""
+        path = next((path for path, at in self.due.items() if at <= now), None)
+        if path is not None:
+            del self.due[path]
         return path
 
     def next_waiting(self, max_files: int, max_bytes: int) -> list[str]:

@@ -20,12 +20,13 @@ from sessiond.hub.following import census as censuses, origin_state
 from sessiond.hub.following.agent_list import readable
 from sessiond.hub.following.census import AgentFiles
 from sessiond.hub.following.followed_agent import FollowedAgent
+from sessiond.hub.following.tails import MIN_FILE_BYTES, STATES, Tail, fits, tail_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.transfer.foreign_files import GROWING_SECONDS
 from sessiond.hub.transfer.reporting import Reporting
 from sessiond.hub.transfer.source_records import SourceRecord
-from sessiond.hub.transfer.source_state import UNSETTLED_SECONDS, FileStatus
+from sessiond.hub.transfer.source_state import FileStatus
 from sessiond.protocol import types as t
 from sessiond.store.errors import LogReplaced, StorageFailed
 from sessiond.store.files.watch import FolderWatch
@@ -44,6 +45,10 @@ MAX_FILES: Final = 50
 """Limit of files of the backlog that are read at once; files that are written meanwhile wait for them."""
 MAX_BYTES: Final = 2 * 1024 * 1024
 """Limit of the bytes of these files. A larger file is read alone."""
+MAX_TAILS: Final = 32
+"""Limit of large files of which only what was added is read; the others are read whole when they are written."""
+REST_FACTOR: Final = 10
+"""A large file whose format is always read whole is left alone so many times as long as reading it took."""
 DELETED: Final = "its session was deleted here; `sessiond import` brings it back"
 
 
@@ -81,6 +86,8 @@ class AgentFollower:
         self._watch: FolderWatch | None = None
         self._watched: tuple[list[str], bool] = ([], True)
         self._census_at: dict[str, float] = {}  # when the next census of an agent is due
+        self._tails: dict[str, tuple[Tail, str]] = {}
+        """The tails of large files that were written last, with the ids of their sessions."""
         self._created: Callable[[t.SessionInfo], None] = _ignore
 
     # --- requests --------------------------------------------------------------------------------------
@@ -148,7 +155,12 @@ class AgentFollower:
         """Do one piece of work. Returns False if there is none."""
         now = time.monotonic()
         for followed in list(self._agents.values()):
-            if (path := followed.next_written(now)) is not None:
+            if (path := followed.next_written()) is not None:
+                await self._take(followed, path)
+                return True
+            if (path := followed.next_due(now)) is not None:
+                self._tails.pop(path, None)
+                followed.seen.pop(path, None)  # it is read whole, although it may be unchanged
                 await self._take(followed, path)
                 return True
         for name, followed in list(self._agents.items()):
@@ -247,12 +259,66 @@ class AgentFollower:
         if isinstance(found, str):
             followed.problems[path] = found
         elif found is not None:
-            if followed.seen.get(path) != found or path in followed.gone:
+            if followed.seen.get(path) == found and path not in followed.gone:
+                return
+            if (until := followed.rests.get(path, 0.0)) > time.monotonic():
+                followed.due[path] = until
+            elif not await self._append_added(followed, path):
+                started = time.monotonic()
                 await self._import(followed, [path])
+                if found.size >= MIN_FILE_BYTES:
+                    await self._begin_tail(followed, path, time.monotonic() - started)
         else:
             followed.problems.pop(path, None)
             if followed.seen.pop(path, None) is not None:
                 await self._set_gone(followed, path)
+
+    async def _append_added(self, followed: FollowedAgent, path: str) -> bool:
+        """Append what was added to a large file that was written before. Returns False if it must be read whole."""
+        known_tail = self._tails.pop(path, None)
+        if known_tail is None:
+            return False
+        tail, session_id = known_tail
+        try:
+            added = await asyncio.to_thread(tail.read_added)
+            if added is None:
+                return False
+            live = await self._host.session(session_id)
+
+            def has(entry_id: str) -> bool:
+                return live.tree.any_row(entry_id) is not None
+
+            new = [it for it in added.entries if not has(it.id)]
+            if not fits(new, added.imported.leaf, has):
+                return False
+            if new:
+                imports = await self._exchange.imports()
+                origin = t.Origin(kind="foreign")
+                await imports.append_followed(live, added.imported, new, path, origin)
+        except Draining:
+            raise
+        except (HubError, StorageFailed, LogReplaced, OSError, RecursionError) as error:
+            log.info("%s is read whole: %s", path, error)
+            return False
+        self._tails[path] = tail, session_id
+        self._note_read(followed, path, added.status)
+        return True
+
+    async def _begin_tail(self, followed: FollowedAgent, path: str, seconds: float) -> None:
+        """After a large file was read whole: read only what is added from now on, or let some time pass."""
+        imports = await self._exchange.imports()
+        record = (await asyncio.to_thread(imports.records.find, [path], None)).get(path)
+        if record is not None and record.session is not None and record.session.format in STATES:
+            try:
+                tail = await asyncio.to_thread(tail_of, path, record.session.format, record.state)
+            except OSError:
+                return
+            if tail is not None:
+                self._tails[path] = tail, record.session.session_id
+                while len(self._tails) > MAX_TAILS:
+                    del self._tails[next(iter(self._tails))]
+        else:
+            followed.rests[path] = time.monotonic() + REST_FACTOR * seconds
 
     async def _import(self, followed: FollowedAgent, paths: Sequence[str]) -> None:
         """Import files as they are now."""
@@ -283,16 +349,18 @@ class AgentFollower:
     ) -> None:
         """Record the outcome for a file, and when to read it again."""
         if status is not None:
-            followed.seen[path] = status
-            quiet = time.time() - status.modified_ns / 1e9
-            # A file may get more lines, or a change that leaves its times unchanged.
-            again = GROWING_SECONDS if quiet < GROWING_SECONDS else UNSETTLED_SECONDS
-            if quiet < again:
-                followed.due[path] = time.monotonic() + again - quiet + 0.5
+            self._note_read(followed, path, status)
         if isinstance(outcome, t.SkippedFile) and outcome.message not in _NO_PROBLEMS:
             followed.problems[path] = outcome.message
         else:
             followed.problems.pop(path, None)
+
+    def _note_read(self, followed: FollowedAgent, path: str, status: FileStatus) -> None:
+        """Record that a file was read, and when to read it whole again: when it has been quiet for some time."""
+        followed.seen[path] = status
+        quiet = time.time() - status.modified_ns / 1e9
+        if quiet < GROWING_SECONDS:
+            followed.due[path] = time.monotonic() + GROWING_SECONDS - quiet + 0.5
 
     async def _is_deleted_here(self, followed: FollowedAgent, path: str, record: SourceRecord | None) -> bool:
         """Return whether the session of a file was moved to the trash. It is then not imported again."""

@@ -5,6 +5,7 @@ from collections.abc import Container, Sequence
 from typing import Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from sessiond.hub.errors import HubError
 from sessiond.hub.session import drafts
@@ -28,19 +29,21 @@ async def append_entries(
     new: Sequence[ImportedEntry],
     origin: t.Origin,
     *,
+    followed_from: str | UnsetType | None = UNSET,
     is_followed: bool = False,
 ) -> None:
     """Append the new entries of a source.
 
     The leaf moves to the leaf of the source if it is an imported entry, or the session has none. In a followed session
-    it also moves when a new entry belongs to the conversation: the program is there. A title and tags that a client
-    has set are kept in a followed session.
+    it moves if a new entry belongs to the conversation, because the program is there, or if no client has moved it
+    since the last append. A title and tags that a client has set are kept in a followed session.
 
     Args:
         live: The session.
         imported: What was read from the source, or from a part of it.
         new: Those of its entries that the session lacks.
         origin: The origin of the entries.
+        followed_from: The leaf after the last append from a followed source, if it is known.
         is_followed: Whether the program writes the source at present.
 
     Raises:
@@ -51,7 +54,7 @@ async def append_entries(
     follows = leaf is None or any(it.id == leaf for it in imported.entries)
     if is_followed:
         new = our_marks.kept(live, _spoken_last(new, spoken), imported.dialect)
-        follows = follows or any(it.id in spoken for it in new)
+        follows = leaf is None or leaf == followed_from or any(it.id in spoken for it in new)
     there = {it.id for it in imported.entries}
     for start in range(0, len(new), ENTRIES_AT_ONCE):
         some = new[start : start + ENTRIES_AT_ONCE]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 import msgspec
+from msgspec import UNSET
 
 from sessiond.hub.errors import HubError, IncompatibleParams, refuse_unless_absolute
 from sessiond.hub.execution.child_process import ChildFailed
@@ -107,6 +108,8 @@ class Imports:
         self._files = files
         self._records = SourceRecords(records_path)
         self._unchanged = UnchangedSources(files, self._records)
+        self._followed_leaves: dict[str, str | None] = {}
+        """The leaf of each followed session after the last append from its file."""
 
     def close(self) -> None:
         """Close the records of imports."""
@@ -157,9 +160,23 @@ class Imports:
             if not live.blobs.takes_images:
                 new = await asyncio.to_thread(_with_images, new, BlobFinder(blobs))
             await blobs.carry([it.line for it in new], self._files.blobs)
-            await append_entries(live, imported, new, origin, is_followed=True)
+            await self._append(live, imported, new, origin, is_followed=True)
         finally:
             live.appending_jobs -= 1
+
+    async def _append(
+        self,
+        live: LiveSession,
+        imported: Imported,
+        new: Sequence[ImportedEntry],
+        origin: t.Origin,
+        *,
+        is_followed: bool,
+    ) -> None:
+        leaf = self._followed_leaves.get(live.session_id, UNSET)
+        await append_entries(live, imported, new, origin, followed_from=leaf, is_followed=is_followed)
+        if is_followed:
+            self._followed_leaves[live.session_id] = live.tree.pending_leaf_id
 
     @property
     def records(self) -> SourceRecords:
@@ -266,6 +283,8 @@ class Imports:
         await made.close()
         info = msgspec.structs.replace(new.info, path=made.path, is_draft=made.draft and new.info.is_draft)
         run.refs[new.session_id] = made.ref
+        if run.is_followed:
+            self._followed_leaves[new.session_id] = new.imported.leaf
         session = t.ImportedSession(
             status="unchanged", session_id=new.session_id, title=info.title, is_draft=info.is_draft,
             added_count=0, **report_fields(new.imported, path),
@@ -300,7 +319,7 @@ class Imports:
                 if not live.blobs.takes_images:
                     new = whole_lines
                 await blobs.carry([it.line for it in new], self._files.blobs)
-                await append_entries(live, imported, new, run.reporting.origin, is_followed=run.is_followed)
+                await self._append(live, imported, new, run.reporting.origin, is_followed=run.is_followed)
             finally:
                 live.appending_jobs -= 1
             title, draft, ref = live.tree.title, live.is_draft, live.log.ref
