@@ -73,6 +73,19 @@ _COMMANDS = {
 }
 
 
+def read_call(name: str, file: Path) -> tuple[str, dict[str, str]]:
+    """The name and the arguments of the tool call by which an agent reads a file."""
+    match name:
+        case "claude-code":
+            return "Read", {"file_path": str(file)}
+        case "codex":
+            return "exec_command", {"cmd": f"cat {file.name}"}
+        case "opencode":
+            return "read", {"filePath": str(file)}
+        case _:
+            return "read_file", {"file_path": str(file)}
+
+
 class RealAgents:
     """The agents of one person: a home with their settings, and a model that answers all of them.
 

@@ -1,0 +1,74 @@
+"""Finds what an agent writes into its sessions that our readers do not know.
+
+A reader keeps a line without a counterpart as it is, and names its kind. `KNOWN` has the kinds that the pinned version
+of each agent writes and that are kept on purpose. Any other kind is new.
+"""
+
+import json  # noqa: TID251 - a list for people, in the form of the files beside it
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sessiond.agents.table import AGENTS
+from sessiond.session.dialects import known
+from sessiond.session.dialects.source import Source
+from support.real_agents import PROJECT, RealAgents, read_call
+from support.scripted_model import ScriptedModel
+
+KNOWN_FILE = PROJECT / "tests/data/agents/known_kinds.json"
+KNOWN: dict[str, list[str]] = json.loads(KNOWN_FILE.read_text(encoding="utf-8"))
+QUESTION, ANSWER = "Where is the heron?", "The heron stands in the reeds."
+SECOND_QUESTION, SECOND_ANSWER = "And the owl?", "The owl sleeps in the barn."
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a reader made of one session file."""
+
+    session_id: str
+    kinds: frozenset[str]
+    """The kinds of the lines that were kept as they are."""
+    problems: tuple[str, ...]
+    text: str
+    """All entries, one a line."""
+
+
+def is_read_from_files(name: str) -> bool:
+    """Whether the sessions of the agent are files that one of our readers reads."""
+    return AGENTS[name].storage == "files" and AGENTS[name].dialect in known.DIALECTS
+
+
+def reading(name: str, file_name: str, data: bytes) -> Reading:
+    """Read one session file of an agent."""
+    dialect = AGENTS[name].dialect
+    assert dialect is not None
+    session = known.DIALECTS[dialect].read(Source(file_name, data, "2026-03-01T08:00:00.000Z", False, {}))
+    text = "\n".join(it.line.decode() for it in session.entries)
+    problems = tuple(f"line {it.line}: {it.message}" for it in session.report.problems)
+    return Reading(session.source_id, frozenset(session.report.preserved), problems, text)
+
+
+def two_turns(name: str, agents: RealAgents, model: ScriptedModel, project: Path) -> list[Path]:
+    """Have an agent call a tool, answer, and answer once more after a resume; the files of its session."""
+    file = project / "reeds.txt"
+    file.write_text("a heron\n", encoding="utf-8")
+    tool, arguments = read_call(name, file)
+    model.when(QUESTION).calls(tool, **arguments).says(ANSWER)
+    model.when(SECOND_QUESTION).says(SECOND_ANSWER)
+    agents.turn(name, project, QUESTION)
+    files = agents.session_files(name)
+    native_id = reading(name, files[-1].name, files[-1].read_bytes()).session_id
+    agents.resume(name, project, native_id, SECOND_QUESTION)
+    return agents.session_files(name)
+
+
+def news(name: str, file_name: str, data: bytes) -> Iterator[str]:
+    """One sentence for each thing in a session of two turns that our reader does not know."""
+    found = reading(name, file_name, data)
+    for kind in sorted(found.kinds - set(KNOWN.get(name, ()))):
+        yield f"unknown kind of line: {kind}"
+    for problem in found.problems:
+        yield f"problem: {problem}"
+    for text in (QUESTION, ANSWER, SECOND_QUESTION, SECOND_ANSWER):
+        if text not in found.text:
+            yield f"not read: {text}"
