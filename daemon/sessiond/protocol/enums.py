@@ -251,7 +251,7 @@ FindingSeverity = Literal["error", "warning", "note"]
 - `note`: information only.
 """
 
-Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex", "gemini", "qwen"]
+Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex", "gemini", "qwen", "opencode"]
 """A session format that can be imported.
 
 - `pi`: the v3 format of pi and oh-my-pi, in which sessiond stores sessions.
@@ -263,6 +263,7 @@ Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex",
 - `codex`: the rollouts of Codex.
 - `gemini`: the sessions of Gemini CLI.
 - `qwen`: the sessions of Qwen Code.
+- `opencode`: the sessions of OpenCode, as its `export` writes them.
 """
 
 ExportFormat = Literal[

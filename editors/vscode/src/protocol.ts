@@ -4396,7 +4396,9 @@ export type Dialect =
   /** the sessions of Gemini CLI. */
   | "gemini"
   /** the sessions of Qwen Code. */
-  | "qwen";
+  | "qwen"
+  /** the sessions of OpenCode, as its `export` writes them. */
+  | "opencode";
 
 /** A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume. */
 export type ExportFormat =

@@ -1,0 +1,267 @@
+"""Reads OpenCode: one document `{info, messages: [{info, parts}]}`, as its export writes it and its database has it.
+
+OpenCode changes a message until it is complete. So a last message that is not complete waits while the session is in
+use; otherwise it has an id of its own, and the complete message becomes another entry beside it. Messages that OpenCode
+deletes, as after a revert, stay as a branch (decision 0040).
+"""
+
+from typing import Any, Final
+
+from sessiond.session.content import fields
+from sessiond.session.dialects import documents
+from sessiond.session.dialects.google_parts import timed
+from sessiond.session.dialects.import_builder import ImportBuilder, Imported
+from sessiond.session.dialects.source import Source, SourceLine
+
+NAME: Final = "opencode"
+_MILLISECOND: Final = 0.001
+_IDS: Final = ("id", "sessionID", "messageID")
+_STOPS: Final = {"tool-calls": "toolUse", "length": "length", "error": "error", "content-filter": "error"}
+_STEPS: Final = ("step-start", "step-finish", "compaction")
+"""Parts whose content is in the fields of their message, or that mark a place."""
+_OF_INFO: Final = (
+    *_IDS, "role", "time", "providerID", "modelID", "tokens", "cost", "finish", "error", "parentID", "path",
+    "model", "summary", "mode",
+)  # fmt: skip
+
+
+def detect(first: list[dict[str, Any]]) -> bool:
+    """Return whether the first line is a whole document of OpenCode."""
+    return bool(first) and detect_document(first[0])
+
+
+def detect_document(document: dict[str, Any]) -> bool:
+    """Return whether a file that is one JSON object is a session of OpenCode."""
+    name = fields.text(fields.mapping(document.get("info")).get("id"))
+    return name is not None and name.startswith("ses") and isinstance(document.get("messages"), list)
+
+
+def read(source: Source) -> Imported:
+    """Read the session in a document of OpenCode."""
+    return _Reader(source).read()
+
+
+class _Reader:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._builder = ImportBuilder(NAME, source)
+        self._tip: str | None = None
+        self._request: dict[str, Any] = {}  # the part that asked for a compaction
+        self._message = ""  # the id of the present message
+        self._first: dict[str, str | None] = {}  # message id -> its first entry
+
+    def read(self) -> Imported:
+        builder, is_read = self._builder, False
+        document = documents.only_object(self._source)
+        for line in [document] if document is not None else self._source.lines():
+            if line.value is None:
+                builder.preserve_unreadable(line)
+            elif is_read or not detect_document(line.value):
+                builder.preserve(
+                    line, fields.as_text(line.value.get("type")) or "other", "it is no session of OpenCode"
+                )
+            else:
+                is_read = True
+                self._take_document(line, line.value)
+        return builder.finish()
+
+    def _take_document(self, line: SourceLine, value: dict[str, Any]) -> None:
+        builder, info = self._builder, fields.mapping(value.get("info"))
+        builder.source_id = fields.as_text(info.get("id"))
+        builder.time_of(fields.mapping(info.get("time")).get("created"), unit=_MILLISECOND)
+        builder.cwd = fields.text(info.get("directory")) or ""
+        builder.parent_source = fields.text(info.get("parentID"))
+        if (version := fields.text(info.get("version"))) is not None:
+            builder.origin["version"] = version
+        builder.count("header")
+        if (title := fields.text(info.get("title"))) is not None:
+            builder.add_beside(line, "session_info", {"name": title}, name=f"title-{fields.digest(title)}")
+        messages = [it for it in fields.items(value.get("messages")) if isinstance(it, dict)]
+        if len(messages) < len(fields.items(value.get("messages"))):
+            builder.report.add_problem(line.number, "some of its messages cannot be read")
+            builder.preserve(line, "document", "some of its messages cannot be read")
+        if self._source.growing and messages and _may_change(messages[-1]):
+            messages.pop()
+            builder.report.held_back_count += 1
+        reverted = fields.text(fields.mapping(info.get("revert")).get("messageID"))
+        leaf, is_reverted = None, False
+        for message in messages:
+            name = fields.text(fields.mapping(message.get("info")).get("id"))
+            if reverted is not None and name == reverted:
+                leaf, is_reverted = self._tip, True
+            self._take(line, message, name or f"message-{len(self._first) + 1}")
+        builder.leaf = leaf if is_reverted else self._tip
+
+    def _take(self, line: SourceLine, message: dict[str, Any], name: str) -> None:
+        builder, info = self._builder, fields.mapping(message.get("info"))
+        parts = [it for it in fields.items(message.get("parts")) if isinstance(it, dict)]
+        at = builder.time_of(fields.mapping(info.get("time")).get("created"), unit=_MILLISECOND)
+        own = SourceLine(line.number, _raw(message, line), message)
+        self._message = name
+        match info.get("role"):
+            case "user":
+                self._take_user(own, name, info, parts, at)
+            case "assistant" if info.get("summary") is True:
+                self._take_summary(own, name, info, parts, at)
+            case "assistant":
+                self._take_assistant(own, name, info, parts, at)
+            case role:
+                builder.preserve(own, fields.as_text(role) or "message", "it has no counterpart in sessiond")
+
+    def _add(self, line: SourceLine, name: str, type: str, payload: dict[str, Any], at: str) -> None:
+        self._tip = self._builder.add(line, name, self._tip, type, payload, at=at)
+        self._first.setdefault(self._message, self._tip)
+
+    def _take_user(
+        self, line: SourceLine, name: str, info: dict[str, Any], parts: list[dict[str, Any]], at: str
+    ) -> None:
+        asked = (part for part in parts if part.get("type") == "compaction")
+        self._request = next(asked, self._request)
+        typed = [
+            _block(part) for part in parts if not part.get("synthetic") and part.get("type") not in _STEPS
+        ]
+        added = [_block(part) for part in parts if part.get("synthetic")]
+        if typed:
+            payload = {"message": timed({"role": "user", "content": typed}, at), **_foreign(info)}
+            self._add(line, name, "message", payload, at)
+            self._builder.count("user")
+        if added:  # texts of files that the user named
+            payload = {"customType": f"{NAME}.synthetic", "content": added, "display": False}
+            self._add(line, f"{name[:50]}-synthetic", "custom_message", payload, at)
+            self._builder.count("synthetic")
+
+    def _take_summary(
+        self, line: SourceLine, name: str, info: dict[str, Any], parts: list[dict[str, Any]], at: str
+    ) -> None:
+        if not _is_complete(info):
+            self._take_assistant(line, name, info, parts, at)
+            return
+        texts = [fields.text(part.get("text")) for part in parts if part.get("type") == "text"]
+        spent = fields.mapping(info.get("tokens"))
+        payload = {
+            "summary": "\n\n".join(filter(None, texts)),
+            "firstKeptEntryId": self._first.get(fields.as_text(self._request.get("tail_start_id"))),
+            "tokensBefore": fields.number(spent.get("input")), **_foreign(info),
+        }  # fmt: skip
+        self._add(line, name, "compaction", payload, at)
+        self._builder.count("compaction")
+
+    def _take_assistant(
+        self, line: SourceLine, name: str, info: dict[str, Any], parts: list[dict[str, Any]], at: str
+    ) -> None:
+        self._builder.count("assistant")
+        blocks = [_block(part) for part in parts if part.get("type") in ("text", "reasoning", "tool", "file")]
+        rest = [
+            fields.without(part, *_IDS)
+            for part in parts
+            if part.get("type") not in ("text", "reasoning", "tool", "file", *_STEPS)
+        ]
+        message = timed({"role": "assistant", "content": blocks, **_answer(info, blocks)}, at)
+        if not _is_complete(info):
+            name = f"{name[:36]}-incomplete-{fields.digest(fields.as_text(parts))}"
+        self._add(line, name, "message", {"message": message, **_foreign(info, rest)}, at)
+        for part in parts:
+            if part.get("type") == "tool" and (result := _result(part)) is not None:
+                call_id = fields.as_text(part.get("callID"))
+                self._add(
+                    line,
+                    f"{name[:40]}-result-{fields.digest(name, call_id)[:8]}",
+                    "message",
+                    {"message": timed(result, at)},
+                    at,
+                )
+
+
+def _is_complete(info: dict[str, Any]) -> bool:
+    return fields.mapping(info.get("time")).get("completed") is not None or info.get("error") is not None
+
+
+def _may_change(message: dict[str, Any]) -> bool:
+    """Return whether the last message may still get more: a user's until it is answered, an answer until it ends."""
+    info = fields.mapping(message.get("info"))
+    return info.get("role") == "user" or not _is_complete(info)
+
+
+def _block(part: dict[str, Any]) -> dict[str, Any]:
+    match part.get("type"):
+        case "text":
+            rest = {"ignored": True} if part.get("ignored") is True else {}
+            return {"type": "text", "text": fields.as_text(part.get("text")), **rest}
+        case "reasoning":
+            return {"type": "thinking", "thinking": fields.as_text(part.get("text"))}
+        case "tool":
+            given = fields.mapping(part.get("state")).get("input")
+            return {
+                "type": "toolCall", "id": fields.as_text(part.get("callID")),
+                "name": fields.as_text(part.get("tool")), "arguments": fields.arguments(given),
+            }  # fmt: skip
+        case "subtask":
+            return {
+                "type": "text",
+                "text": fields.as_text(part.get("prompt")),
+                **fields.without(part, *_IDS, "type", "prompt"),
+            }
+        case "file":
+            head, comma, data = fields.as_text(part.get("url")).partition(",")
+            if comma and head.startswith("data:image/") and head.endswith(";base64"):
+                return {"type": "image", "data": data, "mimeType": head[5:-7]}
+    return fields.without(part, *_IDS)
+
+
+def _answer(info: dict[str, Any], blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the fields of an assistant message beside its content."""
+    calls = any(block.get("type") == "toolCall" for block in blocks)
+    answer: dict[str, Any] = {
+        "api": NAME, "provider": fields.text(info.get("providerID")) or "unknown",
+        "model": fields.text(info.get("modelID")) or "unknown",
+    }  # fmt: skip
+    spent, cost = fields.mapping(info.get("tokens")), fields.number(info.get("cost"))
+    if spent:
+        cache = fields.mapping(spent.get("cache"))
+        counted = {
+            "input": fields.number(spent.get("input")),
+            "output": fields.number(spent.get("output")) + fields.number(spent.get("reasoning")),
+            "cacheRead": fields.number(cache.get("read")), "cacheWrite": fields.number(cache.get("write")),
+        }  # fmt: skip
+        costs = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": cost}
+        answer["usage"] = {**counted, "totalTokens": sum(counted.values()), "cost": costs}
+    error = fields.mapping(info.get("error"))
+    stop = _STOPS.get(fields.as_text(info.get("finish")), "toolUse" if calls else "stop")
+    answer["stopReason"] = stop
+    if error:
+        answer["stopReason"] = "aborted" if error.get("name") == "MessageAbortedError" else "error"
+        reason = fields.mapping(error.get("data")).get("message")
+        answer["errorMessage"] = fields.text(reason) or fields.as_text(error.get("name"))
+    return answer
+
+
+def _result(part: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the result of a tool part, or None if it has none yet."""
+    state = fields.mapping(part.get("state"))
+    if state.get("status") not in ("completed", "error"):
+        return None
+    is_error = state["status"] == "error"
+    text = {"type": "text", "text": fields.as_text(state.get("error" if is_error else "output"))}
+    files = [_block(it) for it in fields.items(state.get("attachments")) if isinstance(it, dict)]
+    details = fields.without(state, "status", "input", "output", "error", "attachments")
+    return {
+        "role": "toolResult", "toolCallId": fields.as_text(part.get("callID")),
+        "toolName": fields.as_text(part.get("tool")), "content": [text, *files], "isError": is_error,
+        **({"details": details} if details else {}),
+    }  # fmt: skip
+
+
+def _foreign(info: dict[str, Any], parts: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    rest = {name: it for name, it in fields.without(info, *_OF_INFO).items() if it is not None}
+    if isinstance(info.get("summary"), dict):
+        rest["summary"] = info["summary"]
+    if parts:
+        rest["parts"] = parts
+    return {"foreign": rest} if rest else {}
+
+
+def _raw(message: dict[str, Any], line: SourceLine) -> bytes:
+    try:
+        return fields.dumps(message)
+    except (RecursionError, ValueError, TypeError):
+        return line.raw
