@@ -1,0 +1,170 @@
+"""A session goes on in each real agent, and the request that reaches the model holds what was said before.
+
+Needs scripts/install-agents. Without it these tests fail and say so; `-m "not agents"` leaves them out.
+"""
+
+import json  # noqa: TID251 - what the command prints, and lines as a client writes them
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.commands import Shell, a_shell
+from support.formats import PNG
+from support.logs import tool_call
+from support.real_agents import NAMES, RealAgents
+from support.scripted_model import Request, ScriptedModel
+
+pytestmark = pytest.mark.agents
+
+READS: dict[str, tuple[str, dict[str, str]]] = {
+    "claude-code": ("Read", {"file_path": "{path}"}),
+    "codex": ("exec_command", {"cmd": "cat {path}"}),
+    "gemini": ("read_file", {"file_path": "{path}"}),
+    "opencode": ("read", {"filePath": "{path}"}),
+    "qwen": ("read_file", {"file_path": "{path}"}),
+}
+"""How each agent reads a file: the tool and its arguments."""
+
+
+@dataclass
+class Desk:
+    """A person's agents, the model behind them, a project folder, and a terminal in it."""
+
+    agents: RealAgents
+    model: ScriptedModel
+    project: Path
+    shell: Shell
+
+    def command(self, *words: str) -> Any:
+        """What a command prints with --json, run where the agents are installed."""
+        return self.shell(*words, "--json", **self.agents.environment(self.project)).json
+
+    def goes_on(self, session_id: str, agent: str, text: str) -> Request:
+        """The request that reaches the model when a session is resumed in an agent, and the agent is asked."""
+        found = self.command("resume", session_id, "--in", agent)
+        assert found["importArgv"] is None
+        assert found["cwd"] == str(self.project)
+        self.agents.resume(agent, self.project, found["nativeSessionId"], text)
+        return self.model.request_with(text)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "notes.txt").write_text("three herons")
+    with ScriptedModel() as model, a_shell(project) as shell:
+        yield Desk(RealAgents(tmp_path / "home", model.url), model, project, shell)
+
+
+def texts(request: Request) -> str:
+    return "\n".join(it.text for it in request.parts)
+
+
+def assert_legal(request: Request) -> None:
+    """Each call has an id that providers accept, and one result behind it, before anything else is said."""
+    waiting: list[str] = []
+    for part in request.parts:
+        if part.kind == "call":
+            waiting.append(part.call_id)
+            assert re.fullmatch("[A-Za-z0-9_-]+", part.call_id)
+        elif part.kind == "result":
+            assert part.call_id in waiting
+            waiting.remove(part.call_id)
+        elif part.kind == "user":
+            assert not waiting, f"{waiting} have no result before {part.text!r:.80}"
+    assert not waiting
+
+
+def told(desk: Desk) -> str:
+    """A session with a picture, two tool calls, one of which failed, one without a result, and thinking."""
+    lines: list[dict[str, Any]] = [
+        {"role": "user", "content": [
+            {"type": "text", "text": "Look at the heron."}, {"type": "image", "data": PNG, "mimeType": "image/png"},
+        ]},
+        {"role": "assistant", "provider": "acme", "model": "one", "stopReason": "toolUse", "content": [
+            {"type": "thinking", "thinking": "I am thinking."}, {"type": "text", "text": "I look."},
+            tool_call("read", {"path": "notes.txt"}, call="call|1"), tool_call("bash", {"command": "false"}, call="2"),
+        ]},
+        {"role": "toolResult", "toolCallId": "call|1", "toolName": "read", "isError": False,
+         "content": [{"type": "text", "text": "three herons"}]},
+        {"role": "toolResult", "toolCallId": "2", "toolName": "bash", "isError": True,
+         "content": [{"type": "text", "text": "Exit code 1"}]},
+        {"role": "assistant", "provider": "acme", "model": "one", "stopReason": "stop",
+         "content": [{"type": "text", "text": "It stands in the reeds."}]},
+        {"role": "user", "content": "Try once more."},
+        {"role": "assistant", "provider": "acme", "model": "one", "stopReason": "toolUse",
+         "content": [tool_call("bash", {"command": "true"}, call="3")]},
+        {"role": "user", "content": "Never mind."},
+        {"role": "assistant", "provider": "acme", "model": "one", "stopReason": "stop",
+         "content": [{"type": "text", "text": "Fine."}]},
+    ]  # fmt: skip
+    session_id = desk.shell("new", "--title", "Herons").lines[0]
+    entries = "".join(json.dumps({"type": "message", "message": it}) + "\n" for it in lines)
+    desk.shell("append", session_id, "--stdin", stdin=entries)
+    return session_id
+
+
+@pytest.mark.parametrize("agent", NAMES)
+def test_the_agent_sends_what_was_said_in_legal_order(agent: str, desk: Desk) -> None:
+    request = desk.goes_on(told(desk), agent, "And the owl?")
+    said = texts(request)
+    wanted = [
+        "Look at the heron.",
+        "I look.",
+        "three herons",
+        "It stands in the reeds.",
+        "Never mind.",
+        "Fine.",
+    ]
+    places = [said.index(it) for it in [*wanted, "And the owl?"]]
+    assert places == sorted(places)
+    assert "I am thinking." not in said
+    assert [it.name for it in request.parts if it.kind == "call"] == ["read", "bash", "bash"]
+    assert_legal(request)
+
+
+@pytest.mark.parametrize("agent", NAMES)
+def test_the_agent_sends_a_summary_and_not_what_it_replaces(agent: str, desk: Desk) -> None:
+    session_id = told(desk)
+    desk.shell("compact", session_id, "--summary", "They met a heron.", "--keep-recent", "1")
+    said = texts(desk.goes_on(session_id, agent, "And the owl?"))
+    assert said.index("They met a heron.") < said.index("Fine.") < said.index("And the owl?")
+    assert "It stands in the reeds." not in said
+
+
+@pytest.mark.parametrize("agent", NAMES)
+def test_a_session_that_the_agent_has_continued_is_left_alone(agent: str, desk: Desk) -> None:
+    session_id = told(desk)
+    first = desk.command("resume", session_id, "--in", agent)
+    assert desk.command("resume", session_id, "--in", agent) == first
+    desk.agents.resume(agent, desk.project, first["nativeSessionId"], "And the owl?")
+    second = desk.command("resume", session_id, "--in", agent)
+    assert second["nativeSessionId"] != first["nativeSessionId"]
+    assert desk.command("resume", session_id, "--in", agent) == second
+
+
+@pytest.mark.parametrize("source", [it for it in NAMES if it != "opencode"])
+def test_a_session_of_one_agent_goes_on_in_every_other_one(source: str, desk: Desk) -> None:
+    tool, arguments = READS[source]
+    given = {name: it.format(path=desk.project / "notes.txt") for name, it in arguments.items()}
+    desk.model.when("What is in the notes?").calls(tool, **given).says("Three herons are in it.")
+    desk.agents.turn(source, desk.project, "What is in the notes?")
+    [file] = desk.agents.session_files(source)
+    before = file.read_bytes()
+    [session] = desk.command("import", str(file))["sessions"]
+    for agent in NAMES:
+        question = f"And the owl, {agent}?"
+        request = desk.goes_on(session["sessionId"], agent, question) if agent != source else None
+        if request is not None:
+            said = texts(request)
+            wanted = ["What is in the notes?", "three herons", "Three herons are in it.", question]
+            places = [said.index(it) for it in wanted]
+            assert places == sorted(places)
+            assert [it.name for it in request.parts if it.kind == "call"] == [tool]
+            assert_legal(request)
+    assert file.read_bytes() == before
