@@ -157,6 +157,8 @@ def test_a_session_of_one_agent_goes_on_in_every_other_one(source: str, desk: De
     [file] = desk.agents.session_files(source)
     before = file.read_bytes()
     [session] = desk.command("import", str(file))["sessions"]
+    own = desk.command("resume", session["sessionId"])
+    assert (own["agent"], own["path"], own["losses"]) == (source, str(file), [])
     for agent in NAMES:
         question = f"And the owl, {agent}?"
         request = desk.goes_on(session["sessionId"], agent, question) if agent != source else None

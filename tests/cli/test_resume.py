@@ -55,7 +55,7 @@ def test_a_session_goes_on_in_another_agent_in_its_folder(shell: Shell, tmp_path
 
 def test_print_writes_the_session_and_starts_nothing(shell: Shell, tmp_path: Path) -> None:
     session, environ = told(shell), agents(tmp_path, "claude")
-    found = shell("resume", session, "--in", "claude-code", "--print", **environ)
+    found = shell("resume", session, "--in", "claude", "--print", **environ)
     assert ran(tmp_path) == []
     [path] = (tmp_path / "home/.claude/projects").rglob("*.jsonl")
     assert found.lines == [f"cd {tmp_path} && claude --resume {path.stem}"]
@@ -86,6 +86,7 @@ def test_opencode_imports_the_session_before_the_command_is_printed(shell: Shell
     assert "A race." in Path(command.split()[2]).read_text()
     assert folder == str(tmp_path)
     assert found.lines[0].startswith(f"cd {tmp_path} && opencode --session ses_")
+    assert "for-agents" not in shell.run("doctor").out
 
 
 def test_an_import_that_fails_is_an_error(shell: Shell, tmp_path: Path) -> None:

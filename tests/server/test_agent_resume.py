@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sessiond.agents.claude_code import project_folder
 from support.daemons import Peer, Running, assistant, refusal, user
 from support.dialects import jsonl
 from support.shared import started
@@ -48,6 +49,7 @@ async def test_a_session_is_written_for_an_agent_in_its_place(
     assert found["cwd"] == found["env"]["PWD"] == os.path.realpath(tmp_path / "work")
     assert "A race." in path.read_text()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.parent.stat().st_mode) == 0o700
     assert (found["importArgv"] is not None) == (agent == "opencode")
     assert path.is_relative_to(tmp_path / "home") == (agent != "opencode")
     assert not list(path.parent.glob("*.tmp"))
@@ -111,8 +113,8 @@ async def test_a_variable_of_the_client_moves_the_place(memory: Running, tmp_pat
 
 def claude_file(tmp_path: Path) -> Path:
     """A session of Claude Code in its place."""
-    cwd = str(tmp_path / "work")
-    Path(cwd).mkdir()
+    (tmp_path / "work").mkdir()
+    cwd = os.path.realpath(tmp_path / "work")
     base = {"sessionId": NATIVE_ID, "cwd": cwd}
     asked = {
         "type": "user", "uuid": "u-1", "parentUuid": None, "timestamp": "2026-01-01T00:00:00.000Z",
@@ -122,7 +124,7 @@ def claude_file(tmp_path: Path) -> Path:
         "type": "assistant", "uuid": "a-1", "parentUuid": "u-1", "timestamp": "2026-01-01T00:00:01.000Z",
         "message": {"role": "assistant", "model": "m", "content": [{"type": "text", "text": "A race."}]}, **base,
     }  # fmt: skip
-    path = tmp_path / "home/.claude/projects/-work" / f"{NATIVE_ID}.jsonl"
+    path = tmp_path / "home/.claude/projects" / project_folder(cwd) / f"{NATIVE_ID}.jsonl"
     path.parent.mkdir(parents=True)
     path.write_bytes(jsonl(asked, answered))
     return path
@@ -155,6 +157,20 @@ async def test_a_session_that_its_agent_deleted_is_written_anew(memory: Running,
     assert found["argv"] == ["claude", "--resume", found["nativeSessionId"]]
     assert "A race." in Path(found["path"]).read_text()
     assert Path(found["path"]).stem == found["nativeSessionId"]
+
+
+async def test_a_session_of_a_folder_that_was_moved_is_written_for_the_new_one(
+    memory: Running, tmp_path: Path
+) -> None:
+    path = claude_file(tmp_path)
+    before = path.read_bytes()
+    peer, session = await imported(memory, path)
+    (tmp_path / "work").rename(tmp_path / "moved")
+    await peer.call("session/move", sessionId=session, cwd=str(tmp_path / "moved"))
+    found = await resumed(peer, session, tmp_path)
+    assert found["nativeSessionId"] != NATIVE_ID
+    assert Path(found["path"]).parent.name == project_folder(os.path.realpath(tmp_path / "moved"))
+    assert path.read_bytes() == before
 
 
 async def test_a_copy_that_the_agent_does_not_find_is_written_anew(memory: Running, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import shlex
 import sys
 
 from sessiond import human
+from sessiond.agents.names import name_of
 from sessiond.agents.table import AGENTS
 from sessiond.cli.exit_codes import FAILURE, SUCCESS
 from sessiond.cli.parse.arguments import UsageError
@@ -38,7 +39,7 @@ def resume(args: ParsedArguments) -> int:
     """Send `session/resume`, and start the agent; with --print or --json, only print how to."""
     params: dict[str, Any] = {"env": variables(os.environ)}
     if (agent := args.value("in")) is not None:
-        params["agent"] = agent
+        params["agent"] = name_of(agent)
     if (leaf := args.value("at")) is not None:
         params["leafId"] = leaf
     if (cwd := args.value("cwd")) is not None:

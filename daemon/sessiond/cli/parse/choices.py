@@ -27,7 +27,17 @@ CHOICES: dict[str, tuple[str, ...]] = {
         "pi",
         "oh-my-pi",
     ),
-    "resume --in": ("claude-code", "codex", "gemini", "opencode", "qwen", "pi", "oh-my-pi"),
+    "resume --in": (
+        "claude-code",
+        "claude",
+        "codex",
+        "gemini",
+        "opencode",
+        "qwen",
+        "pi",
+        "oh-my-pi",
+        "omp",
+    ),
     "context --format": ("agent", "openai", "anthropic", "google"),
     "append --format": ("openai", "anthropic", "google"),
     "import --format": (

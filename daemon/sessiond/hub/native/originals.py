@@ -7,16 +7,21 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from sessiond.agents.agent import Agent
+from sessiond.agents.agent import Agent, WrittenSession
 from sessiond.agents.table import AGENTS
 from sessiond.hub.session.live import LiveSession
 from sessiond.session.content import fields
 
+_BY_FOLDER: Final = frozenset(("claude-code", "qwen"))
+"""The agents that only find the sessions of the folder in which they are started."""
+_ANY_TIME: Final = "1970-01-01T00:00:00.000Z"
+"""A time, for agents whose names of files have none."""
 _ID_IN_NAME: Final = 8
 """The characters of an id of Gemini CLI that the name of its file has."""
 _HEADER_BYTES: Final = 64 * 1024
@@ -34,30 +39,49 @@ class Original:
 def origin_of(live: LiveSession) -> Original | None:
     """Return the session of an agent that a session was read from; None if it was read from none."""
     origin = live.tree.origin
-    if origin is None or origin.agent not in AGENTS:
-        return None
+    if origin is None or origin.agent not in AGENTS or "/" in origin.session_id:
+        return None  # a subagent's session, whose id has that of its parent, cannot be resumed alone
     return Original(origin.agent, origin.session_id, origin.path)
 
 
-def find(original: Original, environ: Mapping[str, str]) -> str | None:
-    """Return the path of the file or database that has the session of an agent; None if it is gone.
+def find(original: Original, cwd: str, environ: Mapping[str, str]) -> str | None:
+    """Return the path of the file or database that has the session of an agent.
 
     Args:
         original: The session of an agent.
+        cwd: The real path of the folder to resume in. Claude Code and Qwen Code only find sessions of that folder.
         environ: The environment variables that tell where agents keep their sessions.
+
+    Returns:
+        The path; None if the session is gone, or if the agent would not find it from this folder.
     """
     agent = AGENTS[original.agent]
     if agent.storage == "database":
         paths = _files(agent, environ)
         return next((path for path in paths if messages_in_database(path, original.native_id)), None)
-    above = [f"{folder}/" for folder in agent.folders(environ)]
-    if original.path is not None and original.path.startswith(tuple(above)) and Path(original.path).is_file():
-        return original.path  # elsewhere, as a copy, the agent does not find it
     part = original.native_id[:_ID_IN_NAME] if agent.name == "gemini" else original.native_id
-    for path in _files(agent, environ):
-        if part in Path(path).name and (agent.name != "gemini" or _has_id(path, original.native_id)):
+    known = [] if original.path is None else [original.path]
+    for path in chain(known, _files(agent, environ)):
+        if _is_found(path, part, original.native_id, agent, cwd, environ):
             return path
     return None
+
+
+def _is_found(
+    path: str, part: str, native_id: str, agent: Agent, cwd: str, environ: Mapping[str, str]
+) -> bool:
+    """Return whether the agent finds the session at a path when it is started in the folder `cwd`."""
+    if (
+        not path.startswith(tuple(f"{folder}/" for folder in agent.folders(environ)))
+        or not Path(path).is_file()
+    ):
+        return False  # a copy elsewhere
+    if agent.name == "gemini":
+        return part in Path(path).name and _has_id(path, native_id)
+    if agent.name in _BY_FOLDER and agent.new_file is not None:
+        expected = agent.new_file(WrittenSession(native_id, cwd, _ANY_TIME), environ).path
+        return path == expected
+    return part in Path(path).name
 
 
 def messages_in_database(path: str, native_id: str) -> list[str]:

@@ -66,7 +66,7 @@ class AgentResume:
             origin is not None and origin.agent == name and params.leaf_id is UNSET and params.cwd is None
         )
         if is_same and origin is not None:
-            path = await asyncio.to_thread(originals.find, origin, environ)
+            path = await asyncio.to_thread(originals.find, origin, cwd, environ)
             command = AGENTS[name].resume_command(origin.native_id)
             if path is not None and command:
                 return _result(origin, command, cwd, environ, path)

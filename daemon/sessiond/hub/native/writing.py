@@ -125,7 +125,7 @@ def _write(file: NewFile, data: bytes, elsewhere: Sequence[str]) -> bool:
 def _create(path: Path, data: bytes) -> bool:
     """Create a file atomically, with access for its owner only. Return whether there was none."""
     calls = Syscalls()
-    path.parent.mkdir(0o700, parents=True, exist_ok=True)
+    _make_folder(path.parent)
     made = temporary(path)
     os.close(new_file(made, [data], calls))
     try:
@@ -138,9 +138,16 @@ def _create(path: Path, data: bytes) -> bool:
     return True
 
 
+def _make_folder(path: Path) -> None:
+    """Make a folder and its missing parents, with access for their owner only."""
+    if not path.is_dir():
+        _make_folder(path.parent)
+        path.mkdir(0o700, exist_ok=True)
+
+
 def _replace(path: str, data: bytes) -> None:
     """Write a file of this program's own, in place of an earlier one."""
-    Path(path).parent.mkdir(0o700, parents=True, exist_ok=True)
+    _make_folder(Path(path).parent)
     made = temporary(Path(path))
     os.close(new_file(made, [data], Syscalls()))
     made.replace(path)
