@@ -222,11 +222,14 @@ export interface CloseResult {
  * session is created, and the server may choose a session that another terminal holds. With a new session,
  * `formerFolders` lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the
  * terminal gets a breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds
- * is never bound. Without a terminal, the server also considers sessions without a message.
+ * is never bound. With `project`, the sessions of the other folders of its project come after those of `cwd`. Without
+ * a terminal, the server also considers sessions without a message.
  */
 export interface ContinueParams {
   /** The folder, an absolute path. */
   cwd: string;
+  /** Also choose among the sessions of the other folders of the project of `cwd`. Default `false`. */
+  project?: boolean;
   /** Default: the terminal of the handshake. */
   terminal?: Terminal | null;
   /** Create a session if there is none to continue. Default `true`. */
@@ -276,9 +279,10 @@ export interface FormerFolder {
 /**
  * List sessions, the most recently updated first, in pages.
  *
- * Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt, cwd and agent.
- * Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its
- * place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
+ * Without `cwd` and `project`, the list has the sessions of all folders. The project of a folder is the git repository
+ * that it is in, with all worktrees, or else the folder itself. `query` matches the id, title, first prompt, cwd and
+ * agent. Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page.
+ * Its place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
  * after that position. It fails with `cursorExpired` if the server does not know all changes since.
  *
  * The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
@@ -287,6 +291,8 @@ export interface FormerFolder {
 export interface ListParams {
   /** Only sessions of this folder; default: sessions of all folders. */
   cwd?: string | null;
+  /** Only sessions of the project of this folder, an absolute path. At most 4096 characters. */
+  project?: string | null;
   /** Only sessions with all of these tags. At most 100 items. */
   tags?: string[] | null;
   /** Only sessions whose id, title, first prompt, cwd or agent contains this text. At most 1000 characters. */
@@ -463,9 +469,9 @@ export interface ResolveResult {
  * word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are indexed by character, so any
  * part of a text matches. The search covers messages, tool calls and results (the first 16,000 characters),
  * summaries, titles and labels. It does not cover reasoning or ephemeral sessions. Filters apply before the limit:
- * `cwd`, `tags` and `agent` filter by session, `labels` by the label on the entry, `roles` by the role of the message,
- * `since` and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text
- * is short, newer entries before older ones, messages before tool results.
+ * `cwd`, `project`, `tags` and `agent` filter by session, `labels` by the label on the entry, `roles` by the role of
+ * the message, `since` and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent
+ * and the text is short, newer entries before older ones, messages before tool results.
  *
  * The search does not wait for the index: entries that were stored within the last seconds may be missing if there
  * are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are
@@ -476,6 +482,8 @@ export interface SearchParams {
   query: string;
   /** Only sessions of this folder. */
   cwd?: string | null;
+  /** Only sessions of the project of this folder, an absolute path. At most 4096 characters. */
+  project?: string | null;
   /** Only messages with one of these roles. At most 100 items. */
   roles?: string[] | null;
   /** Only sessions with all of these tags. At most 100 items. */
@@ -3010,6 +3018,8 @@ export interface WatchParams {
 export interface ListFilter {
   /** Only sessions of this folder. */
   cwd?: string | null;
+  /** Only sessions of the project of this folder, an absolute path. At most 4096 characters. */
+  project?: string | null;
   /** Only sessions with all of these tags. At most 100 items. */
   tags?: string[] | null;
   /** Only sessions whose id, title, first prompt, cwd or agent contains each word of this text. At most 1000 characters. */
@@ -4818,15 +4828,17 @@ export interface Requests {
    * session is created, and the server may choose a session that another terminal holds. With a new session,
    * `formerFolders` lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the
    * terminal gets a breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds
-   * is never bound. Without a terminal, the server also considers sessions without a message.
+   * is never bound. With `project`, the sessions of the other folders of its project come after those of `cwd`. Without
+   * a terminal, the server also considers sessions without a message.
    */
   "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "idReused" | "draining" };
   /**
    * List sessions, the most recently updated first, in pages.
    *
-   * Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt, cwd and agent.
-   * Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its
-   * place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
+   * Without `cwd` and `project`, the list has the sessions of all folders. The project of a folder is the git repository
+   * that it is in, with all worktrees, or else the folder itself. `query` matches the id, title, first prompt, cwd and
+   * agent. Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page.
+   * Its place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
    * after that position. It fails with `cursorExpired` if the server does not know all changes since.
    *
    * The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
@@ -4847,9 +4859,9 @@ export interface Requests {
    * word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are indexed by character, so any
    * part of a text matches. The search covers messages, tool calls and results (the first 16,000 characters),
    * summaries, titles and labels. It does not cover reasoning or ephemeral sessions. Filters apply before the limit:
-   * `cwd`, `tags` and `agent` filter by session, `labels` by the label on the entry, `roles` by the role of the message,
-   * `since` and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text
-   * is short, newer entries before older ones, messages before tool results.
+   * `cwd`, `project`, `tags` and `agent` filter by session, `labels` by the label on the entry, `roles` by the role of
+   * the message, `since` and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent
+   * and the text is short, newer entries before older ones, messages before tool results.
    *
    * The search does not wait for the index: entries that were stored within the last seconds may be missing if there
    * are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are

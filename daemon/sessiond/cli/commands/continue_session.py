@@ -30,7 +30,7 @@ def continue_session(args: ParsedArguments) -> int:
     from sessiond.cli.parse.session_argument import with_terminal
     from sessiond.text import one_line
 
-    params: dict[str, Any] = {"cwd": _working_folder(args)}
+    params: dict[str, Any] = {"cwd": _working_folder(args), "project": not args.flag("here")}
     if args.flag("no-create"):
         params["create"] = False
     with connect(args) as daemon:

@@ -98,7 +98,7 @@ def _chosen(daemon: BlockingDaemon, args: ParsedArguments) -> str:
     if args.value("ID") is not None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return session_id(daemon, args)
     folder = os.path.abspath(args.value("cwd") or ".")
-    sessions = daemon.call("session/list", {"cwd": folder, "limit": _LISTED})["sessions"]
+    sessions = daemon.call("session/list", {"project": folder, "limit": _LISTED})["sessions"]
     if not sessions:
         sessions = daemon.call("session/list", {"limit": _LISTED})["sessions"]
     if not sessions:

@@ -8,7 +8,7 @@ import time
 
 from sessiond import human
 from sessiond.cli.parse.arguments import UsageError
-from sessiond.cli.parse.session_argument import agent_filter, whole_id, working_folder
+from sessiond.cli.parse.session_argument import agent_filter, place_filter, whole_id
 from sessiond.cli.render.style import style_for
 from sessiond.client.blocking import connect
 from sessiond.text import fit, one_line
@@ -31,8 +31,8 @@ def search(args: ParsedArguments) -> int:
     params: dict[str, Any] = {"query": args.required("QUERY")}
     if not params["query"].strip():
         raise UsageError("QUERY is empty", "sessiond list shows every session.")
-    if args.value("cwd") is not None:
-        params["cwd"] = working_folder(args)
+    if args.flag("project") or args.flag("here") or args.value("cwd") is not None:
+        params |= place_filter(args)
     for option in ("role", "tag", "label"):
         if values := [value for _, value in args.occurrences(option)]:
             params[option + "s"] = values

@@ -17,10 +17,10 @@ from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import (
     agent_filter,
     home_of_session,
+    place_filter,
     session_id,
     session_id_to_write,
     with_terminal,
-    working_folder,
 )
 from sessiond.cli.render.style import style_for
 from sessiond.text import one_line
@@ -67,8 +67,7 @@ def new(args: ParsedArguments) -> int:
 def listing(args: ParsedArguments) -> int:
     """Send `session/list`."""
     params: dict[str, Any] = {}
-    if not args.flag("all"):
-        params["cwd"] = working_folder(args)
+    params |= place_filter(args)
     if tags := [word for _, word in args.occurrences("tag")]:
         params["tags"] = tags
     params |= agent_filter(args)
@@ -86,7 +85,8 @@ def listing(args: ParsedArguments) -> int:
         page = daemon.call("session/list", params)
     sessions = page["sessions"]
     if sessions:
-        _print_list(sessions, with_folders=args.flag("all"))
+        is_one_folder = len({it["cwd"] for it in sessions}) == 1
+        _print_list(sessions, with_folders=args.flag("all") or not is_one_folder)
         if page.get("nextCursor"):
             print("There are more results: use a higher --limit.", file=sys.stderr)
     else:
@@ -322,4 +322,4 @@ def _warn_of_files(problems: Sequence[dict[str, Any]]) -> None:
 def _nothing_found(args: ParsedArguments) -> str:
     if args.flag("all") or args.value("query") or args.occurrences("tag"):
         return "No sessions match. Use --drafts to include drafts."
-    return "No sessions in this folder. See sessiond list --all, or create one with sessiond new."
+    return "No sessions in this project. See sessiond list --all, or create one with sessiond new."

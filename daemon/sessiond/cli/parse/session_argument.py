@@ -146,3 +146,15 @@ def agent_filter(args: ParsedArguments) -> dict[str, str]:
     from sessiond.agents import names
 
     return {"agent": names.name_of(given)}
+
+
+def place_filter(args: ParsedArguments) -> dict[str, str]:
+    """Return the params that select sessions by place: the project of the folder, with --here the folder itself.
+
+    With --all, there are none. Raises `UsageError` if both options are given.
+    """
+    if args.flag("all"):
+        if args.flag("here"):
+            raise UsageError("--here and --all cannot both be given")
+        return {}
+    return {"cwd" if args.flag("here") else "project": working_folder(args)}

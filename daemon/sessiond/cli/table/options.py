@@ -4,6 +4,7 @@ from sessiond.cli.parse.arguments import Option
 
 JSON = Option("json", "", "print the result exactly as the daemon sent it")
 REPORT = Option("json", "", "print what was done as JSON")
+HERE = Option("here", "", "only the folder itself, not the other folders of its project")
 AGENT = Option("agent", "NAME", "only sessions of this agent, such as claude, codex or gemini")
 CURSOR = Option("cursor", "CURSOR", "continue after the previous page (--json)")
 AT_LEAF = Option("leaf", "ENTRY", "at this entry instead of the session's leaf")

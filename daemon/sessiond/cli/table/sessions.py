@@ -1,7 +1,7 @@
 """Declarations of the commands for whole sessions."""
 
 from sessiond.cli.parse.arguments import Command, Option
-from sessiond.cli.table.options import AGENT, CURSOR, JSON
+from sessiond.cli.table.options import AGENT, CURSOR, HERE, JSON
 
 COMMANDS: dict[str, Command] = {
     "new": Command(
@@ -26,6 +26,7 @@ COMMANDS: dict[str, Command] = {
         (),
         (
             Option("cwd", "DIR", "the folder of the session (default: the current one)"),
+            HERE,
             Option("no-create", "", "fail if there is none, instead of creating one"),
             Option(
                 "prompt",
@@ -55,12 +56,13 @@ COMMANDS: dict[str, Command] = {
         ("sessiond resume 7c1f --in codex", "sessiond resume 7c1f --in opencode --print"),
     ),
     "list": Command(
-        "List the sessions of this folder, newest first",
+        "List the sessions of this project, newest first",
         "sessions:listing",
         (),
         (
             Option("all", "", "list the sessions of all folders", short="a"),
-            Option("cwd", "DIR", "list the sessions of this folder instead"),
+            HERE,
+            Option("cwd", "DIR", "list the sessions of the project of this folder instead"),
             Option(
                 "query",
                 "TEXT",
@@ -82,7 +84,9 @@ COMMANDS: dict[str, Command] = {
         "search:search",
         ("QUERY",),
         (
-            Option("cwd", "DIR", "only in sessions of this folder"),
+            Option("project", "", "only in sessions of this project"),
+            HERE,
+            Option("cwd", "DIR", "only in sessions of the project of this folder"),
             Option("session", "ID", "only in this session"),
             Option("role", "ROLE", "only messages of this role: user, assistant, toolResult; repeatable"),
             Option("tag", "WORD", "only in sessions with this tag; repeatable"),

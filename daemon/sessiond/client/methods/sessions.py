@@ -133,6 +133,7 @@ class SessionMethods(Methods):
         self,
         cwd: str | None = None,
         *,
+        project: bool = False,
         create: bool = True,
         bind: bool | None = None,
         command_id: str | None = None,
@@ -144,13 +145,15 @@ class SessionMethods(Methods):
         `create` is false, no session is created, and the server may choose a session that another terminal
         holds. With a new session, `former_folders` lists folders that no longer exist and may be earlier
         names of `cwd`. `bind` determines whether the terminal gets a breadcrumb and a hold; the default is
-        the value of `create`. A session that another terminal holds is never bound. Without a terminal, the
-        server also considers sessions without a message.
+        the value of `create`. A session that another terminal holds is never bound. With `project`, the
+        sessions of the other folders of its project come after those of `cwd`. Without a terminal, the server
+        also considers sessions without a message.
 
         Method `session/continue`.
 
         Args:
             cwd: The folder, an absolute path. Default: the folder of this process.
+            project: Also choose among the sessions of the other folders of the project of `cwd`.
             create: Create a session if there is none to continue.
             bind: Write a breadcrumb and a hold for the terminal; default: the value of `create`.
             command_id: Requests with the same id take effect once. 1 to 128 characters.
@@ -166,6 +169,7 @@ class SessionMethods(Methods):
         """
         params = t.ContinueParams(
             cwd=cwd or str(Path.cwd()),
+            project=project,
             create=create,
             bind=bind,
             command_id=command_id,
@@ -176,6 +180,7 @@ class SessionMethods(Methods):
         self,
         cwd: str | None = None,
         *,
+        project: str | None = None,
         tags: Sequence[str] | None = None,
         query: str | None = None,
         agent: str | None = None,
@@ -188,11 +193,12 @@ class SessionMethods(Methods):
     ) -> t.ListResult:
         """List sessions, the most recently updated first, in pages.
 
-        Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt,
-        cwd and agent. Draft sessions are omitted unless `include_drafts` is true. A cursor leads to the next
-        or the previous page. Its place does not change when sessions are added. With `changed_after`, the
-        list has only the sessions that changed after that position. It fails with `cursorExpired` if the
-        server does not know all changes since.
+        Without `cwd` and `project`, the list has the sessions of all folders. The project of a folder is the
+        git repository that it is in, with all worktrees, or else the folder itself. `query` matches the id,
+        title, first prompt, cwd and agent. Draft sessions are omitted unless `include_drafts` is true. A
+        cursor leads to the next or the previous page. Its place does not change when sessions are added. With
+        `changed_after`, the list has only the sessions that changed after that position. It fails with
+        `cursorExpired` if the server does not know all changes since.
 
         The server does not wait until it has read large files that it does not know yet: their rows are
         `provisional`. With `tags`, with `query` and in the order of titles, it reads the files of the list
@@ -202,6 +208,7 @@ class SessionMethods(Methods):
 
         Args:
             cwd: Only sessions of this folder; default: sessions of all folders.
+            project: Only sessions of the project of this folder, an absolute path. At most 4096 characters.
             tags: Only sessions with all of these tags. At most 100 items.
             query: Only sessions whose id, title, first prompt, cwd or agent contains this text. At most 1000
                 characters.
@@ -226,6 +233,7 @@ class SessionMethods(Methods):
         """
         params = t.ListParams(
             cwd=cwd,
+            project=project,
             tags=None if tags is None else list(tags),
             query=query,
             agent=agent,
@@ -274,6 +282,7 @@ class SessionMethods(Methods):
         query: str,
         *,
         cwd: str | None = None,
+        project: str | None = None,
         roles: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
         labels: Sequence[str] | None = None,
@@ -291,10 +300,10 @@ class SessionMethods(Methods):
         beginning of a word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are
         indexed by character, so any part of a text matches. The search covers messages, tool calls and
         results (the first 16,000 characters), summaries, titles and labels. It does not cover reasoning or
-        ephemeral sessions. Filters apply before the limit: `cwd`, `tags` and `agent` filter by session,
-        `labels` by the label on the entry, `roles` by the role of the message, `since` and `until` by ISO
-        8601 time. The best hits come first: entries in which the terms are frequent and the text is short,
-        newer entries before older ones, messages before tool results.
+        ephemeral sessions. Filters apply before the limit: `cwd`, `project`, `tags` and `agent` filter by
+        session, `labels` by the label on the entry, `roles` by the role of the message, `since` and `until`
+        by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
+        short, newer entries before older ones, messages before tool results.
 
         The search does not wait for the index: entries that were stored within the last seconds may be
         missing if there are many of them, and `unsearched` in the result says so. With `wait_ms`, the server
@@ -305,6 +314,7 @@ class SessionMethods(Methods):
         Args:
             query: Words, phrases and `beginnings*`. 1 to 1000 characters.
             cwd: Only sessions of this folder.
+            project: Only sessions of the project of this folder, an absolute path. At most 4096 characters.
             roles: Only messages with one of these roles. At most 100 items.
             tags: Only sessions with all of these tags. At most 100 items.
             labels: Only entries with one of these labels. At most 100 items.
@@ -327,6 +337,7 @@ class SessionMethods(Methods):
         params = t.SearchParams(
             query=query,
             cwd=cwd,
+            project=project,
             roles=None if roles is None else list(roles),
             tags=None if tags is None else list(tags),
             labels=None if labels is None else list(labels),

@@ -99,7 +99,7 @@ class ResumeService:
         if here is not None and (live := await self._follow(here)) is not None:
             return Continued(live, "breadcrumb", "Last session used in this terminal.", created=False)
         gone = "" if here is None else " The last session of this terminal does not exist anymore."
-        sessions = await self._index.all_sessions(cwd=params.cwd)
+        sessions = await self._sessions_of(params)
         moved = await self._moved_here(crumbs, sessions)
         if moved is not None:
             return moved
@@ -124,6 +124,15 @@ class ResumeService:
         message = f"No unattached session in {params.cwd}. Created a new draft.{gone}"
         former = [] if sessions else await self._former_folders(params.cwd, crumbs[0] if crumbs else None)
         return Continued(live, "created", message, created=True, former_folders=former)
+
+    async def _sessions_of(self, params: t.ContinueParams) -> list[t.ListedSession]:
+        """Return the sessions of the folder, and those of its project if the request is for the project."""
+        sessions = await self._index.all_sessions(cwd=params.cwd)
+        if not params.project:
+            return sessions
+        known = {it.session_id for it in sessions}
+        others = await self._index.all_sessions(project=params.cwd)
+        return [*sessions, *(it for it in others if it.session_id not in known)]
 
     async def _moved_here(
         self, crumbs: Sequence[Breadcrumb], sessions: Sequence[t.ListedSession]

@@ -19,11 +19,11 @@ def choose(
     allow_held: bool,
     allow_empty: bool,
 ) -> tuple[t.ListedSession, str] | None:
-    """Return the most recently updated session of `cwd` that no other terminal holds, and the reason as a sentence.
+    """Return the most recently updated session that no other terminal holds, and the reason as a sentence.
 
     Args:
-        sessions: All sessions of the folder.
-        cwd: The folder.
+        sessions: All sessions of the folder, or of its project.
+        cwd: The folder. Its sessions come first.
         held: The ids of the sessions that other terminals hold, each with its terminal.
         allow_held: Whether a held session is returned if there is no other.
         allow_empty: Whether sessions without messages are considered. A client without a terminal has no breadcrumb
@@ -33,15 +33,17 @@ def choose(
         The session and the reason; None if there is none.
     """
     here = sorted(
-        (session for session in sessions if session.cwd == cwd and (allow_empty or session.message_count)),
-        key=lambda session: (session.updated_at, session.created_at),
+        (session for session in sessions if allow_empty or session.message_count),
+        key=lambda session: (session.cwd == cwd, session.updated_at, session.created_at),
         reverse=True,
     )
     free = [session for session in here if session.session_id not in held]
     if free:
-        passed = len([session for session in here if session.updated_at > free[0].updated_at])
+        newest, folder = free[0], free[0].cwd
+        passed = len([it for it in here if it.cwd == folder and it.updated_at > newest.updated_at])
         others = f" {passed} newer are attached to other terminals." if passed else ""
-        return free[0], f"Newest unattached session in {cwd}.{others}"
+        place = cwd if folder == cwd else f"{folder}, a folder of the same project"
+        return newest, f"Newest unattached session in {place}.{others}"
     if here and allow_held:
         newest = here[0]
         holder = held[newest.session_id]

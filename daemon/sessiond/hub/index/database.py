@@ -15,7 +15,7 @@ from sessiond.hub.index.seal import Verification, remove_seal, write_seal
 
 log = logging.getLogger(__name__)
 
-VERSION: Final = 7
+VERSION: Final = 8
 """Incremented with every change of the tables or of their content. A file with another version is rebuilt."""
 _APPLICATION_ID: Final = 0x5E551D
 _FILE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", "-seal")
@@ -53,6 +53,12 @@ CREATE INDEX files_created ON files(draft, created, ref);
 CREATE INDEX files_title ON files(draft, title, ref);
 CREATE INDEX files_session ON files(session_id);
 CREATE INDEX files_waiting ON files(updated) WHERE is_indexed = 0 AND draft IS NOT NULL;
+CREATE INDEX files_cwd ON files(cwd);
+CREATE TABLE projects(
+    cwd TEXT PRIMARY KEY,            -- a folder of sessions
+    project TEXT NOT NULL,           -- the folder of its project
+    identity TEXT NOT NULL           -- what the repository of the project keeps when it is moved; '' for none
+) WITHOUT ROWID;
 CREATE TABLE labels(file INTEGER NOT NULL, entry_id TEXT NOT NULL, label TEXT NOT NULL);
 CREATE INDEX labels_file ON labels(file);
 CREATE INDEX labels_label ON labels(label);

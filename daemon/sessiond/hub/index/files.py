@@ -186,15 +186,15 @@ class FileTable:
         """Whether there are provisional rows. May be read on any thread."""
         return bool(self._provisional)
 
-    def complete(self, cwd: str | None = None, session_ids: Collection[str] = ()) -> None:
-        """Read the whole files of provisional rows: of all, of a folder, or of these session ids."""
+    def complete(self, folders: Collection[str] | None = None, session_ids: Collection[str] = ()) -> None:
+        """Read the whole files of provisional rows: of all, of these folders, or of these session ids."""
         if not self._provisional:
             return
         sql, values = "SELECT ref, cwd, session_id FROM files WHERE provisional = 1", set(session_ids)
         refs = [
             ref for key, folder, session_id in self._database.connection.execute(sql).fetchall()
             if (ref := as_ref(key)) in self._provisional
-            and cwd in (None, folder) and (not values or session_id in values)
+            and (folders is None or folder in folders) and (not values or session_id in values)
         ]  # fmt: skip
         self._in_batches([self._stored[ref] for ref in refs if ref in self._stored], self._index_whole_files)
 

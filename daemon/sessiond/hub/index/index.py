@@ -59,9 +59,16 @@ class Index:
         """Return a page of the list. Raises `CursorExpired`, `StorageFailed`."""
         return await self._query_fresh(lambda it: it.page(params))
 
-    async def all_sessions(self, *, cwd: str | None = None) -> list[t.ListedSession]:
-        """Return all sessions on disk including drafts, or those of one folder. Raises `StorageFailed`."""
-        return await self._query_fresh(lambda it: it.all_sessions(cwd))
+    async def all_sessions(
+        self, *, cwd: str | None = None, project: str | None = None
+    ) -> list[t.ListedSession]:
+        """Return all sessions on disk including drafts, or those of a folder, or of the project of a folder.
+
+        Raises `StorageFailed`.
+        """
+        return await self._query_fresh(
+            lambda it: it.all_sessions(t.ListFilter(cwd=cwd, project=project, include_drafts=True))
+        )
 
     async def known_positions(self) -> tuple[int, int]:
         """Return the positions after which all changes of the list are known: the oldest and the newest.

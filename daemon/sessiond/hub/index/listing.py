@@ -19,6 +19,8 @@ from sessiond.protocol import types as t
 
 _COLUMN: Final = {"updated": "updated", "created": "created", "title": "title"}
 
+IN_PROJECT: Final = "cwd IN (SELECT cwd FROM projects WHERE project = ?)"
+"""The condition that the folder of a session belongs to a project."""
 _REMOVED_ROW: Final = f"SELECT {', '.join(f'? AS {name}' for name in ListRow._fields[:-1])}"
 
 
@@ -120,9 +122,9 @@ def find_by_prefix(
     return [session_info.from_json(info) for (info,) in found]
 
 
-def all_sessions(connection: sqlite3.Connection, *, cwd: str | None = None) -> list[t.ListedSession]:
-    """Return all sessions including drafts, or those of one folder, in no particular order."""
-    conditions = _conditions(t.ListFilter(cwd=cwd, include_drafts=True))
+def all_sessions(connection: sqlite3.Connection, list_filter: t.ListFilter) -> list[t.ListedSession]:
+    """Return all sessions that match a filter, in no particular order."""
+    conditions = _conditions(list_filter)
     found = connection.execute(f"SELECT info FROM files WHERE {conditions.sql}", conditions.values)
     return [session_info.from_json(info) for (info,) in found]
 
@@ -160,6 +162,8 @@ def _conditions(list_filter: t.ListFilter) -> _Conditions:
     found = [_Condition("draft", "draft IN (0, 1)" if list_filter.include_drafts else "draft = 0")]
     if list_filter.cwd is not None:
         found.append(_Condition("cwd", "cwd = ?", list_filter.cwd))
+    if list_filter.project is not None:
+        found.append(_Condition("cwd", IN_PROJECT, list_filter.project))
     if list_filter.tags:
         sql = ("NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted"
                " WHERE wanted.value NOT IN (SELECT value FROM json_each(files.tags)))")  # fmt: skip
@@ -179,6 +183,7 @@ def _filter_of(params: t.ListParams) -> t.ListFilter:
         tags=params.tags,
         query=params.query,
         agent=params.agent,
+        project=params.project,
         include_drafts=params.include_drafts,
     )
 

@@ -19,6 +19,7 @@ from msgspec import Meta
 from sessiond.hub import clock, session_info
 from sessiond.hub.errors import CursorExpired, IncompatibleParams
 from sessiond.hub.index.columns import as_key, as_ref
+from sessiond.hub.index.listing import IN_PROJECT
 from sessiond.protocol import types as t
 from sessiond.session.content import search_words
 from sessiond.session.content.search_text import milliseconds
@@ -158,7 +159,7 @@ def _filters(
         # The entries of a file are mostly adjacent, so most other entries are skipped.
         sql += " AND words.rowid BETWEEN ? AND ? AND entries.file = ?"
         values += [first, last, *(number or (0,))]
-    if params.cwd is not None or params.agent is not None or params.tags:
+    if params.tags or any(it is not None for it in (params.cwd, params.project, params.agent)):
         sql += f" AND entries.file IN ({_ids(_files_of(connection, params))})"
     if params.labels:
         labeled = f"SELECT file, entry_id FROM labels WHERE label IN ({_placeholders(params.labels)})"
@@ -168,12 +169,14 @@ def _filters(
 
 
 def _files_of(connection: sqlite3.Connection, params: t.SearchParams) -> Collection[int]:
-    """Return the numbers of the files whose session has the folder, the agent and all of the tags."""
+    """Return the numbers of the files whose session has the folder, the project, the agent and all of the tags."""
     sql = "draft IS NOT NULL"
     values: list[str] = []
     for column, value in (("cwd", params.cwd), ("agent", params.agent)):
         if value is not None:
             sql, values = f"{sql} AND {column} = ?", [*values, value]
+    if params.project is not None:
+        sql, values = f"{sql} AND {IN_PROJECT}", [*values, params.project]
     for tag in params.tags or ():
         sql, values = sql + " AND ? IN (SELECT value FROM json_each(files.tags))", [*values, tag]
     return [number for (number,) in connection.execute(f"SELECT id FROM files WHERE {sql}", values)]

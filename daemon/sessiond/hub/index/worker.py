@@ -16,6 +16,7 @@ from sessiond.hub.index import listing, searching
 from sessiond.hub.index.committed_entries import CommittedEntries
 from sessiond.hub.index.database import Database
 from sessiond.hub.index.files import FileTable
+from sessiond.hub.index.projects import ProjectTable
 from sessiond.hub.index.text_indexer import TextIndexer
 from sessiond.hub.index.tracker import OpenChanges
 from sessiond.protocol import types as t
@@ -28,6 +29,7 @@ _PROBLEMS: Final = 100
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+P = TypeVar("P", t.ListParams, t.ListFilter, t.SearchParams)
 
 
 class Worker:
@@ -38,6 +40,7 @@ class Worker:
         """The build number: how often the file was opened or rebuilt."""
         self._database = Database(path)
         self._files = FileTable(store, self._database)
+        self._projects = ProjectTable()
         self._texts = TextIndexer(store, self._database, self._files)
 
     def record_changes(self, changes: OpenChanges, changed_files: Collection[str]) -> None:
@@ -48,19 +51,21 @@ class Worker:
         """Check the files, then return a page of the list. Its filter and its order are final."""
 
         def query(connection: sqlite3.Connection) -> t.ListResult:
+            asked = self._resolved(connection, params)
             if params.tags or params.query or params.sort == "title":
-                self._files.complete(cwd=params.cwd)
-            return listing.page(connection, self._files.changes, params)
+                self._files.complete(_folders(connection, params.cwd, asked.project))
+            return listing.page(connection, self._files.changes, asked)
 
         page = self._after_check(query)
         return msgspec.structs.replace(page, problems=self._problems())
 
-    def all_sessions(self, cwd: str | None) -> list[t.ListedSession]:
-        """Check the files, then return all sessions or those of a folder. No row is provisional."""
+    def all_sessions(self, list_filter: t.ListFilter) -> list[t.ListedSession]:
+        """Check the files, then return the sessions in a folder or a project, or all. No row is provisional."""
 
         def query(connection: sqlite3.Connection) -> list[t.ListedSession]:
-            self._files.complete(cwd=cwd)
-            return listing.all_sessions(connection, cwd=cwd)
+            asked = self._resolved(connection, list_filter)
+            self._files.complete(_folders(connection, asked.cwd, asked.project))
+            return listing.all_sessions(connection, asked)
 
         return self._after_check(query)
 
@@ -97,9 +102,13 @@ class Worker:
 
     def delta(self, list_filter: t.ListFilter, range_: listing.ListRange) -> listing.ListDelta | None:
         """Return the changes of a list in a range, without checking the files; see `listing.delta`."""
-        return self._run(
-            lambda: listing.delta(self._database.connection, self._files.changes, list_filter, range_)
-        )
+
+        def read() -> listing.ListDelta | None:
+            connection = self._database.connection
+            asked = self._resolved(connection, list_filter)
+            return listing.delta(connection, self._files.changes, asked, range_)
+
+        return self._run(read)
 
     def known_positions(self) -> tuple[int, int]:
         """Check the files. Returns the oldest position after which every change is known, and the newest."""
@@ -114,7 +123,8 @@ class Worker:
 
         def find() -> searching.Hits:
             self._database.verify()
-            return searching.search(self._database.connection, params, ref)
+            connection = self._database.connection
+            return searching.search(connection, self._resolved(connection, params), ref)
 
         return self._run(find)
 
@@ -142,6 +152,13 @@ class Worker:
         """Close and seal the file."""
         self._database.close_and_seal()
 
+    def _resolved(self, connection: sqlite3.Connection, params: P) -> P:
+        """Return params whose `project` is the folder of the project."""
+        if params.project is None:
+            return params
+        project = self._projects.folder_of(connection, params.project)
+        return msgspec.structs.replace(params, project=project)
+
     def _problems(self) -> list[t.ListProblem]:
         failures = sorted(self._files.reader.failures.items())[:_PROBLEMS]
         return [t.ListProblem(path=valid_unicode(ref), message=reason) for ref, reason in failures]
@@ -150,6 +167,7 @@ class Worker:
         def check_and_query() -> T:
             if self._files.refresh():
                 self._texts.stop()
+                self._projects.add_new(self._database.connection)
             return query(self._database.connection)
 
         return self._run(check_and_query)
@@ -191,3 +209,12 @@ class Worker:
         self._texts.stop()
         self._database.delete()
         self._begin()
+
+
+def _folders(connection: sqlite3.Connection, cwd: str | None, project: str | None) -> Collection[str] | None:
+    """Return the folders to which a list is limited: one, or those of a project; None for all."""
+    if cwd is not None:
+        return [cwd]
+    if project is None:
+        return None
+    return {it for (it,) in connection.execute("SELECT cwd FROM projects WHERE project = ?", (project,))}

@@ -9,6 +9,7 @@ from sessiond.protocol.types.shared import (
     CharacterRange,
     EntryId,
     Params,
+    Path,
     SessionId,
     SessionOrigin,
     Wire,
@@ -24,9 +25,9 @@ class SearchParams(Params, frozen=True):
     word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are indexed by character, so any
     part of a text matches. The search covers messages, tool calls and results (the first 16,000 characters),
     summaries, titles and labels. It does not cover reasoning or ephemeral sessions. Filters apply before the limit:
-    `cwd`, `tags` and `agent` filter by session, `labels` by the label on the entry, `roles` by the role of the message,
-    `since` and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text
-    is short, newer entries before older ones, messages before tool results.
+    `cwd`, `project`, `tags` and `agent` filter by session, `labels` by the label on the entry, `roles` by the role of
+    the message, `since` and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent
+    and the text is short, newer entries before older ones, messages before tool results.
 
     The search does not wait for the index: entries that were stored within the last seconds may be missing if there
     are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are
@@ -35,6 +36,7 @@ class SearchParams(Params, frozen=True):
 
     query: Annotated[str, Meta(min_length=1, max_length=1_000)]  # words, phrases and `beginnings*`
     cwd: str | None = None  # only sessions of this folder
+    project: Path | None = None  # only sessions of the project of this folder, an absolute path
     roles: Annotated[list[Value], Meta(max_length=100)] | None = None  # only messages with one of these roles
     tags: Annotated[list[Value], Meta(max_length=100)] | None = None  # only sessions with all of these tags
     labels: Annotated[list[Value], Meta(max_length=100)] | None = (

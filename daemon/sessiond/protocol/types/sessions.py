@@ -93,10 +93,12 @@ class ContinueParams(Params, frozen=True):
     session is created, and the server may choose a session that another terminal holds. With a new session,
     `formerFolders` lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the
     terminal gets a breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds
-    is never bound. Without a terminal, the server also considers sessions without a message.
+    is never bound. With `project`, the sessions of the other folders of its project come after those of `cwd`. Without
+    a terminal, the server also considers sessions without a message.
     """
 
     cwd: str  # the folder, an absolute path
+    project: bool = False  # also choose among the sessions of the other folders of the project of `cwd`
     terminal: Terminal | None = None  # default: the terminal of the handshake
     create: bool = True  # create a session if there is none to continue
     bind: bool | None = None  # write a breadcrumb and a hold for the terminal; default: the value of `create`
@@ -132,9 +134,10 @@ class ContinueResult(Wire, frozen=True):
 class ListParams(Params, frozen=True):
     """List sessions, the most recently updated first, in pages.
 
-    Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt, cwd and agent.
-    Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its
-    place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
+    Without `cwd` and `project`, the list has the sessions of all folders. The project of a folder is the git repository
+    that it is in, with all worktrees, or else the folder itself. `query` matches the id, title, first prompt, cwd and
+    agent. Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page.
+    Its place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
     after that position. It fails with `cursorExpired` if the server does not know all changes since.
 
     The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
@@ -142,6 +145,7 @@ class ListParams(Params, frozen=True):
     """
 
     cwd: str | None = None  # only sessions of this folder; default: sessions of all folders
+    project: Path | None = None  # only sessions of the project of this folder, an absolute path
     tags: Annotated[list[Tag], Meta(max_length=100)] | None = None  # only sessions with all of these tags
     query: Annotated[str, Meta(max_length=1_000)] | None = (
         None  # only sessions whose id, title, first prompt, cwd or agent contains this text

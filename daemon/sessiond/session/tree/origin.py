@@ -1,7 +1,7 @@
 """The origin of a session: the agent whose session it was read from, as entries of the log name it.
 
 The entry `sessiond.origin` names the source. The last entry `sessiond.originState` says whether its file still exists
-(decision 0023).
+(decision 0038).
 """
 
 from collections.abc import Mapping

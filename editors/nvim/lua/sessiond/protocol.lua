@@ -117,9 +117,11 @@
 ---session is created, and the server may choose a session that another terminal holds. With a new session,
 ---`formerFolders` lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the
 ---terminal gets a breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds
----is never bound. Without a terminal, the server also considers sessions without a message.
+---is never bound. With `project`, the sessions of the other folders of its project come after those of `cwd`. Without
+---a terminal, the server also considers sessions without a message.
 ---@class (exact) sessiond.ContinueParams
 ---@field cwd string The folder, an absolute path.
+---@field project? boolean Also choose among the sessions of the other folders of the project of `cwd`. Default `false`.
 ---@field terminal? sessiond.Terminal Default: the terminal of the handshake.
 ---@field create? boolean Create a session if there is none to continue. Default `true`.
 ---@field bind? boolean Write a breadcrumb and a hold for the terminal; default: the value of `create`.
@@ -144,15 +146,17 @@
 
 ---List sessions, the most recently updated first, in pages.
 ---
----Without `cwd`, the list has the sessions of all folders. `query` matches the id, title, first prompt, cwd and agent.
----Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page. Its
----place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
+---Without `cwd` and `project`, the list has the sessions of all folders. The project of a folder is the git repository
+---that it is in, with all worktrees, or else the folder itself. `query` matches the id, title, first prompt, cwd and
+---agent. Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page.
+---Its place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
 ---after that position. It fails with `cursorExpired` if the server does not know all changes since.
 ---
 ---The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
 ---`tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
 ---@class (exact) sessiond.ListParams
 ---@field cwd? string Only sessions of this folder; default: sessions of all folders.
+---@field project? string Only sessions of the project of this folder, an absolute path. At most 4096 characters.
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
 ---@field query? string Only sessions whose id, title, first prompt, cwd or agent contains this text. At most 1000 characters.
 ---@field agent? string Only sessions read from this agent. 1 to 128 characters.
@@ -248,9 +252,9 @@
 ---word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are indexed by character, so any
 ---part of a text matches. The search covers messages, tool calls and results (the first 16,000 characters),
 ---summaries, titles and labels. It does not cover reasoning or ephemeral sessions. Filters apply before the limit:
----`cwd`, `tags` and `agent` filter by session, `labels` by the label on the entry, `roles` by the role of the message,
----`since` and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text
----is short, newer entries before older ones, messages before tool results.
+---`cwd`, `project`, `tags` and `agent` filter by session, `labels` by the label on the entry, `roles` by the role of
+---the message, `since` and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent
+---and the text is short, newer entries before older ones, messages before tool results.
 ---
 ---The search does not wait for the index: entries that were stored within the last seconds may be missing if there
 ---are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are
@@ -258,6 +262,7 @@
 ---@class (exact) sessiond.SearchParams
 ---@field query string Words, phrases and `beginnings*`. 1 to 1000 characters.
 ---@field cwd? string Only sessions of this folder.
+---@field project? string Only sessions of the project of this folder, an absolute path. At most 4096 characters.
 ---@field roles? string[] Only messages with one of these roles. At most 100 items.
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
 ---@field labels? string[] Only entries with one of these labels. At most 100 items.
@@ -1566,6 +1571,7 @@
 ---The sessions of a list. They meet all of these conditions, which are those of `session/list`.
 ---@class (exact) sessiond.ListFilter
 ---@field cwd? string Only sessions of this folder.
+---@field project? string Only sessions of the project of this folder, an absolute path. At most 4096 characters.
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
 ---@field query? string Only sessions whose id, title, first prompt, cwd or agent contains each word of this text. At most 1000 characters.
 ---@field agent? string Only sessions read from this agent. 1 to 128 characters.
