@@ -14,6 +14,7 @@ from support.dialects import imported
 OURS = Path(__file__).resolve().parents[1] / "data" / "dialects"
 FILES = [
     *sorted(OURS.glob("*.jsonl")),
+    *sorted((OURS.parent / "agents").glob("*.jsonl")),
     *sorted((golden.samples() / "agents").glob("*.jsonl")),
     *sorted((golden.samples() / "pi-golden").glob("*/*.jsonl")),
 ]

@@ -7,7 +7,7 @@ import pytest
 from sessiond.session.dialects import known
 from sessiond.session.state.updates import state_at
 from sessiond.session.tree import steps
-from support.dialect_files import FILES, GO, HOME, NOVA, OPERATOR, PI4, bytes_of
+from support.dialect_files import DATA, FILES, GO, HOME, NOVA, OPERATOR, PI4, bytes_of
 from support.dialects import as_log, entries, entry, imported, jsonl, kept, path, samples, tree
 
 
@@ -189,3 +189,15 @@ if samples():  # cases more where these files lie; files of our own are read eve
     def test_the_preserved_messages_of_the_sample_are_in_its_context() -> None:
         data = samples()["claude_daaain_dag_compact_after_rewind_preserved.jsonl"].read_bytes()
         assert list(as_log(imported(data)).context().entry_ids) == ["cb", "b2a", "b2u2", "b2a2", "p1u", "p1a"]
+
+
+@pytest.mark.parametrize("name", ["claude-code-2.1.197", "codex-0.169.0"])
+def test_nothing_of_a_recorded_session_is_unknown(name: str) -> None:
+    session = imported((DATA.parent / "agents" / f"{name}.jsonl").read_bytes())
+    assert session.report.problems == []
+    assert set(session.report.preserved) <= {
+        "last-prompt", "mode", "turn_context", "world_state", "event thread_settings_applied", "event task_started",
+        "event task_complete", "event CommandExecution", "event ContextCompaction",
+    }  # fmt: skip
+    assert [it["type"] for it in entries(session)].count("compaction") == 1
+    assert path(session)[-1] == session.leaf

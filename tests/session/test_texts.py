@@ -18,7 +18,7 @@ def said(line: logs.Line) -> str | None:
         (logs.user([{"type": "text", "text": "a"}, {"type": "image", "data": "AAAA"}]), "a"),
         (logs.assistant([{"type": "thinking", "thinking": "secret"}, {"type": "text", "text": "b"}]), "b"),
         (logs.assistant([logs.tool_call("edit", {"path": "a.py", "new": "x = 1"})]), "edit a.py x = 1"),
-        (logs.assistant([logs.tool_call("find", {"depth": 3})]), 'find {"depth":3}'),
+        (logs.assistant([logs.tool_call("find", {"depth": 3})]), "find depth 3"),
         (logs.tool_result("found it", name="grep"), "grep found it"),
         (logs.message("bashExecution", None, command="ls", output="a b"), "ls a b"),
         (logs.entry("compaction", summary="long", shortSummary="short"), "short long"),

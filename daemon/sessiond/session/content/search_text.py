@@ -4,6 +4,7 @@ It has messages of users and models, files that users mention, and the input and
 data that only programs read are omitted.
 """
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -107,10 +108,25 @@ def _text_of_files(files: object) -> str:
 
 
 def _values(arguments: object) -> str:
-    """Return the input of a tool call: the values alone if all of them are strings, or else JSON."""
+    """Return the input of a tool call: the values alone if all of them are strings, or else names and values."""
     if isinstance(arguments, dict) and all(isinstance(value, str) for value in arguments.values()):
         return " ".join(value[:MAX_TOOL_CHARS] for value in arguments.values())[:MAX_TOOL_CHARS]
-    return "" if not arguments else lines.dumps(arguments).decode()[:MAX_TOOL_CHARS]
+    return " ".join(_names_and_values(arguments))[:MAX_TOOL_CHARS]
+
+
+def _names_and_values(value: object) -> Iterator[str]:
+    """Yield the names and values of nested data. JSON would join the words around a line break by its escape."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield str(name)
+            yield from _names_and_values(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _names_and_values(inner)
+    elif isinstance(value, str):
+        yield value[:MAX_TOOL_CHARS]
+    elif value is not None:
+        yield lines.dumps(value).decode()
 
 
 def _time_of(entry: dict[str, Any], message: object) -> int | None:
