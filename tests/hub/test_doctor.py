@@ -522,3 +522,23 @@ async def test_a_file_that_cannot_be_examined_is_reported_and_the_others_are_exa
         found = (await (await daemon.attach()).call("server/doctor"))["findings"]
     assert [it["location"]["path"] for it in _of(found, "unreadable")] == [str(path)]
     assert [it["location"]["path"] for it in _of(found, "damagedLine")] == [str(other)]
+
+
+async def test_a_file_of_a_followed_agent_that_is_not_read_is_named(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "ada"))
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    day = tmp_path / "ada/.codex/sessions/2026/01/01"
+    day.mkdir(parents=True)
+    os.mkfifo(day / "rollout-1.jsonl")
+    async with running(home) as daemon:
+        peer = await daemon.attach()
+        result = await peer.call("server/doctor")
+        assert "agentFileSkipped" not in {it["kind"] for it in result["findings"]}
+        await peer.call("agent/follow", agents=["codex"])
+        result = await peer.call("server/doctor")
+    [found] = [it for it in result["findings"] if it["kind"] == "agentFileSkipped"]
+    assert found["location"]["path"] == str(day / "rollout-1.jsonl")
+    assert "it is not a regular file" in found["message"]
+    assert found["severity"] == "note"

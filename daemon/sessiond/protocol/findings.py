@@ -222,6 +222,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         "The system limits watched files, so changes by other programs may be detected late (within a minute).",
         "sudo sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512",
     ),
+    "agentFileSkipped": Kind(
+        "note",
+        "A file of a followed agent is not read.",
+        "All its other files are followed. See: ls -ld {path}, and sessiond agents.",
+    ),
     "lowDescriptorLimit": Kind(
         "warning",
         "The daemon can open few files at a time, so clients have to wait if there are many.",

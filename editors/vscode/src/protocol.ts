@@ -4685,6 +4685,8 @@ export type FindingKind =
   | "readOnlyDisk"
   /** The system limits watched files, so changes by other programs may be detected late (within a minute). */
   | "lowWatchLimit"
+  /** A file of a followed agent is not read. */
+  | "agentFileSkipped"
   /** The daemon can open few files at a time, so clients have to wait if there are many. */
   | "lowDescriptorLimit"
   /** The clock of the machine is wrong, or was when an entry was written, so times and ages are wrong. The order of entries does not depend on it. */

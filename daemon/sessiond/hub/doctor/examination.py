@@ -5,6 +5,7 @@ It only reads, needs no hub, and blocks. In the daemon it runs in a thread, in a
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from sessiond.hub.doctor.agent_files import check_agent_files
 from sessiond.hub.doctor.blobs import check_blobs
 from sessiond.hub.doctor.daemon_log import check_daemon_log
 from sessiond.hub.doctor.databases import check_databases
@@ -19,7 +20,7 @@ from sessiond.protocol import types as t
 def examine(scope: Scope) -> Iterator[None]:
     """Run all checks in steps. Afterwards the findings are in `scope.found`."""
     if not scope.only:
-        for check in (check_folders, check_machine, check_daemon_log, check_databases):
+        for check in (check_folders, check_machine, check_daemon_log, check_databases, check_agent_files):
             yield from check(scope)
     logs = Logs()
     yield from check_logs(scope, logs)

@@ -2574,6 +2574,7 @@
 ---| "volatileDisk" # A folder is in memory: its content is lost at a restart of the machine.
 ---| "readOnlyDisk" # A folder is on a filesystem that is mounted read-only, as after a disk error.
 ---| "lowWatchLimit" # The system limits watched files, so changes by other programs may be detected late (within a minute).
+---| "agentFileSkipped" # A file of a followed agent is not read.
 ---| "lowDescriptorLimit" # The daemon can open few files at a time, so clients have to wait if there are many.
 ---| "wrongClock" # The clock of the machine is wrong, or was when an entry was written, so times and ages are wrong. The order of entries does not depend on it.
 ---| "invalidConfig" # The configuration is not valid; no daemon starts with it.
