@@ -270,9 +270,13 @@ async def test_only_what_was_added_to_a_large_file_is_read(
         assert len(messages) == 44
 
 
-async def test_a_folder_that_appears_later_is_followed(agents_home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("linked", [False, True])
+async def test_a_folder_that_appears_later_is_followed(
+    linked: bool, agents_home: Path, tmp_path: Path
+) -> None:
     WritingClaude(agents_home).asks("hello")
-    (agents_home / ".claude/projects/link").symlink_to(tmp_path)
+    if linked:
+        (agents_home / ".claude/projects/link").symlink_to(tmp_path)
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")

@@ -247,8 +247,10 @@ class AgentFollower:
                     continue
                 if followed.agent.is_session_file(path[len(folder) + 1 :]):
                     followed.report([path])
-                elif not self._watched[1] and os.path.isdir(path):  # noqa: PTH112 - a text
-                    self._census_at[name] = 0.0  # a new folder, which is not watched yet
+                elif os.path.isdir(path):  # noqa: PTH112 - a text
+                    self._census_at[name] = (
+                        0.0  # files may have been written before the new folder was watched
+                    )
         self._work.set()
 
     # --- files -----------------------------------------------------------------------------------------
