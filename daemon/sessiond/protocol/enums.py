@@ -263,7 +263,7 @@ Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex",
 - `codex`: the rollouts of Codex.
 - `gemini`: the sessions of Gemini CLI.
 - `qwen`: the sessions of Qwen Code.
-- `opencode`: the sessions of OpenCode, as its `export` writes them.
+- `opencode`: the sessions of OpenCode, as its `export` writes them or in its database.
 """
 
 ExportFormat = Literal[

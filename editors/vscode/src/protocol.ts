@@ -4407,7 +4407,7 @@ export type Dialect =
   | "gemini"
   /** the sessions of Qwen Code. */
   | "qwen"
-  /** the sessions of OpenCode, as its `export` writes them. */
+  /** the sessions of OpenCode, as its `export` writes them or in its database. */
   | "opencode";
 
 /** A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume. */

@@ -10,9 +10,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from sessiond.agents import opencode_database
+from sessiond.agents.opencode_database import UnreadableDatabase
 from sessiond.error_text import TemplatedError
 from sessiond.hub import clock
-from sessiond.hub.transfer import gemini_folders
+from sessiond.hub.transfer import database_sources, gemini_folders
 from sessiond.hub.transfer.source_state import (
     FileStatus,
     SourceState,
@@ -62,13 +64,17 @@ class ReadSource(NamedTuple):
 def find(paths: Iterable[str]) -> list[ImportCandidate]:
     """Return the named files and the possible session files below the named folders, in order, without duplicates.
 
-    For a named file, the files in the folder `subagents` that belongs to it are included.
+    For a named file, the files in the folder `subagents` that belongs to it are included. For a named database of
+    OpenCode, the sessions in it are returned.
     """
     found: dict[str, ImportCandidate] = {}
     for path in paths:
         if Path(path).is_dir():
             for below in _below(path):
                 found.setdefault(below, ImportCandidate(below, named=False))
+        elif database_sources.is_database(path):
+            for source in database_sources.sources_in(path):
+                found.setdefault(source, ImportCandidate(source, named=True))
         else:
             found[path] = ImportCandidate(path, named=True)
             for below in _below(str(Path(path).with_suffix("") / "subagents")):
@@ -201,6 +207,8 @@ def companions(path: str, dialect: str, titles: Titles) -> dict[str, Any]:
 def _bytes(path: str) -> tuple[bytes, FileStatus, bool]:
     """Return the bytes of a regular file, its status before it was read, and whether the status identifies them."""
     now_ns = time.time_ns()
+    if path.endswith(".db") or database_sources.parts_of(path) is not None:
+        return _bytes_in_database(path, now_ns)
     fd = os.open(
         path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
     )  # opening a FIFO must not block until it has a writer
@@ -213,6 +221,22 @@ def _bytes(path: str) -> tuple[bytes, FileStatus, bool]:
         data, before = file.read(), FileStatus.of(found)
         is_unchanged = len(data) == before.size and FileStatus.of(os.fstat(fd)) == before
         return data, before, is_unchanged and is_settled(before, now_ns)
+
+
+def _bytes_in_database(path: str, now_ns: int) -> tuple[bytes, FileStatus, bool]:
+    """Return what `_bytes` returns, for a session in a database."""
+    parts = database_sources.parts_of(path)
+    try:
+        if parts is None:
+            opencode_database.sessions(path)
+            raise NotImported("it has no sessions")
+        status = database_sources.status_of(path)
+        data = opencode_database.document(*parts)
+    except UnreadableDatabase as error:
+        raise NotImported(str(error)) from None
+    if data is None or status is None:
+        raise NotImported("the database has no such session")
+    return data, status, is_settled(status, now_ns)
 
 
 def _below(folder: str) -> Iterator[str]:

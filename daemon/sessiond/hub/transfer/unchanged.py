@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 import sessiond
-from sessiond.hub.transfer import foreign_files
+from sessiond.hub.transfer import database_sources, foreign_files
 from sessiond.hub.transfer.foreign_files import NotImported, Titles
 from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
 from sessiond.hub.transfer.source_state import FileStatus, SourceState, digest_of_companions
@@ -79,7 +79,7 @@ def _is_applicable(path: str, record: SourceRecord, titles: Titles) -> bool:
 
 def _present_state(path: str, state: SourceState) -> SourceState | None:
     """Return the state of a file if it has the recorded content, otherwise None."""
-    status = FileStatus.at(path)
+    status = database_sources.status_of(path)
     if status == state.status and state.is_settled:
         return state
     if status is None or status.size != state.status.size:

@@ -1,0 +1,141 @@
+"""Sessions in OpenCode's database are read without a trace in it."""
+
+import json  # noqa: TID251 - rows are written as OpenCode writes them
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sessiond.agents import opencode_database
+from sessiond.agents.opencode_database import UnreadableDatabase
+from sessiond.session.dialects import known
+from support.daemons import running
+
+TABLES = """
+CREATE TABLE session(id TEXT, parent_id TEXT, slug TEXT, directory TEXT, title TEXT, version TEXT, revert TEXT,
+    time_created INTEGER, time_updated INTEGER);
+CREATE TABLE message(id TEXT, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+CREATE TABLE part(id TEXT, message_id TEXT, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+"""
+AT = 1_767_225_600_000
+
+
+def add_message(db: sqlite3.Connection, session: str, number: int, role: str, text: str) -> None:
+    time = {"created": AT, "completed": AT + 1}
+    name, at = f"msg_{session}_{number}", AT + number
+    part = json.dumps({"type": "text", "text": text})
+    info = json.dumps({"role": role, "time": time, "modelID": "m", "providerID": "mock"})
+    db.execute("INSERT INTO message VALUES(?, ?, ?, ?, ?)", [name, session, at, at, info])
+    db.execute("INSERT INTO part VALUES(?, ?, ?, ?, ?, ?)", [f"prt_{name}", name, session, at, at, part])
+    db.commit()
+
+
+def add_session(db: sqlite3.Connection, name: str) -> None:
+    db.execute(
+        "INSERT INTO session VALUES(?, NULL, 'x', '/work', 'A title', '1.18.33', NULL, ?, ?)", [name, AT, AT]
+    )
+    add_message(db, name, 1, "user", f"asked in {name}")
+    add_message(db, name, 2, "assistant", f"answered in {name}")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "theirs" / "opencode.db"
+
+
+@pytest.fixture
+def writer(path: Path) -> Iterator[sqlite3.Connection]:
+    """OpenCode, which has its database open."""
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.executescript(TABLES)
+        add_session(db, "ses_a")
+        add_session(db, "ses_b")
+        yield db
+
+
+def state(path: Path) -> dict[str, bytes]:
+    """The files beside a database, without the one in which SQLite counts readers."""
+    return {it.name: it.read_bytes() for it in path.parent.iterdir() if not it.name.endswith("-shm")}
+
+
+def test_sessions_are_listed_with_their_last_change(path: Path, writer: sqlite3.Connection) -> None:
+    assert opencode_database.sessions(str(path)) == [("ses_a", AT + 2), ("ses_b", AT + 2)]
+    add_message(writer, "ses_b", 3, "user", "more")
+    assert opencode_database.updated(str(path), "ses_b") == AT + 3
+    assert opencode_database.updated(str(path), "ses_c") is None
+
+
+def test_a_session_is_a_document_that_the_reader_detects(path: Path, writer: sqlite3.Connection) -> None:
+    data = opencode_database.document(str(path), "ses_a")
+    assert data is not None
+    assert known.detect(data) == "opencode"
+    found = json.loads(data)
+    assert [it["info"]["role"] for it in found["messages"]] == ["user", "assistant"]
+    assert (found["info"]["directory"], found["info"]["title"]) == ("/work", "A title")
+
+
+def test_a_closed_database_gets_no_files_beside_it(path: Path, writer: sqlite3.Connection) -> None:
+    writer.close()
+    before = sorted(it.name for it in path.parent.iterdir())
+    assert before == ["opencode.db"]
+    assert opencode_database.document(str(path), "ses_a") is not None
+    assert sorted(it.name for it in path.parent.iterdir()) == before
+
+
+def test_a_reader_and_a_writer_do_not_wait_for_each_other(path: Path, writer: sqlite3.Connection) -> None:
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("UPDATE session SET title = 'not yet'")
+    assert b"A title" in (opencode_database.document(str(path), "ses_a") or b"")
+    writer.rollback()
+
+
+def test_a_row_that_is_no_json_is_kept_as_it_is(path: Path, writer: sqlite3.Connection) -> None:
+    writer.execute("UPDATE part SET data = 'torn{' WHERE message_id = 'msg_ses_a_1'")
+    writer.commit()
+    found = json.loads(opencode_database.document(str(path), "ses_a") or b"")
+    assert found["messages"][0]["parts"][0]["raw"] == "torn{"
+
+
+def test_a_version_that_is_not_known_is_said_by_name(path: Path, writer: sqlite3.Connection) -> None:
+    writer.execute("ALTER TABLE part RENAME COLUMN data TO body")
+    with pytest.raises(UnreadableDatabase, match="its table part has no column data"):
+        opencode_database.sessions(str(path))
+
+
+def test_another_file_is_no_database_of_opencode(tmp_path: Path) -> None:
+    other = tmp_path / "opencode.db"
+    other.write_bytes(b"no database" * 100)
+    with pytest.raises(UnreadableDatabase, match="not a database"):
+        opencode_database.sessions(str(other))
+
+
+async def test_an_import_of_the_database_imports_each_session_and_later_what_is_new(
+    path: Path, writer: sqlite3.Connection, tmp_path: Path
+) -> None:
+    before = state(path)
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        first = (await peer.call("session/import", path=str(path)))["sessions"]
+        assert [(it["status"], it["path"]) for it in first] == [
+            ("created", f"{path}#ses_a"), ("created", f"{path}#ses_b"),
+        ]  # fmt: skip
+        hits = await peer.call("session/search", query="answered")
+        assert len({it["sessionId"] for it in hits["hits"]}) == 2
+        assert state(path) == before
+        add_message(writer, "ses_b", 3, "user", "more")
+        add_message(writer, "ses_b", 4, "assistant", "enough")
+        again = (await peer.call("session/import", path=str(path)))["sessions"]
+        assert [(it["status"], it["addedCount"]) for it in again] == [("unchanged", 0), ("grown", 2)]
+
+
+async def test_a_database_that_cannot_be_read_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    other = tmp_path / "opencode.db"
+    other.write_bytes(b"no database" * 100)
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        [skipped] = (await peer.call("session/import", path=str(other)))["skipped"]
+    assert "not a database" in skipped["message"]
