@@ -28,7 +28,8 @@ log = logging.getLogger(__name__)
 class DaemonLogFile(logging.FileHandler):
     """The rotating log file. If standard error is this file, it is redirected to each new file.
 
-    `logging.handlers` has such a file too, but it imports `pickle` and `socket` for its other handlers.
+    `logging.handlers` has such a file too, but it imports `pickle` and more for its other handlers: 0.7 MB of memory.
+    An idle daemon exceeds its target for memory (`daemon/PERFORMANCE.md`), so the library's class is not used.
     """
 
     def __init__(self, path: str) -> None:
