@@ -312,12 +312,15 @@ class AgentSession:
             RpcError: The daemon refused the request.
             DisconnectedError: The connection was lost in both attempts.
         """
-        context_ = await self._read_context(format, explain=explain)
+        session_context = await self._read_context(format, explain=explain)
         settings = await self._compaction_settings()
-        if not settings.enabled or context_.tokens <= settings.context_window - settings.reserve_tokens:
-            return context_
+        if (
+            not settings.enabled
+            or session_context.tokens <= settings.context_window - settings.reserve_tokens
+        ):
+            return session_context
         refusal: RpcError | None = None
-        may_help = not self._compaction_refused or context_.tokens > settings.context_window
+        may_help = not self._compaction_refused or session_context.tokens > settings.context_window
         if may_help and not self._chain.detached:  # the daemon compacts only at the session's leaf
             try:
                 await self.compact()
@@ -325,10 +328,10 @@ class AgentSession:
                 if error.kind not in _NOT_COMPACTED:
                     raise
                 refusal, self._compaction_refused = error, True
-            context_ = await self._read_context(format, explain=explain)
-        if context_.tokens > settings.context_window:
-            raise ContextOverflowError(context_.tokens, settings.context_window) from refusal
-        return context_
+            session_context = await self._read_context(format, explain=explain)
+        if session_context.tokens > settings.context_window:
+            raise ContextOverflowError(session_context.tokens, settings.context_window) from refusal
+        return session_context
 
     async def compact_above(
         self,
@@ -522,12 +525,12 @@ class AgentSession:
     # --- details
 
     async def _read_context(self, format: t.Format, *, explain: bool = False) -> SessionContext:
-        context_ = await self.daemon.context(self.id, format=format, explain=explain)
+        session_context = await self.daemon.context(self.id, format=format, explain=explain)
         if not self._in_turn:
-            self._chain.move_to(context_.leaf_id)
-        elif not await self._chain.advance_to(context_.leaf_id):
+            self._chain.move_to(session_context.leaf_id)
+        elif not await self._chain.advance_to(session_context.leaf_id):
             return await self._context_at_own_leaf(format, explain=explain)
-        return context_
+        return session_context
 
     async def _context_at_own_leaf(self, format: t.Format, *, explain: bool) -> SessionContext:
         return await self.daemon.context(self.id, self.leaf_id, format=format, explain=explain)
