@@ -8,10 +8,10 @@ import contextlib
 import logging
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sessiond.config import Config
 from sessiond.paths import Locations, UnsafeFolderError, make_private
@@ -133,31 +133,18 @@ async def live(
         undo.pop_all()
     server.listens_at(listener.path, tcp_listener.address if tcp_listener else None)
     published = endpoint.describe(listener.path, server.epoch, tcp_listener.address if tcp_listener else None)
-    try:
-        endpoint.publish(locations.endpoint, published)
-    except OSError as error:
-        # Without the file, clients use the default path. Each regular check tries again.
-        log.warning("Cannot write the endpoint file %s: %s", locations.endpoint, error.strerror or error)
-        with contextlib.suppress(OSError):
-            endpoint.withdraw(locations.endpoint)  # the endpoint of the previous daemon
+    _publish(published, locations)
     log.info("sessiond %s listens at %s (process %d)", published.build, published.socket, published.pid)
     ready(stop)
     notifier.ready(f"listens at {published.socket}")
     keep_alive = asyncio.create_task(notifier.send_keep_alives())
 
-    ends = [
-        asyncio.create_task(end)
-        for end in (
-            _signaled(signals),
-            _requested(server),
-            _idle(server, listener, intervals),
-            _displaced(listener, lock, locations, published, intervals.check, check_now),
-        )
-    ]
-    done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-    for end in ends:
-        end.cancel()
-    ending = done.pop().result()
+    ending = await _first_of(
+        _signaled(signals),
+        _requested(server),
+        _idle(server, listener, intervals),
+        _displaced(listener, lock, locations, published, intervals.check, check_now),
+    )
     log.info("Ending: %s", ending.reason)
     notifier.stopping(ending.reason)
 
@@ -181,6 +168,25 @@ def _tcp_listener(address: str, locations: Locations, server: Served) -> "TcpLis
     from sessiond.server.listeners.token import token_of
 
     return TcpListener(address, token_of(locations.tcp_token), server.attach_authenticated)
+
+
+def _publish(published: endpoint.Endpoint, locations: Locations) -> None:
+    """Write the endpoint file. Without it, clients use the default path, and each regular check tries again."""
+    try:
+        endpoint.publish(locations.endpoint, published)
+    except OSError as error:
+        log.warning("Cannot write the endpoint file %s: %s", locations.endpoint, error.strerror or error)
+        with contextlib.suppress(OSError):
+            endpoint.withdraw(locations.endpoint)  # the endpoint of the previous daemon
+
+
+async def _first_of(*reasons: Coroutine[Any, Any, Ending]) -> Ending:
+    """Wait for the first of several reasons to end, and cancel the others."""
+    tasks = [asyncio.create_task(reason) for reason in reasons]
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+    return done.pop().result()
 
 
 async def _signaled(signals: asyncio.Queue[str]) -> Ending:
