@@ -9,39 +9,10 @@ from typing import Any
 import pytest
 
 from support import logs
+from support.claude_transcripts import imported, turn, write
 from support.columns import entries_of
 from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
-from support.dialects import jsonl
 from support.shared import lines_of
-
-OLD = 1_700_000_000
-
-
-def turn(number: int, **fields: Any) -> dict[str, Any]:
-    """A line of Claude Code: even ones are of the user, each a child of the one before."""
-    role = "assistant" if number % 2 else "user"
-    message: dict[str, Any] = {"role": role, "content": [{"type": "text", "text": f"text {number}"}]}
-    if role == "assistant":
-        message |= {"id": f"msg_{number}", "model": "claude-test-1", "stop_reason": "end_turn"}
-    return {
-        "type": role, "uuid": f"turn-{number}", "parentUuid": f"turn-{number - 1}" if number else None,
-        "sessionId": "11111111-2222-4333-8444-555555555555", "cwd": "/work/claude",
-        "timestamp": f"2026-01-01T00:00:{number:02}.000Z", "message": message, **fields,
-    }  # fmt: skip
-
-
-def write(path: Path, *lines: Any, at: int = OLD) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(jsonl(*lines))
-    os.utime(path, (at, at))
-    return path
-
-
-async def imported(peer: Peer, path: Path, **params: Any) -> dict[str, Any]:
-    result = await peer.call("session/import", path=str(path), **params)
-    assert not result["skipped"], result["skipped"]
-    [session] = result["sessions"]
-    return dict(session)
 
 
 async def stored_in(peer: Peer, session_id: str) -> list[dict[str, Any]]:

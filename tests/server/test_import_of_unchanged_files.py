@@ -9,13 +9,10 @@ import pytest
 
 from sessiond.hub.transfer import foreign_files, source_state, unchanged
 from sessiond.hub.transfer.source_state import SourceState
-from support.daemons import Peer, Running, running, user
+from support.claude_transcripts import OLD, SESSION, imported, turn, write
+from support.daemons import Running, running, user
 from support.dialects import jsonl
 from support.shared import lines_of
-
-OLD = 1_700_000_000
-SESSION = "11111111-2222-4333-8444-555555555555"
-Line = dict[str, Any]
 
 
 @pytest.fixture
@@ -31,33 +28,6 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(foreign_files, "read", noted)
     monkeypatch.setattr(source_state, "UNSETTLED_SECONDS", -1.0)
     return names
-
-
-def turn(number: int, text: str = "", session: str = SESSION) -> Line:
-    """A line of Claude Code: even ones are of the user, each a child of the one before."""
-    role = "assistant" if number % 2 else "user"
-    message: Line = {"role": role, "content": [{"type": "text", "text": text or f"text {number}"}]}
-    if role == "assistant":
-        message |= {"id": f"msg_{number}", "model": "claude-test-1", "stop_reason": "end_turn"}
-    return {
-        "type": role, "uuid": f"turn-{number}", "parentUuid": f"turn-{number - 1}" if number else None,
-        "sessionId": session, "cwd": "/work/claude", "timestamp": f"2026-01-01T00:00:{number:02}.000Z",
-        "message": message,
-    }  # fmt: skip
-
-
-def write(path: Path, *lines: Any, at: float = OLD) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(jsonl(*lines))
-    os.utime(path, (at, at))
-    return path
-
-
-async def imported(peer: Peer, path: Path, **params: Any) -> dict[str, Any]:
-    result = await peer.call("session/import", path=str(path), **params)
-    assert not result["skipped"], result["skipped"]
-    [session] = result["sessions"]
-    return dict(session)
 
 
 async def test_an_unchanged_file_is_not_read_again_and_has_the_same_report(
@@ -240,7 +210,7 @@ async def test_another_file_at_the_path_is_noticed(memory: Running, tmp_path: Pa
     peer = await memory.attach()
     first = await imported(peer, source)
     other = "99999999-2222-4333-8444-555555555555"
-    write(tmp_path / "new", turn(0, session=other), turn(1, session=other)).replace(source)
+    write(tmp_path / "new", turn(0, sessionId=other), turn(1, sessionId=other)).replace(source)
     second = await imported(peer, source)
     assert (second["status"], second["sessionId"] != first["sessionId"]) == ("created", True)
 
@@ -355,11 +325,13 @@ async def test_a_folder_lists_unchanged_and_changed_files_in_their_order(
     folder = tmp_path / "many"
     for name in "abcd":
         write(
-            folder / f"{name}.jsonl", turn(0, session=f"session-{name}"), turn(1, session=f"session-{name}")
+            folder / f"{name}.jsonl",
+            turn(0, sessionId=f"session-{name}"),
+            turn(1, sessionId=f"session-{name}"),
         )
     peer = await memory.attach()
     await peer.call("session/import", path=str(folder))
-    write(folder / "c.jsonl", *(turn(number, session="session-c") for number in range(4)))
+    write(folder / "c.jsonl", *(turn(number, sessionId="session-c") for number in range(4)))
     result = await peer.call("session/import", path=str(folder))
     found = [(Path(it["path"]).stem, it["status"]) for it in result["sessions"]]
     assert found == [("a", "unchanged"), ("b", "unchanged"), ("c", "grown"), ("d", "unchanged")]
@@ -372,7 +344,9 @@ async def test_an_import_that_fails_in_between_records_what_it_has_imported(
     folder = tmp_path / "many"
     for name in "ab":
         write(
-            folder / f"{name}.jsonl", turn(0, session=f"session-{name}"), turn(1, session=f"session-{name}")
+            folder / f"{name}.jsonl",
+            turn(0, sessionId=f"session-{name}"),
+            turn(1, sessionId=f"session-{name}"),
         )
     convert: Callable[..., Any] = foreign_files.read
 
