@@ -14,7 +14,7 @@ from sessiond.agents import opencode_database
 from sessiond.agents.opencode_database import UnreadableDatabase
 from sessiond.error_text import TemplatedError
 from sessiond.hub import clock
-from sessiond.hub.transfer import database_sources, gemini_folders
+from sessiond.hub.transfer import compressed, database_sources, gemini_folders
 from sessiond.hub.transfer.source_state import (
     FileStatus,
     SourceState,
@@ -94,12 +94,16 @@ def read(path: str, dialect: str | None, titles: "Titles") -> ReadSource:
         NotImported: The file is not a session that can be imported.
         OSError: The file cannot be read.
     """
-    if path.endswith(".zst"):
-        raise NotImported("it is compressed: unpack it first, with `zstd -d`")
     data, status, is_identified = _bytes(path)
-    growing = time.time() - status.modified_ns / 1e9 < GROWING_SECONDS
+    is_compressed = path.endswith(compressed.SUFFIX)  # by Codex, which no longer writes to such a file
+    growing = not is_compressed and time.time() - status.modified_ns / 1e9 < GROWING_SECONDS
     try:
-        imported, beside = _imported(path, data, status, dialect, titles, growing=growing)
+        content = compressed.decompressed(data, MAX_BYTES) if is_compressed else data
+        imported, beside = _imported(path, content, status, dialect, titles, growing=growing)
+    except compressed.BadFrame as damage:
+        refusal = NotImported(str(damage))
+        refusal.state = _state(data, status, {}, is_settled=is_identified, is_final=True)
+        raise refusal from None
     except NotImported as refusal:
         refusal.state = _state(data, status, {}, is_settled=is_identified, is_final=not growing)
         raise
@@ -171,7 +175,7 @@ class Titles:
         index = str(home / _INDEX)
         if index not in self._by_file:
             self._by_file[index] = dict(_names(index))
-        return self._by_file[index].get(Path(path).stem[-36:])
+        return self._by_file[index].get(Path(path).name.partition(".jsonl")[0][-36:])
 
 
 def _names(index: str) -> Iterator[tuple[str, str]]:

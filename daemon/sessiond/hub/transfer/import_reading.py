@@ -14,7 +14,7 @@ from typing import Final
 from sessiond.hub import session_info
 from sessiond.hub.execution.child_process import ChildNotStarted, run_in_child_process
 from sessiond.hub.session import entry_placement
-from sessiond.hub.transfer import foreign_files
+from sessiond.hub.transfer import compressed, foreign_files
 from sessiond.hub.transfer.foreign_files import ReadSource, Titles
 from sessiond.hub.transfer.source_state import SourceState
 from sessiond.protocol import types as t
@@ -25,6 +25,8 @@ from sessiond.session.tree.tree import Tree
 
 LARGE_FILE: Final = 2 * 1024 * 1024
 """Bytes from which a file is read in a child process. Starting a process takes as long as reading this much."""
+_COMPRESSION: Final = 8
+"""How many times smaller a transcript usually is when it is compressed."""
 _SLICE: Final = 64 * 1024
 """Bytes that are decoded at once. Decoding more in a thread would delay the other threads."""
 
@@ -129,7 +131,8 @@ def _find_none(_digest: str) -> None:
 
 def _size(path: str) -> int:
     with suppress(OSError):  # reading the file reports the error
-        return Path(path).stat().st_size
+        size = Path(path).stat().st_size
+        return size * _COMPRESSION if path.endswith(compressed.SUFFIX) else size
     return 0
 
 

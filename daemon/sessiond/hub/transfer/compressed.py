@@ -1,0 +1,45 @@
+"""Decompresses rollouts that Codex compressed (`.jsonl.zst`), up to a limit."""
+
+import io
+from typing import Final
+
+SUFFIX: Final = ".zst"
+_CHUNK: Final = 1 << 20
+_MAX_WINDOW: Final = 128 << 20
+"""Bytes of memory that a frame may claim. The program `zstd` has the same limit unless it is told otherwise."""
+
+
+class BadFrame(Exception):
+    """Raised when compressed data cannot be read; the text is the reason."""
+
+
+def decompressed(data: bytes, limit: int) -> bytes:
+    """Return the content of all frames.
+
+    Args:
+        data: The compressed bytes.
+        limit: The largest number of bytes that is returned.
+
+    Raises:
+        BadFrame: A frame is damaged or cut off, or the content is larger than `limit`.
+    """
+    try:
+        import zstandard
+    except ImportError:
+        raise BadFrame("it is compressed, and the package zstandard is not installed") from None
+    found, size = [], 0
+    reader = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).stream_reader(
+        io.BytesIO(data), read_across_frames=True
+    )
+    try:
+        while chunk := reader.read(_CHUNK):
+            size += len(chunk)
+            if size > limit:
+                raise BadFrame(f"its content has more than {limit:,} bytes, which is the limit")
+            found.append(chunk)
+    except zstandard.ZstdError as error:
+        raise BadFrame(f"a compressed frame is damaged: {error}") from None
+    content = b"".join(found)
+    if not content or not content.endswith(b"\n"):
+        raise BadFrame("its compressed data ends in the middle of a line")
+    return content
