@@ -25,6 +25,7 @@ ROOMS = (
     "server",
     "client",
     "tui",
+    "setup",
     "cli",
     "",
 )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sessiond.config import (
+    AgentsConfig,
     BlobsConfig,
     CompactionConfig,
     Config,
@@ -198,3 +199,12 @@ def test_a_file_of_another_user_is_not_obeyed(tmp_path: Path) -> None:
     os.chown(path, 65_534, -1)
     with pytest.raises(UnsafeConfigError, match="65534"):
         read(path)
+
+
+def test_followed_agents_are_a_list_of_names(tmp_path: Path) -> None:
+    text = '[agents]\nfollow = ["claude-code", "codex"]\n'
+    assert read(written(tmp_path, text)).agents == AgentsConfig(follow=("claude-code", "codex"))
+    assert read(written(tmp_path, "[agents]\nfollow = []\n")).agents == AgentsConfig()
+    for wrong in ('"codex"', "[1]"):
+        with pytest.raises(InvalidConfigError):
+            read(written(tmp_path, f"[agents]\nfollow = {wrong}\n"))

@@ -17,6 +17,7 @@ WITHOUT = {
     "serve": "it is the daemon",
     "attach": "it passes on what clients and the daemon say",
     "completion": "it answers a shell, in its language",
+    "hook": "it answers an agent, in its language",
     "rpc": "it prints nothing else",
     "schema": "it prints nothing else",
 }
@@ -33,7 +34,7 @@ COMMANDS = (  # in this order; {…} are the ids of the fixture
     "export {session} -o out.md", "import {file}", "resume {session} --in codex",
     "blobs", "blobs collect", "cleanup --keep 100", "trash",
     "delete {other}", "restore {other}", "delete {other}", "purge {other}", "status", "clients", "doctor",
-    "install-service --print", "uninstall-service --print", "restart", "stop",
+    "agents", "setup --no-hooks --no-shell", "install-service --print", "uninstall-service --print", "restart", "stop",
 )  # fmt: skip
 LASTING = ("watch", "view")
 """Commands that end with Ctrl-C; the first line is what is looked at."""

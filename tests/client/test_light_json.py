@@ -2,6 +2,8 @@
 
 import json  # noqa: TID251 - the reference
 import math
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -52,3 +54,15 @@ def test_a_text_is_decoded_with_whitespace_around_it() -> None:
 def test_invalid_json_is_refused(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the sentences are those of Python
         light_json.decode(text)
+
+
+def test_invalid_json_is_refused_where_the_package_json_is_not_loaded() -> None:
+    program = (
+        "import sys; from sessiond.client.light_json import decode\n"
+        "from sessiond.client.wire import InvalidResponseError, members\n"
+        "for read, error in ((decode, ValueError), (members, InvalidResponseError)):\n"
+        "    try: read('{')\n"
+        "    except error: print('refused')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout.split() == ["refused", "refused"]

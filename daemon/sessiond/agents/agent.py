@@ -41,6 +41,26 @@ class NewFile:
 
 
 @dataclass(frozen=True, slots=True)
+class HookFile:
+    """How an agent calls a program at its events.
+
+    Attributes:
+        path: Returns the file that declares the hooks, for these environment variables.
+        events: The events at which `sessiond hook` runs.
+        silent_output: What the hook prints when it has nothing to say. Some agents accept nothing but JSON.
+        plugin: The text of the file, in which @PROGRAM@ and @EVENTS@ stand for JSON arrays: the words of the command,
+            and the events. None if the file is a settings file that the user edits.
+        caution: What the user must do before the hooks run; empty if they run at once.
+    """
+
+    path: Callable[[Environ], str]
+    events: tuple[str, ...]
+    silent_output: str = ""
+    plugin: str | None = None
+    caution: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Agent:
     """One agent.
 
@@ -62,6 +82,7 @@ class Agent:
             written for it, or `import_command` brings it in.
         import_command: Returns the command that brings a session in from a file, to be run in the session's folder;
             None if the agent needs none.
+        hooks: How the agent calls a program at its events; None if it does not, or it is not known.
     """
 
     name: str
@@ -77,3 +98,4 @@ class Agent:
     storage: Literal["files", "database"] = "files"
     new_file: Callable[[WrittenSession, Environ], NewFile] | None = None
     import_command: Callable[[str], list[str]] | None = None
+    hooks: HookFile | None = None

@@ -2,7 +2,7 @@
 
 import re
 
-from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
+from sessiond.agents.agent import Agent, Environ, HookFile, NewFile, WrittenSession
 from sessiond.agents.places import home, named
 
 _MAX_NAME = 200
@@ -62,4 +62,10 @@ CLAUDE_CODE = Agent(
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["claude", "--resume", native_id],
     new_file=_new_file,
+    hooks=HookFile(
+        path=lambda environ: (
+            (named(environ, "CLAUDE_CONFIG_DIR") or home(environ) + "/.claude") + "/settings.json"
+        ),
+        events=("SessionStart", "UserPromptSubmit", "Stop", "SubagentStop", "SessionEnd"),
+    ),
 )

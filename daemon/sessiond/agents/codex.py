@@ -1,6 +1,6 @@
 """Codex: one rollout file for each session, in folders by date; archived ones in a second folder."""
 
-from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
+from sessiond.agents.agent import Agent, Environ, HookFile, NewFile, WrittenSession
 from sessiond.agents.places import home, named
 
 
@@ -32,4 +32,9 @@ CODEX = Agent(
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["codex", "resume", native_id],
     new_file=_new_file,
+    hooks=HookFile(
+        path=lambda environ: (named(environ, "CODEX_HOME") or home(environ) + "/.codex") + "/hooks.json",
+        events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"),
+        caution="Codex skips new hooks without a message until you trust them: run codex, then /hooks.",
+    ),
 )

@@ -6,7 +6,7 @@
 import os
 import re
 
-from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
+from sessiond.agents.agent import Agent, Environ, HookFile, NewFile, WrittenSession
 from sessiond.agents.places import home, named
 
 _OWNER = ".project_root"
@@ -93,4 +93,9 @@ GEMINI = Agent(
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["gemini", "--resume", native_id],
     new_file=_new_file,
+    hooks=HookFile(
+        path=lambda environ: (named(environ, "GEMINI_CLI_HOME") or home(environ)) + "/.gemini/settings.json",
+        events=("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"),
+        silent_output="{}",
+    ),
 )

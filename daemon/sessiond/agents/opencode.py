@@ -1,6 +1,7 @@
 """OpenCode: all sessions in one SQLite database."""
 
-from sessiond.agents.agent import Agent, Environ
+from sessiond.agents.agent import Agent, Environ, HookFile
+from sessiond.agents.opencode_plugin import PLUGIN
 from sessiond.agents.places import home, named
 
 
@@ -26,4 +27,12 @@ OPENCODE = Agent(
     resume_command=lambda native_id: ["opencode", "--session", native_id],
     storage="database",
     import_command=lambda path: ["opencode", "import", path],
+    hooks=HookFile(
+        path=lambda environ: (
+            (named(environ, "XDG_CONFIG_HOME") or home(environ) + "/.config")
+            + "/opencode/plugins/sessiond.js"
+        ),
+        events=("session.created", "session.idle", "session.compacted", "session.deleted"),
+        plugin=PLUGIN,
+    ),
 )

@@ -2,7 +2,7 @@
 
 import re
 
-from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
+from sessiond.agents.agent import Agent, Environ, HookFile, NewFile, WrittenSession
 from sessiond.agents.places import home, named
 
 
@@ -33,4 +33,9 @@ QWEN = Agent(
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["qwen", "--resume", native_id],
     new_file=_new_file,
+    hooks=HookFile(
+        path=lambda environ: home(environ) + "/.qwen/settings.json",
+        events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"),
+        silent_output="{}",
+    ),
 )

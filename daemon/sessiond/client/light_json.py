@@ -62,8 +62,8 @@ except (ImportError, TypeError, AttributeError):
     encode, scan = from_json_package()
 """`encode(value)` returns compact JSON. It raises ValueError for NaN, TypeError for other types.
 
-`scan(text, start)` returns the value that begins at `start`, and the end of it in the text. It raises ValueError for
-invalid JSON, and StopIteration where no value begins.
+`scan(text, start)` returns the value that begins at `start`, and the end of it in the text. It raises ValueError or
+SystemError for invalid JSON, and StopIteration where no value begins.
 """
 
 
@@ -73,8 +73,9 @@ def decode(text: str) -> Any:
     start = len(text) - len(text.lstrip(whitespace))
     try:
         value, end = scan(text, start)
-    except StopIteration as error:
-        raise ValueError("there is no JSON value") from error
+    except (StopIteration, SystemError) as error:
+        # The C function reports an error with a class of `json.decoder`. Without that module it raises SystemError.
+        raise ValueError("there is no JSON value, or it is not valid") from error
     if text[end:].strip(whitespace):
         raise ValueError("there is text after the JSON value")
     return value

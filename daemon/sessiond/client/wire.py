@@ -172,7 +172,7 @@ def members(text: str) -> dict[str, tuple[Any, int, int]]:
             opening = ","
         if text[at] == "}" and found:
             return found
-    except (ValueError, StopIteration, IndexError, RecursionError, TypeError) as error:
+    except (ValueError, StopIteration, IndexError, RecursionError, TypeError, SystemError) as error:
         raise InvalidResponseError("a message that is not JSON") from error
     raise InvalidResponseError("a message that is not an object")
 

@@ -46,7 +46,7 @@ GROUPS = (
     ("Other programs", ("agents", "import", "export")),
     ("Blobs", ("blobs",)),
     ("The daemon", ("status", "clients", "stop", "restart", "doctor", "serve", "attach")),
-    ("Set-up", ("install-service", "uninstall-service", "completion")),
+    ("Set-up", ("setup", "hook", "install-service", "uninstall-service", "completion")),
     ("The protocol", ("rpc", "terminal", "schema")),
 )
 """Every command, under its heading in help and manual."""

@@ -37,6 +37,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "uninstall-service",
     ),
     "agents": ("agents",),
+    "setup": ("setup", "hook"),
     "tools": ("import", "export", "completion", "rpc", "terminal", "schema"),
 }
 """The commands that each module of this package declares."""
@@ -45,10 +46,11 @@ ALIASES: dict[str, str] = {"rm": "delete"}
 
 SIMILAR_COMMANDS: dict[str, str] = {
     "ls": "list", "sessions": "list", "cat": "context", "log": "tree", "info": "show", "get": "show",
-    "open": "view", "start": "new", "init": "new", "create": "new", "add": "append",
+    "open": "view", "start": "new", "init": "setup", "create": "new", "add": "append",
     "commit": "append", "checkout": "branch", "switch": "branch", "undo": "branch", "bookmark": "label",
     "find": "search", "grep": "search", "gc": "blobs", "merge": "diff", "compare": "diff", "follow": "watch",
-    "tail": "watch", "logs": "status", "daemon": "status", "config": "configure", "version": "--version",
+    "tail": "watch", "logs": "status", "daemon": "status", "config": "configure",
+    "install": "setup", "uninstall": "setup", "version": "--version",
 }  # fmt: skip
 """Names of other programs' commands. They are not accepted, but the equivalent is suggested."""
 

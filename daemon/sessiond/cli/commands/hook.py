@@ -1,0 +1,123 @@
+"""The command hook: tells a running daemon that an agent has written to a session.
+
+Agents wait for their hooks, so it starts no daemon, waits for one no longer than a few milliseconds, and always
+succeeds. The file is the truth: a lost hook costs only time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+# `signal` imports enum, which takes half a Python start. Its C module has no stub.
+from _signal import ITIMER_REAL, SIGALRM, setitimer, signal  # type: ignore[import-not-found]
+
+from sessiond.client.daemon_socket import find_socket
+from sessiond.client.light_json import decode
+from sessiond.client.wire import MessageReader, frame, members
+from sessiond.paths import find_locations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+    from sessiond.cli.parse.arguments import ParsedArguments
+
+READ_SECONDS = 0.015
+"""Seconds that the agent may take to write the event. After that the daemon is told without the file's path."""
+RESPONSE_SECONDS = 0.02
+"""Seconds that the daemon may take to respond. It usually takes a twentieth of that."""
+LAST_SECONDS = 0.5
+"""Seconds until the process ends whatever it waits for, such as a daemon that accepts no more connections."""
+
+_MAX_EVENT_BYTES = 1 << 20
+_MAX_PATH = 4096
+SILENT_OUTPUT = {"gemini": "{}", "qwen": "{}"}
+"""What agents require on standard output; see `hooks` of `agents`, which this command must not import."""
+
+
+def hook(args: ParsedArguments) -> int:
+    """Report one event of an agent to the daemon."""
+    return run(args.required("AGENT"))
+
+
+def run(agent: str) -> int:
+    """Report the event on standard input to the daemon, if one runs. Returns 0 in every case."""
+    output = SILENT_OUTPUT.get(agent, "").encode()
+    try:
+        path = _session_path(_read_event())
+        _limit(LAST_SECONDS, lambda *_: _end(output))
+        _wake(agent, path)
+    except BaseException:  # noqa: BLE001 - the agent must not notice anything
+        _end(output)
+    setitimer(ITIMER_REAL, 0)
+    _print(output)
+    return 0
+
+
+def _limit(seconds: float, handler: Callable[..., object]) -> None:
+    """Have a function called after so many seconds, also while the process waits for the system."""
+    signal(SIGALRM, handler)
+    setitimer(ITIMER_REAL, seconds)
+
+
+def _end(output: bytes) -> NoReturn:
+    _print(output)
+    os._exit(0)
+
+
+def _print(output: bytes) -> None:
+    if output:
+        try:
+            os.write(1, output)
+        except OSError:
+            return  # the agent has gone
+
+
+def _stop_reading(*_: object) -> NoReturn:
+    raise TimeoutError
+
+
+def _read_event() -> bytes:
+    """Return the event, or its first part; the rest is read and dropped, so that the agent can write it."""
+    if os.isatty(0):
+        return b""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        _limit(READ_SECONDS, _stop_reading)
+        while part := os.read(0, 1 << 16):
+            if size <= _MAX_EVENT_BYTES:
+                parts.append(part)
+            size += len(part)
+        setitimer(ITIMER_REAL, 0)
+    except TimeoutError:
+        return b""
+    return b"".join(parts) if size <= _MAX_EVENT_BYTES else b""
+
+
+def _session_path(event: bytes) -> str | None:
+    """Return the path of the session's file that the event names; None if it names none."""
+    try:
+        fields = decode(event.decode())
+    except (ValueError, RecursionError):
+        return None
+    path = fields.get("transcript_path") if isinstance(fields, dict) else None
+    if isinstance(path, str) and path.startswith("/") and len(path) <= _MAX_PATH and "\0" not in path:
+        return path
+    return None
+
+
+def _wake(agent: str, path: str | None) -> None:
+    """Send `agent/wake` to a running daemon of this machine, and wait a moment for its response."""
+    sock = find_socket(find_locations(), time.monotonic())
+    if sock is None:
+        return
+    params: dict[str, Any] = {"agent": agent} if path is None else {"agent": agent, "path": path}
+    with sock:
+        sock.settimeout(RESPONSE_SECONDS)
+        sock.sendall(frame({"jsonrpc": "2.0", "id": 1, "method": "agent/wake", "params": params}))
+        reader = MessageReader(sock)
+        while "id" not in members(reader.read()):
+            pass  # notifications

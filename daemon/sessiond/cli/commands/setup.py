@@ -1,0 +1,115 @@
+"""The command setup: shows what it would add to settings of agents and shells, adds it, and takes it away."""
+
+from __future__ import annotations
+
+import json  # noqa: TID251 - a reader of --json would use it
+import os
+import sys
+
+from sessiond.agents.table import AGENTS
+from sessiond.cli.exit_codes import FAILURE, SUCCESS
+from sessiond.cli.parse.arguments import UsageError
+from sessiond.cli.render import setup_report
+from sessiond.human import listed
+from sessiond.paths import find_locations
+from sessiond.setup import changes, commands, journal, plan, survey
+from sessiond.setup.additions import ListedNames
+from sessiond.text import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sessiond.cli.parse.arguments import ParsedArguments
+    from sessiond.paths import Locations
+    from sessiond.setup.changes import FileChange
+    from sessiond.setup.survey import FoundAgent
+
+
+def setup(args: ParsedArguments) -> int:
+    """Show what setup would do, and do it after a yes; with --undo, take away what it added."""
+    locations = find_locations()
+    names = frozenset(name for _, name in args.occurrences("agent"))
+    if args.flag("undo"):
+        if names or args.flag("no-hooks") or args.flag("no-shell"):
+            raise UsageError("--undo takes away everything that setup added", "Only --json goes with it.")
+        return _undo(args, locations)
+    if unknown := sorted(names - AGENTS.keys()):
+        raise UsageError(f"there is no agent {unknown[0]!r}", f"The agents are {listed(list(AGENTS))}.")
+    found = survey.found_agents(os.environ, names)
+    wanted = _wanted(args, found, locations)
+    with journal.opened(locations.state) as opened:
+        outcomes = [changes.preview(opened, it) for it in wanted]
+        if not args.flag("json"):
+            setup_report.show_found(found, locations)
+            setup_report.show_plan(wanted, outcomes, opened.folder)
+        agreed = any(it.state == "changed" for it in outcomes) and _agrees(args)
+        if agreed:
+            outcomes = [changes.install(opened, it) for it in wanted]
+    followed = [it.addition.names for it in wanted if isinstance(it.addition, ListedNames)]
+    if agreed and followed:
+        _tell_daemon("agent/follow", followed[0])
+    if args.flag("json"):
+        print(json.dumps(setup_report.as_json(found, wanted, outcomes, done=agreed), ensure_ascii=False))
+    elif agreed:
+        setup_report.show_done(wanted, outcomes)
+    return FAILURE if any(it.state == "failed" for it in outcomes) else SUCCESS
+
+
+def _undo(args: ParsedArguments, locations: Locations) -> int:
+    """Take away everything, the last change first. Files that fail stay in the journal for the next time."""
+    with journal.opened(locations.state) as opened:
+        for it in opened.records:
+            if isinstance(it.addition, ListedNames):
+                _tell_daemon("agent/unfollow", it.addition.names)
+        outcomes = [changes.uninstall(opened, it) for it in reversed(list(opened.records))]
+        if not any(it.copy for it in outcomes):
+            opened.clear()
+    if args.flag("json"):
+        print(json.dumps({"files": [setup_report.outcome_json(it) for it in outcomes]}, ensure_ascii=False))
+    else:
+        setup_report.show_undone(outcomes)
+    return FAILURE if any(it.state == "failed" for it in outcomes) else SUCCESS
+
+
+def _tell_daemon(method: str, names: Sequence[str]) -> None:
+    """Have a running daemon follow agents, or stop it. A daemon that starts later reads the configuration."""
+    from sessiond.client.blocking import connect
+    from sessiond.client.daemon_socket import DaemonConnectionError
+    from sessiond.client.wire import DisconnectedError, RpcError
+
+    try:
+        with connect(autostart=False) as daemon:
+            daemon.call(method, {"agents": list(names)})
+    except DaemonConnectionError:
+        return
+    except (DisconnectedError, RpcError) as error:
+        print(f"The running daemon did not take it: {one_line(str(error))}", file=sys.stderr)
+        print("  It reads the configuration when it starts: sessiond restart", file=sys.stderr)
+
+
+def _wanted(args: ParsedArguments, found: Sequence[FoundAgent], locations: Locations) -> list[FileChange]:
+    possible = [plan.follow_change(found, locations.config_file)]
+    if not args.flag("no-hooks"):
+        possible += plan.hook_changes(found, os.environ, commands.program())
+    if not args.flag("no-shell") and not args.occurrences("agent"):
+        possible.append(plan.shell_change(os.environ))
+    return [it for it in possible if it is not None]
+
+
+def _agrees(args: ParsedArguments) -> bool:
+    """Return whether the user wants the changes. Without a terminal nobody is asked, and nothing is changed."""
+    if args.flag("yes"):
+        return True
+    if args.flag("json") or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if not args.flag("json"):
+            print("Nothing was changed. To do it: sessiond setup --yes")
+        return False
+    try:
+        answer = input("Do this? [y/N] ")
+    except EOFError:
+        answer = ""
+    if answer.strip().lower() in ("y", "yes"):
+        return True
+    print("Nothing was changed.")
+    return False

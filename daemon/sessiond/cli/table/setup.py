@@ -1,0 +1,30 @@
+"""Declarations of the commands that connect sessiond with the agents and the shell of this user."""
+
+from sessiond.cli.parse.arguments import Command, Option
+from sessiond.cli.table.options import REPORT
+
+COMMANDS: dict[str, Command] = {
+    "setup": Command(
+        "Follow the agents on this machine: hooks in their settings, completion and prompt in the shell",
+        "setup:setup",
+        (),
+        (
+            Option("yes", "", "do it without asking"),
+            Option("agent", "NAME", "only this agent, and not the shell (repeatable)"),
+            Option("no-hooks", "", "leave the settings of agents alone"),
+            Option("no-shell", "", "leave the startup file of the shell alone"),
+            Option("undo", "", "take away exactly what setup added"),
+            REPORT,
+        ),
+        "It shows what it found and what it would change, and asks. Without a terminal and without --yes it changes\n"
+        "nothing. It keeps a copy of each file that it changes. --undo keeps the edits that others made since.",
+        ("sessiond setup", "sessiond setup --yes --agent claude-code", "sessiond setup --undo"),
+    ),
+    "hook": Command(
+        "Tell a running daemon that an agent has written to a session (for hooks of agents)",
+        "hook:hook",
+        ("AGENT",),
+        (),
+        "It reads the event from standard input, starts no daemon, and always succeeds. sessiond setup installs it.",
+    ),
+}

@@ -1,0 +1,1 @@
+"""Installs sessiond into the settings of agents and shells, and removes exactly what it added."""

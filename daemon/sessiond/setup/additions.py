@@ -1,0 +1,99 @@
+"""What setup adds to one file: hooks, names in a list, a block of lines, or the whole file.
+
+Each kind can be added to a text and removed from it; the text may have changed in between. The journal stores them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from sessiond.error_text import TemplatedError
+from sessiond.setup import hook_settings, startup_file, toml_names
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+class OccupiedFileError(TemplatedError):
+    """Raised when a file that setup would create exists with another content."""
+
+    sentence = "the file exists and is not sessiond's"
+
+
+class Hooks(msgspec.Struct, frozen=True, tag="hooks"):
+    """Hooks that run a command at events, in the settings of an agent."""
+
+    agent: str
+    events: tuple[str, ...]
+    command: str
+
+    def added(self, text: str) -> str:
+        return hook_settings.with_hooks(text, self.events, self.command)
+
+    def removed(self, text: str, original: str) -> str:
+        return hook_settings.without_hooks(text, original, self.command)
+
+    def narrowed(self, text: str, _previous: Addition | None, _current: str) -> Self:
+        return self
+
+
+class ListedNames(msgspec.Struct, frozen=True, tag="names"):
+    """Names in a list of a TOML file."""
+
+    table: str
+    key: str
+    names: tuple[str, ...]
+
+    def added(self, text: str) -> str:
+        return toml_names.with_names(text, self.table, self.key, self.names)
+
+    def removed(self, text: str, original: str) -> str:
+        return toml_names.without_names(text, original, self.table, self.key, self.names)
+
+    def narrowed(self, text: str, previous: Addition | None, current: str) -> ListedNames:
+        """Return the names that are not in the text; with those of a previous setup that are still there."""
+        now = toml_names.names(current, self.table, self.key)
+        earlier = [it for it in previous.names if it in now] if isinstance(previous, ListedNames) else []
+        there = toml_names.names(text, self.table, self.key)
+        wanted = dict.fromkeys((*earlier, *self.names))
+        return msgspec.structs.replace(self, names=tuple(it for it in wanted if it not in there))
+
+
+class StartupBlock(msgspec.Struct, frozen=True, tag="block"):
+    """A block of lines at the end of a shell's startup file."""
+
+    shell: str
+    lines: str
+
+    def added(self, text: str) -> str:
+        return startup_file.with_block(text, self.lines)
+
+    def removed(self, text: str, original: str) -> str:
+        return startup_file.without_block(text, original)
+
+    def narrowed(self, text: str, _previous: Addition | None, _current: str) -> Self:
+        return self
+
+
+class WholeFile(msgspec.Struct, frozen=True, tag="file"):
+    """A file of its own, such as a plugin."""
+
+    agent: str
+    text: str
+
+    def added(self, text: str) -> str:
+        """Return the file. Raises `OccupiedFileError` if there is another one."""
+        if text not in ("", self.text):
+            raise OccupiedFileError
+        return self.text
+
+    def removed(self, _text: str, _original: str) -> str:
+        return ""
+
+    def narrowed(self, text: str, _previous: Addition | None, _current: str) -> Self:
+        return self
+
+
+Addition: TypeAlias = Hooks | ListedNames | StartupBlock | WholeFile

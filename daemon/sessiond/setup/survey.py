@@ -1,0 +1,79 @@
+"""Finds the agents on this machine and counts their sessions, without reading one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sessiond.agents.table import AGENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sessiond.agents.agent import Agent
+
+_MAX_FILES: Final = 200_000
+
+
+@dataclass(frozen=True)
+class FoundAgent:
+    """An agent on this machine.
+
+    Attributes:
+        agent: The agent.
+        folders: The folders of its sessions that exist.
+        files: The number of files with sessions.
+        size: Their size in bytes.
+    """
+
+    agent: Agent
+    folders: tuple[str, ...]
+    files: int
+    size: int
+
+
+def found_agents(environ: Mapping[str, str], names: frozenset[str] = frozenset()) -> list[FoundAgent]:
+    """Return the agents that are installed or have left sessions.
+
+    Args:
+        environ: Environment variables.
+        names: The names of agents that are returned in any case. If there are any, no others are returned.
+    """
+    return [
+        _found(agent, environ)
+        for agent in AGENTS.values()
+        if (agent.name in names if names else _is_here(agent, environ))
+    ]
+
+
+def _is_here(agent: Agent, environ: Mapping[str, str]) -> bool:
+    if any(os.path.isdir(it) for it in agent.folders(environ)):  # noqa: PTH112
+        return True
+    return shutil.which(agent.program, path=environ.get("PATH")) is not None
+
+
+def _found(agent: Agent, environ: Mapping[str, str]) -> FoundAgent:
+    folders = tuple(it for it in agent.folders(environ) if os.path.isdir(it))  # noqa: PTH112
+    sizes = [size for folder in folders for size in _sizes(agent, folder)]
+    return FoundAgent(agent, folders, len(sizes), sum(sizes))
+
+
+def _sizes(agent: Agent, folder: str) -> Iterator[int]:
+    """Yield the size of each file with sessions. Symbolic links to folders are not followed."""
+    waiting, seen = [folder], 0
+    while waiting and seen < _MAX_FILES:
+        try:
+            entries = list(os.scandir(waiting.pop()))
+        except OSError:
+            continue
+        for entry in entries:
+            seen += 1
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+            elif agent.is_session_file(os.path.relpath(entry.path, folder)):
+                try:
+                    yield entry.stat().st_size
+                except OSError:
+                    continue

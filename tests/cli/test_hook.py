@@ -1,0 +1,178 @@
+"""The command hook, as agents run it: it always succeeds, prints what the agent accepts, and starts no daemon."""
+
+import json  # noqa: TID251 - an independent reader
+import os
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from sessiond.agents.table import AGENTS
+from sessiond.cli.commands.hook import SILENT_OUTPUT
+from sessiond.paths import Locations
+from sessiond.setup.commands import hook_command
+from support.homes import a_home, environment, sessiond
+from support.patience import BOUND
+
+EVENT = {
+    "hook_event_name": "Stop",
+    "session_id": "s",
+    "transcript_path": "/home/ada/.claude/projects/p/s.jsonl",
+}
+
+
+def run_hook(locations: Locations, agent: str, event: bytes) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        sessiond("hook", agent),
+        input=event,
+        capture_output=True,
+        env=environment(locations),
+        timeout=BOUND,
+        check=False,
+    )
+
+
+class Listener:
+    """A daemon's socket that takes one request; it responds if it is told to."""
+
+    def __init__(self, locations: Locations, *, responds: bool) -> None:
+        Path(locations.runtime).mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(locations.socket)
+        self.socket.listen()
+        self.responds = responds
+        self.request = b""
+        self.thread = threading.Thread(target=self._serve)
+        self.thread.start()
+
+    def _serve(self) -> None:
+        connection, _ = self.socket.accept()
+        with connection:
+            if not self.responds:
+                while part := connection.recv(65_536):
+                    self.request += part
+                return
+            self.request = connection.recv(65_536)
+            body = b'{"jsonrpc":"2.0","id":1,"result":{}}'
+            connection.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+
+    def params(self) -> object:
+        self.thread.join(BOUND)
+        self.socket.close()
+        body = json.loads(self.request.partition(b"\r\n\r\n")[2])
+        assert body["method"] == "agent/wake"
+        return body["params"]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_without_a_daemon_it_succeeds_at_once_and_starts_none(agent: str) -> None:
+    with a_home() as locations:
+        done = run_hook(locations, agent, json.dumps(EVENT).encode())
+        hooks = AGENTS[agent].hooks
+        silent = hooks.silent_output if hooks is not None else ""
+        assert (done.returncode, done.stdout, done.stderr) == (0, silent.encode(), b"")
+        assert not Path(locations.socket).exists()
+        assert not Path(locations.state).exists()
+
+
+def test_the_output_of_each_agent_is_that_of_its_table() -> None:
+    declared = {it.name: it.hooks.silent_output for it in AGENTS.values() if it.hooks is not None}
+    assert {name: text for name, text in declared.items() if text} == SILENT_OUTPUT
+
+
+@pytest.mark.parametrize("responds", [True, False])
+def test_a_running_daemon_is_told_of_the_file(responds: bool) -> None:
+    with a_home() as locations:
+        listener = Listener(locations, responds=responds)
+        done = run_hook(locations, "claude-code", json.dumps(EVENT).encode())
+        assert (done.returncode, done.stdout) == (0, b"")
+        assert listener.params() == {"agent": "claude-code", "path": EVENT["transcript_path"]}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        b"", b"{", b"\xff\xfe", b"[]", b"null", b"[" * 100_000, b'{"transcript_path": null}', b'{"transcript_path": 1}',
+        b'{"transcript_path": "relative"}', b'{"transcript_path": "/a\\u0000b"}',
+        b'{"transcript_path": "/' + b"a" * 5000 + b'"}', b'{"prompt": "' + b"x" * (3 << 20) + b'"}',
+    ],
+    ids=lambda it: f"{len(it)} bytes",
+)  # fmt: skip
+def test_a_hostile_event_wakes_without_a_path(event: bytes) -> None:
+    with a_home() as locations:
+        listener = Listener(locations, responds=True)
+        done = run_hook(locations, "gemini", event)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"{}", b"")
+        assert listener.params() == {"agent": "gemini"}
+
+
+def test_an_agent_that_never_ends_its_event_is_not_waited_for() -> None:
+    with a_home() as locations:
+        listener = Listener(locations, responds=True)
+        with subprocess.Popen(
+            sessiond("hook", "codex"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment(locations),
+        ) as process:
+            assert process.wait(BOUND) == 0
+        assert listener.params() == {"agent": "codex"}
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_error(closed: str) -> None:
+    with a_home() as locations:
+        words = " ".join(sessiond("hook", "gemini"))
+        done = subprocess.run(["/bin/sh", "-c", f"{words} {closed}"], env=environment(locations), check=False)
+        assert done.returncode == 0
+
+
+def test_it_loads_only_what_it_needs() -> None:
+    program = (
+        f"import sys; sys.path[:0] = {sys.path!r}\n"
+        "import os; os._exit = lambda code: (print(*sys.modules), sys.stdout.flush())\n"
+        "sys.argv = ['sessiond', 'hook', 'codex']\n"
+        "from sessiond.cli.main import main; main()"
+    )
+    with a_home() as locations:
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", program],
+            input=b"{}",
+            capture_output=True,
+            env=environment(locations),
+            check=False,
+        )
+    loaded = set(done.stdout.decode().splitlines()[0].split())
+    assert (
+        loaded & {"enum", "re", "json", "signal", "dataclasses", "typing", "msgspec", "pathlib", "socket"}
+        == set()
+    )
+
+
+@pytest.mark.parametrize(
+    "agent", [it.name for it in AGENTS.values() if it.hooks is not None and not it.hooks.plugin]
+)
+def test_the_command_in_the_settings_survives_spaces_and_a_removed_program(
+    agent: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "a 'b' $c/sessiond"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "$SESSIOND_HOME|$*"\n')
+    program.chmod(0o755)
+    hooks = AGENTS[agent].hooks
+    assert hooks is not None
+    command = hook_command(AGENTS[agent], hooks, {"SESSIOND_HOME": "/h o"}, [str(program)])
+    there = subprocess.run(["/bin/sh", "-c", command], capture_output=True, encoding="utf-8", check=False)
+    assert (there.returncode, there.stdout) == (0, f"/h o|hook {agent}\n")
+    program.unlink()
+    gone = subprocess.run(["/bin/sh", "-c", command], capture_output=True, encoding="utf-8", check=False)
+    assert (gone.returncode, gone.stdout.strip(), gone.stderr) == (0, hooks.silent_output, "")
+
+
+def test_help_is_still_there() -> None:
+    done = subprocess.run(sessiond("hook", "--help"), capture_output=True, env=os.environ, check=False)
+    assert done.returncode == 0
+    assert b"AGENT" in done.stdout
