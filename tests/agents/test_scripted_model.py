@@ -25,8 +25,10 @@ def model() -> Iterator[ScriptedModel]:
 
 
 def ask_anthropic(model: ScriptedModel, *messages: Any) -> Any:
-    client = anthropic.Anthropic(base_url=model.url, api_key="anything", max_retries=0)
-    with client.messages.stream(max_tokens=9, model="m", messages=messages, tools=[TOOL]) as stream:
+    with (
+        anthropic.Anthropic(base_url=model.url, api_key="anything", max_retries=0) as client,
+        client.messages.stream(max_tokens=9, model="m", messages=messages, tools=[TOOL]) as stream,
+    ):
         return stream.get_final_message()
 
 
@@ -62,7 +64,8 @@ def test_a_client_of_anthropic_reads_a_tool_call_and_the_next_step_follows_its_r
 def test_a_client_of_the_responses_api_reads_texts_and_tool_calls(model: ScriptedModel) -> None:
     model.when("heron").calls("read", path="reeds.txt")
     item: Any = {"type": "message", **ASKED}
-    events = list(openai_client(model).responses.create(model="m", input=[item], stream=True))
+    with openai_client(model) as client:
+        events = list(client.responses.create(model="m", input=[item], stream=True))
     [done] = [it for it in events if it.type == "response.output_item.done"]
     assert done.item.type == "function_call"
     assert (done.item.name, done.item.arguments) == ("read", '{"path": "reeds.txt"}')
@@ -72,12 +75,12 @@ def test_a_client_of_the_responses_api_reads_texts_and_tool_calls(model: Scripte
 def test_a_client_of_chat_completions_reads_texts_and_tool_calls(model: ScriptedModel) -> None:
     model.when("heron").says("In the reeds.")
     model.when("owl").calls("read", path="barn.txt")
-    client = openai_client(model)
-    chunks = client.chat.completions.create(model="m", messages=[ASKED], stream=True)
-    assert "".join(it.choices[0].delta.content or "" for it in chunks if it.choices) == "In the reeds."
     owl: Any = {"role": "user", "content": "Where is the owl?"}
-    chunks = client.chat.completions.create(model="m", messages=[owl], stream=True)
-    [call] = [call for it in chunks if it.choices for call in it.choices[0].delta.tool_calls or ()]
+    with openai_client(model) as client:
+        chunks = client.chat.completions.create(model="m", messages=[ASKED], stream=True)
+        assert "".join(it.choices[0].delta.content or "" for it in chunks if it.choices) == "In the reeds."
+        chunks = client.chat.completions.create(model="m", messages=[owl], stream=True)
+        [call] = [call for it in chunks if it.choices for call in it.choices[0].delta.tool_calls or ()]
     assert call.function is not None
     assert (call.function.name, call.function.arguments) == ("read", '{"path": "barn.txt"}')
 
@@ -88,10 +91,10 @@ def test_a_client_of_gemini_reads_texts_and_tool_calls(model: ScriptedModel) -> 
 
     model.when("heron").says("In the reeds.")
     model.when("owl").calls("read", path="barn.txt")
-    client = genai.Client(api_key="anything", http_options=types.HttpOptions(base_url=model.url))
-    [text] = client.models.generate_content_stream(model="m", contents="Where is the heron?")
-    assert text.text == "In the reeds."
-    call = client.models.generate_content(model="m", contents="Where is the owl?")
+    with genai.Client(api_key="anything", http_options=types.HttpOptions(base_url=model.url)) as client:
+        [text] = client.models.generate_content_stream(model="m", contents="Where is the heron?")
+        assert text.text == "In the reeds."
+        call = client.models.generate_content(model="m", contents="Where is the owl?")
     assert call.function_calls is not None
     assert (call.function_calls[0].name, call.function_calls[0].args) == ("read", {"path": "barn.txt"})
 
