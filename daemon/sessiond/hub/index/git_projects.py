@@ -2,7 +2,7 @@
 
 All worktrees of a repository are one project, whose folder is the main worktree, or the repository if it is bare. The
 files of git are read directly; no git process runs. Whatever is wrong with them, a folder has a project (decision
-0043).
+0042).
 """
 
 import os

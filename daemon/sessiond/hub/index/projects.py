@@ -2,7 +2,7 @@
 
 A folder that exists is examined again from time to time, because a repository may be created or removed. A folder that
 does not exist any more keeps its last known project. If a repository is moved, its identity shows that the folders
-below its former place belong to it (decision 0043).
+below its former place belong to it (decision 0042).
 """
 
 import os
