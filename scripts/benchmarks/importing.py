@@ -58,6 +58,7 @@ def _import(daemon: Daemon, home: Path, transcripts: Path, status: str) -> float
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
+        encoding="utf-8",
     )
     used = daemon.cpu() + _children() - before
     if done.stderr.split("\n")[0] != f"{FILES} {status}":

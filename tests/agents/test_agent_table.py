@@ -105,5 +105,5 @@ def test_commands_that_load_the_table_stay_fast() -> None:
     slow = "msgspec", "sqlite3", "asyncio", "pathlib"
     code = f"import sys, sessiond.agents.table; print([it for it in {slow!r} if it in sys.modules])"
     run = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True,
-        env={"PYTHONPATH": ":".join(it for it in sys.path if it.endswith("daemon"))})  # fmt: skip
+        env={"PYTHONPATH": ":".join(it for it in sys.path if it.endswith("daemon"))}, encoding="utf-8")  # fmt: skip
     assert run.stdout == "[]\n"

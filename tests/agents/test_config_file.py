@@ -45,7 +45,7 @@ def test_a_form_that_cannot_be_changed_safely_is_refused(before: str) -> None:
 
 def test_a_link_to_the_configuration_stays_a_link(tmp_path: Path) -> None:
     real = tmp_path / "dotfiles.toml"
-    real.write_text("[keep]\n")
+    real.write_text("[keep]\n", encoding="utf-8")
     real.chmod(0o600)
     link = tmp_path / "config.toml"
     link.symlink_to(real)

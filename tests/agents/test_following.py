@@ -210,7 +210,7 @@ async def test_files_that_cannot_be_followed_are_named_and_stop_nothing(
     outside.write_bytes(claude.path.read_bytes())
     (folder / "link.jsonl").symlink_to(outside)
     os.mkfifo(folder / "fifo.jsonl")
-    (folder / "strange.jsonl").write_text("not JSON\n")
+    (folder / "strange.jsonl").write_text("not JSON\n", encoding="utf-8")
     (folder.parent / "elsewhere").symlink_to("/usr")
     with (folder / "huge.jsonl").open("wb") as file:
         file.truncate(2 << 30)

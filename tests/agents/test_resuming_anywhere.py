@@ -56,7 +56,7 @@ class Desk:
 def desk(tmp_path: Path) -> Iterator[Desk]:
     project = tmp_path / "project"
     project.mkdir()
-    (project / "notes.txt").write_text("three herons")
+    (project / "notes.txt").write_text("three herons", encoding="utf-8")
     with ScriptedModel() as model, a_shell(project) as shell:
         yield Desk(RealAgents(tmp_path / "home", model.url), model, project, shell)
 

@@ -92,7 +92,7 @@ def test_a_word_that_an_option_does_not_take_is_refused_before_anything_is_sent(
 
 
 def test_what_other_programs_call_a_command_leads_to_ours() -> None:
-    assert did_you_mean("resume") == "Did you mean sessiond continue?"
+    assert did_you_mean("checkout") == "Did you mean sessiond branch?"
     assert did_you_mean("lst") == "Did you mean sessiond list?"
     assert not SIMILAR_COMMANDS.keys() & DECLARED.keys()
     assert set(SIMILAR_COMMANDS.values()) <= {*DECLARED, "--version"}

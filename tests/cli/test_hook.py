@@ -160,7 +160,7 @@ def test_the_command_in_the_settings_survives_spaces_and_a_removed_program(
 ) -> None:
     program = tmp_path / "a 'b' $c/sessiond"
     program.parent.mkdir()
-    program.write_text('#!/bin/sh\necho "$SESSIOND_HOME|$*"\n')
+    program.write_text('#!/bin/sh\necho "$SESSIOND_HOME|$*"\n', encoding="utf-8")
     program.chmod(0o755)
     hooks = AGENTS[agent].hooks
     assert hooks is not None

@@ -25,7 +25,7 @@ def agents(tmp_path: Path, *names: str) -> dict[str, str]:
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in names:
-        (programs / name).write_text(PROGRAM)
+        (programs / name).write_text(PROGRAM, encoding="utf-8")
         (programs / name).chmod(0o700)
     return {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(tmp_path / "home"), "RAN": str(tmp_path / "ran")}
 
@@ -39,7 +39,7 @@ def told(shell: Shell) -> str:
 
 def ran(tmp_path: Path) -> list[str]:
     path = tmp_path / "ran"
-    return path.read_text().splitlines() if path.exists() else []
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
 def test_a_session_goes_on_in_another_agent_in_its_folder(shell: Shell, tmp_path: Path) -> None:
@@ -74,7 +74,8 @@ def test_json_has_the_command_its_folder_and_its_variables(shell: Shell, tmp_pat
     assert found["argv"] == ["gemini", "--resume", found["nativeSessionId"]]
     assert found["env"] == {"PWD": str(tmp_path)}
     assert (
-        json.loads(Path(found["path"]).read_text().splitlines()[0])["sessionId"] == found["nativeSessionId"]
+        json.loads(Path(found["path"]).read_text(encoding="utf-8").splitlines()[0])["sessionId"]
+        == found["nativeSessionId"]
     )
 
 
@@ -83,7 +84,7 @@ def test_opencode_imports_the_session_before_the_command_is_printed(shell: Shell
     found = shell("resume", session, "--in", "opencode", "--print", **environ)
     [command, folder, _] = ran(tmp_path)
     assert command.split()[1] == "import"
-    assert "A race." in Path(command.split()[2]).read_text()
+    assert "A race." in Path(command.split()[2]).read_text(encoding="utf-8")
     assert folder == str(tmp_path)
     assert found.lines[0].startswith(f"cd {tmp_path} && opencode --session ses_")
     assert "for-agents" not in shell.run("doctor").out
@@ -117,7 +118,7 @@ def test_the_path_to_an_entry_is_resumed(shell: Shell, tmp_path: Path) -> None:
     [_, answer, *_] = shell("tree", session, "--json").json["nodes"]
     shell("resume", session, "--in", "pi", "--at", answer["id"][:6], "--print", **environ)
     [path] = (tmp_path / "home/.pi/agent/sessions").rglob("*.jsonl")
-    assert "A race." in (text := path.read_text())
+    assert "A race." in (text := path.read_text(encoding="utf-8"))
     assert "Sure?" not in text
 
 

@@ -33,7 +33,7 @@ class Home:
             ".config/sessiond",
         ):
             (folder / name).mkdir(parents=True)
-        (folder / ".claude/projects/p/1.jsonl").write_text("{}\n")
+        (folder / ".claude/projects/p/1.jsonl").write_text("{}\n", encoding="utf-8")
         self.write(".claude/settings.json", CLAUDE)
         self.write(".gemini/settings.json", GEMINI)
         self.write(".bashrc", "alias ll=ls")
@@ -202,10 +202,10 @@ def test_no_hooks_leaves_the_settings_of_agents_alone(home: Home) -> None:
 def test_a_file_of_the_user_in_the_place_of_the_plugin_is_left_alone(home: Home) -> None:
     plugin = home.folder / ".config/opencode/plugins/sessiond.js"
     plugin.parent.mkdir(parents=True)
-    plugin.write_text("export const Mine = 1\n")
+    plugin.write_text("export const Mine = 1\n", encoding="utf-8")
     ran = home.run("--yes")
     assert ran.code == 1
-    assert plugin.read_text() == "export const Mine = 1\n"
+    assert plugin.read_text(encoding="utf-8") == "export const Mine = 1\n"
 
 
 def test_a_hook_that_was_installed_by_another_program_path_is_replaced(home: Home) -> None:

@@ -47,7 +47,7 @@ async def test_a_session_is_written_for_an_agent_in_its_place(
     assert found["agent"] == agent
     assert found["nativeSessionId"] in found["argv"]
     assert found["cwd"] == found["env"]["PWD"] == os.path.realpath(tmp_path / "work")
-    assert "A race." in path.read_text()
+    assert "A race." in path.read_text(encoding="utf-8")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.parent.stat().st_mode) == 0o700
     assert (found["importArgv"] is not None) == (agent == "opencode")
@@ -82,7 +82,7 @@ async def test_a_session_that_the_agent_has_continued_stays_and_another_one_is_w
 async def test_only_the_path_to_the_named_entry_is_written(memory: Running, tmp_path: Path) -> None:
     peer, session, [_, answer, *_] = await told(memory, str(tmp_path / "work"))
     found = await resumed(peer, session, tmp_path, agent="codex", leafId=answer)
-    assert "A race." in (text := Path(found["path"]).read_text())
+    assert "A race." in (text := Path(found["path"]).read_text(encoding="utf-8"))
     assert "Sure?" not in text
 
 
@@ -99,7 +99,7 @@ async def test_the_folder_is_the_real_one(memory: Running, tmp_path: Path) -> No
     (tmp_path / "link").symlink_to(tmp_path / "work")
     found = await resumed(peer, session, tmp_path, agent="claude-code", cwd=str(tmp_path / "link"))
     assert found["cwd"] == os.path.realpath(tmp_path / "work")
-    lines = [json.loads(line) for line in Path(found["path"]).read_text().splitlines()]
+    lines = [json.loads(line) for line in Path(found["path"]).read_text(encoding="utf-8").splitlines()]
     assert {it["cwd"] for it in lines if "cwd" in it} == {found["cwd"]}
 
 
@@ -155,7 +155,7 @@ async def test_a_session_that_its_agent_deleted_is_written_anew(memory: Running,
     path.unlink()
     found = await resumed(peer, session, tmp_path)
     assert found["argv"] == ["claude", "--resume", found["nativeSessionId"]]
-    assert "A race." in Path(found["path"]).read_text()
+    assert "A race." in Path(found["path"]).read_text(encoding="utf-8")
     assert Path(found["path"]).stem == found["nativeSessionId"]
 
 
@@ -179,14 +179,16 @@ async def test_a_copy_that_the_agent_does_not_find_is_written_anew(memory: Runni
     peer, session = await imported(memory, copy)
     found = await resumed(peer, session, tmp_path)
     assert Path(found["path"]).is_relative_to(tmp_path / "home")
-    assert "A race." in Path(found["path"]).read_text()
+    assert "A race." in Path(found["path"]).read_text(encoding="utf-8")
 
 
 async def test_a_session_of_opencode_is_imported_once(memory: Running, tmp_path: Path) -> None:
     peer, session, _ = await told(memory, str(tmp_path / "work"))
     first = await resumed(peer, session, tmp_path, agent="opencode")
     assert first["importArgv"] == ["opencode", "import", first["path"]]
-    messages = [it["info"]["id"] for it in json.loads(Path(first["path"]).read_text())["messages"]]
+    messages = [
+        it["info"]["id"] for it in json.loads(Path(first["path"]).read_text(encoding="utf-8"))["messages"]
+    ]
     database = tmp_path / "home/.local/share/opencode/opencode.db"
     database.parent.mkdir(parents=True)
     with sqlite3.connect(database) as connection:
@@ -205,12 +207,14 @@ async def test_a_session_of_opencode_is_imported_once(memory: Running, tmp_path:
 async def test_gemini_finds_the_session_by_the_owner_of_its_folder(memory: Running, tmp_path: Path) -> None:
     projects = tmp_path / "home/.gemini/tmp"
     (projects / "my-work").mkdir(parents=True)
-    (projects / "my-work/.project_root").write_text("/another/my.work")
+    (projects / "my-work/.project_root").write_text("/another/my.work", encoding="utf-8")
     peer, session, _ = await told(memory, str(tmp_path / "My.Work"))
     path = Path((await resumed(peer, session, tmp_path, agent="gemini"))["path"])
     assert path.parts[-3:-1] == ("my-work-1", "chats")
-    assert (path.parent.parent / ".project_root").read_text() == os.path.realpath(tmp_path / "My.Work")
-    header = json.loads(path.read_text().splitlines()[0])
+    assert (path.parent.parent / ".project_root").read_text(encoding="utf-8") == os.path.realpath(
+        tmp_path / "My.Work"
+    )
+    header = json.loads(path.read_text(encoding="utf-8").splitlines()[0])
     assert not path.stem.endswith(header["sessionId"][:8])
 
 

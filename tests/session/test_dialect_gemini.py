@@ -131,6 +131,23 @@ def test_a_history_that_is_repeated_at_a_resume_adds_nothing() -> None:
     assert entry(grown, "c")["parentId"] == "b"
 
 
+def test_a_resume_that_empties_the_history_and_adds_it_again_adds_nothing_to_the_conversation() -> None:
+    context = message("c", "user", "<session_context>folders</session_context>")
+    said = [message("a", "user", "First"), message("b", "gemini", "Second")]
+    again = [{**it, "id": f"{it['id']}2"} for it in said]
+    lines = [
+        HEADER, history(context), *said, HEADER, history(context), history(context, *again),
+        message("d", "user", "Third"),
+    ]  # fmt: skip
+    session = read(*lines)
+    spoken = [it for it in entries(session) if it["type"] == "message"]
+    assert [it["id"] for it in spoken] == ["a", "b", "d"]
+    assert texts(session)[-3:] == ["First", "Second", "Third"]
+    labels = [(it["targetId"], it.get("label")) for it in entries(session) if it["type"] == "label"]
+    assert labels == [("b", "rolled-back"), ("b", None)]
+    assert not list(kept(session))
+
+
 def test_a_result_in_a_repeated_history_belongs_to_its_own_call() -> None:
     both = [call("one", "1")["result"][0], call("two", "2")["result"][0]]
     calls = [{**call("one"), "result": both}, {**call("two"), "result": both}]

@@ -149,6 +149,7 @@ def test_changes_by_neovim_are_shown_in_vs_code(window: Window, shell: Shell, st
         nvim.see(WHY)
         nvim.command(f"Sessiond branch {story.why}")
         nvim.command("Sessiond label from Neovim")
+        nvim.see("[from Neovim]")
 
     _beside(shell, branch_and_label)
     expect(window.tree.row(WHY)).to_contain_text("leaf")

@@ -3,14 +3,21 @@
 import io
 from typing import Final
 
+from sessiond.error_text import TemplatedError
+
 SUFFIX: Final = ".zst"
 _CHUNK: Final = 1 << 20
 _MAX_WINDOW: Final = 128 << 20
 """Bytes of memory that a frame may claim. The program `zstd` has the same limit unless it is told otherwise."""
 
 
-class BadFrame(Exception):
-    """Raised when compressed data cannot be read; the text is the reason."""
+class BadFrame(TemplatedError):
+    """Raised when compressed data cannot be read; the reason is the whole message."""
+
+    sentence = "{reason}"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason=reason)
 
 
 def decompressed(data: bytes, limit: int) -> bytes:

@@ -52,6 +52,7 @@ class _Reader:
         self._builder = ImportBuilder(NAME, source)
         self._tip: str | None = None
         self._history: list[Slot] = []
+        self._dropped: list[Slot] = []  # messages that an update removed; a later one may restore them
         self._called: dict[str, str] = {}  # call id -> name of the tool
         self._answered: set[str] = set()
         self._title: str | None = None
@@ -87,6 +88,8 @@ class _Reader:
             self._update(line, value["$set"])
         elif _is_header(value) and not self._is_named:
             self._take_header(line, value)
+        elif _is_header(value) and value["sessionId"] == builder.source_id and "messages" not in value:
+            builder.count("header")  # the session was resumed within the minute that its file is named after
         else:
             builder.preserve(
                 line,
@@ -279,6 +282,7 @@ class _Reader:
     def _cut(self, line: SourceLine, place: int) -> None:
         """Continue after the first `place` messages of the history. The rest becomes a branch with a label."""
         dropped, rest = self._tip, self._history[place:]
+        self._dropped += rest
         self._tip = rest[0].before if rest else self._tip
         del self._history[place:]
         if dropped is not None and dropped != self._tip:
@@ -308,7 +312,31 @@ class _Reader:
         else:
             self._cut(line, shared)
         for it in rest:
-            self._add(it)
+            if not self._restore(it):
+                self._add(it)
+
+    def _restore(self, it: Message) -> bool:
+        """Continue at a message that an earlier update removed, if this message repeats it in the same place.
+
+        Gemini CLI does so when it resumes a session: it removes the history, and then adds it again.
+        """
+        slot = next(
+            (
+                slot
+                for slot in reversed(self._dropped)
+                if slot.before == self._tip and slot.is_repeated_by(it)
+            ),
+            None,
+        )
+        if slot is None or it.type not in _SPEAKERS:
+            return False
+        self._dropped.remove(slot)
+        self._history.append(slot)
+        self._tip = slot.end
+        self._extend(slot, it, [])
+        if not any(other.before == slot.end for other in self._dropped):
+            self._builder.add_beside(it.line, "label", {"targetId": slot.end})
+        return True
 
     def _shared(self, given: list[Message], place: int = 0) -> tuple[int, list[Message]]:
         """Return the end of the messages of the history, from `place` on, that `given` repeats, and its rest."""
