@@ -92,6 +92,9 @@ class Subscription:
                 self._subscribed = False
                 if self._link.is_closed:
                     return
+                await asyncio.sleep(
+                    0
+                )  # lets the link notice that its connection is closed, or this would not end
                 continue
             except BaseException:
                 self._subscribed = False
@@ -154,7 +157,8 @@ class Subscription:
         try:
             raw = await self._link.request_connected(m.ENTRIES.name, params)
         except DisconnectedError:
-            return  # `disconnected` was called as well
+            await asyncio.sleep(0)  # the link calls `disconnected` when it notices the end, perhaps only now
+            return
         except RpcError as error:
             if error.kind != "cursorExpired":
                 raise
