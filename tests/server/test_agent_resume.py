@@ -4,6 +4,7 @@ import json  # noqa: TID251 - files are read as other programs read them
 import os
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -191,13 +192,13 @@ async def test_a_session_of_opencode_is_imported_once(memory: Running, tmp_path:
     ]
     database = tmp_path / "home/.local/share/opencode/opencode.db"
     database.parent.mkdir(parents=True)
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("CREATE TABLE message(id TEXT, session_id TEXT, data TEXT)")
         rows = [(it, first["nativeSessionId"], "{}") for it in messages]
         connection.executemany("INSERT INTO message VALUES(?, ?, ?)", rows)
     again = await resumed(peer, session, tmp_path, agent="opencode")
     assert (again["nativeSessionId"], again["importArgv"]) == (first["nativeSessionId"], None)
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("INSERT INTO message VALUES('msg_later', ?, '{}')", [first["nativeSessionId"]])
     continued = await resumed(peer, session, tmp_path, agent="opencode")
     assert continued["nativeSessionId"] != first["nativeSessionId"]
