@@ -3,14 +3,14 @@
 import re
 
 from sessiond.agents.agent import Agent, Environ, HookFile, NewFile, WrittenSession
-from sessiond.agents.places import home, named
+from sessiond.agents.places import moved
 
 _MAX_NAME = 200
 """Characters of a folder's name that are not followed by a hash."""
 
 
 def _folders(environ: Environ) -> list[str]:
-    return [(named(environ, "CLAUDE_CONFIG_DIR") or home(environ) + "/.claude") + "/projects"]
+    return [moved(environ, "CLAUDE_CONFIG_DIR", ".claude") + "/projects"]
 
 
 def _is_session_file(path: str) -> bool:
@@ -63,9 +63,7 @@ CLAUDE_CODE = Agent(
     resume_command=lambda native_id: ["claude", "--resume", native_id],
     new_file=_new_file,
     hooks=HookFile(
-        path=lambda environ: (
-            (named(environ, "CLAUDE_CONFIG_DIR") or home(environ) + "/.claude") + "/settings.json"
-        ),
+        path=lambda environ: moved(environ, "CLAUDE_CONFIG_DIR", ".claude") + "/settings.json",
         events=("SessionStart", "UserPromptSubmit", "Stop", "SubagentStop", "SessionEnd"),
     ),
 )

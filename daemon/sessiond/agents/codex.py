@@ -1,11 +1,11 @@
 """Codex: one rollout file for each session, in folders by date; archived ones in a second folder."""
 
 from sessiond.agents.agent import Agent, Environ, HookFile, NewFile, WrittenSession
-from sessiond.agents.places import home, named
+from sessiond.agents.places import moved
 
 
 def _folders(environ: Environ) -> list[str]:
-    above = named(environ, "CODEX_HOME") or home(environ) + "/.codex"
+    above = moved(environ, "CODEX_HOME", ".codex")
     return [f"{above}/sessions", f"{above}/archived_sessions"]
 
 
@@ -33,7 +33,7 @@ CODEX = Agent(
     resume_command=lambda native_id: ["codex", "resume", native_id],
     new_file=_new_file,
     hooks=HookFile(
-        path=lambda environ: (named(environ, "CODEX_HOME") or home(environ) + "/.codex") + "/hooks.json",
+        path=lambda environ: moved(environ, "CODEX_HOME", ".codex") + "/hooks.json",
         events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"),
         caution="Codex skips new hooks without a message until you trust them: run codex, then /hooks.",
     ),

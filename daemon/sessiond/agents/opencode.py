@@ -2,11 +2,16 @@
 
 from sessiond.agents.agent import Agent, Environ, HookFile
 from sessiond.agents.opencode_plugin import PLUGIN
-from sessiond.agents.places import home, named
+from sessiond.agents.places import moved
 
 
 def _folders(environ: Environ) -> list[str]:
-    return [(named(environ, "XDG_DATA_HOME") or home(environ) + "/.local/share") + "/opencode"]
+    return [moved(environ, "XDG_DATA_HOME", ".local/share") + "/opencode"]
+
+
+def config_folder(environ: Environ) -> str:
+    """Return the folder of OpenCode's configuration."""
+    return moved(environ, "XDG_CONFIG_HOME", ".config") + "/opencode"
 
 
 def _is_session_file(path: str) -> bool:
@@ -28,10 +33,7 @@ OPENCODE = Agent(
     storage="database",
     import_command=lambda path: ["opencode", "import", path],
     hooks=HookFile(
-        path=lambda environ: (
-            (named(environ, "XDG_CONFIG_HOME") or home(environ) + "/.config")
-            + "/opencode/plugins/sessiond.js"
-        ),
+        path=lambda environ: config_folder(environ) + "/plugins/sessiond.js",
         events=("session.created", "session.idle", "session.compacted", "session.deleted"),
         plugin=PLUGIN,
     ),

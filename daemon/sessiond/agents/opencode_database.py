@@ -6,7 +6,8 @@ then read as an immutable file, because SQLite would otherwise create files besi
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -104,7 +105,19 @@ def _decoded(data: Any) -> dict[str, Any]:
 
 
 def _use(path: str, read: Callable[[sqlite3.Connection], T]) -> T:
-    """Call `read` in one read transaction."""
+    """Call `read` with a database of a known version, in one read transaction."""
+    with reading(path) as connection:
+        _refuse_unless_known(connection)
+        return read(connection)
+
+
+@contextmanager
+def reading(path: str) -> Iterator[sqlite3.Connection]:
+    """Open a database in one read transaction. Its version is not checked.
+
+    Raises:
+        UnreadableDatabase: The database cannot be read now, or it changed during the block.
+    """
     before = _status(path)
     immutable = "&immutable=1" if before[1] is None else ""
     try:
@@ -113,8 +126,7 @@ def _use(path: str, read: Callable[[sqlite3.Connection], T]) -> T:
         )
         try:
             connection.execute("BEGIN")
-            _refuse_unless_known(connection)
-            found = read(connection)
+            yield connection
         finally:
             connection.close()
     except sqlite3.OperationalError as error:
@@ -123,7 +135,6 @@ def _use(path: str, read: Callable[[sqlite3.Connection], T]) -> T:
         raise UnreadableDatabase(f"it is not a database of OpenCode: {error}") from None
     if immutable and _status(path) != before:
         raise UnreadableDatabase("the database of OpenCode changed while it was read")
-    return found
 
 
 def _status(path: str) -> tuple[tuple[int, int, int], int | None]:

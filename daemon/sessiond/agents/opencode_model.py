@@ -3,13 +3,13 @@
 The database is opened read-only. All functions block.
 """
 
-import json  # noqa: TID251 - the room has no msgspec
 import os
-import sqlite3
 
+import msgspec
+
+from sessiond.agents import opencode_database
 from sessiond.agents.agent import Environ
-from sessiond.agents.opencode import OPENCODE
-from sessiond.agents.places import home, named
+from sessiond.agents.opencode import OPENCODE, config_folder
 
 _LAST_MESSAGES = 50
 
@@ -23,14 +23,11 @@ def _last_used(environ: Environ) -> str | None:
     for folder in OPENCODE.folders(environ):
         path = f"{folder}/opencode.db"
         try:
-            connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=1)
-            try:
+            with opencode_database.reading(path) as connection:
                 rows = connection.execute(
                     "SELECT data FROM message ORDER BY id DESC LIMIT ?", [_LAST_MESSAGES]
                 ).fetchall()
-            finally:
-                connection.close()
-        except sqlite3.Error:
+        except opencode_database.UnreadableDatabase:
             continue
         for (data,) in rows:
             if (model := _model_of(data)) is not None:
@@ -40,24 +37,24 @@ def _last_used(environ: Environ) -> str | None:
 
 def _model_of(data: str) -> str | None:
     try:
-        message = json.loads(data)
+        message = msgspec.json.decode(data)
         model = message.get("model") or message
         return f"{model['providerID']}/{model['modelID']}" if message["role"] == "user" else None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (msgspec.DecodeError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
 def _configured(environ: Environ) -> str | None:
-    folder = (named(environ, "XDG_CONFIG_HOME") or home(environ) + "/.config") + "/opencode"
+    folder = config_folder(environ)
     for name in ("opencode.json", "opencode.jsonc", "config.json"):
         try:
-            with open(os.path.join(folder, name), encoding="utf-8") as file:
-                config = json.load(file)
+            with open(os.path.join(folder, name), "rb") as file:
+                config = msgspec.json.decode(file.read())
             if isinstance(config.get("model"), str):
                 return str(config["model"])
             for provider, about in config.get("provider", {}).items():
                 if models := about.get("models"):
                     return f"{provider}/{next(iter(models))}"
-        except (OSError, ValueError, AttributeError):
+        except (OSError, msgspec.DecodeError, ValueError, AttributeError):
             continue
     return None

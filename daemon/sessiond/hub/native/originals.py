@@ -4,7 +4,6 @@ The files and databases of agents are only read. All functions but `origin_of` b
 """
 
 import os
-import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -13,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from sessiond.agents import opencode_database
 from sessiond.agents.agent import Agent, WrittenSession
 from sessiond.agents.table import AGENTS
 from sessiond.hub.session.live import LiveSession
@@ -87,12 +87,9 @@ def _is_found(
 def messages_in_database(path: str, native_id: str) -> list[str]:
     """Return the ids of the messages of a session in OpenCode's database; none if there is no such session."""
     try:
-        connection = sqlite3.connect(f"file:{_quoted(path)}?mode=ro", uri=True, timeout=1)
-        try:
+        with opencode_database.reading(path) as connection:
             rows = connection.execute("SELECT id FROM message WHERE session_id = ?", [native_id]).fetchall()
-        finally:
-            connection.close()
-    except sqlite3.Error:
+    except opencode_database.UnreadableDatabase:
         return []
     return [str(row[0]) for row in rows]
 
@@ -114,7 +111,3 @@ def _has_id(path: str, native_id: str) -> bool:
         return bool(fields.mapping(msgspec.json.decode(first)).get("sessionId") == native_id)
     except (OSError, msgspec.DecodeError):
         return False
-
-
-def _quoted(path: str) -> str:
-    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
