@@ -2,13 +2,17 @@
 
 import os
 import re
-import tempfile
+import stat
 import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import msgspec
+
+from sessiond.store.files.folders import write_file
+from sessiond.store.files.syscalls import Syscalls
 
 _TABLE: Final = re.compile(r"^[ \t]*\[[ \t]*agents[ \t]*\][^\n]*(?:\n|\Z)", re.MULTILINE)
 _NEXT: Final = re.compile(r"^[ \t]*\[", re.MULTILINE)
@@ -34,7 +38,7 @@ def write_followed(path: str, names: Sequence[str]) -> None:
         before = ""
     after = with_followed(before, names)
     if after != before:
-        _replace(target, after)
+        _replace(Path(target), after)
 
 
 def with_followed(text: str, names: Sequence[str]) -> str:
@@ -63,21 +67,9 @@ def with_followed(text: str, names: Sequence[str]) -> str:
     return changed
 
 
-def _replace(path: str, text: str) -> None:
-    folder = os.path.dirname(path)  # noqa: PTH120 - a text
-    os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
+def _replace(path: Path, text: str) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     mode = 0o600
     with suppress(OSError):
-        mode = os.stat(path).st_mode & 0o777  # noqa: PTH116
-    fd, temporary = tempfile.mkstemp(dir=folder, prefix=".config-")
-    try:
-        with os.fdopen(fd, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fchmod(fd, mode)
-            os.fsync(fd)
-        os.replace(temporary, path)  # noqa: PTH105
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)  # noqa: PTH108
-        raise
+        mode = stat.S_IMODE(path.stat().st_mode)
+    write_file(path, text.encode(), Syscalls(), mode)

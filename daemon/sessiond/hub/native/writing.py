@@ -26,7 +26,7 @@ from sessiond.session.dialects.native_turns import iso
 from sessiond.session.dialects.writing import NATIVE_WRITERS
 from sessiond.session.tree import lines
 from sessiond.session.tree.entries import COMMAND_FIELD
-from sessiond.store.files.folders import new_file, sync_folder, temporary
+from sessiond.store.files.folders import new_file, sync_folder, temporary, write_file
 from sessiond.store.files.syscalls import Syscalls
 
 MAX_GENERATIONS: Final = 1_000
@@ -148,9 +148,7 @@ def _make_folder(path: Path) -> None:
 def _replace(path: str, data: bytes) -> None:
     """Write a file of this program's own, in place of an earlier one."""
     _make_folder(Path(path).parent)
-    made = temporary(Path(path))
-    os.close(new_file(made, [data], Syscalls()))
-    made.replace(path)
+    write_file(Path(path), data, Syscalls())
 
 
 def _known_messages(work: NativeWork, target: NativeTarget) -> list[str]:

@@ -66,6 +66,17 @@ def new_file(path: Path, parts: Iterable[bytes], calls: Syscalls, mode: int = 0o
     return fd
 
 
+def write_file(path: Path, data: bytes, calls: Syscalls, mode: int = 0o600) -> None:
+    """Write a file atomically, in place of an earlier one. Its name is not durable yet. Raises `OSError`."""
+    made = temporary(path)
+    os.close(new_file(made, [data], calls, mode))
+    try:
+        calls.rename(made, path)
+    except BaseException:
+        made.unlink()
+        raise
+
+
 def write_all(fd: int, data: bytes, calls: Syscalls) -> None:
     """Write all of `data`, in as many writes as the system needs."""
     view = memoryview(data)
