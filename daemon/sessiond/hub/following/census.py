@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sessiond.agents.agent import Agent, Environ
-from sessiond.hub.transfer.foreign_files import MAX_BYTES
+from sessiond.hub.transfer.foreign_files import reason_to_skip
 from sessiond.hub.transfer.source_state import FileStatus
 
-NOT_REGULAR: Final = "it is not a regular file"
 LINK: Final = "it is a symbolic link, which is not followed"
 
 
@@ -105,11 +104,7 @@ def _add(entry: "os.DirEntry[str]", census: AgentFiles) -> None:
 def _problem(status: os.stat_result) -> str | None:
     if stat.S_ISLNK(status.st_mode):
         return LINK
-    if not stat.S_ISREG(status.st_mode):
-        return NOT_REGULAR
-    if status.st_size > MAX_BYTES:
-        return f"it has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read"
-    return None
+    return reason_to_skip(status)
 
 
 def _reason(error: Exception) -> str:

@@ -23,7 +23,9 @@ from sessiond.hub.following.followed_agent import FollowedAgent
 from sessiond.hub.following.tails import MIN_FILE_BYTES, STATES, Tail, fits, tail_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.transfer.exchange import Exchange
-from sessiond.hub.transfer.foreign_files import GROWING_SECONDS
+from sessiond.hub.transfer.foreign_files import GROWING_SECONDS, NO_ENTRIES
+from sessiond.hub.transfer.import_results import NOT_THERE
+from sessiond.hub.transfer.importing import OWN_SESSION
 from sessiond.hub.transfer.reporting import Reporting
 from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus
@@ -408,11 +410,7 @@ class AgentFollower:
         self._created(info)
 
 
-_NO_PROBLEMS: Final = frozenset((
-    "it has no entries",
-    "there is no such file or folder",
-    "it is a session of sessiond already",
-))  # fmt: skip
+_NO_PROBLEMS: Final = frozenset((NO_ENTRIES, NOT_THERE, OWN_SESSION))
 """Reasons to skip a file that need no attention: a session that just begins, for example."""
 
 

@@ -10,9 +10,7 @@ from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
-
-STATE_TYPE: Final = "sessiond.originState"
-"""`customType` of the entry: {state, timestamp}. The newest one applies."""
+from sessiond.session.tree import entries
 
 State: TypeAlias = Literal["gone", "present"]
 
@@ -27,7 +25,7 @@ async def append(live: LiveSession, state: State) -> None:
     first = live.tree.id(0) if len(live.tree) else None
     parent = first if first is not None and first.startswith("origin-") else None
     entry = {
-        "type": "custom", "parentId": parent, "customType": STATE_TYPE,
+        "type": "custom", "parentId": parent, "customType": entries.ORIGIN_STATE_TYPE,
         "data": {"state": state, "timestamp": clock.timestamp()},
     }  # fmt: skip
     ended: asyncio.Future[Outcome | Exception] = asyncio.get_running_loop().create_future()

@@ -60,11 +60,10 @@ class AgentFollowing:
         return await asyncio.to_thread(_describe_all, self._environ, records, follower)
 
     async def sessions_of(self, name: str) -> dict[str, str]:
-        """Return the sessions that came from files of an agent, by the path of a file."""
+        """Return the ids of the sessions that came from files of an agent, each with the path of one of its files."""
         records = (await self._exchange.imports()).records
         below = await asyncio.to_thread(records.below, AGENTS[name].folders(self._environ))
-        found = {it.session.session_id: path for path, it in below.items() if it.session is not None}
-        return {path: session_id for session_id, path in found.items()}
+        return {it.session.session_id: path for path, it in below.items() if it.session is not None}
 
     async def drop_records(self, name: str) -> None:
         """Drop the records of the files of an agent, so that they are imported again when it is followed again."""

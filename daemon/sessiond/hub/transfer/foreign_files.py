@@ -30,6 +30,7 @@ MAX_BYTES: Final = 1 << 30
 """Limit of a file."""
 GROWING_SECONDS: Final = 300.0
 """A file modified less than this many seconds ago may be in use: its last message may be incomplete."""
+NO_ENTRIES: Final = "it has no entries"
 _SUFFIXES: Final = (".jsonl", ".json", ".jsonl.zst")
 _INDEX: Final = "session_index.jsonl"
 
@@ -111,6 +112,15 @@ def read(path: str, dialect: str | None, titles: "Titles") -> ReadSource:
     return ReadSource(imported, _state(data, status, beside, is_settled=is_identified, is_final=is_final))
 
 
+def reason_to_skip(status: os.stat_result) -> str | None:
+    """Return why a file with this status is not read; None if it may be read."""
+    if not stat.S_ISREG(status.st_mode):
+        return "it is not a regular file"
+    if status.st_size > MAX_BYTES:
+        return f"it has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read"
+    return None
+
+
 def state_if_same_content(path: str, known_state: SourceState) -> SourceState | None:
     """Read a file, and return its present state if it has the content of an earlier state, otherwise None.
 
@@ -157,7 +167,7 @@ def _imported(
     except RecursionError:
         raise NotImported("it is nested too deeply") from None
     if not imported.conversation_count:
-        raise NotImported("it has no entries")
+        raise NotImported(NO_ENTRIES)
     return imported, beside
 
 
@@ -218,10 +228,8 @@ def _bytes(path: str) -> tuple[bytes, FileStatus, bool]:
     )  # opening a FIFO must not block until it has a writer
     with os.fdopen(fd, "rb") as file:
         found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise NotImported("it is not a regular file")
-        if found.st_size > MAX_BYTES:
-            raise NotImported(f"it has {found.st_size:,} bytes; at most {MAX_BYTES:,} are read")
+        if (reason := reason_to_skip(found)) is not None:
+            raise NotImported(reason)
         data, before = file.read(), FileStatus.of(found)
         is_unchanged = len(data) == before.size and FileStatus.of(os.fstat(fd)) == before
         return data, before, is_unchanged and is_settled(before, now_ns)

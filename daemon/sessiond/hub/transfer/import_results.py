@@ -8,6 +8,7 @@ from sessiond.protocol import types as t
 from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.tree import lines
 
+NOT_THERE: Final = "there is no such file or folder"
 MAX_KINDS: Final = 100
 """Limit of types and of kinds of lines that a result lists for a file."""
 MAX_KIND_LENGTH: Final = 100
@@ -44,7 +45,7 @@ def reason_of(refusal: Exception) -> str:
         case NotImported():
             return refusal.reason
         case FileNotFoundError():
-            return "there is no such file or folder"
+            return NOT_THERE
         case OSError(strerror=str(strerror)):
             return f"it cannot be read: {strerror.lower()}"
         case _:

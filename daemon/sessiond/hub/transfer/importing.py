@@ -41,6 +41,7 @@ from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Store
 from sessiond.store.errors import LogExists, LogNotFound, LogReplaced, StorageFailed, StorageFull
 
+OWN_SESSION: Final = "it is a session of sessiond already"
 _OF_ONE_FILE: Final = (NotImported, HubError, LogExists, LogReplaced, StorageFailed, ChildFailed)
 """Errors that skip one file and do not end the import."""
 
@@ -223,7 +224,7 @@ class Imports:
 
     async def _import(self, path: str, run: _Run) -> t.ImportedSession:
         if path in run.ours and not await asyncio.to_thread(self._is_foreign, path):
-            raise NotImported("it is a session of sessiond already")
+            raise NotImported(OWN_SESSION)
         target = Target(run.params.cwd, self._sessions.takes_images)
         found = await import_reading.read(path, run.params.format, run.titles, run.refs, target)
         if isinstance(found, NewSession):

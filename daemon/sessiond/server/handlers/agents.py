@@ -67,7 +67,7 @@ async def forget(client: Client, params: t.AgentForgetParams) -> t.AgentForgetRe
     failed: list[t.AgentProblem] = []
     deleted = 0
     with progress(client, params.work_done_token, "Moving sessions to the trash") as report:
-        for number, (path, session_id) in enumerate(sessions.items()):
+        for number, (session_id, path) in enumerate(sessions.items()):
             report(t.Progress(kind="report", percentage=100 * number // len(sessions)))
             try:
                 live = await client.hub.session(session_id)
