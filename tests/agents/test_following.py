@@ -181,9 +181,8 @@ async def test_a_session_that_was_deleted_here_is_not_imported_again(
         other = WritingClaude(agents_home, OTHER)
         other.asks("written later")
         await has(peer, "written later", OTHER)
+        await until(lambda: _is_a_problem(peer, claude.path))
         assert await texts(peer) == []
-        agent = await listed(peer)
-        assert [it["path"] for it in agent["problems"]] == [str(claude.path)]
 
 
 async def test_a_truncated_file_takes_nothing_away(agents_home: Path, tmp_path: Path) -> None:
@@ -318,3 +317,7 @@ async def test_an_agent_that_cannot_be_read_is_refused(agents_home: Path, tmp_pa
         assert (await refusal(peer.call("agent/follow", agents=["cursor"]))).kind == "invalidParams"
         assert (await refusal(peer.call("agent/follow", agents=["hal"]))).kind == "invalidParams"
         assert (await refusal(peer.call("agent/follow"))).kind == "invalidParams"
+
+
+async def _is_a_problem(peer: Peer, path: Path) -> bool:
+    return [it["path"] for it in (await listed(peer))["problems"]] == [str(path)]

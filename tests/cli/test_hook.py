@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,8 @@ class Listener:
                 return
             self.request = connection.recv(65_536)
             body = b'{"jsonrpc":"2.0","id":1,"result":{}}'
-            connection.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+            with suppress(BrokenPipeError):  # a hook on a busy machine no longer waits
+                connection.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
 
     def params(self) -> object:
         self.thread.join(BOUND)
