@@ -25,9 +25,24 @@ class LogOnDisk:
         found: dict[str, int] = {}
         for seq, line in enumerate(self.lines):
             if seq and "id" in line:
-                hold(line["id"] not in found, f"{self.path}: entry {line['id']} is there twice")
+                hold(
+                    line["id"] not in found,
+                    f"{self.path}: entry {line['id']} is there twice: {self._beginnings(line['id'])}",
+                )
                 found[line["id"]] = seq
         return found
+
+    def lines_around(self, seq: int) -> list[bytes]:
+        """Return the beginning and end of the lines near a seq, to be shown in a failure."""
+        first = max(0, seq - 3)
+        return [
+            raw if len(raw) < 160 else raw[:80] + b" ... " + raw[-60:] for raw in self.raw[first : seq + 3]
+        ]
+
+    def _beginnings(self, entry_id: str) -> list[tuple[int, list[bytes]]]:
+        return [
+            (it, self.lines_around(it)) for it, line in enumerate(self.lines) if line.get("id") == entry_id
+        ]
 
 
 _TITLE: Final = re.compile(rb'(,"title":"(?:[^"\\]|\\.)*")?\} *\Z')

@@ -70,7 +70,8 @@ class Ledger:
             if batch.seqs:
                 hold(
                     there == batch.seqs,
-                    f"{log.path}: {batch.ids} were acknowledged as {batch.seqs} and are {there}",
+                    f"{log.path}: {batch.ids} were acknowledged as {batch.seqs} and are {there}; near them are "
+                    f"{log.lines_around(batch.seqs[0])}",
                 )
             elif any(seq is not None for seq in there):
                 self._check_cut_off(log, batch, [seq for seq in there if seq is not None])
