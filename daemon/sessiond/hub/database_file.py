@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Final, Literal, TypeVar
 
+from sessiond.hub.errors import Draining
 from sessiond.store.errors import StorageFailed
 
 log = logging.getLogger(__name__)
@@ -45,9 +46,17 @@ class DatabaseFile:
         self._synchronous = synchronous
         self._complete = complete
         self._connection: sqlite3.Connection | None = None
+        self._is_closed = False
 
     def use(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Call `work` with the connection and return its result. Raises `StorageFailed` if the file is unusable."""
+        """Call `work` with the connection and return its result.
+
+        Raises:
+            StorageFailed: The file is unusable.
+            Draining: The file was closed.
+        """
+        if self._is_closed:
+            raise Draining
         try:
             return work(self._connection or self._open())
         except sqlite3.OperationalError as error:
@@ -62,7 +71,11 @@ class DatabaseFile:
             raise StorageFailed(f"{self._path}: {error}", path=self._path) from error
 
     def close(self) -> None:
-        """Close the connection. The next use opens it again."""
+        """Close the connection. Later uses raise `Draining`, because nothing would close another connection."""
+        self._is_closed = True
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(sqlite3.Error):
@@ -86,7 +99,7 @@ class DatabaseFile:
 
     def quarantine(self) -> str:
         """Rename the damaged file, so that the next use creates a new one. Returns the new path."""
-        self.close()
+        self._disconnect()
         free = next(f"{self._path}.damaged-{number}" for number in count(1)
                     if not os.path.lexists(f"{self._path}.damaged-{number}"))  # fmt: skip
         for suffix in _SUFFIXES:

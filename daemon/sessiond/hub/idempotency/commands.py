@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from sessiond.hub.errors import CommandReused, IncompatibleParams
+from sessiond.hub.errors import CommandReused, Draining, IncompatibleParams
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree import command_ids
@@ -62,6 +62,7 @@ class Commands:
         self._turns: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
         self._settling: asyncio.Task[None] | None = None
         self._settlers: dict[str, Settle] = {}
+        self._is_closed = False
 
     def settle_with(self, method: m.Method[Any, Any], settle: Settle) -> None:
         """Register the function that settles interrupted commands of a method after a crash."""
@@ -155,12 +156,12 @@ class Commands:
         return await self._do(lambda it: it.quarantine())
 
     async def close(self) -> None:
-        """Close the journal."""
+        """Close the journal. A command that ends later is settled after the next start."""
+        self._is_closed = True
         if self._thread is not None:
-            if self._journal is not None:
-                await self._do(lambda it: it.close())
-            await asyncio.to_thread(self._thread.shutdown)
-            self._thread = None
+            thread, self._thread = self._thread, None
+            await asyncio.get_running_loop().run_in_executor(thread, self._close_journal)
+            await asyncio.to_thread(thread.shutdown)
 
     async def _settle_all(self) -> None:
         if self._path is None or not os.path.exists(self._path):  # noqa: PTH110
@@ -205,7 +206,7 @@ class Commands:
             try:
                 if await self._do(lambda it: it.finish(command_id, answer)):
                     return
-            except StorageFailed as error:
+            except (StorageFailed, Draining) as error:
                 log.warning("Cannot write the result of a command to the journal: %s", error)
         self._answers[command_id] = answer
         while len(self._answers) > _MAX_IN_MEMORY:
@@ -216,7 +217,9 @@ class Commands:
     async def _forget(self, command_id: str) -> None:
         self._known.pop(command_id, None)
         if self._journal is not None:
-            with contextlib.suppress(StorageFailed):  # the command is then settled after the next start
+            with contextlib.suppress(
+                StorageFailed, Draining
+            ):  # the command is then settled after the next start
                 await self._do(lambda it: it.drop(command_id))
 
     @contextlib.asynccontextmanager
@@ -229,6 +232,8 @@ class Commands:
             yield
 
     async def _do(self, work: "Callable[[Journal], T]") -> T:
+        if self._is_closed:
+            raise Draining
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="sessiond-commands")
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._with_journal, work)
@@ -240,6 +245,11 @@ class Commands:
 
             self._journal = Journal(self._path)
         return work(self._journal)
+
+    def _close_journal(self) -> None:
+        """Close the journal on the thread. Work that was submitted before may only then have loaded it."""
+        if self._journal is not None:
+            self._journal.close()
 
 
 def refuse_reused(session: LiveSession, command: CommandRecord | None) -> None:

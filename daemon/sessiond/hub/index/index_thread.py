@@ -35,6 +35,7 @@ class IndexThread:
         self._changed_files: set[str] = set()
         self._worker: Worker | None = None
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="sessiond-index")
+        self._is_used = False
         self._closed = False
 
     async def query(self, query: "Callable[[Worker], T]") -> T:
@@ -83,13 +84,14 @@ class IndexThread:
         """Finish the work under way. Later queries raise `Draining`."""
         if not self._closed:
             self._closed = True
-            if self._worker is not None:
-                await asyncio.get_running_loop().run_in_executor(self._executor, self._worker.close)
+            if self._is_used:
+                await asyncio.get_running_loop().run_in_executor(self._executor, self._close_worker)
             self._executor.shutdown(wait=False)
 
     def _submit(self, work: "Callable[[Worker], T]") -> "asyncio.Future[T]":
         if self._closed:
             raise Draining
+        self._is_used = True
         return asyncio.get_running_loop().run_in_executor(self._executor, self._work, work)
 
     def _work(self, work: "Callable[[Worker], T]") -> T:
@@ -99,3 +101,8 @@ class IndexThread:
 
             self._worker = Worker(self._store, self._path)
         return work(self._worker)
+
+    def _close_worker(self) -> None:
+        """Close the worker on the thread. Work that was submitted before may only then have made it."""
+        if self._worker is not None:
+            self._worker.close()

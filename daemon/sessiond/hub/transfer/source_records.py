@@ -135,7 +135,7 @@ class SourceRecords:
             self._use(lambda it: in_transaction(it, lambda: work(it)), None)
 
     def close(self) -> None:
-        """Close the database file."""
+        """Close the database file. Later calls raise `Draining`."""
         with self._lock:
             self._file.close()
 
