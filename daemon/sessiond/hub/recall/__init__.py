@@ -1,0 +1,1 @@
+"""Recall: answers a question with the most telling passages of all sessions."""
