@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
+from sessiond.hub.index import text_tables
 from sessiond.hub.index.seal import Verification, remove_seal, write_seal
 
 log = logging.getLogger(__name__)
 
-VERSION: Final = 8
+VERSION: Final = 9
 """Incremented with every change of the tables or of their content. A file with another version is rebuilt."""
 _APPLICATION_ID: Final = 0x5E551D
 _FILE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", "-seal")
@@ -73,10 +74,6 @@ CREATE TABLE entries(
     target_id TEXT
 );
 CREATE INDEX entries_file ON entries(file);
-CREATE TABLE texts(id INTEGER PRIMARY KEY, text TEXT NOT NULL);
-CREATE VIRTUAL TABLE words USING fts5(
-    text, content='texts', content_rowid='id', tokenize="unicode61 remove_diacritics 2"
-);
 """
 
 
@@ -220,7 +217,8 @@ class Database:
 
     def _create_tables(self) -> None:
         self.connection.executescript(
-            f"BEGIN; {_TABLES} PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
+            f"BEGIN; {_TABLES} {text_tables.TABLES}"
+            f" PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
         )
 
     def _record_inode(self) -> None:

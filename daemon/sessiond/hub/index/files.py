@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import Final, TypeVar
 
+from sessiond.hub.index import text_tables
 from sessiond.hub.index.columns import (
     COLUMNS,
     FACTS,
@@ -372,12 +373,7 @@ class FileTable:
 
     def _forget_texts(self, number: int) -> None:
         connection = self._database.connection
-        connection.execute(
-            "INSERT INTO words(words, rowid, text) SELECT 'delete', texts.id, text FROM texts"
-            " JOIN entries ON entries.id = texts.id WHERE entries.file = ?",
-            (number,),
-        )
-        connection.execute("DELETE FROM texts WHERE id IN (SELECT id FROM entries WHERE file = ?)", (number,))
+        text_tables.remove(connection, number)
         connection.execute("DELETE FROM entries WHERE file = ?", (number,))
         connection.execute(
             "UPDATE files SET indexed_bytes = 0, indexed_rows = 0, tail = x'', is_indexed = 0 WHERE id = ?",

@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
+from sessiond.hub.index import text_tables
 from sessiond.hub.index.columns import FileRow, as_ref
 from sessiond.hub.index.committed_entries import TAIL_BYTES, CommittedEntries, title_beside_entries
 from sessiond.hub.index.database import Database
@@ -184,11 +185,10 @@ class TextIndexer:
             (number, updated.id, seq, it.entry_id, it.type, it.role, it.at, it.target_id)
             for number, (seq, it) in enumerate(texts, first)
         ]
-        text_rows = [(number, it.text) for number, (_, it) in enumerate(texts, first)]
+        numbered = [(number, it) for number, (_, it) in enumerate(texts, first)]
         with self._database.transaction():
             connection.executemany("INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?)", rows)
-            connection.executemany("INSERT INTO texts VALUES(?, ?)", text_rows)
-            connection.executemany("INSERT INTO words(rowid, text) VALUES(?, ?)", text_rows)
+            text_tables.add(connection, numbered)
             self._files.save_progress(ref, updated)
 
 

@@ -88,6 +88,17 @@ def phrases(query: str) -> list[Phrase]:
     return found[:MAX_WORDS]
 
 
+def tokens(text: str) -> list[str]:
+    """Return all words of a text, in order."""
+    return _TOKEN.findall(text.replace(JOINT, ""))
+
+
+def token_spans(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield each word of a text, folded, with its start and end."""
+    for found in _TOKEN.finditer(text):
+        yield fold(found[0]), found.start(), found.end()
+
+
 def fold(word: str) -> str:
     """Return a word in lower case and without diacritics."""
     word = word.lower()

@@ -1,0 +1,86 @@
+"""The tables of texts in the index: the texts, the words for search, and stems and names for recall.
+
+The tables for recall hold no text of their own. An entry is removed from them by giving them its text again, so
+`VERSION` of the database must be incremented when `_stems_of` or `_names_of` changes.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from sessiond.session.content import identifiers
+from sessiond.session.content.search_text import SearchText
+
+MAX_RECALLED_CHARS: Final = 20_000
+"""Limit of the characters of one entry that recall finds."""
+MAX_RECALLED_TOOL_CHARS: Final = 2_000
+"""The same for the output of a tool, which seldom says anything that a person asks for later."""
+_TOOL_ROLES: Final = frozenset(("toolResult", "bashExecution", "pythonExecution", "fileMention"))
+
+STEM_TOKENIZER: Final = "porter unicode61 remove_diacritics 2"
+_HAS_TRIGRAMS: Final = sqlite3.sqlite_version_info >= (3, 34)
+"""Older versions of SQLite do not have the tokenizer. There recall finds names by their words only."""
+
+TABLES: Final = f"""
+CREATE TABLE texts(id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE VIRTUAL TABLE words USING fts5(
+    text, content='texts', content_rowid='id', tokenize="unicode61 remove_diacritics 2"
+);
+CREATE VIRTUAL TABLE stems USING fts5(text, content='', detail=none, tokenize="{STEM_TOKENIZER}");
+CREATE VIRTUAL TABLE names USING fts5(
+    text, content='', detail=none, tokenize="{"trigram" if _HAS_TRIGRAMS else "unicode61"}"
+);
+"""
+
+
+def add(connection: sqlite3.Connection, texts: Sequence[tuple[int, SearchText]]) -> None:
+    """Insert texts under their numbers. Must be called within a transaction."""
+    connection.executemany("INSERT INTO texts VALUES(?, ?)", ((number, it.text) for number, it in texts))
+    connection.executemany(
+        "INSERT INTO words(rowid, text) VALUES(?, ?)", ((number, it.text) for number, it in texts)
+    )
+    recalled = [(number, recalled_text(it.text, it.role)) for number, it in texts]
+    connection.executemany("INSERT INTO stems(rowid, text) VALUES(?, ?)", _stems_of(recalled))
+    connection.executemany("INSERT INTO names(rowid, text) VALUES(?, ?)", _names_of(recalled))
+
+
+def remove(connection: sqlite3.Connection, file: int) -> None:
+    """Delete the texts of a file, before the rows of its entries are. Must be called within a transaction."""
+    connection.execute(
+        "INSERT INTO words(words, rowid, text) SELECT 'delete', texts.id, text FROM texts"
+        " JOIN entries ON entries.id = texts.id WHERE entries.file = ?",
+        (file,),
+    )
+    for table, derive in (("stems", _stems_of), ("names", _names_of)):
+        connection.executemany(
+            f"INSERT INTO {table}({table}, rowid, text) VALUES('delete', ?, ?)",
+            derive(_recalled_of(connection, file)),
+        )
+    connection.execute("DELETE FROM texts WHERE id IN (SELECT id FROM entries WHERE file = ?)", (file,))
+
+
+def recalled_text(text: str, role: str | None) -> str:
+    """Return the part of an entry's text that recall finds."""
+    return text[: MAX_RECALLED_TOOL_CHARS if role in _TOOL_ROLES else MAX_RECALLED_CHARS]
+
+
+def _recalled_of(connection: sqlite3.Connection, file: int) -> Iterator[tuple[int, str]]:
+    rows = connection.execute(
+        "SELECT texts.id, role, text FROM texts JOIN entries ON entries.id = texts.id WHERE entries.file = ?",
+        (file,),
+    )
+    for number, role, text in rows:
+        yield number, recalled_text(text, role)
+
+
+def _stems_of(recalled: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    for number, text in recalled:
+        parts = identifiers.parts(text)
+        yield number, f"{text} {parts}" if parts else text
+
+
+def _names_of(recalled: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    for number, text in recalled:
+        names = identifiers.names(text)
+        if names:
+            yield number, names
