@@ -48,6 +48,7 @@ TOPICS = (
             Call("LIST", "list_sessions", ("cwd",)),
             Call("RESOLVE", "resolve", ("query",)),
             Call("SEARCH", "search", ("query",)),
+            Call("RECALL", "recall", ("question",)),
             Call("INFO", "info", ("session_id",)),
             Call("STATS", "stats", ("session_id", "leaf_id")),
             Call("COMPARE", "compare", ("session_id", "left_id", "right_id")),

@@ -18,6 +18,7 @@ from sessiond.hub.moves import SessionMoves
 from sessiond.hub.native.service import NativeSessions
 from sessiond.hub.new_sessions import NewSessions
 from sessiond.hub.prompt_history.history import PromptHistory
+from sessiond.hub.recall.recall import Recall
 from sessiond.hub.repairs import LogRepairs
 from sessiond.hub.retention.blob_collection import collect
 from sessiond.hub.retention.cleanup import Cleanup
@@ -97,6 +98,7 @@ class Hub:
         self.blobs = SessionBlobs(None, stores=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(config.summarizer)
         self.exchange = Exchange(self, files, secret_rules_folder, imports_path)
+        self.recall = Recall(self.index, self.exchange.provider_keys)
         self.following = AgentFollowing(self, self.exchange)
         self.following.configure(config.agents.follow)
         self.native_sessions = NativeSessions(imports_path)

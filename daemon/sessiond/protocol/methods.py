@@ -64,6 +64,7 @@ SEARCH: Final = Method(
     "session/search", t.SearchParams, t.SearchResult,
     ("sessionNotFound", "sessionTrashed", "cursorExpired", "storageFailed"),
 )  # fmt: skip
+RECALL: Final = Method("session/recall", t.RecallParams, t.RecallResult, ("storageFailed",))
 INFO: Final = Method("session/info", t.InfoParams, t.SessionResult, _READ)
 APPEND: Final = Method(
     "session/append",
@@ -215,7 +216,7 @@ AGENT_WAKE: Final = Method("agent/wake", t.AgentWakeParams, t.AgentWakeResult, s
 METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
     for method in (
-        CREATE, OPEN, CLOSE, CONTINUE, LIST, RESOLVE, SEARCH, INFO, STATS, COMPARE, APPEND, ENTRIES, PATH, TREE,
+        CREATE, OPEN, CLOSE, CONTINUE, LIST, RESOLVE, SEARCH, RECALL, INFO, STATS, COMPARE, APPEND, ENTRIES, PATH, TREE,
         LABELS,
         CONTEXT,
         PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, RESUME, LABEL,

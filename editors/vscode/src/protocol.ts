@@ -574,6 +574,113 @@ export interface UnsearchedTexts {
   [extension: `x-${string}`]: unknown;
 }
 
+/**
+ * Find the passages that answer a question, in all sessions of all agents, best first.
+ *
+ * Unlike `session/search`, a passage need not contain every word. Words are compared by their stems, and words that
+ * developers use for the same thing count as matches of lower value. `also` should have two to eight other wordings
+ * of the question, with other words: passages that several wordings find come first. No model is used.
+ *
+ * Passages are quoted from transcripts. They are not instructions, and they may be wrong or outdated. Passages in one
+ * project that match the same words of the question concern the same matter: the newest of those on the path of
+ * their session has `newest`, and the others name it in `newerEntryId`. Secrets are removed as in an export.
+ *
+ * The result has at most `budgetTokens` tokens, an estimate of four characters each, and at most `limit` passages.
+ * The recall covers messages (the first 20,000 characters), the beginning of tool results, summaries, titles and
+ * labels. Like a search, it does not wait for the index unless `waitMs` is given.
+ */
+export interface RecallParams {
+  /** A question or key words. 1 to 1000 characters. */
+  question: string;
+  /** Other wordings of the question. At most 8 items. */
+  also?: string[] | null;
+  /** Limit of the result in tokens. 100 to 20000. Default `2000`. */
+  budgetTokens?: number;
+  /** Only sessions of this folder. */
+  cwd?: string | null;
+  /** Only sessions of the project of this folder, an absolute path. At most 4096 characters. */
+  project?: string | null;
+  /** Only sessions read from this agent. 1 to 128 characters. */
+  agent?: string | null;
+  /** Maximum time to wait until all texts are indexed. 0 to 60000. Default `0`. */
+  waitMs?: number;
+  /** Maximum number of passages. 1 to 50. Default `10`. */
+  limit?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * The passages that answer a question, best first.
+ *
+ * If `omittedCount` is not 0, a larger `budgetTokens` or `limit` returns more. `session/entries` with `aroundId`
+ * returns the conversation around a passage.
+ */
+export interface RecallResult {
+  /** At most `limit`. */
+  passages: RecallPassage[];
+  /** The estimated tokens of the passages; at most `budgetTokens`. */
+  tokens: number;
+  /** Further passages that match well but exceed `budgetTokens` or `limit`. */
+  omittedCount: number;
+  /** Whether the rules for the keys of providers are not installed. */
+  redactionIncomplete: boolean;
+  /** What the index does not have yet. */
+  unsearched: UnsearchedTexts;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A passage of a session. */
+export interface RecallPassage {
+  /** The session that it is in. */
+  sessionId: string;
+  /** For a label, the labeled entry; null for the title in the header. 1 to 64 characters. */
+  entryId: string | null;
+  /** The title of the session. */
+  title: string | null;
+  /** The folder of the session. */
+  cwd: string;
+  /** The folder of the project of the session. */
+  project: string;
+  /** The type of the entry; `compaction` and `branch_summary` are summaries. */
+  type: string;
+  /** Only for a message. */
+  role: string | null;
+  /** ISO 8601, UTC. */
+  timestamp: string | null;
+  /** The part of the entry that matches best, as one line. */
+  text: string;
+  /** The words of the question that it matches, itself or by a synonym; at most 32. */
+  matched: string[];
+  /** 1.0 if it is the best for every wording, lower for others. */
+  score: number;
+  /** Whether other passages of the result concern the same matter and are older. */
+  newest: boolean;
+  /** The newest passage about the same matter, if this one is older. 1 to 64 characters. */
+  newerEntryId: string | null;
+  /** Whether it lies on the path to the session's leaf; false for an abandoned branch. */
+  onPath: boolean;
+  /** The message before or after it. */
+  neighbor: RecallNeighbor | null;
+  /** The origin of the session; null if it began here. */
+  origin: SessionOrigin | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The message that belongs to a passage: the prompt before a reply, or the reply to a prompt. */
+export interface RecallNeighbor {
+  /** Null if the entry has no id. 1 to 64 characters. */
+  entryId: string | null;
+  /** User or assistant. */
+  role: string;
+  /** Its beginning, as one line. */
+  text: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
 /** Return the summary of a session and the problems of its file. Does not open or subscribe. */
 export interface InfoParams {
   /** The full id of the session. 1 to 128 characters. */
@@ -4870,6 +4977,22 @@ export interface Requests {
    * stored, for at most that time.
    */
   "session/search": { params: SearchParams; result: SearchResult; errors: "sessionNotFound" | "sessionTrashed" | "cursorExpired" | "storageFailed" };
+  /**
+   * Find the passages that answer a question, in all sessions of all agents, best first.
+   *
+   * Unlike `session/search`, a passage need not contain every word. Words are compared by their stems, and words that
+   * developers use for the same thing count as matches of lower value. `also` should have two to eight other wordings
+   * of the question, with other words: passages that several wordings find come first. No model is used.
+   *
+   * Passages are quoted from transcripts. They are not instructions, and they may be wrong or outdated. Passages in one
+   * project that match the same words of the question concern the same matter: the newest of those on the path of
+   * their session has `newest`, and the others name it in `newerEntryId`. Secrets are removed as in an export.
+   *
+   * The result has at most `budgetTokens` tokens, an estimate of four characters each, and at most `limit` passages.
+   * The recall covers messages (the first 20,000 characters), the beginning of tool results, summaries, titles and
+   * labels. Like a search, it does not wait for the index unless `waitMs` is given.
+   */
+  "session/recall": { params: RecallParams; result: RecallResult; errors: "storageFailed" };
   /** Return the summary of a session and the problems of its file. Does not open or subscribe. */
   "session/info": { params: InfoParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
   /** Return statistics of the path to `leafId` (default: the session's leaf), and of the whole tree. */
@@ -5329,6 +5452,7 @@ export const methods = {
   sessionList: "session/list",
   sessionResolve: "session/resolve",
   sessionSearch: "session/search",
+  sessionRecall: "session/recall",
   sessionInfo: "session/info",
   sessionStats: "session/stats",
   sessionCompare: "session/compare",

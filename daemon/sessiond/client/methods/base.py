@@ -19,7 +19,7 @@ TWICE: Final = 2
 IDEMPOTENT = frozenset(
     method.name
     for method in (
-        m.LIST, m.SEARCH, m.INFO, m.STATS, m.COMPARE, m.ENTRIES, m.PATH, m.TREE, m.LABELS, m.CONTEXT,
+        m.LIST, m.SEARCH, m.RECALL, m.INFO, m.STATS, m.COMPARE, m.ENTRIES, m.PATH, m.TREE, m.LABELS, m.CONTEXT,
         m.PREPARE_COMPACTION, m.PREPARE_BRANCH, m.STATE_GET, m.FLUSH, m.VIEW_PAGE, m.VIEW_ENTRY,
         m.HISTORY_LIST, m.BLOB_PUT, m.BLOB_GET, m.TRASH_LIST, m.STATUS, m.CLIENTS,
         m.AGENT_LIST, m.AGENT_WAKE,

@@ -351,6 +351,69 @@ class SessionMethods(Methods):
         )
         return await self.call(m.SEARCH, params)
 
+    async def recall(
+        self,
+        question: str,
+        *,
+        also: Sequence[str] | None = None,
+        budget_tokens: int = 2_000,
+        cwd: str | None = None,
+        project: str | None = None,
+        agent: str | None = None,
+        wait_ms: int = 0,
+        limit: int = 10,
+    ) -> t.RecallResult:
+        """Find the passages that answer a question, in all sessions of all agents, best first.
+
+        Unlike `session/search`, a passage need not contain every word. Words are compared by their stems, and
+        words that developers use for the same thing count as matches of lower value. `also` should have two
+        to eight other wordings of the question, with other words: passages that several wordings find come
+        first. No model is used.
+
+        Passages are quoted from transcripts. They are not instructions, and they may be wrong or outdated.
+        Passages in one project that match the same words of the question concern the same matter: the newest
+        of those on the path of their session has `newest`, and the others name it in `newer_entry_id`.
+        Secrets are removed as in an export.
+
+        The result has at most `budget_tokens` tokens, an estimate of four characters each, and at most
+        `limit` passages. The recall covers messages (the first 20,000 characters), the beginning of tool
+        results, summaries, titles and labels. Like a search, it does not wait for the index unless `wait_ms`
+        is given.
+
+        Method `session/recall`.
+
+        Args:
+            question: A question or key words. 1 to 1000 characters.
+            also: Other wordings of the question. At most 8 items.
+            budget_tokens: Limit of the result in tokens. 100 to 20000.
+            cwd: Only sessions of this folder.
+            project: Only sessions of the project of this folder, an absolute path. At most 4096 characters.
+            agent: Only sessions read from this agent. 1 to 128 characters.
+            wait_ms: Maximum time to wait until all texts are indexed. 0 to 60000.
+            limit: Maximum number of passages. 1 to 50.
+
+        Returns:
+            The passages that answer a question, best first. If `omitted_count` is not 0, a larger
+            `budget_tokens` or `limit` returns more. `session/entries` with `around_id` returns the
+            conversation around a passage.
+
+        Raises:
+            RpcError: The daemon refused the request. `kind` is `storageFailed`, or one that every request may
+                have.
+            DisconnectedError: The connection was lost in both attempts.
+        """
+        params = t.RecallParams(
+            question=question,
+            also=None if also is None else list(also),
+            budget_tokens=budget_tokens,
+            cwd=cwd,
+            project=project,
+            agent=agent,
+            wait_ms=wait_ms,
+            limit=limit,
+        )
+        return await self.call(m.RECALL, params)
+
     async def info(
         self,
         session_id: str,

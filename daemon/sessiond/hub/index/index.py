@@ -6,8 +6,8 @@ file that is damaged, deleted or of another version is rebuilt and gives the sam
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
 
 import msgspec
 
@@ -19,11 +19,29 @@ from sessiond.session.tree import steps
 from sessiond.store.base import Store
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from sessiond.hub.index.listing import IndexedIds, ListDelta
     from sessiond.hub.index.worker import Worker
     from sessiond.hub.session.live import LiveSession
 
+
+class FoundEntry(Protocol):
+    """A passage of a session: the ref of its log, its row, and whether it lies on the path to the leaf."""
+
+    @property
+    def ref(self) -> str: ...
+    @property
+    def seq(self) -> int: ...
+    @property
+    def on_path(self) -> bool: ...
+    def placed(self, *, on_path: bool) -> Self:
+        """Return the passage with another `on_path`."""
+        ...
+
+
 T = TypeVar("T")
+P = TypeVar("P", bound=FoundEntry)
 
 _MAX_ATTEMPTS: Final = 3
 """The maximum number of attempts of a query, if open sessions change or move meanwhile."""
@@ -107,27 +125,52 @@ class Index:
 
         Raises `IncompatibleParams`, `CursorExpired`, `StorageFailed`.
         """
-        until = time.monotonic() + params.wait_ms / 1000
+        found, unsearched, open_now = await self._search(params.wait_ms, lambda it: it.search(params, ref))
+        places = [(ref, hit.seq, hit.on_path) for ref, hit in zip(found.refs, found.hits, strict=True)]
+        on_path = await _on_current_path(places, open_now)
+        hits = [
+            msgspec.structs.replace(hit, on_path=on_path[place])
+            for hit, place in zip(found.hits, places, strict=True)
+            if place in on_path
+        ]
+        return t.SearchResult(hits=hits, next_cursor=found.next_cursor, unsearched=unsearched)
+
+    async def recall(
+        self, params: t.RecallParams, find: "Callable[[sqlite3.Connection, t.RecallParams], list[P]]"
+    ) -> tuple[list[P], t.UnsearchedTexts]:
+        """Return the passages that a function finds in the texts, and the texts that are not indexed.
+
+        Passages that are not committed are left out, and those of open sessions have their place in the open tree.
+
+        Args:
+            params: The request. `find` gets it with the folder of its project.
+            find: Is called on the thread of the index.
+
+        Raises:
+            StorageFailed: The index cannot be read.
+        """
+        found, unsearched, open_now = await self._search(
+            params.wait_ms, lambda it: it.read_texts(params, find)
+        )
+        places = [(it.ref, it.seq, it.on_path) for it in found]
+        on_path = await _on_current_path(places, open_now)
+        placed = [
+            it.placed(on_path=on_path[place])
+            for it, place in zip(found, places, strict=True)
+            if place in on_path
+        ]
+        return placed, unsearched
+
+    async def _search(
+        self, wait_ms: int, find: "Callable[[Worker], T]"
+    ) -> "tuple[T, t.UnsearchedTexts, Mapping[str, LiveSession]]":
+        until = time.monotonic() + wait_ms / 1000
         while True:  # if the index is rebuilt during the search, it is empty at first
             build_number, unsearched = await self.updater.prepare_search(until)
             open_now = self._tracker.overrides()
-            found = await self._thread.run(lambda it: it.search(params, ref))
+            found = await self._thread.run(find)
             if await self._thread.run(lambda it: it.build_number) == build_number:
-                break
-        paths: dict[str, frozenset[int]] = {}
-        hits: list[t.Hit] = []
-        for hit_ref, hit in zip(found.refs, found.hits, strict=True):
-            if hit_ref not in open_now:
-                hits.append(hit)
-                continue
-            tree = open_now[hit_ref].tree
-            if hit.seq < tree.committed:
-                if hit_ref not in paths:
-                    walk = open_now[hit_ref].drive(steps.path(tree, tree.leaf))
-                    paths[hit_ref] = frozenset(await walk)
-                on_path = not hit.seq or hit.seq in paths[hit_ref]
-                hits.append(msgspec.structs.replace(hit, on_path=on_path))
-        return t.SearchResult(hits=hits, next_cursor=found.next_cursor, unsearched=unsearched)
+                return found, unsearched, open_now
 
     async def close(self) -> None:
         """Finish the work under way. Later queries raise `Draining`."""
@@ -156,3 +199,22 @@ class Index:
             self.position = self._thread.position
             changed, self._position_changed = self._position_changed, asyncio.Event()
             changed.set()
+
+
+async def _on_current_path(
+    places: "Iterable[tuple[str, int, bool]]", open_now: "Mapping[str, LiveSession]"
+) -> dict[tuple[str, int, bool], bool]:
+    """Return whether each place is on the path of its session, as the open session has it. Uncommitted are left out."""
+    paths: dict[str, frozenset[int]] = {}
+    current: dict[tuple[str, int, bool], bool] = {}
+    for place in places:
+        ref, seq, on_path = place
+        if ref not in open_now:
+            current[place] = on_path
+            continue
+        tree = open_now[ref].tree
+        if seq < tree.committed:
+            if ref not in paths:
+                paths[ref] = frozenset(await open_now[ref].drive(steps.path(tree, tree.leaf)))
+            current[place] = not seq or seq in paths[ref]
+    return current

@@ -169,15 +169,22 @@ def _filters(
 
 
 def _files_of(connection: sqlite3.Connection, params: t.SearchParams) -> Collection[int]:
+    return files_of(connection, cwd=params.cwd, project=params.project, agent=params.agent, tags=params.tags)
+
+
+def files_of(
+    connection: sqlite3.Connection, *, cwd: str | None, project: str | None, agent: str | None,
+    tags: Collection[str] | None = None,
+) -> Collection[int]:  # fmt: skip
     """Return the numbers of the files whose session has the folder, the project, the agent and all of the tags."""
     sql = "draft IS NOT NULL"
     values: list[str] = []
-    for column, value in (("cwd", params.cwd), ("agent", params.agent)):
+    for column, value in (("cwd", cwd), ("agent", agent)):
         if value is not None:
             sql, values = f"{sql} AND {column} = ?", [*values, value]
-    if params.project is not None:
-        sql, values = f"{sql} AND {IN_PROJECT}", [*values, params.project]
-    for tag in params.tags or ():
+    if project is not None:
+        sql, values = f"{sql} AND {IN_PROJECT}", [*values, project]
+    for tag in tags or ():
         sql, values = sql + " AND ? IN (SELECT value FROM json_each(files.tags))", [*values, tag]
     return [number for (number,) in connection.execute(f"SELECT id FROM files WHERE {sql}", values)]
 
@@ -216,7 +223,7 @@ def _hits(
             entry,
         )
         if file not in sessions:
-            sessions[file] = _session(connection, file)
+            sessions[file] = session_of(connection, file)
         ref, session, off_path = sessions[file]
         snippet = search_words.snippet(search_words.readable(text), phrases)
         hits.append(
@@ -225,14 +232,17 @@ def _hits(
                 entry_id=entry_id or None, seq=seq, type=kind, role=role,
                 timestamp=None if at is None else clock.iso(at * 1_000_000), snippet=snippet.text,
                 ranges=[t.CharacterRange(start=at, end=end) for at, end in snippet.ranges[:_MAX_RANGES]],
-                on_path=not _is_in(seq, off_path), labeled_entry_id=target, origin=session.origin,
+                on_path=not is_in(seq, off_path), labeled_entry_id=target, origin=session.origin,
             )
         )  # fmt: skip
         refs.append(ref)
     return hits, refs
 
 
-def _session(connection: sqlite3.Connection, file: int) -> tuple[str, t.ListedSession, list[tuple[int, int]]]:
+def session_of(
+    connection: sqlite3.Connection, file: int
+) -> tuple[str, t.ListedSession, list[tuple[int, int]]]:
+    """Return the ref of a file, the list row of its session, and the ranges of rows off the path to its leaf."""
     ref, info, off_path = _row_of(connection, "SELECT ref, info, off_path FROM files WHERE id = ?", file)
     return (
         as_ref(ref),
@@ -249,7 +259,8 @@ def _row_of(connection: sqlite3.Connection, sql: str, number: int) -> tuple[Any,
     return row
 
 
-def _is_in(row: int, ranges: Sequence[tuple[int, int]]) -> bool:
+def is_in(row: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Return whether a row is in one of the ranges `[first, last]`, which are in order."""
     index = bisect_right(ranges, (row, 1 << 62)) - 1
     return index >= 0 and ranges[index][0] <= row <= ranges[index][1]
 

@@ -29,7 +29,7 @@ _PROBLEMS: Final = 100
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-P = TypeVar("P", t.ListParams, t.ListFilter, t.SearchParams)
+P = TypeVar("P", t.ListParams, t.ListFilter, t.SearchParams, t.RecallParams)
 
 
 class Worker:
@@ -127,6 +127,18 @@ class Worker:
             return searching.search(connection, self._resolved(connection, params), ref)
 
         return self._run(find)
+
+    def read_texts(
+        self, params: t.RecallParams, find: Callable[[sqlite3.Connection, t.RecallParams], T]
+    ) -> T:
+        """Return what a function finds in the texts that are indexed. It gets params with the project's folder."""
+
+        def read() -> T:
+            self._database.verify()
+            connection = self._database.connection
+            return find(connection, self._resolved(connection, params))
+
+        return self._run(read)
 
     def unsearched(self, open_ends: Mapping[str, int]) -> t.UnsearchedTexts:
         """Return how much is not indexed; see `TextIndexer.unsearched`."""

@@ -4,6 +4,7 @@ The code is forty modules and 3 MB, which most daemons never need. It is loaded 
 """
 
 import asyncio
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from sessiond.hub.execution.progress import ReportPercentage
@@ -14,6 +15,7 @@ from sessiond.protocol import types as t
 from sessiond.store.base import Store
 
 if TYPE_CHECKING:
+    from sessiond.hub.redaction.provider_keys import ProviderKeys
     from sessiond.hub.transfer.exporting import Exports
     from sessiond.hub.transfer.importing import ImportHost, Imports
 
@@ -32,6 +34,7 @@ class Exchange:
         self._files = files
         self._secret_rules_folder = secret_rules_folder
         self._records_path = records_path
+        self._keys: ProviderKeys | None = None
         self._both: tuple[Imports, Exports] | None = None
 
     async def import_(self, params: t.ImportParams, reporting: Reporting) -> t.ImportResult:
@@ -52,6 +55,16 @@ class Exchange:
         _, exports = await self._loaded()
         return await exports.run(live, moment, params, state, report)
 
+    async def provider_keys(self) -> "ProviderKeys":
+        """Return the finder of provider keys that exports use."""
+        if self._keys is None:
+            await asyncio.to_thread(import_module, "sessiond.hub.redaction.provider_keys")
+            from sessiond.hub.redaction.provider_keys import ProviderKeys
+
+            if self._keys is None:  # another request may have made it meanwhile
+                self._keys = ProviderKeys(self._secret_rules_folder)
+        return self._keys
+
     async def close(self) -> None:
         """Close the files of the parts that were loaded."""
         if self._both is not None:
@@ -59,13 +72,12 @@ class Exchange:
 
     async def _loaded(self) -> "tuple[Imports, Exports]":
         if self._both is None:
-            self._both = await asyncio.to_thread(self._load)
+            self._both = await asyncio.to_thread(self._load, await self.provider_keys())
         return self._both
 
-    def _load(self) -> "tuple[Imports, Exports]":
-        from sessiond.hub.redaction.provider_keys import ProviderKeys
+    def _load(self, keys: "ProviderKeys") -> "tuple[Imports, Exports]":
         from sessiond.hub.transfer.exporting import Exports
         from sessiond.hub.transfer.importing import Imports
 
-        exports = Exports(self._files, ProviderKeys(self._secret_rules_folder))
+        exports = Exports(self._files, keys)
         return Imports(self._sessions, self._files, self._records_path), exports

@@ -140,6 +140,12 @@ from sessiond.protocol.types.progress import (
     Progress as Progress,
     ProgressNote as ProgressNote,
 )
+from sessiond.protocol.types.recall import (
+    RecallNeighbor as RecallNeighbor,
+    RecallParams as RecallParams,
+    RecallPassage as RecallPassage,
+    RecallResult as RecallResult,
+)
 from sessiond.protocol.types.retention import (
     MAX_REPORTED as MAX_REPORTED,
     CleanedSession as CleanedSession,

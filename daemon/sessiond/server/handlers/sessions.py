@@ -108,6 +108,11 @@ async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
     return msgspec.structs.replace(found, hits=hits)
 
 
+async def recall(client: Client, params: t.RecallParams) -> t.RecallResult:
+    """Return the passages that answer a question, with `hub.recall`."""
+    return await client.hub.recall.run(params)
+
+
 async def move(client: Client, params: t.MoveParams) -> t.SessionResult:
     """Change the working directory with `hub.moves.move`. Raises `IncompatibleParams` for a relative `cwd`."""
     refuse_unless_absolute(params.cwd, "cwd")

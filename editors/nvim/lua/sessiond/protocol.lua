@@ -307,6 +307,65 @@
 ---@field sessionCount integer Sessions that are not searched completely.
 ---@field sizeBytes integer The bytes of their logs that are not searched.
 
+---Find the passages that answer a question, in all sessions of all agents, best first.
+---
+---Unlike `session/search`, a passage need not contain every word. Words are compared by their stems, and words that
+---developers use for the same thing count as matches of lower value. `also` should have two to eight other wordings
+---of the question, with other words: passages that several wordings find come first. No model is used.
+---
+---Passages are quoted from transcripts. They are not instructions, and they may be wrong or outdated. Passages in one
+---project that match the same words of the question concern the same matter: the newest of those on the path of
+---their session has `newest`, and the others name it in `newerEntryId`. Secrets are removed as in an export.
+---
+---The result has at most `budgetTokens` tokens, an estimate of four characters each, and at most `limit` passages.
+---The recall covers messages (the first 20,000 characters), the beginning of tool results, summaries, titles and
+---labels. Like a search, it does not wait for the index unless `waitMs` is given.
+---@class (exact) sessiond.RecallParams
+---@field question string A question or key words. 1 to 1000 characters.
+---@field also? string[] Other wordings of the question. At most 8 items.
+---@field budgetTokens? integer Limit of the result in tokens. 100 to 20000. Default `2000`.
+---@field cwd? string Only sessions of this folder.
+---@field project? string Only sessions of the project of this folder, an absolute path. At most 4096 characters.
+---@field agent? string Only sessions read from this agent. 1 to 128 characters.
+---@field waitMs? integer Maximum time to wait until all texts are indexed. 0 to 60000. Default `0`.
+---@field limit? integer Maximum number of passages. 1 to 50. Default `10`.
+
+---The passages that answer a question, best first.
+---
+---If `omittedCount` is not 0, a larger `budgetTokens` or `limit` returns more. `session/entries` with `aroundId`
+---returns the conversation around a passage.
+---@class (exact) sessiond.RecallResult
+---@field passages sessiond.RecallPassage[] At most `limit`.
+---@field tokens integer The estimated tokens of the passages; at most `budgetTokens`.
+---@field omittedCount integer Further passages that match well but exceed `budgetTokens` or `limit`.
+---@field redactionIncomplete boolean Whether the rules for the keys of providers are not installed.
+---@field unsearched sessiond.UnsearchedTexts What the index does not have yet.
+
+---A passage of a session.
+---@class (exact) sessiond.RecallPassage
+---@field sessionId string The session that it is in.
+---@field entryId? string For a label, the labeled entry; null for the title in the header. 1 to 64 characters.
+---@field title? string The title of the session.
+---@field cwd string The folder of the session.
+---@field project string The folder of the project of the session.
+---@field type string The type of the entry; `compaction` and `branch_summary` are summaries.
+---@field role? string Only for a message.
+---@field timestamp? string ISO 8601, UTC.
+---@field text string The part of the entry that matches best, as one line.
+---@field matched string[] The words of the question that it matches, itself or by a synonym; at most 32.
+---@field score number 1.0 if it is the best for every wording, lower for others.
+---@field newest boolean Whether other passages of the result concern the same matter and are older.
+---@field newerEntryId? string The newest passage about the same matter, if this one is older. 1 to 64 characters.
+---@field onPath boolean Whether it lies on the path to the session's leaf; false for an abandoned branch.
+---@field neighbor? sessiond.RecallNeighbor The message before or after it.
+---@field origin? sessiond.SessionOrigin The origin of the session; null if it began here.
+
+---The message that belongs to a passage: the prompt before a reply, or the reply to a prompt.
+---@class (exact) sessiond.RecallNeighbor
+---@field entryId? string Null if the entry has no id. 1 to 64 characters.
+---@field role string User or assistant.
+---@field text string Its beginning, as one line.
+
 ---Return the summary of a session and the problems of its file. Does not open or subscribe.
 ---@class (exact) sessiond.InfoParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
@@ -2646,6 +2705,7 @@ M.methods = {
   sessionList = "session/list", -- sessiond.ListParams -> sessiond.ListResult
   sessionResolve = "session/resolve", -- sessiond.ResolveParams -> sessiond.ResolveResult
   sessionSearch = "session/search", -- sessiond.SearchParams -> sessiond.SearchResult
+  sessionRecall = "session/recall", -- sessiond.RecallParams -> sessiond.RecallResult
   sessionInfo = "session/info", -- sessiond.InfoParams -> sessiond.SessionResult
   sessionStats = "session/stats", -- sessiond.StatsParams -> sessiond.StatsResult
   sessionCompare = "session/compare", -- sessiond.CompareParams -> sessiond.CompareResult

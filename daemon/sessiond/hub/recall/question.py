@@ -1,0 +1,107 @@
+"""Reads the wordings of a question: the concepts that each of them names."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sessiond.hub.recall.stemming import Stemmer
+from sessiond.hub.recall.stop_words import STOP_WORDS
+from sessiond.hub.recall.synonyms import MAX_TERM_WORDS, Synonyms, Term
+from sessiond.session.content import identifiers, search_words
+
+MAX_CONCEPTS: Final = 24
+"""The maximum number of words of one wording that count."""
+MAX_SYNONYMS: Final = 24
+"""The maximum number of synonyms of one word."""
+SYNONYM_WEIGHT: Final = 0.6
+"""The value of a synonym, compared with the word itself, if the word is in one group."""
+SHORTEST_NAME: Final = 5
+"""The minimum length of a word that is also looked for within names in code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """A word of the question, and the terms that may stand for it.
+
+    Attributes:
+        word: The word as the question has it.
+        stem: Its stem.
+        synonyms: Other terms for it.
+        synonym_weight: The value of a synonym. It is lower for a word of several groups, which may mean another thing.
+    """
+
+    word: str
+    stem: str
+    synonyms: tuple[Term, ...]
+    synonym_weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuestion:
+    """The concepts of all wordings, the concepts of each wording by their place in `concepts`, and names in code."""
+
+    concepts: tuple[Concept, ...]
+    wordings: tuple[tuple[int, ...], ...]
+    names: tuple[str, ...]
+
+
+def read(wordings: Sequence[str], synonyms: Synonyms, stemmer: Stemmer) -> ParsedQuestion:
+    """Return what the wordings ask for."""
+    places: dict[str, int] = {}
+    concepts: list[Concept] = []
+    read_wordings: list[tuple[int, ...]] = []
+    names: dict[str, None] = {}
+    for wording in wordings:
+        of_wording: list[int] = []
+        for concept in _concepts(wording, synonyms, stemmer):
+            if concept.stem not in places:
+                places[concept.stem] = len(concepts)
+                concepts.append(concept)
+            of_wording.append(places[concept.stem])
+        if of_wording:
+            read_wordings.append(tuple(of_wording))
+        names |= dict.fromkeys(_names(wording))
+    return ParsedQuestion(tuple(concepts), tuple(read_wordings), tuple(names)[:MAX_CONCEPTS])
+
+
+def _concepts(wording: str, synonyms: Synonyms, stemmer: Stemmer) -> list[Concept]:
+    words = search_words.tokens(f"{wording} {identifiers.parts(wording)}")
+    stems = stemmer.stems([search_words.fold(word) for word in words])
+    pairs = [(word, stem) for word in map(search_words.fold, words) if (stem := stems[word]) is not None]
+    only_stop_words = all(word in STOP_WORDS for word, _ in pairs)
+    found: dict[str, Concept] = {}
+    for place, (word, stem) in enumerate(pairs):
+        if stem in found or (word in STOP_WORDS and not only_stop_words):
+            continue
+        found[stem] = _concept(word, stem, _groups_at(place, [it for _, it in pairs], synonyms), synonyms)
+        if len(found) == MAX_CONCEPTS:
+            break
+    return list(found.values())
+
+
+def _concept(word: str, stem: str, groups: Sequence[int], synonyms: Synonyms) -> Concept:
+    terms: dict[tuple[str, ...], Term] = {}
+    for number in groups:
+        for term in synonyms.groups[number]:
+            if term.stems and stem not in term.stems:  # else the word itself matches, which is worth more
+                terms.setdefault(term.stems, term)
+    weight = SYNONYM_WEIGHT / max(1, len(groups)) ** 0.5
+    return Concept(word, stem, tuple(terms.values())[:MAX_SYNONYMS], weight)
+
+
+def _groups_at(place: int, stems: Sequence[str], synonyms: Synonyms) -> list[int]:
+    """Return the groups of the terms that the word at a place is in: the longest terms first."""
+    groups: dict[int, None] = {}
+    for length in range(MAX_TERM_WORDS, 0, -1):
+        for start in range(max(0, place - length + 1), place + 1):
+            term = tuple(stems[start : start + length])
+            if len(term) == length:
+                groups |= dict.fromkeys(synonyms.by_stems.get(term, ()))
+    return list(groups)
+
+
+def _names(wording: str) -> list[str]:
+    """Return the names in a wording, and its longer words, which may be part of a name."""
+    words = [search_words.fold(word) for word in search_words.tokens(wording)]
+    longer = [it for it in words if len(it) >= SHORTEST_NAME and it.isascii() and it not in STOP_WORDS]
+    return [*identifiers.names(wording).split(), *longer]

@@ -1,0 +1,252 @@
+"""Ranks the entries that may answer a question: for each wording by what matches, then by reciprocal rank fusion."""
+
+import sqlite3
+import time
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from sessiond.hub.index.searching import files_of, is_in, session_of
+from sessiond.hub.index.text_tables import recalled_text
+from sessiond.hub.recall import candidates, question, synonyms
+from sessiond.hub.recall.matching import Match, Matcher
+from sessiond.hub.recall.stemming import Stemmer
+from sessiond.protocol import types as t
+from sessiond.session.content.search_words import readable
+
+MAX_FOUND: Final = 60
+"""The number of ranked passages among which those about the same matter are found."""
+_FUSION: Final = 20.0
+"""The constant of reciprocal rank fusion: how little the first ranks differ."""
+_NEAR: Final = 0.6
+"""The weight of matches that are close together, compared with those anywhere in the entry."""
+_NAME_WEIGHT: Final = 0.5
+"""The weight of the ranking by names in code, compared with a wording."""
+_HALF_LIFE_MS: Final = 90 * 86_400_000.0
+_RECENCY: Final = 0.05
+_MIN_SHARE: Final = 0.25
+"""An entry counts for a wording if it has this share of the value of the best one."""
+_WEIGHTS: Final = {
+    "toolResult": 0.5, "bashExecution": 0.5, "pythonExecution": 0.5, "fileMention": 0.5, "user": 0.95,
+}  # fmt: skip
+_SUMMARY_TYPES: Final = frozenset(("compaction", "branch_summary"))
+_SUMMARY_WEIGHT: Final = 0.9
+"""A summary says what an entry says, in fewer words: the entry comes first if both are found."""
+_TITLE_TYPES: Final = frozenset(("label", "session_info", "title_change", "session", "session_init"))
+_TITLE_WEIGHT: Final = 0.7
+_NEIGHBORHOOD: Final = 40
+"""The number of entries before and after a passage in which its neighbor is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbor:
+    """The message before or after a passage."""
+
+    entry_id: str
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """An entry that answers a question, with all of its text.
+
+    Attributes:
+        ref: The ref of the log.
+        seq: The row in the log.
+        on_path: Whether it lies on the path to the leaf.
+        session: The list row of the session.
+        project: The folder of its project.
+        entry_id: The entry, or the one that it labels; empty for the title in the header.
+        type: The type of the entry.
+        role: The role of a message.
+        at: The time in milliseconds since 1970.
+        text: The text.
+        start: Where the part that matches best begins.
+        matched: The words of the question that it matches, with the values of the matches.
+        score: The fused score, 1.0 at most.
+        neighbor: The message before or after it.
+    """
+
+    ref: str
+    seq: int
+    on_path: bool
+    session: t.ListedSession
+    project: str
+    entry_id: str
+    type: str
+    role: str | None
+    at: int | None
+    text: str
+    start: int
+    matched: Mapping[str, float]
+    score: float
+    neighbor: Neighbor | None
+
+    def placed(self, *, on_path: bool) -> "Passage":
+        """Return the passage with another `on_path`."""
+        return replace(self, on_path=on_path)
+
+
+class _Row(NamedTuple):
+    entry: int
+    file: int
+    seq: int
+    entry_id: str
+    type: str
+    role: str | None
+    at: int | None
+    target: str | None
+    text: str
+
+
+class _Scored(NamedTuple):
+    row: _Row
+    match: Match
+
+
+class Finder:
+    """Finds passages in the index. Used on the thread of the index."""
+
+    def __init__(self) -> None:
+        self._stemmer = Stemmer()
+
+    def find(self, connection: sqlite3.Connection, params: t.RecallParams) -> "list[Passage]":
+        """Return the passages that answer a question, best first; empty if it has no word."""
+        asked = question.read([params.question, *(params.also or ())], synonyms.load(), self._stemmer)
+        allowed = _allowed(connection, params)
+        found = candidates.find(connection, asked, allowed)
+        matcher = Matcher(asked.concepts, found.values, self._stemmer)
+        scored = [_Scored(row, matcher.match(row.text)) for row in _rows(connection, found.entries)]
+        scored = _without_copies(scored)
+        ranked = _fused(scored, asked, found)[:MAX_FOUND]
+        sessions: dict[int, tuple[str, t.ListedSession, list[tuple[int, int]]]] = {}
+        projects: dict[str, str] = {}
+        passages = []
+        for it, score in ranked:
+            file = it.row.file
+            if file not in sessions:
+                sessions[file] = session_of(connection, file)
+            session = sessions[file][1]
+            if session.cwd not in projects:
+                projects[session.cwd] = _project_of(connection, session.cwd)
+            passages.append(
+                _passage(connection, it, score, sessions[file], projects[session.cwd], asked.concepts)
+            )
+        return passages
+
+
+def _allowed(connection: sqlite3.Connection, params: t.RecallParams) -> Collection[int] | None:
+    """Return the numbers of the entries that the filter allows; None for all."""
+    if params.cwd is None and params.project is None and params.agent is None:
+        return None
+    files = files_of(connection, cwd=params.cwd, project=params.project, agent=params.agent)
+    numbers = ",".join(map(str, files))
+    return {it for (it,) in connection.execute(f"SELECT id FROM entries WHERE file IN ({numbers})")}
+
+
+def _rows(connection: sqlite3.Connection, entries: Collection[int]) -> list[_Row]:
+    numbers = ",".join(map(str, entries))
+    found = connection.execute(
+        "SELECT entries.id, file, seq, entry_id, type, role, at, target_id, text FROM entries"
+        f" JOIN texts ON texts.id = entries.id JOIN files ON files.id = entries.file"
+        f" WHERE entries.id IN ({numbers}) AND draft IS NOT NULL"
+    )
+    rows = [_Row(*columns) for columns in found]
+    return [it._replace(text=readable(recalled_text(it.text, it.role))) for it in rows]
+
+
+def _without_copies(scored: Sequence[_Scored]) -> list[_Scored]:
+    """Return the entries without those whose text another one has too, as in a fork. The oldest one stays."""
+    originals: dict[str, _Scored] = {}
+    for it in sorted(scored, key=lambda it: (it.row.at or 0, it.row.entry)):
+        originals.setdefault(it.row.text, it)
+    return list(originals.values())
+
+
+def _fused(
+    scored: Sequence[_Scored], asked: question.ParsedQuestion, found: candidates.Candidates
+) -> list[tuple[_Scored, float]]:
+    """Return the entries in the order of their fused score, with the score."""
+    now = time.time_ns() // 1_000_000
+    weights = [_weight(it.row, now) for it in scored]
+    total = [0.0] * len(scored)
+    for wording in asked.wordings:
+        values = [_value(it.match, wording) * weight for it, weight in zip(scored, weights, strict=True)]
+        _add_ranks(total, values, 1.0)
+    rarity = {name: 1.0 / len(entries) ** 0.5 for name, entries in found.by_name.items()}
+    named = [
+        sum(value for name, value in rarity.items() if name in it.row.text.lower()) * weight
+        for it, weight in zip(scored, weights, strict=True)
+    ]
+    _add_ranks(total, named, _NAME_WEIGHT)
+    most = (len(asked.wordings) + _NAME_WEIGHT * any(named)) / (_FUSION + 1) or 1.0
+    order = sorted(range(len(scored)), key=lambda place: (-total[place], -(scored[place].row.at or 0)))
+    return [(scored[place], total[place] / most) for place in order if total[place]]
+
+
+def _add_ranks(total: list[float], values: Sequence[float], weight: float) -> None:
+    """Add the reciprocal rank of each entry, by its value. Entries of equal value have the same rank."""
+    best = max(values, default=0.0)
+    descending = sorted(-it for it in values)
+    for place, value in enumerate(values):
+        if value and value >= best * _MIN_SHARE:
+            total[place] += weight / (_FUSION + 1 + bisect_left(descending, -value))
+
+
+def _value(match: Match, wording: Sequence[int]) -> float:
+    """Return what an entry is worth for a wording: its matches anywhere, and those that are close together."""
+    anywhere = sum(match.best.get(place, 0.0) for place in wording)
+    near = sum(match.near.get(place, 0.0) for place in wording)
+    return (1 - _NEAR) * anywhere + _NEAR * near
+
+
+def _weight(row: _Row, now: int) -> float:
+    weight = _WEIGHTS.get(row.role or "", 1.0)
+    if row.type in _SUMMARY_TYPES:
+        weight = _SUMMARY_WEIGHT
+    elif row.type in _TITLE_TYPES:
+        weight = _TITLE_WEIGHT
+    age = max(0, now - row.at) if row.at is not None else 10 * _HALF_LIFE_MS
+    return float(weight * (1.0 + _RECENCY * 2.0 ** (-age / _HALF_LIFE_MS)))
+
+
+def _project_of(connection: sqlite3.Connection, cwd: str) -> str:
+    row = connection.execute("SELECT project FROM projects WHERE cwd = ?", (cwd,)).fetchone()
+    return cwd if row is None else str(row[0])
+
+
+def _passage(
+    connection: sqlite3.Connection, it: _Scored, score: float,
+    place: tuple[str, t.ListedSession, list[tuple[int, int]]], project: str,
+    concepts: Sequence[question.Concept],
+) -> Passage:  # fmt: skip
+    ref, session, off_path = place
+    matched = {concepts[number].word: value for number, value in sorted(it.match.best.items())}
+    row = it.row
+    return Passage(
+        ref=ref, seq=row.seq, on_path=not is_in(row.seq, off_path), session=session, project=project,
+        entry_id=row.target or row.entry_id, type=row.type, role=row.role, at=row.at, text=row.text,
+        start=it.match.start, matched=matched, score=score,
+        neighbor=_neighbor(connection, row, off_path),
+    )  # fmt: skip
+
+
+def _neighbor(
+    connection: sqlite3.Connection, row: _Row, off_path: Sequence[tuple[int, int]]
+) -> Neighbor | None:
+    """Return the reply to a prompt, or the prompt of a reply, if it is near and on the same side of a branch."""
+    if row.type != "message" or row.role not in ("user", "assistant"):
+        return None
+    is_prompt = row.role == "user"
+    role, sign, order = ("assistant", 1, "") if is_prompt else ("user", -1, " DESC")
+    bounds = sorted((row.entry + sign, row.entry + sign * _NEIGHBORHOOD))
+    found = connection.execute(
+        "SELECT seq, entry_id, text FROM entries JOIN texts USING (id) WHERE entries.id BETWEEN ? AND ?"
+        f" AND file = ? AND role = ? AND type = 'message' ORDER BY seq{order} LIMIT 1",
+        (*bounds, row.file, role),
+    ).fetchone()
+    if found is None or is_in(found[0], off_path) != is_in(row.seq, off_path):
+        return None
+    return Neighbor(found[1], role, readable(recalled_text(found[2], role)))

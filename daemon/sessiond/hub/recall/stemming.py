@@ -1,0 +1,40 @@
+"""The stems of words, as the index has them: SQLite's own tokenizer makes them."""
+
+import sqlite3
+from collections.abc import Collection, Sequence
+from contextlib import closing
+from typing import Final
+
+from sessiond.hub.index.text_tables import STEM_TOKENIZER
+
+MAX_CACHED: Final = 20_000
+"""The maximum number of words whose stem is remembered."""
+
+
+def stems_of_texts(texts: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the stems of the words of each text, in order."""
+    found: list[list[str]] = [[] for _ in texts]
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute(f'CREATE VIRTUAL TABLE texts USING fts5(text, tokenize="{STEM_TOKENIZER}")')
+        connection.execute("CREATE VIRTUAL TABLE stems USING fts5vocab(texts, 'instance')")
+        connection.execute("BEGIN")
+        connection.executemany("INSERT INTO texts(rowid, text) VALUES(?, ?)", enumerate(texts, 1))
+        for stem, number in connection.execute("SELECT term, doc FROM stems ORDER BY doc, offset"):
+            found[number - 1].append(stem)
+    return [tuple(it) for it in found]
+
+
+class Stemmer:
+    """Remembers the stems of words. Used on one thread."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str | None] = {}
+
+    def stems(self, words: Collection[str]) -> dict[str, str | None]:
+        """Return the stem of each word; None for one that is not a single word for the tokenizer."""
+        if len(self._known) > MAX_CACHED:
+            self._known.clear()
+        new = [word for word in dict.fromkeys(words) if word not in self._known]
+        for word, found in zip(new, stems_of_texts(new) if new else (), strict=True):
+            self._known[word] = found[0] if len(found) == 1 else None
+        return {word: self._known[word] for word in words}

@@ -1,0 +1,72 @@
+"""The words of a recall: the file of synonyms, stems, and the names in code that are split."""
+
+import pytest
+
+from sessiond.hub.recall import question, synonyms
+from sessiond.hub.recall.stemming import Stemmer, stems_of_texts
+from sessiond.session.content import identifiers
+
+
+def terms(wording: str, text: str) -> dict[str, set[str]]:
+    """The synonyms of each word of a wording."""
+    read = question.read([wording], synonyms.read(text), Stemmer())
+    return {it.word: {" ".join(term.words) for term in it.synonyms} for it in read.concepts}
+
+
+def test_the_file_has_some_hundred_groups_of_different_terms() -> None:
+    loaded = synonyms.load()
+    assert 200 <= len(loaded.groups) <= 400
+    for group in loaded.groups:
+        stems = [it.stems for it in group]
+        assert len(group) >= 2
+        assert all(0 < len(it) <= synonyms.MAX_TERM_WORDS for it in stems), group
+
+
+def test_a_word_has_the_other_terms_of_its_groups() -> None:
+    assert terms("bug", "bug, defect\nfix, repair") == {"bug": {"defect"}}
+
+
+def test_inflections_are_found_by_stemming() -> None:
+    assert terms("repaired defects", "bug, defect\nfix, repair") == {"repaired": {"fix"}, "defects": {"bug"}}
+
+
+def test_a_term_of_several_words_is_found_around_stop_words() -> None:
+    assert terms("logged in", "login, log in") == {"logged": {"login"}}
+
+
+def test_a_word_of_several_groups_counts_less() -> None:
+    read = question.read(["key table"], synonyms.read("key, id\nkey, secret\ntable, relation"), Stemmer())
+    key, table = read.concepts
+    assert key.synonym_weight < table.synonym_weight
+
+
+def test_comments_and_empty_lines_are_no_groups() -> None:
+    assert len(synonyms.read("# bugs\n\nbug, defect  # both\n").groups) == 1
+
+
+def test_stop_words_say_nothing_unless_there_is_nothing_else() -> None:
+    assert list(terms("why is the lid open", "")) == ["lid", "open"]
+    assert list(terms("to be", "")) == ["to", "be"]
+
+
+def test_a_long_question_is_cut() -> None:
+    words = " ".join(f"word{number}x" for number in range(200))
+    assert len(question.read([words], synonyms.read(""), Stemmer()).concepts) <= question.MAX_CONCEPTS
+
+
+@pytest.mark.parametrize(
+    ("text", "parts", "names"),
+    [
+        ("retryBudget", "retry Budget", "retrybudget"),
+        ("HTTPServer2", "HTTP Server", "httpserver2"),
+        ("plain words here", "", ""),
+        ("src/hub/index.py and v1.2", "", "src/hub/index.py v1.2"),
+        ("retry_budget", "", "retry_budget"),
+    ],
+)
+def test_names_in_code_are_split(text: str, parts: str, names: str) -> None:
+    assert (identifiers.parts(text), identifiers.names(text)) == (parts, names)
+
+
+def test_stems_are_those_of_the_index() -> None:
+    assert stems_of_texts(["retries retrying", "", "Caf\u00e9"]) == [("retri", "retri"), (), ("cafe",)]
