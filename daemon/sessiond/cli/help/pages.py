@@ -32,6 +32,7 @@ GROUPS = (
             "resume",
             "list",
             "search",
+            "recall",
             "history",
             "show",
             "fork",
