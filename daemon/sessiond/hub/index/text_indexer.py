@@ -22,6 +22,8 @@ from sessiond.store.errors import LogNotFound, StorageFailed
 
 _BATCH_ROWS: Final = 256
 _BATCH_BYTES: Final = 256 * 1024
+_STEP_SECONDS: Final = 0.003
+"""The time after which a step ends. Each step is asked for by the event loop, which costs as much as a small log."""
 _ROWS_PER_PAUSE: Final = 8
 _PAUSE_SECONDS: Final = 50e-6
 """The pause after every few rows, so that the event loop's thread can run. It would otherwise wait a millisecond."""
@@ -41,6 +43,13 @@ class TextIndexer:
 
     def step(self) -> bool:
         """Do a small part of the work. Returns False if nothing is left. Sessions in `open_facts` are skipped."""
+        until = time.monotonic() + _STEP_SECONDS
+        while self._next():
+            if time.monotonic() >= until:
+                return True
+        return False
+
+    def _next(self) -> bool:
         if self._ref in self._files.open_facts:
             self.stop()
         if self._work is None and not self._begin():
