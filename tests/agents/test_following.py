@@ -1,18 +1,22 @@
 """Followed agents: what they write is in sessions here at once, without any import."""
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sessiond.hub.transfer import foreign_files
+from sessiond.hub.following import census
+from sessiond.hub.transfer import foreign_files, source_state
+from sessiond.hub.transfer.source_state import FileStatus
 from support.columns import entries_of
 from support.daemons import Peer, refusal, running
 from support.dialect_files import SESSION, codex, meta, said
 from support.following import has, info, texts, until
 from support.writing_agents import WritingClaude, write_codex
 
+YEAR_2001 = 1_000_000_000
 OTHER = "22222222-2222-4333-8444-555555555555"
 
 
@@ -94,6 +98,87 @@ async def test_a_daemon_that_starts_reads_what_was_written_while_none_ran(
     claude.says("while you were away")
     async with running(tmp_path / "home", "process") as daemon:
         await has(await daemon.attach(), "while you were away")
+
+
+async def test_a_daemon_that_starts_looks_at_each_unchanged_file_once(
+    agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = [f"{number:08}-2222-4333-8444-555555555555" for number in range(5)]
+    for session in sessions:
+        claude = WritingClaude(agents_home, session)
+        claude.asks("hello")
+        os.utime(claude.path, (YEAR_2001, YEAR_2001))
+    monkeypatch.setattr(source_state, "UNSETTLED_SECONDS", 0.0)
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+    looked_at: Counter[str] = Counter()
+    at, add = FileStatus.at, census._add
+
+    def counting(path: str) -> FileStatus | None:
+        looked_at[Path(path).stem] += 1
+        return at(path)
+
+    def adding(entry: "os.DirEntry[str]", *more: Any) -> None:
+        looked_at[Path(entry.path).stem] += 1
+        add(entry, *more)
+
+    monkeypatch.setattr(FileStatus, "at", counting)
+    monkeypatch.setattr(census, "_add", adding)
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="again")
+        other = WritingClaude(agents_home, OTHER)
+        for number in range(3):
+            other.asks(f"hello {number}")
+            await has(peer, f"hello {number}", OTHER)
+        agent = await listed(peer)
+        assert (agent["fileCount"], agent["waitingCount"]) == (6, 0)
+    assert {it: looked_at[it] for it in sessions} == dict.fromkeys(sessions, 1)
+
+
+async def test_files_beyond_the_limit_are_named_and_followed_when_they_are_written(
+    agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(census, "MAX_FILES", 1)
+    for session in (SESSION, OTHER):
+        WritingClaude(agents_home, session).asks("hello")
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        agent = await listed(peer)
+        assert (agent["fileCount"], agent["problemCount"]) == (1, 1)
+        assert agent["problems"][0]["message"] == census.TOO_MANY
+        for session in (SESSION, OTHER):
+            claude = WritingClaude(agents_home, session)
+            claude.says("written later", parent=None)
+            await has(peer, "written later", session)
+
+
+async def test_the_stored_size_includes_the_blobs_of_sessions(agents_home: Path, tmp_path: Path) -> None:
+    claude = WritingClaude(agents_home)
+    claude.asks("word " * 200_000)
+    claude.says("Fine.")
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        [log] = daemon.files()
+        agent = await listed(peer)
+        assert log.stat().st_size < 600_000
+        assert agent["storedBytes"] == log.stat().st_size + 1_000_000
+
+
+async def test_a_followed_session_of_two_messages_takes_at_most_a_fifth_more_than_its_file(
+    agents_home: Path, tmp_path: Path
+) -> None:
+    claude = WritingClaude(agents_home)
+    claude.asks("How does it work? " + "word " * 50)
+    claude.says("It works so: " + "text " * 250)
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        agent = await listed(peer)
+        assert agent["storedBytes"] <= 1.2 * agent["sizeBytes"]
 
 
 async def test_an_unfollowed_agent_is_left_alone(agents_home: Path, tmp_path: Path) -> None:

@@ -2801,7 +2801,7 @@ export interface AgentInfo {
   lastWrittenAt: string | null;
   /** The number of sessions here that came from these files. */
   sessionCount: number;
-  /** The size of these sessions here, without blobs. */
+  /** The size of these sessions here, with their blobs. */
   storedBytes: number;
   /** The number of files that are still to be read, if it is followed. */
   waitingCount: number;

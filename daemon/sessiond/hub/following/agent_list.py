@@ -36,28 +36,40 @@ def readable(agent: Agent) -> bool:
     return agent.dialect in known.DIALECTS and agent.storage == "files"
 
 
+def followable(environ: Environ, *, with_files: bool) -> list[str]:
+    """Return the names of the agents that can be followed; with `with_files`, only of those that have session files."""
+    return [
+        it.name
+        for it in AGENTS.values()
+        if readable(it) and (not with_files or censuses.has_files(it, environ))
+    ]
+
+
 def _describe(
     agent: Agent, environ: Environ, records: SourceRecords, followed: FollowedAgent | None
 ) -> t.AgentInfo:
-    census = censuses.take(agent, environ)
-    problems = {**census.problems, **({} if followed is None else followed.problems)}
+    if followed is not None and followed.has_census:
+        files, problems = followed.files(), {**followed.problems}
+    else:
+        census = censuses.take(agent, environ)
+        files, problems = census.files, census.problems
     preserved: Counter[str] = Counter()
     sessions: set[str] = set()
     stored = 0
     for path, record in records.below(agent.folders(environ)).items():
         if record.session is None:
-            if record.skipped is not None and path in census.files and followed is None:
+            if record.skipped is not None and path in files and followed is None:
                 problems[path] = record.skipped.message
         elif record.session.session_id not in sessions:
             sessions.add(record.session.session_id)
-            stored += 0 if record.log_status is None else record.log_status.size
+            stored += record.blob_bytes + (0 if record.log_status is None else record.log_status.size)
             preserved.update(record.session.preserved_lines)
-    newest = max((it.modified_ns for it in census.files.values()), default=None)
+    newest = max((it.modified_ns for it in files.values()), default=None)
     return t.AgentInfo(
         name=agent.name, title=agent.title, short_name=agent.short_name, program=agent.program,
         format=agent.dialect if readable(agent) else None, checked_version=agent.checked_version,
         folders=[lines.valid_text(it) for it in agent.folders(environ)], is_followed=followed is not None,
-        file_count=len(census.files), size_bytes=sum(it.size for it in census.files.values()),
+        file_count=len(files), size_bytes=sum(it.size for it in files.values()),
         last_written_at=None if newest is None else clock.iso(newest),
         session_count=len(sessions), stored_bytes=stored,
         waiting_count=0 if followed is None else len(followed.waiting),

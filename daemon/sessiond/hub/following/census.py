@@ -3,9 +3,10 @@
 Files are not opened. Symbolic links are not followed, because they may lead out of the agent's folder.
 """
 
+import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,6 +14,11 @@ from sessiond.agents.agent import Agent, Environ
 from sessiond.hub.transfer.foreign_files import reason_to_skip
 from sessiond.hub.transfer.source_state import FileStatus
 
+MAX_FILES: Final = 100_000
+"""Limit of the files of one agent in a census; as many as there can be records of imports."""
+TOO_MANY: Final = (
+    f"it has more than {MAX_FILES:,} session files; of the others, only what is written from now on is read"
+)
 LINK: Final = "it is a symbolic link, which is not followed"
 
 
@@ -26,6 +32,7 @@ class AgentFiles:
         problems: Why a file or folder is left out, by its path.
         below: All folders below `folders`, and `folders` themselves.
         has_linked_folders: Whether a folder below is a symbolic link. A recursive watch would follow it.
+        is_complete: Whether all files are in `files` or `problems`: there are at most `MAX_FILES`.
     """
 
     folders: list[str]
@@ -33,17 +40,33 @@ class AgentFiles:
     problems: dict[str, str] = field(default_factory=dict)
     below: list[str] = field(default_factory=list)
     has_linked_folders: bool = False
+    is_complete: bool = True
 
 
 def take(agent: Agent, environ: Environ) -> AgentFiles:
     """Return the census of an agent's session files."""
     census = AgentFiles([it for it in agent.folders(environ) if os.path.isdir(it)])  # noqa: PTH112 - a text
     for folder in census.folders:
-        for it in _entries(folder, census):
-            path = it.path[len(folder) + 1 :]
-            if agent.is_session_file(path):
+        with contextlib.closing(_entries(folder, census)) as found:
+            for it in found:
+                if not agent.is_session_file(it.path[len(folder) + 1 :]):
+                    continue
+                if len(census.files) >= MAX_FILES:
+                    census.problems[folder] = TOO_MANY
+                    census.is_complete = False
+                    break
                 _add(it, census)
     return census
+
+
+def has_files(agent: Agent, environ: Environ) -> bool:
+    """Return whether an agent has a session file. The folders are read up to the first one."""
+    census = AgentFiles([])
+    for folder in agent.folders(environ):
+        with contextlib.closing(_entries(folder, census)) as found:
+            if any(agent.is_session_file(it.path[len(folder) + 1 :]) for it in found):
+                return True
+    return False
 
 
 def look_at(agent: Agent, environ: Environ, path: str) -> FileStatus | str | None:
@@ -68,7 +91,7 @@ def look_at(agent: Agent, environ: Environ, path: str) -> FileStatus | str | Non
     return _problem(status) or FileStatus.of(status)
 
 
-def _entries(folder: str, census: AgentFiles) -> Iterator["os.DirEntry[str]"]:
+def _entries(folder: str, census: AgentFiles) -> Generator["os.DirEntry[str]", None, None]:
     """Yield the entries below a folder that are not folders."""
     waiting = [folder]
     while waiting:

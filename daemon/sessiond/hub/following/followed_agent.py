@@ -1,10 +1,12 @@
 """The state of one followed agent: which of its files were read, which wait, and which cannot be followed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sessiond.agents.agent import Agent
 from sessiond.hub.following.census import AgentFiles
+from sessiond.hub.following.queues import Backlog, DueFiles
+from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus
 
 
@@ -16,13 +18,13 @@ class FollowedAgent:
         agent: The agent.
         seen: The status with which each file was read last, by path.
         written: Files that were reported as written, oldest report first.
-        waiting: Files that the last census found new or changed, with their status, oldest first.
-        due: When a file that may have been incomplete is read again, by path; seconds of the monotonic clock.
+        waiting: Files that the last census found new or changed.
+        due: Files that may have been incomplete, and are read again at some time.
         rests: Until when a large file is left alone, by path; seconds of the monotonic clock.
         problems: Why files are left out, by path.
         gone: Files that were deleted, and whose sessions say so.
         queued_count: The number of files that were in `waiting` after the last census.
-        reading_count: The number of files of the backlog that are being read.
+        reading: The files of the backlog that are being read, with their status.
         has_census: Whether a census was taken.
         folders: The folders of the last census, with all folders below.
         has_linked_folders: Whether a folder below is a symbolic link.
@@ -31,33 +33,48 @@ class FollowedAgent:
     agent: Agent
     seen: dict[str, FileStatus] = field(default_factory=dict)
     written: dict[str, None] = field(default_factory=dict)
-    waiting: list[tuple[str, FileStatus]] = field(default_factory=list)
-    due: dict[str, float] = field(default_factory=dict)
+    waiting: Backlog = field(default_factory=Backlog)
+    due: DueFiles = field(default_factory=DueFiles)
     rests: dict[str, float] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     queued_count: int = 0
-    reading_count: int = 0
+    reading: Mapping[str, FileStatus] = field(default_factory=dict)
     has_census: bool = False
     folders: list[str] = field(default_factory=list)
     has_linked_folders: bool = False
 
+    def recall(self, records: Mapping[str, SourceRecord], census: AgentFiles) -> None:
+        """Recall which files were read before this daemon started. Takes time, so it is called on a thread.
+
+        Args:
+            records: The records of the files of the agent.
+            census: The first census.
+        """
+        for path, record in records.items():
+            if record.is_gone:
+                self.gone.add(path)
+            elif path not in census.files or (record.state.is_settled and record.state.is_final):
+                self.seen[path] = record.state.status
+
     def compare(self, census: AgentFiles) -> list[str]:
-        """Queue the files that are new or changed since they were read, the newest to be read first.
+        """Queue the files that are new or changed since they were read. Takes time, so it is called on a thread.
 
         Returns:
             The files that were read, and are there no more.
         """
-        changed = [it for it in census.files.items() if self.seen.get(it[0]) != it[1]]
-        changed.sort(key=lambda it: it[1].modified_ns)
-        self.waiting = changed
-        self.queued_count = len(changed)
-        self.problems = {
-            **{path: reason for path, reason in self.problems.items() if path in census.files},
-            **census.problems,
-        }
-        left_out = {*census.files, *census.problems}
-        return [path for path in self.seen if path not in left_out]
+        files, seen = census.files, self.seen
+        self.waiting = Backlog(it for it in files.items() if seen.get(it[0]) != it[1])
+        self.queued_count = len(self.waiting)
+        known = {path: reason for path, reason in self.problems.items() if path in files}
+        self.problems = {**known, **census.problems}
+        if not census.is_complete:
+            return []
+        return [path for path in seen if path not in files and path not in census.problems]
+
+    def files(self) -> dict[str, FileStatus]:
+        """Return the status of each of its files, as it was last found or read. May be called on any thread."""
+        return {**self.seen, **self.reading, **dict(self.waiting)}
 
     def report(self, paths: Iterable[str]) -> None:
         """Queue files that were written."""
@@ -69,20 +86,3 @@ class FollowedAgent:
         if path is not None:
             del self.written[path]
         return path
-
-    def next_due(self, now: float) -> str | None:
-        """Remove and return a file that is due. `now` is a time of the monotonic clock."""
-        path = next((path for path, at in self.due.items() if at <= now), None)
-        if path is not None:
-            del self.due[path]
-        return path
-
-    def next_waiting(self, max_files: int, max_bytes: int) -> list[str]:
-        """Remove and return files of the backlog: at least one, and at most so many with so many bytes together."""
-        taken: list[str] = []
-        size = 0
-        while self.waiting and len(taken) < max_files and size < max_bytes:
-            path, status = self.waiting.pop()
-            size += status.size
-            taken.append(path)
-        return taken

@@ -10,15 +10,17 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
+
+import msgspec
 
 from sessiond.agents.agent import Environ
 from sessiond.agents.table import AGENTS
 from sessiond.hub.errors import Draining, HubError
 from sessiond.hub.following import census as censuses, origin_state
 from sessiond.hub.following.agent_list import readable
-from sessiond.hub.following.census import AgentFiles
+from sessiond.hub.following.agent_watches import AgentWatches, Report
 from sessiond.hub.following.followed_agent import FollowedAgent
 from sessiond.hub.following.tails import MIN_FILE_BYTES, STATES, Tail, fits, tail_of
 from sessiond.hub.session.live import LiveSession
@@ -31,14 +33,13 @@ from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus
 from sessiond.protocol import types as t
 from sessiond.store.errors import LogReplaced, StorageFailed
-from sessiond.store.files.watch import FolderWatch
 
 log = logging.getLogger(__name__)
 
 WATCHED_SECONDS: Final = 600.0
 """Interval of the census while the folders are watched."""
 WATCH_START_SECONDS: Final = 1.5
-"""Time after which a watch has begun: a census then finds what was written before."""
+"""Time that the first census waits for the watch to begin, so that one census finds all that was written before."""
 POLL_SECONDS: Final = 10.0
 """Interval of the census while they cannot be watched."""
 RETRY_SECONDS: Final = 30.0
@@ -85,8 +86,8 @@ class AgentFollower:
         self._environ = environ
         self._agents: dict[str, FollowedAgent] = {}
         self._work = asyncio.Event()
-        self._watch: FolderWatch | None = None
-        self._watched: tuple[list[str], bool] = ([], True)
+        self._watches = AgentWatches(environ, self._report)
+        self._is_running = False
         self._census_at: dict[str, float] = {}  # when the next census of an agent is due
         self._tails: dict[str, tuple[Tail, str]] = {}
         """The tails of large files that were written last, with the ids of their sessions."""
@@ -104,7 +105,7 @@ class AgentFollower:
         if list(followed) != list(self._agents):
             self._agents = followed
             self._census_at = {name: self._census_at.get(name, 0.0) for name in followed}
-            if self._watch is not None:
+            if self._is_running:
                 self._watch_folders()
             self._work.set()
 
@@ -130,7 +131,7 @@ class AgentFollower:
         Before the first census of an agent, no file is read.
         """
         agents = [it for name in names if (it := self._agents.get(name)) is not None]
-        left = sum(len(it.waiting) + it.reading_count for it in agents)
+        left = sum(len(it.waiting) + len(it.reading) for it in agents)
         if not left and all(it.has_census for it in agents):
             return None
         total = sum(it.queued_count for it in agents)
@@ -141,6 +142,8 @@ class AgentFollower:
     async def run(self, created: Callable[[t.SessionInfo], None]) -> None:
         """Follow until canceled. `created` receives each new session."""
         self._created = created
+        self._is_running = True
+        self._watch_folders()
         try:
             while True:
                 self._work.clear()
@@ -150,8 +153,8 @@ class AgentFollower:
         except Draining:
             return
         finally:
-            if self._watch is not None:
-                self._watch.close()
+            self._is_running = False
+            self._watches.close()
 
     async def _step(self) -> bool:
         """Do one piece of work. Returns False if there is none."""
@@ -160,7 +163,7 @@ class AgentFollower:
             if (path := followed.next_written()) is not None:
                 await self._take(followed, path)
                 return True
-            if (path := followed.next_due(now)) is not None:
+            if (path := followed.due.take(now)) is not None:
                 self._tails.pop(path, None)
                 followed.seen.pop(path, None)  # it is read whole, although it may be unchanged
                 await self._take(followed, path)
@@ -171,88 +174,49 @@ class AgentFollower:
                 return True
         for followed in list(self._agents.values()):
             if followed.waiting:
-                paths = followed.next_waiting(MAX_FILES, MAX_BYTES)
-                followed.reading_count = len(paths)
+                followed.reading = followed.waiting.take(MAX_FILES, MAX_BYTES)
                 try:
-                    await self._import(followed, paths)
+                    await self._import(followed, list(followed.reading))
                 finally:
-                    followed.reading_count = 0
+                    followed.reading = {}
                 return True
         return False
 
     def _idle_seconds(self) -> float | None:
-        due = [*self._census_at.values(), *(at for it in self._agents.values() for at in it.due.values())]
+        due = [at for it in self._agents.values() if (at := it.due.next_at) is not None]
+        due += self._census_at.values()
         return None if not due else max(0.0, min(due) - time.monotonic())
 
     async def _take_census(self, name: str, followed: FollowedAgent) -> None:
         agent = followed.agent
+        interval = WATCHED_SECONDS if self._watches.is_watching else POLL_SECONDS
+        self._census_at[name] = time.monotonic() + interval  # a report may call for another one meanwhile
         found = await asyncio.to_thread(censuses.take, agent, self._environ)
         if not followed.has_census:
-            await self._recall(followed, found)
-        for path in followed.compare(found):
-            followed.report([path])
-        is_watched = self._watch is not None and self._watch.has_watched_since(time.monotonic())
-        interval = WATCHED_SECONDS if is_watched else POLL_SECONDS
-        if name in self._agents:
-            self._census_at[name] = time.monotonic() + interval
+            records = (await self._exchange.imports()).records
+            known = await asyncio.to_thread(records.below, agent.folders(self._environ))
+            await asyncio.to_thread(followed.recall, known, found)
+        followed.report(await asyncio.to_thread(followed.compare, found))
         followed.has_census = True
         followed.folders, followed.has_linked_folders = found.below, found.has_linked_folders
         self._watch_folders()
 
-    async def _recall(self, followed: FollowedAgent, found: AgentFiles) -> None:
-        """Recall from the records which files were read before this daemon started."""
-        records = (await self._exchange.imports()).records
-        folders = followed.agent.folders(self._environ)
-        for path, record in (await asyncio.to_thread(records.below, folders)).items():
-            if record.is_gone:
-                followed.gone.add(path)
-            elif path not in found.files or (record.state.is_settled and record.state.is_final):
-                followed.seen[path] = record.state.status
-
     # --- the watch -------------------------------------------------------------------------------------
 
     def _watch_folders(self) -> None:
-        """Watch the folders of all followed agents.
+        """Watch the folders of all followed agents. A census when the watch has begun finds what was written before."""
+        if self._watches.watch(self._agents):
+            later = time.monotonic() + WATCH_START_SECONDS
+            for name, it in self._agents.items():
+                if not it.has_census:
+                    self._census_at[name] = later
 
-        A recursive watch would follow links to folders elsewhere. If an agent has such links, each folder is watched
-        by itself.
-        """
-        if any(it.has_linked_folders for it in self._agents.values()):
-            target = sorted({path for it in self._agents.values() for path in it.folders}), False
-        else:
-            target = [it for a in self._agents.values() for it in a.agent.folders(self._environ)], True
-        if target == self._watched and self._watch is not None:
-            return
-        if self._watch is not None:
-            self._watch.close()
-            self._watch = None
-        self._watched = target
-        if not target[0]:
-            return
-        loop = asyncio.get_running_loop()
-
-        def changed(paths: set[str]) -> None:
-            with contextlib.suppress(RuntimeError):  # the event loop closed before the watch did
-                loop.call_soon_threadsafe(self._report, paths)
-
-        folders, is_recursive = target
-        self._watch = FolderWatch(folders, changed, is_reported=lambda _path: True, is_recursive=is_recursive)
-        again = time.monotonic() + WATCH_START_SECONDS  # for what was written before the watch began
-        self._census_at = {name: min(at, again) for name, at in self._census_at.items()}
-
-    def _report(self, paths: Iterable[str]) -> None:
-        for name, followed in self._agents.items():
-            folders = followed.agent.folders(self._environ)
-            for path in paths:
-                folder = next((it for it in folders if path.startswith(f"{it}/")), None)
-                if folder is None:
-                    continue
-                if followed.agent.is_session_file(path[len(folder) + 1 :]):
-                    followed.report([path])
-                elif os.path.isdir(path):  # noqa: PTH112 - a text
-                    self._census_at[name] = (
-                        0.0  # files may have been written before the new folder was watched
-                    )
+    def _report(self, report: Report) -> None:
+        for name, paths in report.written.items():
+            if name in self._agents:
+                self._agents[name].report(paths)
+        for name in self._agents if report.has_begun else report.new_folders & self._agents.keys():
+            self._census_at[name] = 0.0
         self._work.set()
 
     # --- files -----------------------------------------------------------------------------------------
@@ -335,7 +299,8 @@ class AgentFollower:
             outcomes = await imports.import_followed(ready, reporting)
         except StorageFailed as error:
             log.warning("cannot follow %s: %s", followed.agent.title, error)
-            followed.due.update(dict.fromkeys(ready, time.monotonic() + RETRY_SECONDS))
+            for path in ready:
+                followed.due[path] = time.monotonic() + RETRY_SECONDS
             return
         for path, outcome in zip(ready, outcomes, strict=True):
             self._note(followed, path, status[path], outcome)
@@ -390,7 +355,7 @@ class AgentFollower:
             return
         if await self._append_state(record.session.session_id, "gone"):
             followed.gone.add(path)
-            gone = SourceRecord(record.importer, record.state, record.log, None, record.session, is_gone=True)
+            gone = msgspec.structs.replace(record, is_gone=True)  # the log differs from its status there
             await asyncio.to_thread(imports.records.put, {path: gone}, None)
 
     async def _append_state(self, session_id: str, state: origin_state.State) -> bool:

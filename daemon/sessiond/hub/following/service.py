@@ -59,6 +59,10 @@ class AgentFollowing:
         follower, records = await self.follower(), (await self._exchange.imports()).records
         return await asyncio.to_thread(_describe_all, self._environ, records, follower)
 
+    async def followable(self, *, with_files: bool) -> list[str]:
+        """Return the names of the agents that can be followed; see `agent_list.followable`."""
+        return await asyncio.to_thread(_followable, self._environ, with_files=with_files)
+
     async def sessions_of(self, name: str) -> dict[str, str]:
         """Return the ids of the sessions that came from files of an agent, each with the path of one of its files."""
         records = (await self._exchange.imports()).records
@@ -75,6 +79,12 @@ def _describe_all(environ: Environ, records: "SourceRecords", follower: "AgentFo
     from sessiond.hub.following.agent_list import describe_all
 
     return describe_all(environ, records, follower.followed)
+
+
+def _followable(environ: Environ, *, with_files: bool) -> list[str]:
+    from sessiond.hub.following.agent_list import followable
+
+    return followable(environ, with_files=with_files)
 
 
 def _load() -> "type[AgentFollower]":

@@ -38,10 +38,12 @@ class Target:
     Attributes:
         cwd: Its folder. None: the folder that the source names.
         images: Whether its images are stored as blobs.
+        title_space: Whether its header has space for a later title.
     """
 
     cwd: str | None
     images: bool
+    title_space: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,9 @@ def new_session(source: ReadSource, session_id: str, target: Target, find: Find)
     """
     imported = source.imported
     cwd = target.cwd or imported.cwd
-    landed = imported_log.new_log(imported, session_id, cwd, images=target.images, find=find)
+    landed = imported_log.new_log(
+        imported, session_id, cwd, images=target.images, find=find, title_space=target.title_space
+    )
     return NewSession(
         session_id, cwd, b"".join(entry_placement.ended([landed.log])), landed.blobs, imported.is_answered,
         _info(landed.log), replace(imported, entries=[]), source.state, len(imported.entries),

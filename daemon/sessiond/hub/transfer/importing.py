@@ -29,9 +29,10 @@ from sessiond.hub.transfer.import_results import reason_of, report_fields
 from sessiond.hub.transfer.reporting import Reporting
 from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
 from sessiond.hub.transfer.source_state import FileStatus, SourceState
+from sessiond.hub.transfer.stored_logs import StoredLogs
 from sessiond.hub.transfer.unchanged import IMPORTER, ImportOutcome, UnchangedSources
 from sessiond.protocol import types as t
-from sessiond.session.content.blobs import PREFIX
+from sessiond.session.content.blobs import PREFIX, referenced_hashes
 from sessiond.session.content.restore_blobs import Find, restore_images
 from sessiond.session.dialects import imported_log
 from sessiond.session.dialects.import_builder import Imported, ImportedEntry
@@ -74,8 +75,6 @@ class _Run:
     reporting: Reporting
     is_followed: bool = False  # whether the program writes the files at present: see `append_entries`
     titles: Titles = field(default_factory=Titles)
-    refs: dict[str, str] = field(default_factory=dict)  # session id -> ref of its log
-    ours: set[str] = field(default_factory=set)  # the refs of all logs
     records: dict[str, SourceRecord] = field(default_factory=dict)  # by the path of the source
 
     def record(
@@ -85,6 +84,7 @@ class _Run:
         session: t.ImportedSession,
         log: str,
         log_status: FileStatus | None,
+        blob_bytes: int,
     ) -> None:
         """Record the outcome for the next import, if the session has a file.
 
@@ -94,10 +94,11 @@ class _Run:
             session: The outcome for an unchanged source.
             log: The ref of the session's log.
             log_status: The status of the log, which has every entry of the source; None without a file.
+            blob_bytes: The size of the blobs that the log names.
         """
         if log_status is not None:
             self.records[path] = SourceRecord(
-                IMPORTER, state, log=log, log_status=log_status, session=session
+                IMPORTER, state, log=log, log_status=log_status, session=session, blob_bytes=blob_bytes
             )
 
 
@@ -109,6 +110,7 @@ class Imports:
         self._files = files
         self._records = SourceRecords(records_path)
         self._unchanged = UnchangedSources(files, self._records)
+        self._logs = StoredLogs(files)
         self._followed_leaves: dict[str, str | None] = {}
         """The leaf of each followed session after the last append from its file."""
 
@@ -190,8 +192,7 @@ class Imports:
             self._unchanged.outcomes, [it.path for it in page.files], format, run.titles
         )
         if len(unchanged) < len(page.files):
-            run.refs = {it.session_id: it.ref for it in await self._files.list()}
-            run.ours = set(run.refs.values())
+            await asyncio.to_thread(self._logs.update)
         try:
             return await self._import_all(page, unchanged, run)
         finally:
@@ -223,10 +224,10 @@ class Imports:
         return outcomes
 
     async def _import(self, path: str, run: _Run) -> t.ImportedSession:
-        if path in run.ours and not await asyncio.to_thread(self._is_foreign, path):
+        if path in self._logs.ids and not await asyncio.to_thread(self._is_foreign, path):
             raise NotImported(OWN_SESSION)
-        target = Target(run.params.cwd, self._sessions.takes_images)
-        found = await import_reading.read(path, run.params.format, run.titles, run.refs, target)
+        target = Target(run.params.cwd, self._sessions.takes_images, title_space=not run.is_followed)
+        found = await import_reading.read(path, run.params.format, run.titles, self._logs.refs, target)
         if isinstance(found, NewSession):
             if self._sessions.cached(found.session_id) is None:
                 return await self._create(found, path, run)
@@ -241,7 +242,7 @@ class Imports:
         imported = source.imported
         names = imported_log.candidates(imported, path)
         for session_id in names:
-            there = await self._there(session_id, run)
+            there = await self._there(session_id)
             if there is None:
                 finding = BlobFinder(self._blobs_of(path))
                 new = await asyncio.to_thread(new_session, source, session_id, target, finding)
@@ -250,10 +251,10 @@ class Imports:
                 return await self._grow(source, session_id, there, path, run)
         raise NotImported(f"other sessions have its ids: {', '.join(names)}")
 
-    async def _there(self, session_id: str, run: _Run) -> "_Scanned | None":
+    async def _there(self, session_id: str) -> "_Scanned | None":
         """Read the log of a session without opening the session. Returns None if no session has this id."""
         live = self._sessions.cached(session_id)
-        ref = run.refs.get(session_id) if live is None else live.log.ref
+        ref = self._logs.refs.get(session_id) if live is None else live.log.ref
         return None if ref is None else await asyncio.to_thread(self._scan, ref)
 
     def _is_foreign(self, ref: str) -> bool:
@@ -283,14 +284,14 @@ class Imports:
         )  # fmt: skip
         await made.close()
         info = msgspec.structs.replace(new.info, path=made.path, is_draft=made.draft and new.info.is_draft)
-        run.refs[new.session_id] = made.ref
         if run.is_followed:
             self._followed_leaves[new.session_id] = new.imported.leaf
         session = t.ImportedSession(
             status="unchanged", session_id=new.session_id, title=info.title, is_draft=info.is_draft,
             added_count=0, **report_fields(new.imported, path),
         )  # fmt: skip
-        run.record(path, new.state, session, made.ref, FileStatus.at(made.ref))
+        blob_bytes = await self._blob_bytes(new.lines)
+        run.record(path, new.state, session, made.ref, FileStatus.at(made.ref), blob_bytes)
         run.reporting.created(info)
         _report_missing(new.imported, missing_images)
         if not new.cwd:
@@ -331,7 +332,7 @@ class Imports:
             status="unchanged", session_id=session_id, title=title, is_draft=draft, added_count=0,
             **report_fields(imported, path),
         )  # fmt: skip
-        run.record(path, source.state, session, ref, log_status)
+        run.record(path, source.state, session, ref, log_status, await self._blob_bytes(there.data))
         if not new:
             return session
         _report_missing(imported, missing_images)
@@ -339,28 +340,38 @@ class Imports:
             session, status="grown", added_count=len(new), **report_fields(imported, path)
         )
 
+    async def _blob_bytes(self, lines: bytes | bytearray) -> int:
+        """Return the size of the blobs that the lines of a log name."""
+        if PREFIX.encode() not in lines:
+            return 0
+        return await asyncio.to_thread(_blob_bytes, lines, SessionBlobs(None, stores=(self._files.blobs,)))
+
     def _blobs_of(self, path: str) -> SessionBlobs:
         """Return the blobs of the store, and those of the program that wrote the file."""
         return SessionBlobs(None, stores=(self._files.blobs,), fallback=self._files.blobs_beside(path))
 
 
 class _Scanned:
-    """A log that was read completely without opening its session. `status` is that of its file before."""
+    """A log that was read completely without opening its session: its bytes, and the status of its file before."""
 
     def __init__(self, ref: str) -> None:
         self.ref = ref
         self.status = FileStatus.at(ref)
         self.tree = Tree()
-        self._data = bytearray()
+        self.data = bytearray()
 
     def take(self, data: bytes) -> None:
         """Add the next bytes of the log."""
         self.tree.read(data)
-        self._data += data
+        self.data += data
 
     def read(self, rows: Sequence[int]) -> list[bytes]:
         """Return the entries of rows."""
-        return [self.tree.entry(row, bytes(self._data[slice(*self.tree.span(row))])) for row in rows]
+        return [self.tree.entry(row, bytes(self.data[slice(*self.tree.span(row))])) for row in rows]
+
+
+def _blob_bytes(lines: bytes | bytearray, blobs: SessionBlobs) -> int:
+    return sum(map(blobs.size, set(referenced_hashes(lines))))
 
 
 def _named(params: t.ImportParams) -> list[str]:

@@ -48,6 +48,7 @@ class SourceRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         log_status: The status of the log after the import.
         session: The outcome for an unchanged file, if the file was imported.
         skipped: The outcome if the file is not a session that can be imported.
+        blob_bytes: The size of the blobs that the log names, as of the last time that the file was read whole.
         is_gone: Whether the file was deleted, and its session says so.
     """
 
@@ -58,6 +59,7 @@ class SourceRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     session: t.ImportedSession | None = None
     skipped: t.SkippedFile | None = None
     is_gone: bool = False
+    blob_bytes: int = 0
 
 
 _decode = msgspec.json.Decoder(SourceRecord).decode

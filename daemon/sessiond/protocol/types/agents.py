@@ -38,7 +38,7 @@ class AgentInfo(Wire, frozen=True):
     size_bytes: int  # the size of these files
     last_written_at: str | None  # when the newest of them was written (ISO 8601); null without files
     session_count: int  # the number of sessions here that came from these files
-    stored_bytes: int  # the size of these sessions here, without blobs
+    stored_bytes: int  # the size of these sessions here, with their blobs
     waiting_count: int  # the number of files that are still to be read, if it is followed
     queued_count: int  # the number of files that were to be read at the last check of all files
     not_understood: dict[str, int]  # lines that are stored unchanged, by kind: the 100 most frequent kinds

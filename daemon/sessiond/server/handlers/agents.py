@@ -30,15 +30,14 @@ async def follow(client: Client, params: t.AgentFollowParams) -> t.AgentFollowRe
     """
     names = list(params.agents or ())
     _refuse_unknown(names)
-    infos = await client.hub.following.describe()
-    readable = {it.name for it in infos if it.format is not None}
+    followable = await client.hub.following.followable(with_files=False)
     for name in names:
-        if name not in readable:
+        if name not in followable:
             raise IncompatibleParams(
                 f"sessions of {AGENTS[name].title} cannot be read, so it cannot be followed"
             )
     if params.all:
-        names += [it.name for it in infos if it.name in readable and it.file_count]
+        names += await client.hub.following.followable(with_files=True)
     if not names and not params.all:
         raise IncompatibleParams("agents or all must name what to follow")
     await _change(client, add=names)

@@ -37,7 +37,7 @@ def is_hash(text: str) -> bool:
     return _HASH.fullmatch(text) is not None
 
 
-def referenced_hashes(data: bytes) -> list[str]:
+def referenced_hashes(data: bytes | bytearray) -> list[str]:
     """Return the hashes of all references in some bytes, in order, with repetitions."""
     if _PREFIX not in data:
         return []

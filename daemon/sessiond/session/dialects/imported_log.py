@@ -97,6 +97,7 @@ def new_log(
     *,
     images: bool = False,
     find: restore_blobs.Find = _nothing,
+    title_space: bool = True,
 ) -> NewLog:
     """Build the log of a new session: header, entries, and a leaf line if the last entry is not the leaf.
 
@@ -106,6 +107,7 @@ def new_log(
         cwd: The working directory for the header.
         images: Whether images are stored as blobs. If not, blobs that `find` returns are put back into the lines.
         find: Returns the bytes of a blob by digest, or None.
+        title_space: Whether the header has space for a later title.
     """
     header = entries.Header(
         version=entries.CURRENT_VERSION, id=session_id, timestamp=imported.timestamp, cwd=lines.valid_text(cwd),
@@ -113,7 +115,8 @@ def new_log(
         tags=[lines.valid_text(tag) for tag in imported.tags] or None,
     )  # fmt: skip
     blobs: dict[str, bytes] = {}
-    written = [with_title_space(msgspec.json.encode(header))]
+    first = msgspec.json.encode(header)
+    written = [with_title_space(first) if title_space else first]
     for it in imported.entries:
         whole_line = restore_blobs.restore_images(it.line, find)
         line = it.line if images else whole_line

@@ -30,6 +30,7 @@ class FolderWatch:
         changed: Receives the paths.
         is_reported: Returns whether a path is reported. Default: log files are.
         is_recursive: Whether folders below the roots are watched, too. Symbolic links to folders are then followed.
+        began: Called on the thread each time a watch has begun. What was written before is not reported.
     """
 
     def __init__(
@@ -39,11 +40,13 @@ class FolderWatch:
         *,
         is_reported: Callable[[str], bool] | None = None,
         is_recursive: bool = True,
+        began: Callable[[], None] | None = None,
     ) -> None:
         self._roots = roots
         self._changed = changed
         self._is_reported = is_reported or _is_log
         self._is_recursive = is_recursive
+        self._began = began
         self._since: float | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sessiond-watch", daemon=True)
@@ -75,20 +78,24 @@ class FolderWatch:
     def _watch(self, there: dict[str, tuple[int, int]]) -> None:
         from watchfiles import watch  # takes 30 ms, only on this thread
 
+        stop = _StopEvent(self._stop, self._note_begin)
         rounds = watch(
             *there, watch_filter=None, step=_STEP_MS, debounce=_GATHER_MS, rust_timeout=_LOOK_MS,
-            yield_on_timeout=True, stop_event=self._stop, raise_interrupt=False, ignore_permission_denied=True,
+            yield_on_timeout=True, stop_event=stop, raise_interrupt=False, ignore_permission_denied=True,
             recursive=self._is_recursive,
         )  # fmt: skip
         for changes in rounds:
             if self._there() != there or any(path in there for _, path in changes):
                 break  # a new folder may even have the inode of the removed one
-            if self._since is None:
-                self._since = time.monotonic()
             reported = {path for _, path in changes if self._is_reported(path)}
             if reported and not self._stop.is_set():
                 self._changed(reported)
         self._since = None
+
+    def _note_begin(self) -> None:
+        self._since = time.monotonic()
+        if self._began is not None and not self._stop.is_set():
+            self._began()
 
     def _there(self) -> dict[str, tuple[int, int]]:
         """Return the existing folders with device and inode."""
@@ -100,6 +107,22 @@ class FolderWatch:
                 continue
             found[root] = status.st_dev, status.st_ino
         return found
+
+
+class _StopEvent:
+    """The event that a watch asks after each step whether to stop. It is asked only after the watch has begun."""
+
+    def __init__(self, stop: threading.Event, begin: Callable[[], None]) -> None:
+        self._stop = stop
+        self._begin = begin
+        self._has_begun = False
+
+    def is_set(self) -> bool:
+        """Return whether to stop."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._begin()
+        return self._stop.is_set()
 
 
 def _is_log(path: str) -> bool:

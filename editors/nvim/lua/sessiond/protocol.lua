@@ -1465,7 +1465,7 @@
 ---@field sizeBytes integer The size of these files.
 ---@field lastWrittenAt? string When the newest of them was written (ISO 8601); null without files.
 ---@field sessionCount integer The number of sessions here that came from these files.
----@field storedBytes integer The size of these sessions here, without blobs.
+---@field storedBytes integer The size of these sessions here, with their blobs.
 ---@field waitingCount integer The number of files that are still to be read, if it is followed.
 ---@field queuedCount integer The number of files that were to be read at the last check of all files.
 ---@field notUnderstood table<string, integer> Lines that are stored unchanged, by kind: the 100 most frequent kinds.

@@ -1,0 +1,48 @@
+"""The logs of the store by session, kept up to date for imports without reading the status of every log each time."""
+
+import threading
+
+from sessiond.store.base import Store
+
+
+class StoredLogs:
+    """The logs of a store as of the last `update`.
+
+    Attributes:
+        refs: The ref of the log of each session, by the id of the session.
+        ids: The id of the session of each log, by the ref of the log.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.refs: dict[str, str] = {}
+        self.ids: dict[str, str] = {}
+        self._others: dict[str, list[str]] = {}  # further logs with the id of a session, which are rare
+        self._census = store.census()
+        self._lock = threading.Lock()
+
+    def update(self) -> None:
+        """Find the logs that were added, moved or removed. Blocks. Raises `StorageFailed`."""
+        with self._lock:
+            changes = self._census.poll()
+            for ref in changes.gone:
+                self._drop(ref)
+            for it in changes.found:
+                self._add(it.session_id, it.ref)
+
+    def _add(self, session_id: str, ref: str) -> None:
+        former = self.refs.get(session_id)
+        if former is not None and former != ref and former in self.ids:
+            self._others.setdefault(session_id, []).append(former)
+        self.refs[session_id] = ref
+        self.ids[ref] = session_id
+
+    def _drop(self, ref: str) -> None:
+        session_id = self.ids.pop(ref, None)
+        if session_id is None or self.refs.get(session_id) != ref:
+            return
+        others = [it for it in self._others.pop(session_id, ()) if it in self.ids]
+        if others:
+            self.refs[session_id] = others.pop()
+            self._others[session_id] = others
+        else:
+            del self.refs[session_id]
