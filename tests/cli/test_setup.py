@@ -5,6 +5,7 @@ import os
 import pty
 import stat
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from sessiond.setup import changes, journal
 from sessiond.setup.additions import Hooks
 from support.commands import Ran
-from support.homes import sessiond
+from support.homes import a_home, environment, sessiond
 from support.patience import BOUND
 
 CLAUDE = '{\n\t"model": "x", // mine\n\t"z": 1\n}'
@@ -135,6 +136,75 @@ def test_edits_that_others_made_since_stay(home: Home) -> None:
     assert home.read(".bashrc") == "alias ll=ls\nalias la='ls -a'\n"
     assert home.read(".config/sessiond/config.toml") == CONFIG + "\n[history]\n"
     assert json.loads(home.read(".codex/hooks.json")) == {"mine": 1}
+
+
+def test_settings_that_another_program_laid_out_anew_lose_only_the_hooks(home: Home) -> None:
+    home.write(".claude/settings.json", '{"model": "x"}')
+    home.run("--yes")
+    settings = json.loads(home.read(".claude/settings.json"))
+    home.write(".claude/settings.json", json.dumps(settings, indent=4, sort_keys=True))
+    assert home.run("--undo").code == 0
+    assert json.loads(home.read(".claude/settings.json")) == {"model": "x"}
+
+
+def test_hooks_that_the_user_removed_are_no_error(home: Home) -> None:
+    home.run("--yes")
+    home.write(".claude/settings.json", '{"model": "y"}\n')
+    (home.folder / ".gemini/settings.json").unlink()
+    (home.folder / ".codex/hooks.json").unlink()
+    assert home.run("--undo").code == 0
+    assert home.read(".claude/settings.json") == '{"model": "y"}\n'
+    assert not (home.folder / ".gemini/settings.json").exists()
+    assert not (home.folder / ".codex/hooks.json").exists()
+    assert "added nothing" in home.run("--undo").out
+
+
+def test_hooks_that_the_user_added_beside_those_of_setup_stay(home: Home) -> None:
+    home.write(".claude/settings.json", "{}")
+    home.run("--yes")
+    settings = json.loads(home.read(".claude/settings.json"))
+    mine = {"type": "command", "command": "say done"}
+    settings["hooks"]["Stop"][0]["hooks"].insert(0, mine)
+    settings["hooks"]["SessionEnd"].append({"hooks": [mine]})
+    home.write(".claude/settings.json", json.dumps(settings, indent=2))
+    assert home.run("--undo").code == 0
+    left = {"hooks": {"Stop": [{"hooks": [mine]}], "SessionEnd": [{"hooks": [mine]}]}}
+    assert json.loads(home.read(".claude/settings.json")) == left
+
+
+def test_agents_that_the_user_followed_since_stay_followed(home: Home) -> None:
+    home.run("--yes", "--agent", "codex")
+    config = home.read(".config/sessiond/config.toml")
+    home.write(".config/sessiond/config.toml", config.replace('"codex"', '"codex", "qwen"'))
+    assert home.run("--undo").code == 0
+    left = tomllib.loads(home.read(".config/sessiond/config.toml"))
+    assert left["agents"] == {"follow": ["qwen"]}
+    assert home.read(".config/sessiond/config.toml").startswith(CONFIG)
+
+
+def test_a_running_daemon_follows_the_agents_after_setup_and_no_longer_after_undo() -> None:
+    with a_home() as locations:
+        environ = environment(locations, HOME=str(locations.home), SHELL="")
+
+        def run(*words: str) -> str:
+            return subprocess.run(
+                sessiond(*words),
+                env=environ,
+                check=True,
+                capture_output=True,
+                encoding="utf-8",
+                timeout=BOUND,
+            ).stdout
+
+        def followed() -> list[str]:
+            return [it["name"] for it in json.loads(run("agents", "--json"))["agents"] if it["isFollowed"]]
+
+        assert followed() == []  # starts the daemon
+        run("setup", "--yes", "--agent", "codex", "--no-hooks")
+        assert followed() == ["codex"]
+        run("setup", "--undo")
+        assert followed() == []
+        assert not Path(locations.config_file).exists()
 
 
 def test_invalid_settings_are_left_alone_and_named_and_the_rest_is_done(home: Home) -> None:
