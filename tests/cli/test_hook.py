@@ -1,5 +1,6 @@
 """The command hook, as agents run it: it always succeeds, prints what the agent accepts, and starts no daemon."""
 
+import contextlib
 import json  # noqa: TID251 - an independent reader
 import os
 import socket
@@ -11,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from sessiond.agents.silent_output import SILENT_OUTPUT
 from sessiond.agents.table import AGENTS
-from sessiond.cli.commands.hook import SILENT_OUTPUT
 from sessiond.paths import Locations
 from sessiond.setup.commands import hook_command
 from support.homes import a_home, environment, sessiond
@@ -92,6 +93,36 @@ def test_a_running_daemon_is_told_of_the_file(responds: bool) -> None:
         done = run_hook(locations, "claude-code", json.dumps(EVENT).encode())
         assert (done.returncode, done.stdout) == (0, b"")
         assert listener.params() == {"agent": "claude-code", "path": EVENT["transcript_path"]}
+
+
+def test_a_daemon_whose_queue_is_full_is_not_waited_for() -> None:
+    with a_home() as locations, socket.socket(socket.AF_UNIX) as listening:
+        Path(locations.runtime).mkdir(parents=True, exist_ok=True, mode=0o700)
+        listening.bind(locations.socket)
+        listening.listen(0)
+        with socket.socket(socket.AF_UNIX) as waiting:
+            waiting.connect(locations.socket)
+            done = run_hook(locations, "gemini", json.dumps(EVENT).encode())
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"{}", b"")
+
+
+def test_a_daemon_that_sends_anything_but_the_response_is_not_waited_for() -> None:
+    def chatter() -> None:
+        connection, _ = listening.accept()
+        with connection, contextlib.suppress(OSError):
+            while True:
+                connection.sendall(b'Content-Length: 34\r\n\r\n{"jsonrpc":"2.0","method":"other"}')
+
+    with a_home() as locations, socket.socket(socket.AF_UNIX) as listening:
+        Path(locations.runtime).mkdir(parents=True, exist_ok=True, mode=0o700)
+        listening.bind(locations.socket)
+        listening.listen()
+        thread = threading.Thread(target=chatter)
+        thread.start()
+        done = run_hook(locations, "gemini", json.dumps(EVENT).encode())
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"{}", b"")
+        thread.join(BOUND)
+        assert not thread.is_alive()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import re
 
 from sessiond.agents.agent import Agent, Environ, HookFile, NewFile, WrittenSession
 from sessiond.agents.places import home, named
+from sessiond.agents.silent_output import SILENT_OUTPUT
 
 _OWNER = ".project_root"
 """The file with the path of the project that owns a folder."""
@@ -96,6 +97,6 @@ GEMINI = Agent(
     hooks=HookFile(
         path=lambda environ: (named(environ, "GEMINI_CLI_HOME") or home(environ)) + "/.gemini/settings.json",
         events=("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"),
-        silent_output="{}",
+        silent_output=SILENT_OUTPUT["gemini"],
     ),
 )

@@ -4,6 +4,7 @@ import re
 
 from sessiond.agents.agent import Agent, Environ, HookFile, NewFile, WrittenSession
 from sessiond.agents.places import home, named
+from sessiond.agents.silent_output import SILENT_OUTPUT
 
 
 def _folders(environ: Environ) -> list[str]:
@@ -36,6 +37,6 @@ QWEN = Agent(
     hooks=HookFile(
         path=lambda environ: home(environ) + "/.qwen/settings.json",
         events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"),
-        silent_output="{}",
+        silent_output=SILENT_OUTPUT["qwen"],
     ),
 )

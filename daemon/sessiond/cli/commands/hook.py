@@ -12,6 +12,7 @@ import time
 # `signal` imports enum, which takes half a Python start. Its C module has no stub.
 from _signal import ITIMER_REAL, SIGALRM, setitimer, signal  # type: ignore[import-not-found]
 
+from sessiond.agents.silent_output import SILENT_OUTPUT
 from sessiond.client.daemon_socket import find_socket
 from sessiond.client.light_json import decode
 from sessiond.client.wire import MessageReader, frame, members
@@ -28,13 +29,11 @@ READ_SECONDS = 0.015
 """Seconds that the agent may take to write the event. After that the daemon is told without the file's path."""
 RESPONSE_SECONDS = 0.02
 """Seconds that the daemon may take to respond. It usually takes a twentieth of that."""
-LAST_SECONDS = 0.5
-"""Seconds until the process ends whatever it waits for, such as a daemon that accepts no more connections."""
+LAST_SECONDS = 0.1
+"""Seconds until the process ends if it cannot reach the daemon. A daemon with a full queue refuses at once."""
 
 _MAX_EVENT_BYTES = 1 << 20
 _MAX_PATH = 4096
-SILENT_OUTPUT = {"gemini": "{}", "qwen": "{}"}
-"""What agents require on standard output; see `hooks` of `agents`, which this command must not import."""
 
 
 def hook(args: ParsedArguments) -> int:
@@ -118,6 +117,7 @@ def _wake(agent: str, path: str | None) -> None:
     with sock:
         sock.settimeout(RESPONSE_SECONDS)
         sock.sendall(frame({"jsonrpc": "2.0", "id": 1, "method": "agent/wake", "params": params}))
+        setitimer(ITIMER_REAL, RESPONSE_SECONDS)  # for the whole response, also if it comes in small pieces
         reader = MessageReader(sock)
         while "id" not in members(reader.read()):
             pass  # notifications
