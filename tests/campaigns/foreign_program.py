@@ -1,6 +1,6 @@
 """A program that appends entries to a session file in several writes a line, as a process of its own.
 
-`python -m campaigns.foreign_program PATH NAME SEED COUNT` appends COUNT entries named NAME-0, NAME-1, …
+`python -m campaigns.foreign_program PATH NAME SEED COUNT` appends COUNT entries whose ids begin with NAME-0, NAME-1, …
 It needs nothing but Python, and knows nothing of the product.
 """
 
@@ -9,6 +9,7 @@ import os
 import random
 import sys
 import time
+import zlib
 
 _PAUSES = (0.0, 0.0, 0.0005, 0.0005, 0.002, 0.02)
 _LONG_PAUSE = 0.5
@@ -27,7 +28,12 @@ def line(name: str, size: int) -> bytes:
 def lines(name: str, seed: int, count: int) -> list[bytes]:
     """All that a program of this name writes."""
     sizes = random.Random(f"{name} {seed}")
-    return [line(f"{name}-{number}", sizes.choice((1, 20, 500))) for number in range(count)]
+    return [line(name_of(name, number), sizes.choice((1, 20, 500))) for number in range(count)]
+
+
+def name_of(name: str, number: int) -> str:
+    """An id that halves of two other ids do not make."""
+    return f"{name}-{number}-{zlib.crc32(f'{name} {number}'.encode()):08x}"
 
 
 def _write(path: str, name: str, seed: int, count: int) -> None:

@@ -305,6 +305,63 @@ async def test_the_missing_newline_may_come_from_the_other_program(
     assert [entry["id"] for entry in entries] == ["e1", "f1", "on"]
 
 
+def _place(path: Path, name: str) -> int:
+    """The number of the physical line of an entry, from 0."""
+    return next(
+        at for at, raw in enumerate(path.read_bytes().split(b"\n")) if f'"id":"{name}"'.encode() in raw
+    )
+
+
+async def test_a_line_that_a_second_program_continues_is_one_line_for_the_daemon_too(
+    daemon: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_maintenance, "SETTLE_SECONDS", 30.0)
+    peer, session_id, path = await promoted(daemon, cwd)
+    write(path, line("f0", "b") + line("f1", "b").removesuffix(b"\n"))
+    await peer.until(lambda it: it.seqs() == [1, 2, 3])  # the daemon has seen f1, too
+    write(path, b'{"type":"message","id":"f2\n' + line("f3", "b"))
+    result = await peer.append(session_id, user("mine", id="m"))
+    assert result["lastSeq"] == 6 == _place(path, "m")
+    info = await peer.call("session/info", sessionId=session_id)
+    assert [(it["kind"], it["line"]) for it in info["problems"]] == [("damagedLine", 5)]
+    entries = await peer.call("session/entries", sessionId=session_id)
+    assert [entry["id"] for entry in entries_of(entries)] == ["a", "b", "f0", "f3", "m"]
+
+
+async def test_an_entry_whose_newline_never_comes_is_announced_and_finished_by_the_next_append(
+    daemon: Running, cwd: str
+) -> None:
+    peer, session_id, path = await promoted(daemon, cwd)
+    foreign = line("f1", "b").removesuffix(b"\n")
+    write(path, foreign)
+    await peer.until(lambda it: it.seqs() == [1, 2, 3])
+    assert path.read_bytes().endswith(foreign)
+    assert (await peer.append(session_id, user("mine", id="m")))["lastSeq"] == 4 == _place(path, "m")
+
+
+async def test_an_append_finishes_an_entry_whose_newline_has_not_come_yet(daemon: Running, cwd: str) -> None:
+    peer, session_id, path = await promoted(daemon, cwd)
+    write(path, line("f1", "b").removesuffix(b"\n"))
+    assert (await peer.append(session_id, user("mine", id="m")))["lastSeq"] == 4 == _place(path, "m")
+    await peer.until(lambda it: it.seqs() == [1, 2, 3, 4])
+
+
+async def test_an_announced_entry_that_another_program_continues_makes_the_file_another_one(
+    daemon: Running, cwd: str
+) -> None:
+    peer, session_id, path = await promoted(daemon, cwd)
+    write(path, line("f1", "b").removesuffix(b"\n"))
+    await peer.until(lambda it: it.seqs() == [1, 2, 3])
+    write(path, b'{"type":"message","id":"f2\n' + line("f3", "b"))
+    content = path.read_bytes()
+    refused = await refusal(peer.append(session_id, user("mine", id="m")))
+    assert (refused.kind, path.read_bytes()) == ("foreignWriter", content)
+    await peer.call("session/open", path=str(path))
+    assert (await peer.append(session_id, user("mine", id="m")))["lastSeq"] == 5 == _place(path, "m")
+    entries = await peer.call("session/entries", sessionId=session_id)
+    assert [entry["id"] for entry in entries_of(entries)] == ["a", "b", "f3", "m"]
+
+
 # --- replaced ----------------------------------------------------------------------------------------------
 
 

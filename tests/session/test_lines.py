@@ -119,7 +119,7 @@ def test_a_pending_row_has_its_line() -> None:
 def test_a_tail_is_completed_or_dropped() -> None:
     whole = log(header(), user("q"))
     lacking, torn = Loaded(whole[:-1]).tree, Loaded(whole + b"{torn").tree
-    lacking.complete_tail()
+    lacking.read(b"\n")
     assert (lacking.tail_is_entry, lacking.end, lacking.span(1)[1]) == (False, len(whole), len(whole))
     torn.drop_tail()
     assert (torn.tail, torn.problems, torn.end) == (b"", [], len(whole))

@@ -137,6 +137,40 @@ def test_reading_goes_on_where_another_program_wrote_on() -> None:
         assert picture(tree) == picture(fed(data))
 
 
+def _piece(name: str, kind: str) -> bytes:
+    line = log(entry("message", id=name, parentId=None, message={"role": "user", "content": name}))
+    whole, without_newline, half = line, line[:-1], line[: len(line) // 2]
+    return {"line": whole, "no newline": without_newline, "half": half, "newline": b"\n"}[kind]
+
+
+@given(st.lists(st.sampled_from(["line", "no newline", "half", "newline"]), max_size=8), st.booleans())
+@example(["no newline", "half", "newline", "line"], False)
+@example(["no newline", "no newline", "line"], False)
+def test_whatever_pieces_programs_append_each_row_is_one_line_of_the_file(
+    kinds: list[str], ends_settled: bool
+) -> None:
+    pieces = [log(header()), *(_piece(f"p{number}", kind) for number, kind in enumerate(kinds))]
+    tree, data = Tree(), b""
+    for piece in pieces:
+        data += piece
+        tree.read(data[tree.end :])
+        tree.finish(settled=False)
+    if ends_settled:
+        tree.settle_tail()
+        assert picture(tree) == picture(fed(data))
+    assert len(tree) == data.count(b"\n") + tree.tail_is_entry
+    assert data[: tree.end].count(b"\n") + tree.tail_is_entry == len(tree)
+
+
+def test_a_last_line_that_lacks_its_newline_is_an_entry_only_after_it_has_settled() -> None:
+    tree = Tree()
+    tree.read(log(header(), user("q"))[:-1])
+    tree.finish(settled=False)
+    assert (len(tree), tree.tail_may_be_entry, tree.problems, tree.facts()) == (1, True, [], None)
+    tree.settle_tail()
+    assert (len(tree), tree.leaf_id, tree.tail_is_entry, tree.tail_may_be_entry) == (2, "e1", True, False)
+
+
 @pytest.mark.parametrize(
     "first",
     [

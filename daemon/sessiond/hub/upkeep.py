@@ -111,7 +111,7 @@ class Upkeep:
     async def _ingest(self, live: LiveSession) -> bool:
         """Ingest the lines of other programs in an open session. Returns False if the session cannot be maintained."""
         try:
-            if live.log.foreign_bytes():
+            if live.log.foreign_bytes() or live.tree.tail_may_be_entry:
                 await live.ingest()
         except LogReplaced:
             if not live.holders and not live.pending:

@@ -346,6 +346,7 @@ class LiveSession:
         """Finish the work under way and close the log."""
         await self._appends.until_served()
         await self._title.finish()
+        await self._maintenance.stop()
         async with self._maintenance.exclusive():
             await self._index_writer.finish()
             await self.log.close()

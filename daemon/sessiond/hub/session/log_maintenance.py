@@ -6,6 +6,7 @@ working directory; all under one lock, in order of arrival. `append_queue` takes
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Final
@@ -19,6 +20,8 @@ from sessiond.hub.session.write_block import WriteBlockMonitor
 from sessiond.session.tree import entries
 from sessiond.session.tree.tree import Tree
 from sessiond.store.errors import LogReplaced, StorageFailed
+
+log = logging.getLogger(__name__)
 
 FOREIGN_SLICE: Final = 256 * 1024
 """The bytes of another program's lines that are ingested in one turn of the event loop."""
@@ -57,6 +60,7 @@ class LogMaintenance:
         self._write_block = write_block
         self._ingested = ingested
         self._retried_at = time.monotonic()
+        self._settling: asyncio.Task[None] | None = None
 
     @contextlib.asynccontextmanager
     async def exclusive(self) -> AsyncIterator[None]:
@@ -82,7 +86,7 @@ class LogMaintenance:
         if refusal is not None:
             raise refusal
         reader = self._reader
-        if await self._quarantine_tail() is None and reader.tree.tail_is_entry:
+        while await self._quarantine_tail() is None and self._lacks_newline():
             await self._log.complete_tail()
             # In addition to the newline, there may be lines that another program wrote just before it.
             before = changes.facts(reader.tree)
@@ -105,7 +109,7 @@ class LogMaintenance:
         while self._reader.tree.tail:
             await self._let_the_tail_settle()
             tree = self._reader.tree
-            if not tree.tail:
+            if not tree.tail or tree.tail_may_be_entry:
                 break
             try:
                 copy = await self._log.quarantine_tail(tree.end, len(tree))
@@ -183,12 +187,45 @@ class LogMaintenance:
         Raises `LogReplaced` if the file was truncated or replaced.
         """
         async with self.exclusive():
-            return await self._ingest()
+            rows = self._reader.tree.committed
+            await self._ingest()
+            if self._reader.tree.tail_may_be_entry and self._settling is None:
+                self._settling = asyncio.get_running_loop().create_task(self._settle())
+            return self._reader.tree.committed > rows
 
-    async def _ingest(self) -> bool:
+    async def _settle(self) -> None:
+        """Read a last line that lacks only its newline as an entry, after it has not changed for `SETTLE_SECONDS`."""
+        try:
+            while self._reader.tree.tail_may_be_entry:
+                size = self._log.size
+                await asyncio.sleep(SETTLE_SECONDS)
+                async with self.exclusive():
+                    await self._ingest()
+                    if self._log.size == size:
+                        before = changes.facts(self._reader.tree)
+                        self._reader.tree.settle_tail()
+                        self._ingested(before)
+        except (StorageFailed, LogReplaced) as error:  # `write_error` keeps it for the next request
+            log.warning("session %s: its last line cannot be read: %s", self._log.session_id, error)
+        finally:
+            self._settling = None
+
+    async def stop(self) -> None:
+        """Stop waiting until the last line has settled. The session is closing."""
+        settling = self._settling
+        if settling is not None:
+            async with self.lock:  # not in the middle of a read
+                settling.cancel()
+            await asyncio.wait([settling])
+
+    def _lacks_newline(self) -> bool:
+        """Whether the last line is an entry without its newline."""
+        return self._reader.tree.tail_is_entry or self._reader.tree.tail_may_be_entry
+
+    async def _ingest(self) -> None:
         foreign = self._log.foreign_bytes()
         if not foreign:
-            return False
+            return
         tree = self._reader.tree
         before = changes.facts(tree)
         size, position = self._log.size + foreign, tree.end
@@ -197,11 +234,10 @@ class LogMaintenance:
             if not data:
                 raise LogReplaced(self._log.ref)
             position += len(data)
-            tree.read(data)
+            self._reader.read_added(data)
             await asyncio.sleep(0)
-        tree.finish()
+        tree.finish(settled=False)
         self._log.accept(size)
         if tree.tail or tree.tail_is_entry:
             self._pending.is_log_prepared = False
         self._ingested(before)
-        return tree.committed > before.rows

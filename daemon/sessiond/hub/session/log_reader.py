@@ -154,10 +154,24 @@ class LogReader:
             self.indexed_size = found.tree.end
 
     def read_new_lines(self) -> None:
-        """Read the lines that follow those of the tree, up to the end of the log."""
+        """Read the lines that follow those of the tree, up to the end of the log.
+
+        Raises `LogReplaced` as `read_added` does.
+        """
         for data in self.log.scan(self.tree.end):
-            self.tree.read(data)
-        self.tree.finish()
+            self.read_added(data)
+        self.tree.finish(settled=False)
+
+    def read_added(self, data: bytes) -> None:
+        """Read bytes that follow those of the tree.
+
+        Raises `LogReplaced` if they continue the line of the last entry: then its row is no entry any more.
+        """
+        if self.tree.tail_is_entry and data and not data.startswith(b"\n"):
+            error = self.log.distrust()
+            self.on_replaced()
+            raise error
+        self.tree.read(data)
 
     @contextlib.contextmanager
     def reading_from(self, content: bytes) -> Iterator[None]:

@@ -52,6 +52,9 @@ class ReadRows(LogRows):
         self.leaf = NONE
         self.tail = b""  # the torn last line or incomplete batch after `end`
         self.tail_is_entry = False  # the last row is complete except for its newline
+        self.tail_may_be_entry = (
+            False  # `tail` is complete except for its newline, if no program continues it
+        )
         self.slot_title: str | None = None
         self.slot_updated_at: str | None = None  # when oh-my-pi last wrote the title slot
         self._properties = SessionProperties()
@@ -161,7 +164,8 @@ class ReadRows(LogRows):
     def read(self, data: bytes) -> None:
         """Read the bytes of the log that follow `end`. A call may end within a line.
 
-        After `finish`, reading may continue from `end` if another program has appended lines.
+        After `finish`, reading may continue from `end` if another program has appended lines. If `tail_is_entry`, they
+        must begin with the newline of that entry.
         """
         if self.tail_is_entry:
             self.tail_is_entry = False
@@ -177,11 +181,18 @@ class ReadRows(LogRows):
         self._rest = bytearray(data[lines_end:])
         self._read_block(block)
 
-    def finish(self) -> None:
-        """Finish at the end of the log: read a last line without a newline, and report missing parents."""
-        self.tail = b""
+    def finish(self, *, settled: bool = True) -> None:
+        """Finish at the end of the log: read a last line without a newline, and report missing parents.
+
+        Args:
+            settled: Whether no other program is still writing the last line. Otherwise a line that lacks only its
+                newline is not read as an entry yet: the program, or another one, may continue the line, and a row
+                cannot be taken back. Call `settle_tail` when the line has settled.
+
+        """
+        self.tail, self.tail_may_be_entry = b"", False
         if self._rest:
-            self._finish_line(bytes(self._rest))
+            self._finish_line(bytes(self._rest), settled=settled)
             self._rest = bytearray()
         if not self._has_header_row:
             self._begin(self.end, None, ("emptyLog", "there is no session header: the file is empty"))
@@ -196,7 +207,13 @@ class ReadRows(LogRows):
         self._suspects.clear()
         self.committed = len(self)
 
-    def _finish_line(self, tail: bytes) -> None:
+    def settle_tail(self) -> None:
+        """Read `tail` as an entry if it lacks only its newline."""
+        if self.tail_may_be_entry:
+            self._rest = bytearray(self.tail)
+            self.finish()
+
+    def _finish_line(self, tail: bytes, *, settled: bool) -> None:
         try:
             lines.skim(tail if self._has_header_row else tail.removeprefix(lines.BOM))
         except lines.NotAnEntry as error:
@@ -209,8 +226,11 @@ class ReadRows(LogRows):
                 "tornLine", line, self.end, f"the last line is torn: {error.reason}"
             )
         else:
-            self._read_block(tail)
-            self.tail_is_entry = True
+            if settled or not self._has_header_row:
+                self._read_block(tail)
+                self.tail_is_entry = True
+            else:
+                self.tail, self.tail_may_be_entry = tail, True
 
     def _read_block(self, block: bytes) -> None:
         start = 0 if self._has_header_row else self._read_first_lines(block)
@@ -432,8 +452,3 @@ class ReadRows(LogRows):
     def drop_tail(self) -> None:
         """Record that the torn last line has been moved out of the log."""
         self.tail, self._problems.torn = b"", None
-
-    def complete_tail(self) -> None:
-        """Record that the last line has got its newline."""
-        self.tail_is_entry = False
-        self.end += 1

@@ -52,9 +52,9 @@ class Tree(ReadRows):
         self._pending_leaf = NONE
         self._pending: list[NewRow] = []
 
-    def finish(self) -> None:
+    def finish(self, *, settled: bool = True) -> None:
         """Finish at the end of the log; the pending leaf becomes the leaf."""
-        super().finish()
+        super().finish(settled=settled)
         self._pending_leaf = self.leaf
 
     @property
