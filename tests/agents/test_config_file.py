@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from sessiond import config
-from sessiond.hub.following.config_file import with_followed, write_followed
+from sessiond.hub.following.config_file import write_followed
+from sessiond.toml_names import UneditableTomlError
 
 BOTH = ["claude-code", "codex"]
 
@@ -17,30 +18,31 @@ CHANGES = {
     "[agents]  # here\nfollow = []  # none yet\n\n[keep]\ntags = []\n": (
         '[agents]  # here\nfollow = ["claude-code", "codex"]  # none yet\n\n[keep]\ntags = []\n'
     ),
-    "[agents]\n": '[agents]\nfollow = ["claude-code", "codex"]\n',
-    "[agents]\nfollow = [\n  'gemini',\n]\n[keep]\n": (
-        '[agents]\nfollow = ["claude-code", "codex"]\n[keep]\n'
+    "[agents]\r\n": '[agents]\r\nfollow = ["claude-code", "codex"]\r\n',
+    "[agents]\nfollow = [\n  'gemini', # mine\n]\n[keep]\n": (
+        '[agents]\nfollow = [ # mine\n  "claude-code",\n  "codex",\n]\n[keep]\n'
     ),
 }
 
 
 @pytest.mark.parametrize("before", CHANGES)
-def test_only_the_list_changes(before: str) -> None:
-    assert with_followed(before, BOTH) == CHANGES[before]
+def test_only_the_list_changes(tmp_path: Path, before: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_bytes(before.encode())
+    write_followed(str(file), BOTH)
+    assert file.read_bytes() == CHANGES[before].encode()
+    status = file.stat()
+    write_followed(str(file), BOTH)
+    assert file.stat() == status
 
 
-def test_the_same_list_changes_nothing() -> None:
-    for after in CHANGES.values():
-        assert with_followed(after, BOTH) == after
-
-
-@pytest.mark.parametrize(
-    "before",
-    ["agents.follow = []\n", "agents = {follow = []}\n", "[agents]\nfollow = [ # ]\n]\n", "not toml"],
-)
-def test_a_form_that_cannot_be_changed_safely_is_refused(before: str) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        with_followed(before, BOTH)
+@pytest.mark.parametrize("before", ["agents.follow = []\n", "agents = {follow = []}\n", "not toml"])
+def test_a_form_that_cannot_be_changed_safely_is_refused(tmp_path: Path, before: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(before, encoding="utf-8")
+    with pytest.raises(UneditableTomlError):
+        write_followed(str(file), BOTH)
+    assert file.read_text(encoding="utf-8") == before
 
 
 def test_a_link_to_the_configuration_stays_a_link(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from sessiond import toml_names
 from sessiond.error_text import TemplatedError
-from sessiond.setup import hook_settings, startup_file, toml_names
+from sessiond.setup import hook_settings, startup_file
 
 if TYPE_CHECKING:
     from typing import Self

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from sessiond.agents.folder_walk import VisitedFolders, session_files, status_of
 from sessiond.agents.table import AGENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from sessiond.agents.agent import Agent
-
-_MAX_FILES: Final = 200_000
 
 
 @dataclass(frozen=True)
@@ -56,24 +55,7 @@ def _is_here(agent: Agent, environ: Mapping[str, str]) -> bool:
 
 def _found(agent: Agent, environ: Mapping[str, str]) -> FoundAgent:
     folders = tuple(it for it in agent.folders(environ) if os.path.isdir(it))  # noqa: PTH112
-    sizes = [size for folder in folders for size in _sizes(agent, folder)]
+    visited = VisitedFolders()
+    entries = (it for folder in folders for it in session_files(agent, folder, visited))
+    sizes = [status.st_size for it in entries if (status := status_of(it, visited)) is not None]
     return FoundAgent(agent, folders, len(sizes), sum(sizes))
-
-
-def _sizes(agent: Agent, folder: str) -> Iterator[int]:
-    """Yield the size of each file with sessions. Symbolic links to folders are not followed."""
-    waiting, seen = [folder], 0
-    while waiting and seen < _MAX_FILES:
-        try:
-            entries = list(os.scandir(waiting.pop()))
-        except OSError:
-            continue
-        for entry in entries:
-            seen += 1
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
-            elif agent.is_session_file(os.path.relpath(entry.path, folder)):
-                try:
-                    yield entry.stat().st_size
-                except OSError:
-                    continue

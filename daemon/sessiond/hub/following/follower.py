@@ -198,7 +198,7 @@ class AgentFollower:
             await asyncio.to_thread(followed.recall, known, found)
         followed.report(await asyncio.to_thread(followed.compare, found))
         followed.has_census = True
-        followed.folders, followed.has_linked_folders = found.below, found.has_linked_folders
+        followed.folders, followed.has_linked_folders = found.visited.paths, found.visited.has_links
         self._watch_folders()
 
     # --- the watch -------------------------------------------------------------------------------------

@@ -102,7 +102,9 @@ def _followed(client: Client) -> t.AgentFollowResult:
 
 async def _change(client: Client, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
     """Change the followed agents in the configuration file, and apply the file."""
-    from sessiond.hub.following.config_file import write_followed  # loads tomllib, which is rarely needed
+    # They load tomllib, which is rarely needed.
+    from sessiond.hub.following.config_file import write_followed
+    from sessiond.toml_names import UneditableTomlError
 
     server, path = client.server, client.server.locations.config_file
     async with client.hub.following.changing:
@@ -114,7 +116,7 @@ async def _change(client: Client, *, add: Sequence[str] = (), remove: Sequence[s
             config = await asyncio.to_thread(configuration.read, path)
         except OSError as error:
             raise StorageFailed(f"{path}: {error.strerror or error}", path=path) from error
-        except (ValueError, configuration.InvalidConfigError) as error:
+        except (ValueError, UneditableTomlError, configuration.InvalidConfigError) as error:
             raise IncompatibleParams(f"the configuration {path} cannot be changed: {error}") from error
         server.configure(config)
 

@@ -5,7 +5,7 @@ import tomllib
 import pytest
 from hypothesis import given, strategies as st
 
-from sessiond.setup.toml_names import UneditableTomlError, names, with_names, without_names
+from sessiond.toml_names import UneditableTomlError, names, with_list, with_names, without_names
 
 BEFORE = st.sampled_from(["", "# c\n", '[listen]\nidle_exit = "1h"\n', "[keep]\n\n# c\n[limits] # x\n"])
 NAMES = st.lists(st.sampled_from(["codex", "gemini", "pi"]), unique=True, max_size=3)
@@ -54,3 +54,21 @@ def test_comments_and_tables_stay(text: str) -> None:
 def test_a_form_that_cannot_be_edited_safely_is_refused(text: str) -> None:
     with pytest.raises(UneditableTomlError):
         with_names(text, "agents", "follow", ["codex"])
+
+
+@given(configs(), NAMES)
+def test_a_list_that_is_replaced_has_the_wanted_names_and_nothing_else_changes(
+    text: str, wanted: list[str]
+) -> None:
+    now = names(text, "agents", "follow")
+    after = with_list(text, "agents", "follow", wanted)
+    assert names(after, "agents", "follow") == [
+        *(it for it in now if it in wanted),
+        *(it for it in wanted if it not in now),
+    ]
+    before, found = tomllib.loads(text), tomllib.loads(after)
+    before.get("agents", {}).pop("follow", None)
+    found.get("agents", {}).pop("follow", None)
+    assert {"agents": {}} | found == {"agents": {}} | before
+    for piece in ("# c", "# x", "# mine", "# y"):
+        assert (piece in after) == (piece in text)

@@ -19,7 +19,6 @@ _HEADER: Final = re.compile(
     r"^[ \t]*\[[ \t]*([A-Za-z0-9_-]+)[ \t]*\][ \t]*(?:#[^\r\n]*)?(\r?\n|\Z)", re.MULTILINE
 )
 _ANY_HEADER: Final = re.compile(r"^[ \t]*\[", re.MULTILINE)
-_NAME: Final = re.compile(r"""[ \t]*(?:"([a-z-]+)"|'([a-z-]+)')[ \t]*""")
 
 
 class UneditableTomlError(TemplatedError):
@@ -42,11 +41,21 @@ def names(text: str, table: str, key: str) -> list[str]:
 
 def with_names(text: str, table: str, key: str, wanted: Sequence[str]) -> str:
     """Return the text with these names in the list, after those that are there. Raises `UneditableTomlError`."""
+    return with_list(text, table, key, [*names(text, table, key), *wanted])
+
+
+def with_list(text: str, table: str, key: str, wanted: Sequence[str]) -> str:
+    """Return the text with these names in the list and no others. Names that are there keep their order.
+
+    Raises:
+        UneditableTomlError: The list cannot be edited safely.
+    """
     now = names(text, table, key)
-    more = [name for name in wanted if name not in now]
-    if not more:
+    left = [name for name in now if name in wanted]
+    listed = [*left, *dict.fromkeys(name for name in wanted if name not in now)]
+    if listed == now:
         return text
-    return _checked(text, _written(text, table, key, [*now, *more]), table, key, [*now, *more])
+    return _checked(text, _written(text, table, key, listed), table, key, listed)
 
 
 def without_names(text: str, original: str, table: str, key: str, unwanted: Sequence[str]) -> str:
@@ -97,6 +106,7 @@ def _relisted(value: str, wanted: list[str], fresh: str) -> str:
     inner = value[1:-1]
     if "\n" not in inner and "#" not in inner:
         return fresh
+    margin = re.search(r"\n[ \t]*", inner)
     for name in re.findall(r"""["']([a-z-]+)["']""", re.sub(r"#[^\n]*", "", inner)):
         if name not in wanted:
             inner = re.sub(rf"""(?:[ \t]*\r?\n)?[ \t]*["']{name}["'][ \t]*,?""", "", inner, count=1)
@@ -104,7 +114,6 @@ def _relisted(value: str, wanted: list[str], fresh: str) -> str:
     if more:
         code = re.sub(r"#[^\n]*", lambda it: " " * len(it[0]), inner).rstrip()
         separator = "," if code and not code.endswith(",") else ""
-        margin = re.search(r"\n[ \t]*", inner)
         lines = "".join(f'{margin[0] if margin else " "}"{name}",' for name in more)
         inner = (
             inner[: len(code)]

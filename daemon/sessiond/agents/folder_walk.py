@@ -1,0 +1,77 @@
+"""Walks the folders of an agent and finds its session files. All functions block.
+
+Files are not opened. Symbolic links are not followed, because they may lead out of the agent's folder.
+"""
+
+import os
+import stat
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Final
+
+from sessiond.agents.agent import Agent
+
+LINK: Final = "it is a symbolic link, which is not followed"
+
+
+@dataclass(slots=True)
+class VisitedFolders:
+    """What a walk finds beside session files.
+
+    Attributes:
+        paths: All folders that were visited.
+        problems: Why a file or folder is left out, by its path.
+        has_links: Whether a link to a folder is among what was visited. A recursive watch would follow it.
+    """
+
+    paths: list[str] = field(default_factory=list)
+    problems: dict[str, str] = field(default_factory=dict)
+    has_links: bool = False
+
+
+def session_files(
+    agent: Agent, folder: str, visited: VisitedFolders
+) -> Generator["os.DirEntry[str]", None, None]:
+    """Yield the entries below a folder whose paths are those of session files of the agent.
+
+    Args:
+        agent: The agent.
+        folder: One of its folders. If it does not exist, that is a problem in `visited`.
+        visited: Receives the visited folders, and problems.
+    """
+    waiting = [folder]
+    while waiting:
+        visited.paths.append(above := waiting.pop())
+        try:
+            with os.scandir(above) as entries:
+                for it in entries:
+                    if it.is_dir(follow_symlinks=False):
+                        waiting.append(it.path)
+                    elif it.is_symlink() and it.is_dir():
+                        visited.problems[it.path] = LINK
+                        visited.has_links = True
+                    elif agent.is_session_file(it.path[len(folder) + 1 :]):
+                        yield it
+        except OSError as error:
+            visited.problems[above] = reason(error)
+
+
+def status_of(entry: "os.DirEntry[str]", visited: VisitedFolders) -> os.stat_result | None:
+    """Return the status of an entry; None if it is gone, a link, or has no status, which is a problem in `visited`."""
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        visited.problems[entry.path] = reason(error)
+        return None
+    if stat.S_ISLNK(status.st_mode):
+        visited.problems[entry.path] = LINK
+        return None
+    return status
+
+
+def reason(error: Exception) -> str:
+    """Return why a path is left out after an error."""
+    strerror = getattr(error, "strerror", None)
+    return f"it cannot be read: {str(strerror or error).lower()}"
