@@ -138,5 +138,5 @@ def test_an_imported_session_shows_the_agent_that_it_comes_from(shell: Shell, tm
     assert shell("list", "--all", "--agent", "claude").lines == [line]
     assert shell("list", "--all", "--agent", "Claude Code").lines == [line]
     assert shell("list", "--all", "--agent", "codex").lines == []
-    assert "claude" in shell("search", "Hello", "--agent", "claude-code", "--wait").out
-    assert shell("search", "Hello", "--agent", "codex", "--wait").lines == []
+    assert "claude" in shell("search", "Hello", "--all", "--agent", "claude-code", "--wait").out
+    assert shell("search", "Hello", "--all", "--agent", "codex", "--wait").lines == []

@@ -53,9 +53,25 @@ def test_filters_reach_the_daemon(shell: Shell) -> None:
     both = ("--role", "user", "--role", "assistant")
     assert len(shell("search", "zephyr", *both, "--json").json["hits"]) == 3
     assert len(shell("search", "zephyr", "--tag", "ci", "--limit", "1", "--json").json["hits"]) == 1
-    assert shell("search", "zephyr", "--cwd", "/nowhere").out == ""
     assert len(shell("search", "zephyr", "--cwd", ".", "--session", "search-me", "--json").json["hits"]) == 3
     assert shell.run("search", "!?").code == 1
+
+
+def test_the_project_of_the_folder_is_searched_unless_all_are(shell: Shell) -> None:
+    elsewhere = ("search", "zephyr", "--cwd", "/nowhere")
+    ran = shell.run(*elsewhere)
+    assert ran.out == ""
+    assert "--all searches the sessions of all projects." in ran.err
+    assert len(shell(*elsewhere, "--all", "--json").json["hits"]) == 3
+    assert "--all" not in shell.run("search", "basilisks", "--all").err
+    assert shell.run("search", "zephyr", "--here", "--all").code == 2
+
+
+def test_a_session_of_another_project_is_searched_by_its_id(shell: Shell, tmp_path: Path) -> None:
+    elsewhere = shell("new", "--cwd", str(tmp_path), "--id", "elsewhere-1").lines[0]
+    shell("append", elsewhere, "--assistant", "A mistral, for once", "--model", "acme/one")
+    assert shell("search", "mistral").out == ""
+    assert len(shell("search", "mistral", "--session", elsewhere, "--json").json["hits"]) == 1
 
 
 def test_prompts_are_listed_newest_first_and_found_by_their_beginnings(shell: Shell) -> None:

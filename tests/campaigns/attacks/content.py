@@ -117,8 +117,9 @@ def text_that_terminals_obey(ground: Ground, home: Home) -> None:
     shown: tuple[tuple[str, ...], ...] = (
         ("list", "--all"), ("show", SESSION), ("show", SESSION, "--entry", "e1"), ("tree", SESSION),
         ("tree", SESSION, "--filter", "all"), ("tree", SESSION, "--ascii"), ("context", SESSION),
-        ("context", SESSION, "--explain"), ("stats", SESSION), ("state", SESSION), ("search", "owned"), ("history",),
-        ("clients",), ("doctor",), ("export", SESSION), ("export", SESSION, "--format", "jsonl"),
+        ("context", SESSION, "--explain"), ("stats", SESSION), ("state", SESSION),
+        ("search", "owned", "--all"), ("history",), ("clients",), ("doctor",), ("export", SESSION),
+        ("export", SESSION, "--format", "jsonl"),
         ("branch", SESSION, "e1", "--dry-run"), ("compact", SESSION, "--dry-run", "--keep-recent", "1"),
         ("show", EVIL), ("tree", SESSION, "--root", EVIL), (EVIL,), ("list", f"--{EVIL}"),
         ("label", SESSION, "e2", EVIL),
@@ -196,7 +197,7 @@ def secrets_in_the_log(_ground: Ground, home: Home) -> None:
         "session/append", sessionId=SESSION, entries=[_message("user", secret), _message("assistant", secret)]
     )
     command(home, "append", SESSION, "--user", secret)
-    command(home, "search", secret)
+    command(home, "search", secret, "--all")
     refused(home, "session/append", sessionId=SESSION, entries=[{"type": secret, "id": secret * 20}])
     refused(home, "session/info", sessionId=secret)
     refused(home, f"no/{secret}")

@@ -168,7 +168,7 @@ def everything_made_is_for_its_owner_only(_ground: Ground, home: Home) -> None:
     try:
         command(home, "append", command(home, "new").stdout.strip(), "--user", "x", "--assistant", "y")
         command(home, "history")
-        command(home, "search", "x")
+        command(home, "search", "x", "--all")
         command(home, "continue", SESSIOND_TERMINAL="t1")
         home.call("blob/put", data="c2VjcmV0")
         command(

@@ -31,8 +31,9 @@ def search(args: ParsedArguments) -> int:
     params: dict[str, Any] = {"query": args.required("QUERY")}
     if not params["query"].strip():
         raise UsageError("QUERY is empty", "sessiond list shows every session.")
-    if args.flag("project") or args.flag("here") or args.value("cwd") is not None:
-        params |= place_filter(args)
+    place = place_filter(args)
+    if args.value("session") is None or args.flag("here") or args.value("cwd") is not None:
+        params |= place
     for option in ("role", "tag", "label"):
         if values := [value for _, value in args.occurrences(option)]:
             params[option + "s"] = values
@@ -55,7 +56,7 @@ def search(args: ParsedArguments) -> int:
         found = daemon.call("session/search", params)
     style = style_for(sys.stdout)
     print(*(_formatted(hit, style) for hit in found["hits"]), sep="\n\n", end="\n" if found["hits"] else "")
-    _print_notes(found)
+    _print_notes(found, is_limited="project" in params or "cwd" in params)
     return 0
 
 
@@ -107,12 +108,14 @@ def _marked(snippet: str, ranges: Sequence[tuple[int, int]], style: Style) -> st
     return "".join([*parts, snippet[at:]])
 
 
-def _print_notes(found: dict[str, Any]) -> None:
+def _print_notes(found: dict[str, Any], *, is_limited: bool) -> None:
     unsearched = found["unsearched"]
     if unsearched["sessionCount"]:
         left = human.count(unsearched["sessionCount"], "session"), human.size(unsearched["sizeBytes"])
         print(f"{left[0]} ({left[1]}) could not be searched yet. --wait waits for them.", file=sys.stderr)
     elif not found["hits"]:
         print("No matches. All words must occur in one entry; word* matches a prefix.", file=sys.stderr)
+        if is_limited:
+            print("  --all searches the sessions of all projects.", file=sys.stderr)
     if found.get("nextCursor"):
         print("There are more results: use a higher --limit.", file=sys.stderr)

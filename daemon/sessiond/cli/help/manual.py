@@ -49,7 +49,7 @@ EXAMPLES: tuple[tuple[str, str], ...] = (
     ("Start a session and append a message", "sessiond new && sessiond append --user 'Run the tests.'"),
     ("Move the leaf to an earlier entry; the next entry starts a branch", "sessiond branch 4f0c21aa"),
     ("Compare that branch with the one that was left behind", "sessiond diff 1e55f0b7 @"),
-    ("Search all sessions", "sessiond search '\"failing test\"'"),
+    ("Search the sessions of all projects", "sessiond search --all '\"failing test\"'"),
     ("Import the sessions of Claude Code", "sessiond import ~/.claude/projects"),
     ("Export a transcript into a repository", "sessiond export -o docs/how-it-was-done.md"),
     ("Print the title of every session", "sessiond list --all --json | jq -r '.sessions[].title'"),

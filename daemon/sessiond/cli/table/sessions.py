@@ -80,14 +80,14 @@ COMMANDS: dict[str, Command] = {
         paged=True,
     ),
     "search": Command(
-        "Search the text of all sessions and all branches",
+        "Search the text of the sessions of this project, on all branches",
         "search:search",
         ("QUERY",),
         (
-            Option("project", "", "only in sessions of this project"),
+            Option("all", "", "search the sessions of all projects", short="a"),
             HERE,
-            Option("cwd", "DIR", "only in sessions of the project of this folder"),
-            Option("session", "ID", "only in this session"),
+            Option("cwd", "DIR", "search the sessions of the project of this folder instead"),
+            Option("session", "ID", "search this session only, of whatever project"),
             Option("role", "ROLE", "only messages of this role: user, assistant, toolResult; repeatable"),
             Option("tag", "WORD", "only in sessions with this tag; repeatable"),
             AGENT,
