@@ -16,23 +16,29 @@ SPEAKING: Final = frozenset(("user", "assistant"))
 
 @dataclass(slots=True)
 class ChainLine:
-    """A line of the chain. For an assistant message, `parts` has all lines that the message was split into."""
+    """A line of the chain.
+
+    Attributes:
+        line: The line as it is in the file.
+        value: Its object.
+        uuid: Its id.
+        parent: The id of its parent; None for a root.
+        parts: For an assistant message, all lines that the message was split into.
+        type: The type of the line.
+        message: The `message` object of the line; empty if it has none.
+    """
 
     line: SourceLine
     value: dict[str, Any]
     uuid: str
     parent: str | None
     parts: list["ChainLine"] = field(default_factory=list)
+    type: str = field(init=False)
+    message: dict[str, Any] = field(init=False)
 
-    @property
-    def type(self) -> str:
-        """The type of the line."""
-        return fields.as_text(self.value.get("type"))
-
-    @property
-    def message(self) -> dict[str, Any]:
-        """The `message` object of the line; empty if it has none."""
-        return fields.mapping(self.value.get("message"))
+    def __post_init__(self) -> None:
+        self.type = fields.as_text(self.value.get("type"))
+        self.message = fields.mapping(self.value.get("message"))
 
     @property
     def attachment(self) -> dict[str, Any]:

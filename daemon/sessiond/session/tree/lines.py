@@ -75,10 +75,7 @@ def loads(line: bytes) -> dict[str, Any]:
     if not line.strip():
         raise NotAnEntry("damagedLine", "the line is empty")
     try:
-        value = json.loads(
-            line.decode("utf-8", "replace"),
-            parse_constant=_refuse_constant, parse_float=_number, parse_int=_integer,
-        )  # fmt: skip
+        value = _lenient.decode(line.decode("utf-8", "replace"))
     except RecursionError:
         raise NotAnEntry("damagedLine", "the line is nested too deeply") from None
     except ValueError as error:
@@ -173,3 +170,6 @@ def _integer(text: str) -> int | float:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+_lenient: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_number, parse_int=_integer)
