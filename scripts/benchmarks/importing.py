@@ -24,7 +24,7 @@ _WRITTEN_AT = 1_767_225_600
 def measure(folder: Path, *, quick: bool) -> list[Row]:
     """Measure the processor time of the daemon and of the command `sessiond import FOLDER` together."""
     transcripts = folder / "projects"
-    size = _write_transcripts(transcripts)
+    size = write_transcripts(transcripts, FILES)
     first, again, stats, restarted = [], [], [], []
     for number in range(2 if quick else 5):
         home = folder / f"home-{number}"
@@ -33,7 +33,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
             daemon.settled_cpu()
             for _ in range(3):
                 again.append(_import(daemon, home, transcripts, "unchanged"))
-                stats.append(_stat_all(transcripts))
+                stats.append(stat_all(transcripts, FILES))
         with sessiond(home) as daemon:
             restarted.append(_import(daemon, home, transcripts, "unchanged"))
     reference = f"stat of {FILES} files ({milliseconds(middle(stats))})"
@@ -71,35 +71,35 @@ def _children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _stat_all(folder: Path) -> float:
+def stat_all(folder: Path, count: int) -> float:
     """Return the seconds of processor time to find the files and to read the status of each."""
     start = time.process_time()
     found = [os.lstat(f"{parent}/{name}") for parent, _, names in os.walk(folder) for name in names]
     used = time.process_time() - start
-    if len(found) != FILES:
+    if len(found) != count:
         raise RuntimeError("files are missing")
     return used
 
 
-def _write_transcripts(folder: Path) -> int:
-    """Write the files, ten for each project, and return their size in bytes."""
+def write_transcripts(folder: Path, count: int, lines: int = LINES) -> int:
+    """Write transcripts of so many lines, ten for each project, and return their size in bytes."""
     size = 0
-    for number in range(FILES):
+    for number in range(count):
         session = f"{number:08x}-1111-4222-8333-444444444444"
         path = folder / f"-work-project-{number // 10:02}" / f"{session}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
-        data = b"".join(msgspec.json.encode(line) + b"\n" for line in _lines(number, session))
+        data = b"".join(msgspec.json.encode(line) + b"\n" for line in _lines(number, session, lines))
         path.write_bytes(data)
         os.utime(path, (_WRITTEN_AT, _WRITTEN_AT))
         size += len(data)
     return size
 
 
-def _lines(number: int, session: str) -> Iterator[dict[str, object]]:
+def _lines(number: int, session: str, count: int) -> Iterator[dict[str, object]]:
     """Yield the lines of a transcript: prompts, answers with calls of tools, their results, and snapshots of files."""
     chance = random.Random(number)
     parent: str | None = None
-    for turn in range(LINES):
+    for turn in range(count):
         uuid = f"{number:08x}-{turn:04x}-4222-8333-555555555555"
         text = 'a line of text with é and "quotes"\n' * max(1, int(chance.expovariate(35 / MEAN_TEXT)))
         kind = turn % 4

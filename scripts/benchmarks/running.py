@@ -29,6 +29,7 @@ MEASUREMENTS = {
     "responsiveness": "responsiveness",
     "redact": "redaction",
     "import": "importing",
+    "following": "following",
     "tree": "trees",
     "export": "exporting",
 }
