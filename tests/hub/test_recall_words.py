@@ -1,6 +1,7 @@
 """The words of a recall: the file of synonyms, stems, and the names in code that are split."""
 
 import pytest
+from hypothesis import given, strategies as st
 
 from sessiond.hub.recall import question, synonyms
 from sessiond.hub.recall.stemming import Stemmer, stems_of_texts
@@ -66,6 +67,16 @@ def test_a_long_question_is_cut() -> None:
 )
 def test_names_in_code_are_split(text: str, parts: str, names: str) -> None:
     assert (identifiers.parts(text), identifiers.names(text)) == (parts, names)
+
+
+@given(st.text('abAB09_./:- é\n\t"', max_size=30))
+def test_names_are_those_that_their_patterns_find_in_the_whole_text(text: str) -> None:
+    assert list(identifiers._found(identifiers._CAMEL, identifiers._CAMEL_MARK, text)) == (
+        identifiers._CAMEL.findall(text)
+    )
+    assert list(identifiers._found(identifiers._NAME, identifiers._NAME_MARK, text)) == (
+        identifiers._NAME.findall(text)
+    )
 
 
 def test_stems_are_those_of_the_index() -> None:
