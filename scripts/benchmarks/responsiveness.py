@@ -126,7 +126,7 @@ def _rows(phase: Phase, taken: Sequence[Taken], holds: Sequence[Hold]) -> Iterat
     waits = [it.seconds for it in taken if phase.began <= it.at <= phase.ended + 0.05]
     if len(waits) < 2:
         waits += [phase.ended - phase.began] * 2
-    cuts = quantiles(waits, n=100)
+    cuts = quantiles(waits, n=100, method="inclusive")  # of few waits, the other method makes up longer ones
     within = [it for it in holds if phase.began <= it.ended <= phase.ended]
     if os.environ.get("BENCH_HOLDS"):
         for hold in sorted(within, key=lambda it: -it.cpu)[:8]:
