@@ -6,7 +6,7 @@ A cursor holds the sort key of the session at the edge of a page, so that new se
 import base64
 import sqlite3
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 from msgspec import Raw
@@ -21,6 +21,8 @@ _COLUMN: Final = {"updated": "updated", "created": "created", "title": "title"}
 
 IN_PROJECT: Final = "cwd IN (SELECT cwd FROM projects WHERE project = ?)"
 """The condition that the folder of a session belongs to a project."""
+_Row: TypeAlias = tuple[str, bytes, str]
+"""A row of a list: the sort key, the ref, and the stored JSON of the session."""
 _REMOVED_ROW: Final = f"SELECT {', '.join(f'? AS {name}' for name in ListRow._fields[:-1])}"
 
 
@@ -36,11 +38,6 @@ class _SortKey(NamedTuple):
 
     key: str
     ref: bytes
-
-
-class _Row(NamedTuple):
-    sort_key: _SortKey
-    session: t.ListedSession
 
 
 def page(connection: sqlite3.Connection, changes: ListChanges, params: t.ListParams) -> t.ListResult:
@@ -68,10 +65,11 @@ def page(connection: sqlite3.Connection, changes: ListChanges, params: t.ListPar
     # With a cursor, the page from which the cursor was returned always exists.
     before, after = (cursor is not None, more) if forward else (more, True)
     return t.ListResult(
-        sessions=[row.session for row in rows],
+        # The stored JSON is sent unchanged, to avoid decoding and encoding a thousand rows.
+        sessions=cast("list[t.ListedSession]", [Raw(info) for _, _, info in rows]),
         total_count=total,
-        next_cursor=_encode(params.sort, rows[-1].sort_key, forward=True) if rows and after else None,
-        previous_cursor=_encode(params.sort, rows[0].sort_key, forward=False) if rows and before else None,
+        next_cursor=_encode(params.sort, rows[-1], forward=True) if rows and after else None,
+        previous_cursor=_encode(params.sort, rows[0], forward=False) if rows and before else None,
         problems=[],
         epoch="",
         position=changes.position,
@@ -279,16 +277,15 @@ def _select_rows(
     if edge is not None:
         sql += f" AND ({column}, ref) {sign} (?, ?)"
         values += edge
-    found = connection.execute(
+    return connection.execute(
         f"SELECT {column}, ref, info FROM files WHERE {sql} ORDER BY {column} {order}, ref {order} LIMIT ?",
         [*values, count],
-    )
-    # The stored JSON is sent unchanged, to avoid decoding and encoding a thousand rows.
-    return [_Row(_SortKey(key, ref), cast("t.ListedSession", Raw(info))) for key, ref, info in found]
+    ).fetchall()
 
 
-def _encode(sort: str, sort_key: _SortKey, *, forward: bool) -> str:
-    cursor = _Cursor(sort, forward, sort_key.key, base64.b64encode(sort_key.ref).decode())
+def _encode(sort: str, edge: _Row, *, forward: bool) -> str:
+    key, ref, _ = edge
+    cursor = _Cursor(sort, forward, key, base64.b64encode(ref).decode())
     return base64.urlsafe_b64encode(msgspec.json.encode(cursor)).decode()
 
 

@@ -155,8 +155,11 @@ class FileCensus:
     def _check_files(self, refs: Iterable[str], read: set[str]) -> None:
         for ref in refs:
             known = self._stored.get(ref)
-            folder = self._folders.get(os.path.dirname(ref))  # noqa: PTH120 - of thousands of names
-            if known is None or folder is None or os.path.dirname(ref) in read:  # noqa: PTH120
+            path = ref.rpartition("/")[
+                0
+            ]  # `os.path.dirname` takes four times as long, and there are thousands
+            folder = self._folders.get(path)
+            if known is None or folder is None or path in read:
                 continue
             try:
                 status = os.lstat(ref)
