@@ -1,7 +1,6 @@
 """Resumes sessions in agents, and loads the code for it on first use: most daemons never need it."""
 
 import asyncio
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +29,8 @@ class NativeSessions:
         return await self._resume.run(live, moment, params)
 
     def _load(self) -> "AgentResume":
+        import tempfile
+
         from sessiond.hub.native.resuming import AgentResume
 
         above = tempfile.mkdtemp(prefix="sessiond-") if self._beside is None else Path(self._beside).parent

@@ -13,7 +13,6 @@ from sessiond.server.connection.client import MAX_REPLY_BYTES, Client
 from sessiond.server.connection.encoding import converted
 from sessiond.session.context import tokens
 from sessiond.session.context.context import total_bytes
-from sessiond.session.formats import explain
 from sessiond.session.tree import steps
 from sessiond.session.tree.steps import Steps
 
@@ -46,6 +45,8 @@ async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.C
     _check_size(await live.drive(total_bytes(messages)))
     explanation = None
     if params.explain:
+        from sessiond.session.formats import explain  # all formats, which most daemons do not need
+
         rows = await live.drive(explain.explain(tree, leaf, seen, live.read_rows, written, prompt_id))
         explanation = await live.drive(converted(rows, t.Explained))
     return t.ContextResult(
