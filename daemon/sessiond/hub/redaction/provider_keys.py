@@ -64,7 +64,8 @@ _PRIVATE_KEY: Final = re.compile(
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?(?:-----END [A-Z0-9 ]*-----|\Z)", re.DOTALL
 )
 
-_TERMINATORS: Final = ",;()<>[]{}*|&\\!?"
+_TERMINATORS: Final = b",;()<>[]{}*|&\\!?"
+_AS_SPACES: Final = bytes.maketrans(_TERMINATORS, b" " * len(_TERMINATORS))
 _LAST_TERMINATORS: Final = re.compile(r"[.:](?=\s|$)")
 """Characters that may follow a key in prose, Markdown and code.
 
@@ -124,13 +125,12 @@ class ProviderKeys:
         if len(text) < _SHORTEST or not self.load():
             return []
         assert self._scanner is not None
-        spaced = _LAST_TERMINATORS.sub(" ", text)
-        for sign in _TERMINATORS:
-            spaced = spaced.replace(sign, " ")
+        # All terminators are ASCII, so both versions have the same length, and offsets in them are the same.
+        data = text.encode("utf-8", "replace")
+        spaced = _LAST_TERMINATORS.sub(" ", text).encode("utf-8", "replace").translate(_AS_SPACES)
         found: list[Span] = []
-        for version in dict.fromkeys((text, spaced)):
-            data = version.encode("utf-8", "replace")
-            for finding in self._scanner.scan(data):
+        for version in dict.fromkeys((data, spaced)):
+            for finding in self._scanner.scan(version):
                 place = finding.location
                 start, end = place["start_offset"], place["end_offset"]
                 if len(data) != len(text):  # the offsets count bytes

@@ -1,7 +1,7 @@
 """Removes secrets from entries, texts and tags before they are exported, and counts them."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from sessiond.hub.redaction import credentials
@@ -12,10 +12,10 @@ _KEPT_FIELDS: Final = frozenset(
     ("type", "id", "parentId", "timestamp", "role", "targetId", "fromId", "firstKeptEntryId")
 )
 _IMAGE_DATA: Final = frozenset(("data",))
-_MAX_CACHED: Final = 10_000
-"""The maximum number of texts whose spans are cached."""
-_MAX_CACHED_CHARACTERS: Final = 64
-"""Characters of a text whose spans are cached."""
+_MAX_HARMLESS: Final = 10_000
+"""The maximum number of short texts that are known to have no secret."""
+_MAX_HARMLESS_CHARACTERS: Final = 64
+"""Characters of such a text."""
 _PART: Final = 16_384
 """Limit of characters in one search by Python's regular expressions, which holds the interpreter lock."""
 
@@ -30,7 +30,8 @@ class Redactor:
     def __init__(self, keys: ProviderKeys | None = None) -> None:
         by_rule = () if keys is None else (keys.find,)
         self._finders = (by_pattern, *by_rule, credentials.by_context)
-        self._cached: dict[str, tuple[Span, ...]] = {}
+        self._harmless: set[str] = set()
+        """Short texts without secrets, such as the keys of objects, which occur in nearly every entry."""
         self.found: Counter[tuple[str | None, str]] = Counter()
 
     def entry(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -63,13 +64,20 @@ class Redactor:
 
     def text(self, text: str, entry_id: str | None) -> str:
         """Return a text in which each secret is replaced by `[redacted: KIND]`."""
+        if text in self._harmless:
+            return text
+        spans = without_overlaps(self._spans(text))
+        if not spans:
+            if len(text) <= _MAX_HARMLESS_CHARACTERS and len(self._harmless) < _MAX_HARMLESS:
+                self._harmless.add(text)
+            return text
         parts: list[str] = []
         end = 0
-        for span in self._spans_of(text):
+        for span in spans:
             self.found[entry_id, span.kind] += 1
             parts += (text[end : span.start], f"[redacted: {span.kind}]")
             end = span.end
-        return "".join((*parts, text[end:])) if parts else text
+        return "".join((*parts, text[end:]))
 
     def texts(self, texts: Iterable[str], entry_id: str | None) -> tuple[str, ...]:
         """Return several texts, such as tags, without secrets."""
@@ -93,17 +101,6 @@ class Redactor:
                 self.found[entry_id, kind] += 1
                 clean[name] = f"[redacted: {kind}]"
         return clean
-
-    def _spans_of(self, text: str) -> Sequence[Span]:
-        """Return the secrets in a text. Short texts, such as the keys of objects, occur in nearly every entry."""
-        if len(text) > _MAX_CACHED_CHARACTERS:
-            return without_overlaps(self._spans(text))
-        spans = self._cached.get(text)
-        if spans is None:
-            spans = tuple(without_overlaps(self._spans(text)))
-            if len(self._cached) < _MAX_CACHED:
-                self._cached[text] = spans
-        return spans
 
     def _spans(self, text: str) -> Iterator[Span]:
         yield from private_keys(text)
