@@ -155,9 +155,8 @@ class FileCensus:
     def _check_files(self, refs: Iterable[str], read: set[str]) -> None:
         for ref in refs:
             known = self._stored.get(ref)
-            path = ref.rpartition("/")[
-                0
-            ]  # `os.path.dirname` takes four times as long, and there are thousands
+            # There are thousands of names, and `os.path.dirname` takes four times as long.
+            path, _, _ = ref.rpartition("/")
             folder = self._folders.get(path)
             if known is None or folder is None or path in read:
                 continue
