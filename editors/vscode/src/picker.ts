@@ -159,7 +159,7 @@ class Picker {
   #continue(): Item {
     return {
       label: "Continue",
-      description: "the most recently used session of this folder",
+      description: "the most recently used session of this project",
       iconPath: new vscode.ThemeIcon("debug-continue"),
       alwaysShow: true,
       accept: async () => vscode.commands.executeCommand("sessiond.continueSession"),

@@ -89,7 +89,7 @@ def test_a_session_is_chosen_in_the_configured_picker(
         nvim.lua(stand_in)
         nvim.command("Sessiond sessions")
         nvim.until("confirm and #entries == 1")
-        assert "Sessions of this folder" in nvim.lua("return title")
+        assert "Sessions of this project" in nvim.lua("return title")
         if picker != "fzf-lua":
             nvim.until("#vim.api.nvim_buf_get_lines(previewed, 0, -1, false) == 6")
         nvim.lua("confirm()")

@@ -183,7 +183,7 @@ def test_sessions_are_chosen_by_vim_ui_select(shell: Shell, teller: Teller, stor
         nvim.command("Sessiond sessions")
         nvim.see("Something else · ")
         asked = nvim.lua("return asked")
-        assert asked["prompt"] == "Sessions of this folder"
+        assert asked["prompt"] == "Sessions of this project"
         assert len(asked["lines"]) == 2
         nvim.command("Sessiond sessions atlas-parser")
         nvim.see("The last line · ")

@@ -80,7 +80,7 @@ def test_the_cursor_stays_on_its_session_when_the_order_changes(teller: Teller, 
         nvim.see("Something else · ", "◀ leaf")
 
 
-def test_a_list_has_the_sessions_of_a_folder_or_of_all_and_those_with_given_words(
+def test_a_list_has_the_sessions_of_a_project_or_of_all_and_those_with_given_words(
     teller: Teller, story: Story
 ) -> None:
     elsewhere = teller.folder / "zoo & co"
@@ -99,6 +99,27 @@ def test_a_list_has_the_sessions_of_a_folder_or_of_all_and_those_with_given_word
         until_titles(nvim, "Feed the lion")
         nvim.command("Sessiond list elephant")
         nvim.see("There are no sessions.")
+
+
+def test_the_project_is_that_of_the_repository_from_each_of_its_folders(teller: Teller, story: Story) -> None:
+    project = teller.folder / "zoo"
+    (project / ".git").mkdir(parents=True)
+    (project / ".git/HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    (project / "keepers").mkdir()
+    parser_story(Teller(teller.locations, project), "zoo-lion-1", "Feed the lion")
+    with a_neovim(teller.locations, project / "keepers", columns=250) as nvim:
+        nvim.command("Sessiond list")
+        until_titles(nvim, "Feed the lion")
+        nvim.see(str(project)[-15:])  # it is not the current folder
+        parser_story(Teller(teller.locations, project / "keepers"), "zoo-keeper-1", "Pay the keeper")
+        until_titles(nvim, "Pay the keeper", "Feed the lion")
+        nvim.command("Sessiond search failing test")
+        nvim.until("#vim.fn.getqflist() == 2")
+        nvim.command("Sessiond! search failing test")
+        nvim.until("#vim.fn.getqflist() == 3")
+        teller.call("session/delete", sessionId="zoo-keeper-1")
+        nvim.command("Sessiond continue")
+        nvim.see("Feed the lion · ", "◀ leaf")
 
 
 def test_after_a_lost_connection_only_the_changed_rows_are_sent(teller: Teller, story: Story) -> None:

@@ -53,6 +53,17 @@ def test_the_list_is_current_after_the_daemon_was_restarted(
     expect(window.sessions.row(TITLE)).to_contain_text("8 messages")
 
 
+def test_the_folder_of_the_window_has_the_sessions_of_its_repository(window: Window, teller: Teller) -> None:
+    (teller.folder / ".git").mkdir()
+    (teller.folder / ".git/HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    below = Teller(teller.locations, teller.folder / "keepers")
+    below.folder.mkdir()
+    below.create("zoo-keeper-1", user("Who feeds it?"), assistant("Ada."), title="Feed the lion")
+    expect(window.sessions.row("Feed the lion")).to_contain_text("keepers")
+    expect(window.sessions.row("Feed the lion")).to_have_attribute("aria-level", "2")
+    expect(window.sessions.rows).to_have_count(3)
+
+
 def test_only_sessions_that_match_the_filter_are_listed(window: Window, teller: Teller) -> None:
     teller.create("other-talk", user("Is the cat a liquid?"), assistant("Yes."), title="Cats")
     expect(window.sessions.row("Cats")).to_be_visible()

@@ -302,11 +302,11 @@ function M.new(title)
   )
 end
 
----Resume the session of this terminal, and show why it was chosen.
+---Resume the session of this terminal, else one of the project, and show why it was chosen.
 function M.continue()
   request(
     'session/continue',
-    { cwd = vim.uv.cwd(), terminal = require('sessiond.terminal').here() },
+    { cwd = vim.uv.cwd(), project = true, terminal = require('sessiond.terminal').here() },
     function(result)
       show_message(result.message)
       require('sessiond.tree.window').open(result.session.sessionId)

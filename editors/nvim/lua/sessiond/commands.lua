@@ -207,7 +207,7 @@ M.SUBCOMMANDS = {
   },
   sessions = {
     takes = '[words]',
-    description = 'Choose a session of this folder (!: of all)',
+    description = 'Choose a session of this project (!: of all)',
     run = function(given)
       require('sessiond.sessions').pick(
         { all = given.bang, query = given.rest ~= '' and given.rest or nil },
@@ -219,7 +219,7 @@ M.SUBCOMMANDS = {
   },
   list = {
     takes = '[words]',
-    description = 'Show the sessions of this folder in a buffer that stays current (!: of all)',
+    description = 'Show the sessions of this project in a buffer that stays current (!: of all)',
     run = function(given)
       require('sessiond.sessions.buffer').open(
         { all = given.bang, query = given.rest ~= '' and given.rest or nil },
@@ -310,19 +310,17 @@ M.SUBCOMMANDS = {
   },
   search = {
     takes = '{words}',
-    description = 'Search all sessions, with the hits in the quickfix list (!: only this session)',
+    description = 'Search the sessions of this project, with the hits in the quickfix list (!: all sessions)',
     run = function(given)
+      local place = { project = not given.bang and vim.uv.cwd() or nil }
       if given.rest == '' then
         vim.ui.input({ prompt = 'Search: ' }, function(words)
           if words and words ~= '' then
-            require('sessiond.search').quickfix(words)
+            require('sessiond.search').quickfix(words, place)
           end
         end)
       else
-        require('sessiond.search').quickfix(
-          given.rest,
-          { sessionId = given.bang and require('sessiond.current').id() or nil }
-        )
+        require('sessiond.search').quickfix(given.rest, place)
       end
     end,
   },

@@ -1,4 +1,4 @@
----Full-text search in all sessions. The hits are shown in the quickfix list.
+---Full-text search in sessions. The hits are shown in the quickfix list.
 local M = {}
 
 local text = require('sessiond.text')
@@ -55,7 +55,9 @@ end
 function M.quickfix(query, more)
   M.hits(query, more or {}, function(hits)
     if #hits == 0 then
-      require('sessiond.actions').show_message('No hits.')
+      require('sessiond.actions').show_message(
+        more and more.project and 'No hits in this project; `:Sessiond! search` searches all sessions.' or 'No hits.'
+      )
       return
     end
     local buffers = require('sessiond.buffers')

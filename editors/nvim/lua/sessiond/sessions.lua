@@ -1,4 +1,4 @@
----The sessions of a folder, or of all folders: to choose one from, and to preview in a picker.
+---The sessions of a project, or of all projects: to choose one from, and to preview in a picker.
 local M = {}
 
 local client = require('sessiond.client')
@@ -9,7 +9,7 @@ local PREVIEW_ROWS = 200
 
 ---@class sessiond.SessionsQuestion
 ---@field prompt? string
----@field all? boolean sessions of all folders, not only of the current one
+---@field all? boolean sessions of all projects, not only of that of the current folder
 ---@field query? string only sessions that match these words
 
 ---Return the filter of a list.
@@ -17,7 +17,7 @@ local PREVIEW_ROWS = 200
 ---@return sessiond.ListFilter
 function M.filter(question)
   return {
-    cwd = not question.all and vim.uv.cwd() or nil,
+    project = not question.all and vim.uv.cwd() or nil,
     query = question.query,
     includeDrafts = true,
   }
@@ -56,7 +56,7 @@ end
 local function choices_of(question, sessions)
   return vim.tbl_map(function(session)
     return {
-      text = M.line(session, question.all),
+      text = M.line(session, session.cwd ~= vim.uv.cwd()),
       value = session.sessionId,
       preview = { session = session.sessionId, leaf = session.leafId },
     }
@@ -82,7 +82,7 @@ function M.question(question, callback)
         asked.choices = choices
       else
         asked = {
-          prompt = question.prompt or (question.all and 'All sessions' or 'Sessions of this folder'),
+          prompt = question.prompt or (question.all and 'All sessions' or 'Sessions of this project'),
           choices = choices,
           observe = function(callback_of_picker)
             update = callback_of_picker
@@ -108,7 +108,7 @@ function M.pick(question, chosen)
       require('sessiond.actions').show_message(
         question.query and 'No session matches these words.'
           or question.all and 'There are no sessions yet.'
-          or 'There are no sessions of this folder; `:Sessiond! sessions` shows all, `:Sessiond new` starts one.'
+          or 'There are no sessions of this project; `:Sessiond! sessions` shows all, `:Sessiond new` starts one.'
       )
       return
     end

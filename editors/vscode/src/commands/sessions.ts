@@ -72,7 +72,7 @@ async function continueSession(views: Views): Promise<void> {
     return;
   }
   try {
-    const { session, message } = await views.daemon.request("session/continue", { cwd, create: false });
+    const { session, message } = await views.daemon.request("session/continue", { cwd, project: true, create: false });
     views.current.show(session);
     await views.tree.focus();
     showStatusMessage(`${titleOf(session)}: ${message}`);
@@ -80,7 +80,7 @@ async function continueSession(views: Views): Promise<void> {
     if (daemonError(error).kind !== "sessionNotFound") {
       throw error;
     }
-    showInformation("This folder has no session yet.", { "New Session…": () => newSession(views) });
+    showInformation("This project has no session yet.", { "New Session…": () => newSession(views) });
   }
 }
 

@@ -1,4 +1,5 @@
-// All sessions, grouped by folder: the folders of this window first, then the most recently used.
+// All sessions, grouped by folder: the folders of this window first, each with the sessions of its whole project, then
+// the most recently used.
 import type {
   ListedSession,
   ListParams,
@@ -18,10 +19,10 @@ export interface ListRequests extends WatchRequests {
 
 export interface Group {
   readonly cwd: string;
-  /** Whether it is a folder of this window. */
+  /** Whether it is a folder of this window. Then the group has all sessions of its project. */
   readonly here: boolean;
   readonly sessions: readonly KnownSession[];
-  /** Whether more sessions of this folder can be loaded. */
+  /** Whether more sessions of the group can be loaded. */
   readonly more: boolean;
 }
 
@@ -37,7 +38,9 @@ export class SessionsModel {
   #listed: Sessions = new Map();
   /** Sessions in memory only, which are in no list. */
   readonly #ephemeral: Sessions = new Map();
-  /** The cursor of the next page, by folder; of all folders by null. */
+  /** The folder of this window to whose project a folder belongs, by folder; null if there is none. */
+  #homes = new Map<string, string | null>();
+  /** The cursor of the next page, by folder of this window; of all sessions by null. */
   #cursors = new Map<string | null, string | null>();
   #load = 0;
   /** For each request in flight, the changes since it was sent: its response may be older than these. */
@@ -71,13 +74,19 @@ export class SessionsModel {
     return (this.#cursors.get(null) ?? null) !== null;
   }
 
+  /** The folder of the group that has a session. */
+  groupOf({ cwd }: Pick<KnownSession, "cwd">): string {
+    return this.#folders.includes(cwd) ? cwd : (this.#homes.get(cwd) ?? cwd);
+  }
+
   groups(): Group[] {
     const found = new Map<string, KnownSession[]>(this.#folders.map((cwd) => [cwd, []]));
     const ephemeral = this.query === "" ? this.#ephemeral.values() : [];
     for (const session of [...this.#listed.values(), ...ephemeral]) {
-      const list = found.get(session.cwd);
+      const folder = this.groupOf(session);
+      const list = found.get(folder);
       if (list === undefined) {
-        found.set(session.cwd, [session]);
+        found.set(folder, [session]);
       } else {
         list.push(session);
       }
@@ -164,15 +173,20 @@ export class SessionsModel {
     const load = ++this.#load;
     const changes = this.#record();
     const sessions: Sessions = new Map();
+    const homes = new Map<string, string | null>();
     const cursors = new Map<string | null, string | null>();
     try {
-      for (const cwd of [...this.#folders, null]) {
-        const page = await this.#requests.list(this.#listParams(cwd));
+      for (const folder of [...this.#folders, null]) {
+        const page = await this.#requests.list(this.#listParams(folder));
         if (load !== this.#load) {
           return false;
         }
-        page.sessions.forEach((session) => sessions.set(session.sessionId, session));
-        cursors.set(cwd, page.nextCursor);
+        for (const session of page.sessions) {
+          sessions.set(session.sessionId, session);
+          // What the first page of all sessions has of a project is on the first page of the project, too.
+          homes.set(session.cwd, homes.get(session.cwd) ?? folder);
+        }
+        cursors.set(folder, page.nextCursor);
       }
     } catch (error) {
       if (load === this.#load) {
@@ -184,16 +198,18 @@ export class SessionsModel {
     }
     changes.forEach((change) => change(sessions));
     this.#listed = sessions;
+    this.#homes = homes;
     this.#cursors = cursors;
     this.problem = undefined;
     this.loaded = true;
     this.#onChange();
+    void this.#learnHomes();
     return true;
   }
 
-  /** Load the next page: of a folder, or (null) of all folders. */
-  async loadMore(cwd: string | null): Promise<void> {
-    const cursor = this.#cursors.get(cwd) ?? null;
+  /** Load the next page: of the project of a folder of this window, or (null) of all sessions. */
+  async loadMore(folder: string | null): Promise<void> {
+    const cursor = this.#cursors.get(folder) ?? null;
     const load = this.#load;
     if (cursor === null) {
       return;
@@ -201,21 +217,54 @@ export class SessionsModel {
     const changes = this.#record();
     let page: ListResult;
     try {
-      page = await this.#requests.list({ ...this.#listParams(cwd), cursor });
+      page = await this.#requests.list({ ...this.#listParams(folder), cursor });
     } finally {
       this.#recorders.delete(changes);
     }
-    if (load !== this.#load || this.#cursors.get(cwd) !== cursor) {
+    if (load !== this.#load || this.#cursors.get(folder) !== cursor) {
       return;
     }
-    page.sessions.forEach((session) => this.#listed.set(session.sessionId, session));
+    for (const session of page.sessions) {
+      this.#listed.set(session.sessionId, session);
+      if (folder !== null) {
+        this.#homes.set(session.cwd, this.#homes.get(session.cwd) ?? folder);
+      }
+    }
     changes.forEach((change) => change(this.#listed));
-    this.#cursors.set(cwd, page.nextCursor);
+    this.#cursors.set(folder, page.nextCursor);
     this.#onChange();
+    void this.#learnHomes();
   }
 
-  #listParams(cwd: string | null): ListParams {
-    return { ...(cwd === null ? {} : { cwd }), ...this.#queryParams(), includeDrafts: true, limit: PAGE_SIZE };
+  /** Ask to which project each folder belongs that is not known yet. */
+  async #learnHomes(): Promise<void> {
+    const homes = this.#homes;
+    const cwds = new Set([...this.#listed.values()].map(({ cwd }) => cwd));
+    for (const cwd of cwds) {
+      if (homes.has(cwd) || this.#folders.includes(cwd)) {
+        continue;
+      }
+      homes.set(cwd, null); // each folder is asked about once
+      for (const folder of cwd === "" ? [] : this.#folders) {
+        try {
+          const { sessions } = await this.#requests.list({ cwd, project: folder, includeDrafts: true, limit: 1 });
+          if (homes !== this.#homes) {
+            return;
+          }
+          if (sessions.length > 0) {
+            homes.set(cwd, folder);
+            this.#onChange();
+            break;
+          }
+        } catch {
+          return; // not attached any more: the list is read again
+        }
+      }
+    }
+  }
+
+  #listParams(folder: string | null): ListParams {
+    return { ...(folder === null ? {} : { project: folder }), ...this.#queryParams(), includeDrafts: true, limit: PAGE_SIZE };
   }
 
   #queryParams(): { query?: string } {
@@ -242,6 +291,7 @@ export class SessionsModel {
     change(this.#listed);
     this.#recorders.forEach((changes) => changes.push(change));
     this.#onChange();
+    void this.#learnHomes();
   }
 }
 

@@ -130,8 +130,8 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
   }
 
   getParent(element: Element): Element | undefined {
-    const cwd = element.kind === "session" ? this.#model.get(element.sessionId)?.cwd : undefined;
-    return cwd === undefined ? undefined : this.#folder(cwd);
+    const session = element.kind === "session" ? this.#model.get(element.sessionId) : undefined;
+    return session === undefined ? undefined : this.#folder(this.#model.groupOf(session));
   }
 
   getTreeItem(element: Element): vscode.TreeItem {
@@ -179,12 +179,17 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
     const words = sessionWords(session, element.sessionId === this.#current.sessionId, Date.now());
     const item = new vscode.TreeItem(words.label);
     item.id = `session:${element.sessionId}`;
-    item.description = words.description;
+    item.description = [words.description, this.#subfolder(session)].filter(Boolean).join(" · ");
     item.iconPath = themeIcon(words.icon);
     item.contextValue = words.context;
     item.accessibilityInformation = { label: words.accessibleText };
     item.command = { command: "sessiond.openSession", title: "Show Tree", arguments: [element] };
     return item;
+  }
+
+  /** The folder of a session as seen from that of its group; empty if they are the same. */
+  #subfolder(session: KnownSession): string {
+    return fit(oneLine(path.relative(this.#model.groupOf(session), session.cwd)), 40);
   }
 
   #moreItem(element: MoreElement): vscode.TreeItem {

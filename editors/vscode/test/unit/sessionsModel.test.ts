@@ -30,6 +30,34 @@ test("the folders of the window come first, then the most recently used", async 
   assert.ok(model.more);
 });
 
+test("a folder of the window has the sessions of its whole project", async () => {
+  const model = modelOf(new FakeLists(...FIVE, listed("a4", "/a/sub", 8)), "/a");
+  await model.start();
+  assert.deepEqual(shown(model), ["*/a: a4 a3 …", "/b: b1"]);
+  assert.equal(model.groupOf({ cwd: "/a/sub" }), "/a");
+  assert.equal(model.groupOf({ cwd: "/b" }), "/b");
+});
+
+test("of two folders of one project, each has its own sessions, and the first has the others", async () => {
+  const model = modelOf(new FakeLists(listed("a1", "/a", 1), listed("a2", "/a/b", 2), listed("a3", "/a/c", 3)), "/a", "/a/b");
+  await model.start();
+  await model.loadMore("/a");
+  assert.deepEqual(shown(model), ["*/a: a3 a1", "*/a/b: a2"]);
+});
+
+test("a new session in a folder that is not known yet moves to the group of its project", async () => {
+  const lists = new FakeLists(...FIVE);
+  const model = modelOf(lists, "/a");
+  await model.start();
+  const fresh = [listed("n1", "/a/new", 20), listed("n2", "/new", 21), listed("n3", "/a/new", 22)];
+  lists.sessions.push(...fresh);
+  const before = lists.listed.length;
+  model.sessionsChanged(lists.note("w1", fresh));
+  await settled();
+  assert.deepEqual(shown(model), ["*/a: n3 n1 a3 a2 …", "/new: n2", "/b: b1", "/c: c1"]);
+  assert.equal(lists.listed.length, before + 2);
+});
+
 test("pages are read on request, of a folder and of all folders", async () => {
   const lists = new FakeLists(...FIVE);
   const model = modelOf(lists, "/a");

@@ -1,4 +1,4 @@
----A list of sessions in a buffer that stays current: `sessiond://sessions/all` and `sessiond://sessions/folder/…`.
+---A list of sessions in a buffer that stays current: `sessiond://sessions/all` and `sessiond://sessions/project/…`.
 local M = {}
 
 local api = vim.api
@@ -37,9 +37,9 @@ end
 ---@param question sessiond.SessionsQuestion
 ---@return string
 local function name_of(question)
-  local cwd = sessions.filter(question).cwd
+  local project = sessions.filter(question).project
   return 'sessiond://sessions/'
-    .. (cwd and 'folder/' .. encoded(cwd) or 'all')
+    .. (project and 'project/' .. encoded(project) or 'all')
     .. (question.query and '/matching/' .. encoded(question.query) or '')
 end
 
@@ -50,13 +50,13 @@ local function filter_of(rest)
     local found = ('/' .. rest):match('/' .. field .. '/([^/]+)')
     return found and vim.uri_decode(found)
   end
-  return { cwd = value('folder'), query = value('matching'), includeDrafts = true }
+  return { project = value('project'), query = value('matching'), includeDrafts = true }
 end
 
 ---@param buffer integer
 local function show_title(buffer)
   local it = shown[buffer]
-  local parts = { it.filter.cwd and text.one_line(vim.fn.fnamemodify(it.filter.cwd, ':~')) or 'All sessions' }
+  local parts = { it.filter.project and text.one_line(vim.fn.fnamemodify(it.filter.project, ':~')) or 'All sessions' }
   if it.filter.query then
     parts[#parts + 1] = '/' .. text.one_line(it.filter.query)
   end
@@ -79,7 +79,7 @@ local function draw(buffer, fresh)
   it.sessions = fresh
   local lines, places = {}, {}
   for place, session in ipairs(fresh) do
-    lines[place] = sessions.line(session, it.filter.cwd == nil)
+    lines[place] = sessions.line(session, session.cwd ~= it.filter.project)
     places[session.sessionId] = places[session.sessionId] or place
   end
   buffer_lines.update(buffer, #lines > 0 and lines or { 'There are no sessions.' })

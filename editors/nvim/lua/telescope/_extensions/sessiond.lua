@@ -16,7 +16,8 @@ local function search(options)
   if query == '' then
     return
   end
-  require('sessiond.search').hits(query, {}, function(hits)
+  local place = { project = not options.all and vim.uv.cwd() or nil }
+  require('sessiond.search').hits(query, place, function(hits)
     local choices = require('sessiond.search').choices(hits)
     require('sessiond.adapters.telescope').pick(
       { prompt = query, choices = choices },

@@ -108,6 +108,7 @@ export class FakeLists implements ListRequests {
     this.listed.push(params);
     const found = this.sessions
       .filter((each) => !params.cwd || each.cwd === params.cwd)
+      .filter((each) => !params.project || `${each.cwd}/`.startsWith(`${params.project}/`))
       .filter((each) => !params.query || each.firstPrompt?.includes(params.query))
       .sort((one, other) => (one.updatedAt < other.updatedAt ? 1 : -1));
     const start = Number(params.cursor ?? 0);
