@@ -26,9 +26,9 @@ _NO_LOG_THERE: Final = {
 
 def logs_in(root: Root) -> "Iterator[tuple[os.DirEntry[str], str]]":
     """Yield every log in a root and in its folders, with the id in its name. Symbolic links are not followed."""
-    for entry in _entries(root.path, root):
+    for entry in entries_of(root.path, root):
         if entry.is_dir(follow_symlinks=False):
-            yield from _named_logs(_entries(entry.path, root))
+            yield from _named_logs(entries_of(entry.path, root))
         else:
             yield from _named_logs([entry])
 
@@ -40,7 +40,8 @@ def _named_logs(entries: "Iterable[os.DirEntry[str]]") -> "Iterator[tuple[os.Dir
             yield entry, session_id
 
 
-def _entries(folder: str, root: Root) -> "list[os.DirEntry[str]]":
+def entries_of(folder: str, root: Root) -> "list[os.DirEntry[str]]":
+    """Return the entries of a folder; none if it is missing. Raises `OSError` if an own folder cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return list(entries)

@@ -28,6 +28,7 @@ from sessiond.store.files.folders import make_folder, move_to_free_name, new_fil
 from sessiond.store.files.known_file import MAY_NOT_WRITE, WRITE_FLAGS
 from sessiond.store.files.log import FileLog
 from sessiond.store.files.log_ids import LogIds
+from sessiond.store.files.log_names import LogNames
 from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.open_indexes import OpenIndexes
 from sessiond.store.files.remains import remains
@@ -92,6 +93,7 @@ class FileStore:
         self._log_ids = LogIds(state)
         self._open_indexes = OpenIndexes(state)
         self._watch: FolderWatch | None = None
+        self._names = LogNames(self._roots)
         self._calls = calls or Syscalls()
         self._descriptors = Descriptors() if descriptors is None else descriptors
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="sessiond-store")
@@ -304,7 +306,7 @@ class FileStore:
     def _create(self, path: Path, session_id: str, lines: bytes) -> "_Opened":
         try:
             with refusals_of(path):
-                if next(self._named(session_id), None) is not None:
+                if self._names.has(session_id):
                     raise LogExists(session_id)
                 make_folder(path.parent.parent, self._calls)
                 make_folder(path.parent, self._calls)

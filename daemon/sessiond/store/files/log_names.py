@@ -1,0 +1,70 @@
+"""The session ids in the names of all logs, for creating a log of an id that no other log has.
+
+A folder is read again when its modification time has changed, which it does with each name in it. So a look-up costs
+one `stat` for each folder, however many logs there are.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from sessiond.store.files import paths
+from sessiond.store.files.census import Root
+from sessiond.store.files.finding import entries_of
+
+_SETTLED_NS: Final = 100_000_000
+"""A folder that changed less than this many nanoseconds before it was read may change again at the same time."""
+
+
+@dataclass(slots=True)
+class _Folder:
+    modified_ns: int = -1
+    is_settled: bool = False
+    ids: frozenset[str] = frozenset()
+    folders: tuple[str, ...] = field(default=())
+
+
+class LogNames:
+    """The names of the logs in these roots. Its methods may be called on any thread."""
+
+    def __init__(self, roots: Sequence[Root]) -> None:
+        self._roots = roots
+        self._folders: dict[str, _Folder] = {}
+        self._lock = threading.Lock()
+
+    def has(self, session_id: str) -> bool:
+        """Return whether a log has this id in its name. Raises `OSError` if an own folder cannot be read."""
+        with self._lock:
+            self._update()
+            return any(session_id in it.ids for it in self._folders.values())
+
+    def _update(self) -> None:
+        found: dict[str, _Folder] = {}
+        for root in self._roots:
+            found[root.path] = self._checked(root.path, root)
+            for folder in found[root.path].folders:
+                found[folder] = self._checked(folder, root)
+        self._folders = found
+
+    def _checked(self, path: str, root: Root) -> _Folder:
+        """Return the content of a folder, which is read if it may have changed."""
+        now = time.time_ns()
+        try:
+            modified_ns = os.stat(path).st_mtime_ns  # noqa: PTH116 - of all folders, for each new log
+        except OSError:
+            modified_ns = -1
+        known = self._folders.get(path)
+        if known is not None and known.is_settled and known.modified_ns == modified_ns:
+            return known
+        ids: set[str] = set()
+        folders: list[str] = []
+        for entry in entries_of(path, root):
+            session_id = paths.session_id_of(entry.name)
+            if session_id is not None and entry.is_file(follow_symlinks=False):
+                ids.add(session_id)
+            elif path == root.path and entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+        return _Folder(modified_ns, modified_ns < now - _SETTLED_NS, frozenset(ids), tuple(folders))
