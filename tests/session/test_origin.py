@@ -1,14 +1,19 @@
 """The origin of a session: which entries name it, in the whole log and at its ends."""
 
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from sessiond.session.dialects import home
+from sessiond.session.dialects.source import Source
 from sessiond.session.listing.log_ends import facts_of_ends
 from sessiond.session.tree.origin import LogOrigin, origin_of
 from sessiond.session.tree.tree import Tree
 from support import logs
 
+PEERS = Path(__file__).parent.parent / "data/peers"
 DATA = {"source": "codex", "sourceId": "abc", "sourcePath": "/home/r.jsonl", "sourceVersion": "0.169.0"}
 ORIGIN = LogOrigin("codex", "abc", "/home/r.jsonl", "0.169.0")
 FILLER = [logs.assistant("filler " * 20, id=f"f{number}") for number in range(30)]
@@ -45,6 +50,15 @@ def test_an_agent_that_is_named_wins_over_the_format() -> None:
     named = origin_of(DATA | {"agent": "oh-my-pi"})
     assert named is not None
     assert named.agent == "oh-my-pi"
+
+
+@pytest.mark.parametrize(("file", "agent"), [("omp-18.3.4.jsonl", "oh-my-pi"), ("pi-1.5.2.jsonl", "pi")])
+def test_a_session_that_oh_my_pi_wrote_names_it(file: str, agent: str) -> None:
+    data = (PEERS / file).read_bytes()
+    read = home.read(Source(name=file, data=data, modified="2026-01-01T00:00:00.000Z"))
+    tree = tree_of(*(msgspec.json.decode(it.line) for it in read.entries))
+    assert tree.origin is not None
+    assert tree.origin.agent == agent
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ DIGESTS = {
     6: "02db1e66d9dfad2c",
     7: "2559f4ae529448b3",
     8: "2559f4ae529448b3",
+    9: "08aada76b1822ee0",
 }
 """The digest of what each version of the readers gives for the files of all dialects."""
 

@@ -38,6 +38,7 @@ def read(source: Source) -> Imported:
         if value is None:
             builder.preserve_unreadable(line)
         elif header is None and value.get("type") == "title":
+            builder.origin["agent"] = "oh-my-pi"  # pi writes no such line
             title = fields.text(value.get("title"))
             if title is not None:  # it may change, so it becomes an entry and not a header field
                 builder.add_beside(
