@@ -1,4 +1,4 @@
-"""The story, in eight scenes. Exit status 1 if any of its claims does not hold."""
+"""The story, in ten scenes. Exit status 1 if any of its claims does not hold."""
 
 import os
 import shutil
@@ -6,25 +6,25 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from scripts.demonstration.agents import follow_agents, put_agents, resume_elsewhere
 from scripts.demonstration.stage import (
     ClaimFailed,
     CommandFailed,
     Running,
     Terminal,
+    ask,
     claim,
     heading,
     paint,
     say,
+    session_in,
     soon,
+    terminals,
 )
-
-from sessiond.paths import find_locations
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REAL = ROOT / "tests/data/peers/pi-1.5.2.jsonl"
@@ -37,6 +37,8 @@ def main() -> int:
     start = time.monotonic()
     try:
         with tempfile.TemporaryDirectory(prefix="sessiond-demo-") as folder:
+            (home := Path(folder).resolve() / "ada").mkdir()
+            tell_of_agents(home)
             tell(Path(folder))
     except (ClaimFailed, CommandFailed) as failure:
         print(f"\n{paint('✗', '31')} This does not hold: {failure}", file=sys.stderr)
@@ -45,6 +47,13 @@ def main() -> int:
         f"All of this was checked while it ran, in {time.monotonic() - start:.0f} s. Nothing was left behind."
     )
     return 0
+
+
+def tell_of_agents(home: Path) -> None:
+    files = put_agents(home)
+    with terminals(home) as (left, _):
+        follow_agents(left, files)
+        resume_elsewhere(left, home)
 
 
 def tell(home: Path) -> None:
@@ -79,25 +88,8 @@ def put_summarizer(home: Path) -> None:
     )
 
 
-@contextmanager
-def terminals(home: Path) -> Iterator[tuple[Terminal, Terminal]]:
-    left, right = Terminal("left", home), Terminal("right", home)
-    try:
-        yield left, right
-    except (ClaimFailed, CommandFailed):
-        print(left.background(), right.background(), sep="\n", file=sys.stderr)
-        raise
-    finally:
-        left.quietly("sessiond stop")
-        left.close()
-        right.close()
-        runtime = Path(find_locations({"SESSIOND_HOME": str(home)}).runtime)
-        if not runtime.is_relative_to(home):  # the path of the home is too long for a socket in it
-            runtime.rmdir()
-
-
 def open_real_session(left: Terminal, original: bytes, file: Path) -> None:
-    heading("1. A session that the real pi 1.5.2 wrote, in a throw-away home")
+    heading("3. A session that the real pi 1.5.2 wrote, in a throw-away home")
     lines = len(original.split(b"\n")) - 1
     say(f"{lines} lines, copied byte for byte. No daemon runs yet; the first command starts it.")
     chosen = left.run(f"sessiond continue --cwd {FOLDER}")
@@ -107,7 +99,7 @@ def open_real_session(left: Terminal, original: bytes, file: Path) -> None:
 
 
 def give_each_its_own(left: Terminal, right: Terminal) -> None:
-    heading("2. Every terminal finds its own session, and is told why")
+    heading("4. Every terminal finds its own session, and is told why")
     own = session_in(right.run(f"sessiond continue --cwd {FOLDER}"))
     claim("right got another session than left, because left has that one", own != SESSION)
     again = left.run(f"sessiond continue --cwd {FOLDER}")
@@ -122,7 +114,7 @@ def right_is_in(right: Terminal, session: str) -> bool:
 
 
 def watch_and_append(left: Terminal, right: Terminal) -> Running:
-    heading("3. One appends, the other watches it arrive")
+    heading("5. One appends, the other watches it arrive")
     watching = right.start(["sessiond", "watch", SESSION], f"sessiond watch {SHORT}")
     claim("right has attached to left's session", soon(lambda: watching.has("Watching")))
     entry = left.run(f"sessiond append {SHORT} --user 'Publish 0.2.' --assistant 'Published.'").split()[-1]
@@ -137,7 +129,7 @@ def show_new(watching: Running) -> None:
 
 
 def branch_and_label(left: Terminal) -> None:
-    heading("4. Branch and label: nothing is removed, the leaf moves")
+    heading("6. Branch and label: nothing is removed, the leaf moves")
     question = find(left, "What is left to do")
     left.run(f"sessiond branch {SHORT} {question}")
     answer = left.run(f"sessiond append {SHORT} --assistant 'Only the README is left to do.'").split()[-1]
@@ -151,7 +143,7 @@ def branch_and_label(left: Terminal) -> None:
 
 
 def fork(left: Terminal, file: Path) -> None:
-    heading("5. Fork: a path becomes a session of its own")
+    heading("7. Fork: a path becomes a session of its own")
     before = file.read_bytes()
     forked = session_in(left.run(f"sessiond fork {SHORT} --title 'Weather: only the README'"))
     rows = ask(left, f"sessiond tree {forked} --filter labeledOnly --json")["nodes"]
@@ -164,7 +156,7 @@ def fork(left: Terminal, file: Path) -> None:
 
 
 def compact(left: Terminal) -> None:
-    heading("6. Compact: a summary stands for the older part, and the way back is one command")
+    heading("8. Compact: a summary stands for the older part, and the way back is one command")
     before = ask(left, f"sessiond context {SHORT} --json")
     left.run(f"sessiond compact {SHORT} --keep-recent 20 --dry-run")
     claim("the dry run changed nothing", ask(left, f"sessiond context {SHORT} --json") == before)
@@ -185,7 +177,7 @@ def compact(left: Terminal) -> None:
 
 
 def kill_and_go_on(left: Terminal, watching: Running) -> None:
-    heading("7. kill -9 while a script appends entries, one by one")
+    heading("9. kill -9 while a script appends entries, one by one")
     before = entries(left)
     program = str(ROOT / "scripts/demonstration/script.py")
     script = left.start([sys.executable, program, SESSION], f"python script.py {SHORT}")
@@ -224,7 +216,7 @@ def seen(watching: Running) -> list[str]:
 
 
 def go_home(left: Terminal, right: Terminal, file: Path, original: bytes) -> None:
-    heading("8. Afterwards")
+    heading("10. Afterwards")
     left.run(f"sessiond continue --cwd {FOLDER}")
     right.run(f"sessiond continue --cwd {FOLDER}")
     left.run(f"sessiond list --cwd {FOLDER} --drafts")
@@ -232,15 +224,6 @@ def go_home(left: Terminal, right: Terminal, file: Path, original: bytes) -> Non
         "what pi wrote still stands at the start of the file, byte for byte",
         file.read_bytes().startswith(original),
     )
-
-
-def session_in(output: str) -> str:
-    """The session id that a command printed; what it said besides went to standard error."""
-    return next(line for line in output.splitlines() if line and " " not in line)
-
-
-def ask(terminal: Terminal, command: str) -> Any:
-    return msgspec.json.decode(terminal.quietly(command))
 
 
 def entries(terminal: Terminal) -> list[str]:

@@ -5,9 +5,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+import msgspec
+
+from sessiond.paths import find_locations
 
 PATIENCE = 15.0
 WIDTH = 96
@@ -173,3 +178,29 @@ class Running:
         with self._process.stdout as printed:
             for line in printed:
                 self.lines.append(line.rstrip("\n"))
+
+
+@contextmanager
+def terminals(home: Path) -> Iterator[tuple[Terminal, Terminal]]:
+    left, right = Terminal("left", home), Terminal("right", home)
+    try:
+        yield left, right
+    except (ClaimFailed, CommandFailed):
+        print(left.background(), right.background(), sep="\n", file=sys.stderr)
+        raise
+    finally:
+        left.quietly("sessiond stop")
+        left.close()
+        right.close()
+        runtime = Path(find_locations({"SESSIOND_HOME": str(home)}).runtime)
+        if not runtime.is_relative_to(home):  # the path of the home is too long for a socket in it
+            runtime.rmdir()
+
+
+def session_in(output: str) -> str:
+    """The session id that a command printed; what it said besides went to standard error."""
+    return next(line for line in output.splitlines() if line and " " not in line)
+
+
+def ask(terminal: Terminal, command: str) -> Any:
+    return msgspec.json.decode(terminal.quietly(command))
