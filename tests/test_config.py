@@ -205,6 +205,7 @@ def test_followed_agents_are_a_list_of_names(tmp_path: Path) -> None:
     text = '[agents]\nfollow = ["claude-code", "codex"]\n'
     assert read(written(tmp_path, text)).agents == AgentsConfig(follow=("claude-code", "codex"))
     assert read(written(tmp_path, "[agents]\nfollow = []\n")).agents == AgentsConfig()
+    assert read(written(tmp_path, "[agents]\nsession_start_note = true\n")).agents.session_start_note
     for wrong in ('"codex"', "[1]"):
         with pytest.raises(InvalidConfigError):
             read(written(tmp_path, f"[agents]\nfollow = {wrong}\n"))

@@ -149,9 +149,13 @@ class HistoryConfig:
 
 @dataclass(frozen=True)
 class AgentsConfig:
-    """`[agents]`: `follow` names the agents whose sessions are read as they write them (`sessiond agents`)."""
+    """`[agents]`: `follow` names the agents whose sessions are read as they write them (`sessiond agents`).
+
+    `session_start_note`: hooks give an agent's model a note about the project's last sessions when a session begins.
+    """
 
     follow: tuple[str, ...] = ()
+    session_start_note: bool = False
 
 
 @dataclass(frozen=True)
@@ -417,6 +421,6 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
         RetentionConfig,
         {"max_age": _duration, "max_sessions": _sessions, "tags": _words, "trash_max_age": _duration},
     ),
-    "agents": (AgentsConfig, {"follow": _words}),
+    "agents": (AgentsConfig, {"follow": _words, "session_start_note": _switch}),
 }
 """For each table its class, and for each key the function that checks and converts its value."""

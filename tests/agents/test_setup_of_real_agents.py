@@ -22,6 +22,9 @@ from support.scripted_model import ScriptedModel
 pytestmark = pytest.mark.agents
 
 
+NOTE = "The last session was about herons."
+
+
 class RecordingDaemon:
     """A daemon's socket that responds to `agent/wake` and keeps the params of each."""
 
@@ -43,7 +46,9 @@ class RecordingDaemon:
                 request = connection.recv(65_536).partition(b"\r\n\r\n")[2]
                 if request:
                     self.woken.append(json.loads(request)["params"])
-                    body = b'{"jsonrpc":"2.0","id":1,"result":{"isFollowed":true}}'
+                    body = (
+                        b'{"jsonrpc":"2.0","id":1,"result":{"isFollowed":true,"note":"%b"}}' % NOTE.encode()
+                    )
                     connection.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
 
     def close(self) -> None:
@@ -87,6 +92,8 @@ def test_a_turn_wakes_the_daemon_through_the_hook_and_undo_leaves_the_settings_a
         else:
             said = agents.turn(name, project, "Where is the heron?")
         assert "The heron stands in the reeds." in said
+        if name in ("claude-code", "codex", "gemini"):  # Qwen Code begins no session without a terminal
+            assert NOTE in json.dumps(model.request_with("Where is the heron?").body)
         wait_until(lambda: bool(daemon.woken))
         daemon.close()
         assert {it["agent"] for it in daemon.woken} == {name}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.agents.silent_output import SILENT_OUTPUT
+from sessiond.agents.hook_output import SILENT_OUTPUT, TAKES_NOTE
 from sessiond.agents.table import AGENTS
 from sessiond.paths import Locations
 from sessiond.setup.commands import hook_command
@@ -40,12 +40,13 @@ def run_hook(locations: Locations, agent: str, event: bytes) -> subprocess.Compl
 class Listener:
     """A daemon's socket that takes one request; it responds if it is told to."""
 
-    def __init__(self, locations: Locations, *, responds: bool) -> None:
+    def __init__(self, locations: Locations, *, responds: bool, note: str | None = None) -> None:
         Path(locations.runtime).mkdir(parents=True, exist_ok=True, mode=0o700)
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.bind(locations.socket)
         self.socket.listen()
         self.responds = responds
+        self.result = json.dumps({"isFollowed": True, "note": note}).encode()
         self.request = b""
         self.thread = threading.Thread(target=self._serve)
         self.thread.start()
@@ -58,7 +59,7 @@ class Listener:
                     self.request += part
                 return
             self.request = connection.recv(65_536)
-            body = b'{"jsonrpc":"2.0","id":1,"result":{}}'
+            body = b'{"jsonrpc":"2.0","id":1,"result":%b}' % self.result
             with suppress(BrokenPipeError):  # a hook on a busy machine no longer waits
                 connection.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
 
@@ -93,6 +94,27 @@ def test_a_running_daemon_is_told_of_the_file(responds: bool) -> None:
         done = run_hook(locations, "claude-code", json.dumps(EVENT).encode())
         assert (done.returncode, done.stdout) == (0, b"")
         assert listener.params() == {"agent": "claude-code", "path": EVENT["transcript_path"]}
+
+
+@pytest.mark.parametrize("agent", TAKES_NOTE)
+def test_the_note_of_the_daemon_goes_to_the_model_when_a_session_begins(agent: str) -> None:
+    started = EVENT | {"hook_event_name": "SessionStart", "cwd": "/home/ada/atlas"}
+    with a_home() as locations:
+        listener = Listener(locations, responds=True, note="The last sessions: é")
+        done = run_hook(locations, agent, json.dumps(started).encode())
+        params = listener.params()
+    assert params == {"agent": agent, "path": EVENT["transcript_path"], "startingIn": "/home/ada/atlas"}
+    assert json.loads(done.stdout) == {
+        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "The last sessions: é"}
+    }
+
+
+def test_an_agent_that_takes_no_note_is_not_given_one() -> None:
+    started = EVENT | {"hook_event_name": "SessionStart", "cwd": "/home/ada/atlas"}
+    with a_home() as locations:
+        listener = Listener(locations, responds=True)
+        assert run_hook(locations, "opencode", json.dumps(started).encode()).stdout == b""
+        assert listener.params() == {"agent": "opencode", "path": EVENT["transcript_path"]}
 
 
 def test_a_daemon_whose_queue_is_full_is_not_waited_for() -> None:

@@ -7,8 +7,8 @@ import os
 import re
 
 from sessiond.agents.agent import Agent, Environ, HookFile, NewFile, WrittenSession
+from sessiond.agents.hook_output import SILENT_OUTPUT
 from sessiond.agents.places import home, named
-from sessiond.agents.silent_output import SILENT_OUTPUT
 
 _OWNER = ".project_root"
 """The file with the path of the project that owns a folder."""

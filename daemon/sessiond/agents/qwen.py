@@ -3,8 +3,8 @@
 import re
 
 from sessiond.agents.agent import Agent, Environ, HookFile, NewFile, WrittenSession
+from sessiond.agents.hook_output import SILENT_OUTPUT
 from sessiond.agents.places import home, named
-from sessiond.agents.silent_output import SILENT_OUTPUT
 
 
 def _folders(environ: Environ) -> list[str]:

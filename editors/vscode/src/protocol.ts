@@ -2893,21 +2893,26 @@ export interface AgentForgetResult {
 /**
  * Check the files of a followed agent now. The response does not wait for the check.
  *
- * A hook of the agent sends this request, so that also a file system without notifications costs no time.
+ * A hook of the agent sends this request, so that also a file system without notifications costs no time. When a
+ * session begins, the hook names its folder, and the response may have a note for the agent's model.
  */
 export interface AgentWakeParams {
   /** Its name. 1 to 64 characters. */
   agent: string;
   /** Only this file; an absolute path. 1 to 4096 characters. */
   path?: string | null;
+  /** The folder of a session that begins now, an absolute path. 1 to 4096 characters. */
+  startingIn?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** Whether the files are checked. */
+/** Whether the files are checked, and the note. */
 export interface AgentWakeResult {
   /** False: the agent is not followed, and nothing was checked. */
   isFollowed: boolean;
+  /** About the last sessions of the project, if the configuration asks for it. */
+  note: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -5327,7 +5332,8 @@ export interface Requests {
   /**
    * Check the files of a followed agent now. The response does not wait for the check.
    *
-   * A hook of the agent sends this request, so that also a file system without notifications costs no time.
+   * A hook of the agent sends this request, so that also a file system without notifications costs no time. When a
+   * session begins, the hook names its folder, and the response may have a note for the agent's model.
    *
    * @experimental
    */

@@ -12,9 +12,9 @@ import time
 # `signal` imports enum, which takes half a Python start. Its C module has no stub.
 from _signal import ITIMER_REAL, SIGALRM, setitimer, signal  # type: ignore[import-not-found]
 
-from sessiond.agents.silent_output import SILENT_OUTPUT
+from sessiond.agents.hook_output import SILENT_OUTPUT, START_EVENT, TAKES_NOTE
 from sessiond.client.daemon_socket import find_socket
-from sessiond.client.light_json import decode
+from sessiond.client.light_json import decode, encode
 from sessiond.client.wire import MessageReader, frame, members
 from sessiond.paths import find_locations
 
@@ -42,12 +42,12 @@ def hook(args: ParsedArguments) -> int:
 
 
 def run(agent: str) -> int:
-    """Report the event on standard input to the daemon, if one runs. Returns 0 in every case."""
+    """Report the event on standard input to the daemon, if one runs, and print its note. Returns 0 in every case."""
     output = SILENT_OUTPUT.get(agent, "").encode()
     try:
-        path = _session_path(_read_event())
+        event = _fields(_read_event())
         _limit(LAST_SECONDS, lambda *_: _end(output))
-        _wake(agent, path)
+        output = _noted(_wake(_params(agent, event))) or output
     except BaseException:  # noqa: BLE001 - the agent must not notice anything
         _end(output)
     setitimer(ITIMER_REAL, 0)
@@ -96,28 +96,51 @@ def _read_event() -> bytes:
     return b"".join(parts) if size <= _MAX_EVENT_BYTES else b""
 
 
-def _session_path(event: bytes) -> str | None:
-    """Return the path of the session's file that the event names; None if it names none."""
+def _fields(event: bytes) -> dict[str, Any]:
+    """Return the members of the event; none if it is not a JSON object."""
     try:
         fields = decode(event.decode())
     except (ValueError, RecursionError):
-        return None
-    path = fields.get("transcript_path") if isinstance(fields, dict) else None
-    if isinstance(path, str) and path.startswith("/") and len(path) <= _MAX_PATH and "\0" not in path:
-        return path
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _params(agent: str, event: dict[str, Any]) -> dict[str, Any]:
+    """Return the params of `agent/wake` for an event, with the session's file and, when it begins, its folder."""
+    params: dict[str, Any] = {"agent": agent}
+    if (path := _path(event.get("transcript_path"))) is not None:
+        params["path"] = path
+    is_start = event.get("hook_event_name") == START_EVENT and agent in TAKES_NOTE
+    if is_start and (folder := _path(event.get("cwd"))) is not None:
+        params["startingIn"] = folder
+    return params
+
+
+def _path(value: object) -> str | None:
+    if isinstance(value, str) and value.startswith("/") and len(value) <= _MAX_PATH and "\0" not in value:
+        return value
     return None
 
 
-def _wake(agent: str, path: str | None) -> None:
-    """Send `agent/wake` to a running daemon of this machine, and wait a moment for its response."""
+def _wake(params: dict[str, Any]) -> object:
+    """Send `agent/wake` to a running daemon of this machine, and wait a moment for its result."""
     sock = find_socket(find_locations(), time.monotonic())
     if sock is None:
-        return
-    params: dict[str, Any] = {"agent": agent} if path is None else {"agent": agent, "path": path}
+        return None
     with sock:
         sock.settimeout(RESPONSE_SECONDS)
         sock.sendall(frame({"jsonrpc": "2.0", "id": 1, "method": "agent/wake", "params": params}))
         setitimer(ITIMER_REAL, RESPONSE_SECONDS)  # for the whole response, also if it comes in small pieces
         reader = MessageReader(sock)
-        while "id" not in members(reader.read()):
+        while "id" not in (found := members(reader.read())):
             pass  # notifications
+    return found["result"][0] if "result" in found else None
+
+
+def _noted(result: object) -> bytes:
+    """Return what gives the note in a result to the agent's model; b"" without one."""
+    note = result.get("note") if isinstance(result, dict) else None
+    if not isinstance(note, str):
+        return b""
+    context = {"hookEventName": START_EVENT, "additionalContext": note}
+    return encode({"hookSpecificOutput": context}).encode()

@@ -131,20 +131,24 @@ class AgentsMethods(Methods):
         self,
         agent: str,
         path: str | None = None,
+        *,
+        starting_in: str | None = None,
     ) -> t.AgentWakeResult:
         """Check the files of a followed agent now. The response does not wait for the check.
 
         A hook of the agent sends this request, so that also a file system without notifications costs no
-        time.
+        time. When a session begins, the hook names its folder, and the response may have a note for the
+        agent's model.
 
         Method `agent/wake`, experimental.
 
         Args:
             agent: Its name. 1 to 64 characters.
             path: Only this file; an absolute path. 1 to 4096 characters.
+            starting_in: The folder of a session that begins now, an absolute path. 1 to 4096 characters.
 
         Returns:
-            Whether the files are checked.
+            Whether the files are checked, and the note.
 
         Raises:
             RpcError: The daemon refused the request.
@@ -153,5 +157,6 @@ class AgentsMethods(Methods):
         params = t.AgentWakeParams(
             agent=agent,
             path=path,
+            starting_in=starting_in,
         )
         return await self.call(m.AGENT_WAKE, params)

@@ -100,16 +100,21 @@ class AgentForgetResult(Wire, frozen=True):
 class AgentWakeParams(Params, frozen=True):
     """Check the files of a followed agent now. The response does not wait for the check.
 
-    A hook of the agent sends this request, so that also a file system without notifications costs no time.
+    A hook of the agent sends this request, so that also a file system without notifications costs no time. When a
+    session begins, the hook names its folder, and the response may have a note for the agent's model.
     """
 
     agent: AgentName  # its name
     path: Annotated[str, Meta(min_length=1, max_length=4096)] | None = (
         None  # only this file; an absolute path
     )
+    starting_in: Annotated[str, Meta(min_length=1, max_length=4096)] | None = (
+        None  # the folder of a session that begins now, an absolute path
+    )
 
 
 class AgentWakeResult(Wire, frozen=True):
-    """Whether the files are checked."""
+    """Whether the files are checked, and the note."""
 
     is_followed: bool  # false: the agent is not followed, and nothing was checked
+    note: str | None = None  # about the last sessions of the project, if the configuration asks for it

@@ -5,9 +5,11 @@ import contextlib
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from sessiond import config as configuration
 from sessiond.agents.table import AGENTS
-from sessiond.hub.errors import HubError, IncompatibleParams
+from sessiond.hub.errors import HubError, IncompatibleParams, refuse_unless_absolute
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.progress import progress
@@ -82,12 +84,30 @@ async def forget(client: Client, params: t.AgentForgetParams) -> t.AgentForgetRe
 
 
 async def wake(client: Client, params: t.AgentWakeParams) -> t.AgentWakeResult:
-    """Have the files of an agent checked. Raises `IncompatibleParams` for an unknown agent."""
+    """Have the files of an agent checked, and return the note for a session that begins.
+
+    Raises `IncompatibleParams` for an unknown agent, or a folder that is not an absolute path.
+    """
     _refuse_unknown([params.agent])
-    if params.agent not in client.server.config.agents.follow:
-        return t.AgentWakeResult(is_followed=False)
-    follower = await client.hub.following.follower()
-    return t.AgentWakeResult(is_followed=follower.wake(params.agent, params.path))
+    if params.starting_in is not None:
+        refuse_unless_absolute(params.starting_in, "startingIn")
+    is_followed = params.agent in client.server.config.agents.follow
+    if is_followed:
+        is_followed = (await client.hub.following.follower()).wake(params.agent, params.path)
+    return t.AgentWakeResult(is_followed=is_followed, note=await _note(client, params))
+
+
+async def _note(client: Client, params: t.AgentWakeParams) -> str | None:
+    """Return the note about the last sessions of a project; None if it is not wanted."""
+    if params.starting_in is None or not client.server.config.agents.session_start_note:
+        return None
+    from sessiond.hub.following import start_note  # few users want it
+
+    wanted = t.ListParams(project=params.starting_in, limit=start_note.MAX_SESSIONS + 1)
+    page = await client.hub.index.page(wanted)
+    # The page holds rows as they are sent.
+    sessions = msgspec.json.decode(msgspec.json.encode(page.sessions), type=list[t.ListedSession])
+    return start_note.note_about(sessions, params.path)
 
 
 def _refuse_unknown(names: Sequence[str]) -> None:

@@ -1512,14 +1512,17 @@
 
 ---Check the files of a followed agent now. The response does not wait for the check.
 ---
----A hook of the agent sends this request, so that also a file system without notifications costs no time.
+---A hook of the agent sends this request, so that also a file system without notifications costs no time. When a
+---session begins, the hook names its folder, and the response may have a note for the agent's model.
 ---@class (exact) sessiond.AgentWakeParams
 ---@field agent string Its name. 1 to 64 characters.
 ---@field path? string Only this file; an absolute path. 1 to 4096 characters.
+---@field startingIn? string The folder of a session that begins now, an absolute path. 1 to 4096 characters.
 
----Whether the files are checked.
+---Whether the files are checked, and the note.
 ---@class (exact) sessiond.AgentWakeResult
 ---@field isFollowed boolean False: the agent is not followed, and nothing was checked.
+---@field note? string About the last sessions of the project, if the configuration asks for it.
 
 ---Introduce a client without LSP. An LSP client sends `initialize` with the same options instead.
 ---
