@@ -1,5 +1,7 @@
 """The queues of a followed agent: the backlog gives the newest files first, and files are due at their last time."""
 
+from sessiond.agents.table import AGENTS
+from sessiond.hub.following.followed_agent import FollowedAgent
 from sessiond.hub.following.queues import Backlog, DueFiles
 from sessiond.hub.transfer.source_state import FileStatus
 
@@ -57,3 +59,17 @@ def test_a_file_that_is_scheduled_with_each_of_a_thousand_lines_is_held_once() -
         assert len(due._heap) < 70
     assert due.take(998) is None
     assert due.take(999) == "/a"
+
+
+def test_small_files_that_are_due_are_taken_together_and_large_ones_alone() -> None:
+    followed = FollowedAgent(AGENTS["claude-code"])
+    for number, size in enumerate((10, 10, 500, 10, 10, 10)):
+        followed.seen[f"/{number}"] = status(0, size)
+        followed.due[f"/{number}"] = float(number)
+
+    def taken() -> list[str]:
+        return followed.next_due(100.0, 50, 1_000, small=100)
+
+    assert taken() == ["/0", "/1"]
+    assert sorted([*taken(), *taken()]) == ["/2", "/3", "/4", "/5"]
+    assert taken() == []

@@ -2,13 +2,15 @@
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sessiond.hub.following import census
+from sessiond.hub.following import census, follower
 from sessiond.hub.transfer import foreign_files, source_state
+from sessiond.hub.transfer.importing import Imports
 from sessiond.hub.transfer.source_state import FileStatus
 from support.columns import entries_of
 from support.daemons import Peer, refusal, running
@@ -179,6 +181,37 @@ async def test_a_followed_session_of_two_messages_takes_at_most_a_fifth_more_tha
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
         agent = await listed(peer)
         assert agent["storedBytes"] <= 1.2 * agent["sizeBytes"]
+
+
+async def test_files_that_become_quiet_together_are_read_again_together(
+    agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follower, "GROWING_SECONDS", 0.2)
+    monkeypatch.setattr(follower, "DUE_STEP_SECONDS", 1.0)
+    portions: list[list[str]] = []
+    import_followed = Imports.import_followed
+
+    async def importing(imports: Imports, paths: Sequence[str], *more: Any) -> Any:
+        portions.append(sorted(paths))
+        return await import_followed(imports, paths, *more)
+
+    monkeypatch.setattr(Imports, "import_followed", importing)
+    files = []
+    for number in range(8):
+        claude = WritingClaude(agents_home, f"{number:08}-2222-4333-8444-555555555555")
+        claude.asks("hello")
+        files.append(str(claude.path))
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        read = len(portions)
+        assert await _all_again(portions, files)
+        await until(lambda: _all_again(portions[read:], files))
+        assert len(portions[read:]) <= 2  # they were read within a second, on both sides of a step at most
+
+
+async def _all_again(portions: list[list[str]], files: list[str]) -> bool:
+    return sorted(path for paths in portions for path in paths) == files
 
 
 async def test_an_unfollowed_agent_is_left_alone(agents_home: Path, tmp_path: Path) -> None:

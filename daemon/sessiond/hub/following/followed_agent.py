@@ -80,6 +80,27 @@ class FollowedAgent:
         """Queue files that were written."""
         self.written.update(dict.fromkeys(paths))
 
+    def next_due(self, now: float, max_files: int, max_bytes: int, *, small: int) -> list[str]:
+        """Remove and return files that are due: small ones together, or one file.
+
+        Args:
+            now: A time of the monotonic clock.
+            max_files: The limit of files.
+            max_bytes: The limit of their bytes together; the last file may exceed it.
+            small: The size from which a file is returned alone.
+        """
+        taken: list[str] = []
+        size = 0
+        while len(taken) < max_files and size < max_bytes and (path := self.due.take(now)) is not None:
+            status = self.seen.get(path)
+            bytes_of_file = 0 if status is None else status.size
+            if taken and bytes_of_file >= small:
+                self.due[path] = now
+                break
+            taken.append(path)
+            size += max_bytes if bytes_of_file >= small else bytes_of_file
+        return taken
+
     def next_written(self) -> str | None:
         """Remove and return a file that was written."""
         path = next(iter(self.written), None)

@@ -8,9 +8,11 @@ portions. Files are opened read-only and never locked. The rules are in decision
 import asyncio
 import contextlib
 import logging
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, Protocol
 
 import msgspec
@@ -48,6 +50,8 @@ MAX_FILES: Final = 50
 """Limit of files of the backlog that are read at once; files that are written meanwhile wait for them."""
 MAX_BYTES: Final = 2 * 1024 * 1024
 """Limit of the bytes of these files. A larger file is read alone."""
+DUE_STEP_SECONDS: Final = 5.0
+"""Files that have become quiet within this time are read again together."""
 MAX_TAILS: Final = 32
 """Limit of large files of which only what was added is read; the others are read whole when they are written."""
 REST_FACTOR: Final = 10
@@ -163,10 +167,8 @@ class AgentFollower:
             if (path := followed.next_written()) is not None:
                 await self._take(followed, path)
                 return True
-            if (path := followed.due.take(now)) is not None:
-                self._tails.pop(path, None)
-                followed.seen.pop(path, None)  # it is read whole, although it may be unchanged
-                await self._take(followed, path)
+            if due := followed.next_due(now, MAX_FILES, MAX_BYTES, small=MIN_FILE_BYTES):
+                await self._take_due(followed, due)
                 return True
         for name, followed in list(self._agents.items()):
             if self._census_at.get(name, 0.0) <= now:
@@ -221,13 +223,26 @@ class AgentFollower:
 
     # --- files -----------------------------------------------------------------------------------------
 
-    async def _take(self, followed: FollowedAgent, path: str) -> None:
-        """Read a file that was reported as written, or record that it is gone."""
+    async def _take_due(self, followed: FollowedAgent, paths: Sequence[str]) -> None:
+        """Read files whole that may have been incomplete."""
+        for path in paths:
+            self._tails.pop(path, None)
+        if len(paths) == 1:
+            await self._take(followed, paths[0], is_due=True)
+            return
+        look_at = partial(censuses.look_at, followed.agent, self._environ)
+        found = await asyncio.to_thread(lambda: {it: look_at(it) for it in paths})
+        ready = [it for it in paths if isinstance(found[it], FileStatus) and it not in followed.rests]
+        followed.report(it for it in paths if it not in ready)
+        await self._import(followed, ready)
+
+    async def _take(self, followed: FollowedAgent, path: str, *, is_due: bool = False) -> None:
+        """Read a file that was reported as written or is due, or record that it is gone."""
         found = await asyncio.to_thread(censuses.look_at, followed.agent, self._environ, path)
         if isinstance(found, str):
             followed.problems[path] = found
         elif found is not None:
-            if followed.seen.get(path) == found and path not in followed.gone:
+            if followed.seen.get(path) == found and path not in followed.gone and not is_due:
                 return
             if (until := followed.rests.get(path, 0.0)) > time.monotonic():
                 followed.due[path] = until
@@ -329,7 +344,8 @@ class AgentFollower:
         followed.seen[path] = status
         quiet = time.time() - status.modified_ns / 1e9
         if quiet < GROWING_SECONDS:
-            followed.due[path] = time.monotonic() + GROWING_SECONDS - quiet + 0.5
+            at = time.monotonic() + GROWING_SECONDS - quiet + 0.5
+            followed.due[path] = math.ceil(at / DUE_STEP_SECONDS) * DUE_STEP_SECONDS
 
     async def _is_deleted_here(self, followed: FollowedAgent, path: str, record: SourceRecord | None) -> bool:
         """Return whether the session of a file was moved to the trash. It is then not imported again."""
