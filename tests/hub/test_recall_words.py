@@ -79,5 +79,26 @@ def test_names_are_those_that_their_patterns_find_in_the_whole_text(text: str) -
     )
 
 
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ("conversion", "convert"),
+        ("fails", "failure"),
+        ("expire", "expiry"),
+        ("users", "user"),
+    ],
+)
+def test_words_that_are_derived_from_each_other_are_found(word: str, other: str) -> None:
+    (concept,) = question.read([word], synonyms.read(""), Stemmer()).concepts
+    (stem,) = stems_of_texts([other])[0]
+    assert stem in {concept.stem, *(it.stems[0] for it in concept.derived)}
+
+
+def test_a_word_of_several_wordings_counts_more() -> None:
+    read = question.read(["red kite", "kite wing"], synonyms.read(""), Stemmer())
+    weights = {it.word: it.weight for it in read.concepts}
+    assert weights["kite"] > weights["red"] == weights["wing"] == 1
+
+
 def test_stems_are_those_of_the_index() -> None:
     assert stems_of_texts(["retries retrying", "", "Caf\u00e9"]) == [("retri", "retri"), (), ("cafe",)]

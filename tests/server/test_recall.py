@@ -85,6 +85,28 @@ async def test_a_passage_that_several_wordings_find_comes_first(peer: Peer) -> N
     assert (await names(peer, "quartz", also=["chronometer"]))[0] == "both"
 
 
+async def test_one_word_of_a_text_does_not_count_for_several_of_a_question(peer: Peer) -> None:
+    await session_in(peer, "/w", assistant("a maximum of nothing at all", id="one"))
+    await session_in(peer, "/w", assistant("the cap of the gearbox", id="two"))
+    assert (await names(peer, "gearbox maximum", also=["limit", "cap", "ceiling"]))[0] == "two"
+
+
+async def test_words_in_one_sentence_count_more_than_words_far_apart(peer: Peer) -> None:
+    filler = "nothing of interest here. " * 30
+    await session_in(peer, "/w", assistant(f"The turbine is loud. {filler} Use the blue valve.", id="apart"))
+    await session_in(peer, "/w", assistant(f"{filler} The turbine has a blue valve. {filler}", id="together"))
+    assert await names(peer, "turbine valve") == ["together", "apart"]
+
+
+async def test_a_newer_passage_about_something_else_does_not_replace_the_answer(peer: Peer) -> None:
+    await session_in(
+        peer, "/w", assistant("The walker timeout of the bridge is 5 seconds", id="a", timestamp=OLD)
+    )
+    await session_in(peer, "/w", assistant("A bridge was painted green by Tom", id="b", timestamp=NEW))
+    found = await passages(peer, "walker timeout of the bridge")
+    assert [(it["entryId"], it["newest"]) for it in found] == [("a", False), ("b", False)]
+
+
 async def test_a_passage_names_its_place(peer: Peer) -> None:
     session_id = await session_in(
         peer, "/w", user("Who owns the lighthouse?", id="q"),

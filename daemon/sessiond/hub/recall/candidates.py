@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sessiond.hub.recall.question import Concept, ParsedQuestion
+from sessiond.hub.recall.question import DERIVED_WEIGHT, Concept, ParsedQuestion
 
 MAX_ROWS: Final = 4_000
 """The maximum number of entries of one term that are considered."""
 MAX_ROWS_OF_MANY: Final = 50_000
 """The same before the entries of other projects are left out."""
-PER_WORDING: Final = 80
+PER_WORDING: Final = 150
 """The number of entries that are examined for each wording."""
 _TRIGRAM: Final = 3
 _MAX_NAME_ROWS: Final = 60
@@ -47,7 +47,7 @@ def find(
     connection.execute(_COUNTS)
     total = connection.execute("SELECT coalesce(max(id), 0) FROM entries").fetchone()[0]
     stems = {it.stem for it in question.concepts} | {
-        stem for it in question.concepts for term in it.synonyms for stem in term.stems
+        stem for it in question.concepts for term in (*it.derived, *it.synonyms) for stem in term.stems
     }
     counts = {stem: _count(connection, stem) for stem in stems}
     values = [_values(it, counts, total) for it in question.concepts]
@@ -83,12 +83,15 @@ def _rarity(count: int, total: int) -> float:
 def _values(concept: Concept, counts: dict[str, int], total: int) -> Values:
     own = _rarity(counts[concept.stem], total)
     limit = own if counts[concept.stem] else math.inf
-    synonyms = {}
-    for term in concept.synonyms:
+    synonyms: dict[tuple[str, ...], float] = {}
+    weighted = [(it, DERIVED_WEIGHT) for it in concept.derived]
+    weighted += [(it, concept.synonym_weight) for it in concept.synonyms]
+    for term, weight in weighted:
         count = min(counts[stem] for stem in term.stems)
         if count:
-            synonyms[term.stems] = concept.synonym_weight * min(_rarity(count, total), limit)
-    return Values(own, synonyms)
+            value = concept.weight * weight * min(_rarity(count, total), limit)
+            synonyms[term.stems] = max(value, synonyms.get(term.stems, 0.0))
+    return Values(concept.weight * own, synonyms)
 
 
 def _scores(
@@ -101,7 +104,7 @@ def _scores(
     ]
     terms += [
         (term.stems, term.words, values.synonyms[term.stems])
-        for term in concept.synonyms
+        for term in (*concept.derived, *concept.synonyms)
         if term.stems in values.synonyms
     ]
     scores: dict[int, float] = {}

@@ -1,19 +1,23 @@
 """Where a text matches the concepts of a question, and the part of it that matches best."""
 
-from collections.abc import Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from sessiond.hub.recall.candidates import Values
 from sessiond.hub.recall.question import Concept
 from sessiond.hub.recall.stemming import Stemmer
+from sessiond.hub.recall.stop_words import STOP_WORDS
 from sessiond.session.content import identifiers, search_words
 
-WINDOW: Final = 400
-"""The length of the part of a text in which matches count most, in characters."""
+WINDOW: Final = 120
+"""The length of the part of a text in which matches count most, in characters: that of a sentence."""
 MAX_CHARS: Final = 20_000
 """The characters of a text that are examined."""
 _MAX_OCCURRENCES: Final = 600
+_SENTENCE_END: Final = re.compile(r"[.!?]\s+|\s*\n\s*")
 
 
 class Occurrence(NamedTuple):
@@ -27,11 +31,19 @@ class Occurrence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The matches of a text: the best value of each concept in all of it, and in its best part, from `start` on."""
+    """The matches of a text.
+
+    Attributes:
+        best: The best value of each concept in all of the text.
+        near: The values of the concepts in its best part, in which each word counts for one concept only.
+        start: Where the best part begins.
+        end: Where the last match of the best part ends.
+    """
 
     best: dict[int, float]
     near: dict[int, float]
     start: int
+    end: int
 
 
 class Matcher:
@@ -48,6 +60,7 @@ class Matcher:
                     self._single.setdefault(stems[0], []).append((place, worth))
                 else:
                     self._joined.append((stems, place, worth))
+        self._wanted_in: dict[str, tuple[str, ...]] = {}
         self._wanted = {*self._single, *(stem for stems, _, _ in self._joined for stem in stems)}
 
     def match(self, text: str) -> Match:
@@ -56,20 +69,31 @@ class Matcher:
         best: dict[int, float] = {}
         for it in occurrences:
             best[it.concept] = max(best.get(it.concept, 0.0), it.value)
-        near, start = _best_part(occurrences)
-        return Match(best, near, start)
+        return Match(best, *_best_part(occurrences))
+
+    def subject(self, text: str, match: Match) -> frozenset[str]:
+        """Return the stems of the words of the sentences that the best part of a text is in, without numbers."""
+        text = text[:MAX_CHARS]
+        ends = [it.end() for it in _SENTENCE_END.finditer(text)]
+        start = ([0, *ends])[bisect_right(ends, match.start)]
+        end = ([*ends, len(text)])[bisect_right(ends, match.end)]
+        words = {
+            word
+            for word, _, _ in search_words.token_spans(
+                text[max(start, match.start - WINDOW) : end][: 4 * WINDOW]
+            )
+            if word not in STOP_WORDS and not word[0].isdigit()
+        }
+        return frozenset(stem for stem in self._stemmer.stems(words).values() if stem is not None)
 
     def _occurrences(self, text: str) -> list[Occurrence]:
-        spans = list(search_words.token_spans(text))
-        parts = [identifiers.parts(text[start:end]).lower().split() for _, start, end in spans]
-        words = {word for word, _, _ in spans} | {part for it in parts for part in it}
-        stems = self._stemmer.stems(words)
         places: dict[str, list[tuple[int, int]]] = {}
-        for (word, start, end), inner in zip(spans, parts, strict=True):
-            for it in (word, *inner):
-                stem = stems[it]
-                if stem is not None and stem in self._wanted:
-                    places.setdefault(stem, []).append((start, end))
+        spans = list(search_words.token_spans(text))
+        written = {text[start:end] for _, start, end in spans}
+        self._learn(written - self._wanted_in.keys())
+        for _, start, end in spans:
+            for stem in self._wanted_in[text[start:end]]:
+                places.setdefault(stem, []).append((start, end))
         found = [
             Occurrence(start, end, concept, value)
             for stem, matches in self._single.items()
@@ -79,6 +103,14 @@ class Matcher:
         for term, concept, value in self._joined:
             found += _joined(places, term, concept, value)
         return sorted(found)[:_MAX_OCCURRENCES]
+
+    def _learn(self, written: Collection[str]) -> None:
+        """Remember which of the wanted stems words have, as they are written in texts, and the parts of names."""
+        inner = {it: [search_words.fold(it), *identifiers.parts(it).lower().split()] for it in written}
+        stems = self._stemmer.stems({word for words in inner.values() for word in words})
+        for it, words in inner.items():
+            found = dict.fromkeys(stems[word] for word in words)
+            self._wanted_in[it] = tuple(stem for stem in found if stem is not None and stem in self._wanted)
 
 
 def _joined(
@@ -98,16 +130,34 @@ def _joined(
     return found
 
 
-def _best_part(occurrences: Sequence[Occurrence]) -> tuple[dict[int, float], int]:
-    """Return the values of the concepts in the part of a text that is worth most, and its start."""
-    most, near, start = 0.0, dict[int, float](), 0
+def _best_part(occurrences: Sequence[Occurrence]) -> tuple[dict[int, float], int, int]:
+    """Return the values of the concepts in the part of a text that is worth most, its start and its end."""
+    most, near, start, end = 0.0, dict[int, float](), 0, 0
+    after = 0
     for first, it in enumerate(occurrences):
-        values: dict[int, float] = {}
-        for other in occurrences[first:]:
-            if other.end > it.start + WINDOW:
-                break
-            values[other.concept] = max(values.get(other.concept, 0.0), other.value)
+        after = max(after, first)
+        while after < len(occurrences) and occurrences[after].start < it.start + WINDOW:
+            after += 1
+        part = occurrences[first:after]
+        if sum(other.value for other in part) <= most:
+            continue
+        values = _assigned(part)
         worth = sum(values.values())
         if worth > most:
-            most, near, start = worth, values, it.start
-    return near, start
+            most, near, start, end = worth, values, it.start, max(other.end for other in part)
+    return near, start, end
+
+
+def _assigned(part: Sequence[Occurrence]) -> dict[int, float]:
+    """Return the values of the concepts if each word of a text counts for one concept, the best matches first.
+
+    Wordings of a question name the same thing by several words, which are synonyms of each other. A text that has one
+    of them would otherwise count as a match of all.
+    """
+    values: dict[int, float] = {}
+    used: set[int] = set()
+    for it in sorted(part, key=lambda it: (-it.value, it.start, it.concept)):
+        if it.concept not in values and it.start not in used:
+            used.add(it.start)
+            values[it.concept] = it.value
+    return values

@@ -1,13 +1,17 @@
 """Finds the passages that concern the same matter, and the newest of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sessiond.hub.recall.ranking import Passage
 
-_SAME: Final = 0.7
-"""The share of the value of all matched words that two passages about the same matter have in common."""
+_SAME: Final = 0.5
+"""The share of the words of the shorter one that two passages about the same matter have in common."""
+_FEWEST: Final = 2
+"""The minimum number of these words."""
+_CLOSE: Final = 0.7
+"""The share of the score of the best passage about a matter that another one about it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +32,9 @@ class RankedPassage:
 def order(passages: Sequence[Passage]) -> list[RankedPassage]:
     """Return the passages in an order in which the newest one about a matter comes before the older ones.
 
-    Passages concern the same matter if they are in one project and match nearly the same words of the question. A
-    passage on an abandoned branch is the newest one only if all of them are on such branches.
+    Passages concern the same matter if they are in one project, answer the question about as well, and their sentences
+    share most of their words. A passage on an abandoned branch is the newest one only if all of them are on such
+    branches.
     """
     ordered: list[RankedPassage] = []
     for group in _groups(passages):
@@ -46,7 +51,7 @@ def _groups(passages: Sequence[Passage]) -> list[list[Passage]]:
     groups: list[list[Passage]] = []
     for it in passages:
         for group in groups:
-            if group[0].project == it.project and _similarity(group[0].matched, it.matched) >= _SAME:
+            if group[0].project == it.project and _is_same(group[0], it):
                 group.append(it)
                 break
         else:
@@ -54,7 +59,7 @@ def _groups(passages: Sequence[Passage]) -> list[list[Passage]]:
     return groups
 
 
-def _similarity(one: Mapping[str, float], other: Mapping[str, float]) -> float:
-    """Return the share of the value of the words that both match."""
-    union = sum(max(one.get(it, 0.0), other.get(it, 0.0)) for it in {*one, *other})
-    return sum(max(one[it], other[it]) for it in {*one} & {*other}) / union if union else 0.0
+def _is_same(best: Passage, other: Passage) -> bool:
+    common = len(best.subject & other.subject)
+    shorter = min(len(best.subject), len(other.subject))
+    return common >= max(_FEWEST, _SAME * shorter) and other.score >= _CLOSE * best.score

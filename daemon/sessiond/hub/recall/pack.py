@@ -24,7 +24,7 @@ _TITLE: Final = 120
 _MARGIN: Final = 8_000
 """The characters around an excerpt in which secrets are looked for: longer than a private key."""
 _MAX_MATCHED: Final = 32
-_WELL: Final = 0.2
+_WELL: Final = 0.5
 """The share of the best score from which on a passage that does not fit is counted."""
 
 

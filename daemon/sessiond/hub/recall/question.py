@@ -1,10 +1,10 @@
 """Reads the wordings of a question: the concepts that each of them names."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from sessiond.hub.recall.stemming import Stemmer
+from sessiond.hub.recall.stemming import Stemmer, related
 from sessiond.hub.recall.stop_words import STOP_WORDS
 from sessiond.hub.recall.synonyms import MAX_TERM_WORDS, Synonyms, Term
 from sessiond.session.content import identifiers, search_words
@@ -15,6 +15,10 @@ MAX_SYNONYMS: Final = 24
 """The maximum number of synonyms of one word."""
 SYNONYM_WEIGHT: Final = 0.6
 """The value of a synonym, compared with the word itself, if the word is in one group."""
+DERIVED_WEIGHT: Final = 0.6
+"""The value of a word that is derived from it."""
+REPEATED: Final = 0.35
+"""How much more a word is worth for each further wording that has it."""
 SHORTEST_NAME: Final = 5
 """The minimum length of a word that is also looked for within names in code."""
 
@@ -26,14 +30,18 @@ class Concept:
     Attributes:
         word: The word as the question has it.
         stem: Its stem.
+        derived: Words that may be derived from it, or it from them, each as its stem.
         synonyms: Other terms for it.
         synonym_weight: The value of a synonym. It is lower for a word of several groups, which may mean another thing.
+        weight: The value of the word, higher if several wordings have it.
     """
 
     word: str
     stem: str
+    derived: tuple[Term, ...]
     synonyms: tuple[Term, ...]
     synonym_weight: float
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,9 @@ def read(wordings: Sequence[str], synonyms: Synonyms, stemmer: Stemmer) -> Parse
         if of_wording:
             read_wordings.append(tuple(of_wording))
         names |= dict.fromkeys(_names(wording))
+    for place, concept in enumerate(concepts):
+        count = sum(place in it for it in read_wordings)
+        concepts[place] = replace(concept, weight=1 + REPEATED * (count - 1))
     return ParsedQuestion(tuple(concepts), tuple(read_wordings), tuple(names)[:MAX_CONCEPTS])
 
 
@@ -73,20 +84,26 @@ def _concepts(wording: str, synonyms: Synonyms, stemmer: Stemmer) -> list[Concep
     for place, (word, stem) in enumerate(pairs):
         if stem in found or (word in STOP_WORDS and not only_stop_words):
             continue
-        found[stem] = _concept(word, stem, _groups_at(place, [it for _, it in pairs], synonyms), synonyms)
+        groups = _groups_at(place, [it for _, it in pairs], synonyms)
+        derived = [it for it, own in stemmer.stems(related(stem)).items() if it == own]  # else it is no stem
+        found[stem] = _concept(word, stem, derived, groups, synonyms)
         if len(found) == MAX_CONCEPTS:
             break
     return list(found.values())
 
 
-def _concept(word: str, stem: str, groups: Sequence[int], synonyms: Synonyms) -> Concept:
+def _concept(
+    word: str, stem: str, derived: Sequence[str], groups: Sequence[int], synonyms: Synonyms
+) -> Concept:
     terms: dict[tuple[str, ...], Term] = {}
     for number in groups:
         for term in synonyms.groups[number]:
             if term.stems and stem not in term.stems:  # else the word itself matches, which is worth more
                 terms.setdefault(term.stems, term)
     weight = SYNONYM_WEIGHT / max(1, len(groups)) ** 0.5
-    return Concept(word, stem, tuple(terms.values())[:MAX_SYNONYMS], weight)
+    return Concept(
+        word, stem, tuple(Term((it,), (it,)) for it in derived), tuple(terms.values())[:MAX_SYNONYMS], weight
+    )
 
 
 def _groups_at(place: int, stems: Sequence[str], synonyms: Synonyms) -> list[int]:

@@ -1,8 +1,7 @@
-"""Ranks the entries that may answer a question: for each wording by what matches, then by reciprocal rank fusion."""
+"""Ranks the entries that may answer a question by the words of all wordings that match, close together or not."""
 
 import sqlite3
 import time
-from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -17,16 +16,12 @@ from sessiond.session.content.search_words import readable
 
 MAX_FOUND: Final = 60
 """The number of ranked passages among which those about the same matter are found."""
-_FUSION: Final = 20.0
-"""The constant of reciprocal rank fusion: how little the first ranks differ."""
-_NEAR: Final = 0.6
+_NEAR: Final = 0.85
 """The weight of matches that are close together, compared with those anywhere in the entry."""
-_NAME_WEIGHT: Final = 0.5
-"""The weight of the ranking by names in code, compared with a wording."""
+_NAME_WEIGHT: Final = 0.25
+"""The weight of a rare name in code, compared with all the words of the best entry."""
 _HALF_LIFE_MS: Final = 90 * 86_400_000.0
 _RECENCY: Final = 0.05
-_MIN_SHARE: Final = 0.25
-"""An entry counts for a wording if it has this share of the value of the best one."""
 _WEIGHTS: Final = {
     "toolResult": 0.5, "bashExecution": 0.5, "pythonExecution": 0.5, "fileMention": 0.5, "user": 0.95,
 }  # fmt: skip
@@ -65,7 +60,8 @@ class Passage:
         text: The text.
         start: Where the part that matches best begins.
         matched: The words of the question that it matches, with the values of the matches.
-        score: The fused score, 1.0 at most.
+        subject: The stems of the words of the sentences that match best.
+        score: What it is worth, compared with the best one, whose score is 1.0.
         neighbor: The message before or after it.
     """
 
@@ -81,6 +77,7 @@ class Passage:
     text: str
     start: int
     matched: Mapping[str, float]
+    subject: frozenset[str]
     score: float
     neighbor: Neighbor | None
 
@@ -120,7 +117,7 @@ class Finder:
         matcher = Matcher(asked.concepts, found.values, self._stemmer)
         scored = [_Scored(row, matcher.match(row.text)) for row in _rows(connection, found.entries)]
         scored = _without_copies(scored)
-        ranked = _fused(scored, asked, found)[:MAX_FOUND]
+        ranked = _ranked(scored, found)[:MAX_FOUND]
         sessions: dict[int, tuple[str, t.ListedSession, list[tuple[int, int]]]] = {}
         projects: dict[str, str] = {}
         passages = []
@@ -132,7 +129,9 @@ class Finder:
             if session.cwd not in projects:
                 projects[session.cwd] = _project_of(connection, session.cwd)
             passages.append(
-                _passage(connection, it, score, sessions[file], projects[session.cwd], asked.concepts)
+                _passage(
+                    connection, it, score, sessions[file], projects[session.cwd], asked.concepts, matcher
+                )
             )
         return passages
 
@@ -165,41 +164,28 @@ def _without_copies(scored: Sequence[_Scored]) -> list[_Scored]:
     return list(originals.values())
 
 
-def _fused(
-    scored: Sequence[_Scored], asked: question.ParsedQuestion, found: candidates.Candidates
-) -> list[tuple[_Scored, float]]:
-    """Return the entries in the order of their fused score, with the score."""
+def _ranked(scored: Sequence[_Scored], found: candidates.Candidates) -> list[tuple[_Scored, float]]:
+    """Return the entries with their scores, best first; of equal ones, the newer comes first."""
     now = time.time_ns() // 1_000_000
     weights = [_weight(it.row, now) for it in scored]
-    total = [0.0] * len(scored)
-    for wording in asked.wordings:
-        values = [_value(it.match, wording) * weight for it, weight in zip(scored, weights, strict=True)]
-        _add_ranks(total, values, 1.0)
+    values = [_value(it.match) * weight for it, weight in zip(scored, weights, strict=True)]
     rarity = {name: 1.0 / len(entries) ** 0.5 for name, entries in found.by_name.items()}
     named = [
         sum(value for name, value in rarity.items() if name in it.row.text.lower()) * weight
         for it, weight in zip(scored, weights, strict=True)
     ]
-    _add_ranks(total, named, _NAME_WEIGHT)
-    most = (len(asked.wordings) + _NAME_WEIGHT * any(named)) / (_FUSION + 1) or 1.0
-    order = sorted(range(len(scored)), key=lambda place: (-total[place], -(scored[place].row.at or 0)))
-    return [(scored[place], total[place] / most) for place in order if total[place]]
+    most, most_named = max(values, default=0.0) or 1.0, max(named, default=0.0) or 1.0
+    totals = [
+        value / most + _NAME_WEIGHT * name / most_named for value, name in zip(values, named, strict=True)
+    ]
+    best = max(totals, default=0.0) or 1.0
+    ranked = [(it, total / best) for it, total in zip(scored, totals, strict=True) if total]
+    return sorted(ranked, key=lambda it: (-it[1], -(it[0].row.at or 0)))
 
 
-def _add_ranks(total: list[float], values: Sequence[float], weight: float) -> None:
-    """Add the reciprocal rank of each entry, by its value. Entries of equal value have the same rank."""
-    best = max(values, default=0.0)
-    descending = sorted(-it for it in values)
-    for place, value in enumerate(values):
-        if value and value >= best * _MIN_SHARE:
-            total[place] += weight / (_FUSION + 1 + bisect_left(descending, -value))
-
-
-def _value(match: Match, wording: Sequence[int]) -> float:
-    """Return what an entry is worth for a wording: its matches anywhere, and those that are close together."""
-    anywhere = sum(match.best.get(place, 0.0) for place in wording)
-    near = sum(match.near.get(place, 0.0) for place in wording)
-    return (1 - _NEAR) * anywhere + _NEAR * near
+def _value(match: Match) -> float:
+    """Return what an entry is worth: its matches anywhere, and those that are close together."""
+    return (1 - _NEAR) * sum(match.best.values()) + _NEAR * sum(match.near.values())
 
 
 def _weight(row: _Row, now: int) -> float:
@@ -220,7 +206,7 @@ def _project_of(connection: sqlite3.Connection, cwd: str) -> str:
 def _passage(
     connection: sqlite3.Connection, it: _Scored, score: float,
     place: tuple[str, t.ListedSession, list[tuple[int, int]]], project: str,
-    concepts: Sequence[question.Concept],
+    concepts: Sequence[question.Concept], matcher: Matcher,
 ) -> Passage:  # fmt: skip
     ref, session, off_path = place
     matched = {concepts[number].word: value for number, value in sorted(it.match.best.items())}
@@ -228,7 +214,8 @@ def _passage(
     return Passage(
         ref=ref, seq=row.seq, on_path=not is_in(row.seq, off_path), session=session, project=project,
         entry_id=row.target or row.entry_id, type=row.type, role=row.role, at=row.at, text=row.text,
-        start=it.match.start, matched=matched, score=score,
+        start=it.match.start, matched=matched,
+        subject=matcher.subject(row.text, it.match), score=score,
         neighbor=_neighbor(connection, row, off_path),
     )  # fmt: skip
 

@@ -9,6 +9,22 @@ from sessiond.hub.index.text_tables import STEM_TOKENIZER
 
 MAX_CACHED: Final = 20_000
 """The maximum number of words whose stem is remembered."""
+_SUFFIXES: Final = (
+    "i", "er", "or", "ur", "al", "at", "ic", "iv", "abl", "age", "anc", "enc", "ent", "ant", "ist", "iti", "ment",
+)  # fmt: skip
+"""What distinguishes the stems of words that are derived from each other, such as `expiri` and `expir`."""
+_LAST_LETTERS: Final = (("t", "s"), ("d", "s"))
+"""The same for `convert` and `convers`, `extend` and `extens`."""
+_SHORTEST: Final = 4
+
+
+def related(stem: str) -> list[str]:
+    """Return stems that may be of words derived from the word of a stem, or of the word that it is derived from."""
+    found = [stem + it for it in _SUFFIXES]
+    found += [stem.removesuffix(it) for it in _SUFFIXES if stem.endswith(it)]
+    for pair in _LAST_LETTERS:
+        found += [stem[:-1] + other for one, other in (pair, pair[::-1]) if stem.endswith(one)]
+    return [it for it in dict.fromkeys(found) if len(it) >= _SHORTEST and it != stem]
 
 
 def stems_of_texts(texts: Sequence[str]) -> list[tuple[str, ...]]:

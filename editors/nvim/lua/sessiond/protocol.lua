@@ -311,11 +311,12 @@
 ---
 ---Unlike `session/search`, a passage need not contain every word. Words are compared by their stems, and words that
 ---developers use for the same thing count as matches of lower value. `also` should have two to eight other wordings
----of the question, with other words: passages that several wordings find come first. No model is used.
+---of the question, with other words; a word of several wordings counts more. No model is used.
 ---
 ---Passages are quoted from transcripts. They are not instructions, and they may be wrong or outdated. Passages in one
----project that match the same words of the question concern the same matter: the newest of those on the path of
----their session has `newest`, and the others name it in `newerEntryId`. Secrets are removed as in an export.
+---project that answer about as well and share most of their words concern the same matter: the newest of those on
+---the path of their session has `newest`, and the others name it in `newerEntryId`. Secrets are removed as in an
+---export.
 ---
 ---The result has at most `budgetTokens` tokens, an estimate of four characters each, and at most `limit` passages.
 ---The recall covers messages (the first 20,000 characters), the beginning of tool results, summaries, titles and
@@ -353,7 +354,7 @@
 ---@field timestamp? string ISO 8601, UTC.
 ---@field text string The part of the entry that matches best, as one line.
 ---@field matched string[] The words of the question that it matches, itself or by a synonym; at most 32.
----@field score number 1.0 if it is the best for every wording, lower for others.
+---@field score number What it is worth, compared with the best one, which has 1.0.
 ---@field newest boolean Whether other passages of the result concern the same matter and are older.
 ---@field newerEntryId? string The newest passage about the same matter, if this one is older. 1 to 64 characters.
 ---@field onPath boolean Whether it lies on the path to the session's leaf; false for an abandoned branch.
