@@ -24,9 +24,10 @@ WITHOUT = {
 """Commands that have no --json, and why."""
 
 COMMANDS = (  # in this order; {…} are the ids of the fixture
-    "new --title Second", "continue", "terminal", "list --all", "search race", "history", "show {session}",
-    "show {session} --entry {question}", "fork {session}", "rename {session} Title", "tag {session} --add x",
-    "move {session} --cwd .", "tree {session}", "append {session} --user more", "label {session} {question} here",
+    "new --title Second", "continue", "terminal", "list --all", "search race", "recall race", "history",
+    "show {session}", "show {session} --entry {question}", "fork {session}", "rename {session} Title",
+    "tag {session} --add x", "move {session} --cwd .", "tree {session}",
+    "append {session} --user more", "label {session} {question} here",
     "diff {session} {question} @", "branch {session} {answer} --dry-run", "branch {session} {answer}",
     "context {session}", "context {session} --explain", "compact {session} --dry-run --keep-recent 1",
     "compact {session} --summary short --keep-recent 1", "configure {session} --auto-compact off", "stats {session}",

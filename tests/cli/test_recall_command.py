@@ -52,5 +52,15 @@ def test_json_is_the_result_of_the_daemon(shell: Shell) -> None:
     assert found["tokens"] <= 500
 
 
+def test_a_budget_that_is_too_small_for_any_passage_is_named(shell: Shell, tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 40)
+    folder.mkdir()
+    session = shell("new", "--cwd", str(folder), "--title", "Far away").lines[0]
+    shell("append", session, "--user", "the monsoon is late", "--assistant", "It is", "--model", "acme/one")
+    ran = shell.run("recall", "monsoon", "--cwd", str(folder), "--budget", "100")
+    assert (ran.code, ran.out) == (0, "")
+    assert "use a higher --budget" in ran.err
+
+
 def test_an_empty_question_is_a_mistake(shell: Shell) -> None:
     assert shell.run("recall", "  ").code == 2

@@ -96,7 +96,7 @@ def _print_notes(found: dict[str, Any], *, is_limited: bool) -> None:
     if unsearched["sessionCount"]:
         left = human.count(unsearched["sessionCount"], "session"), human.size(unsearched["sizeBytes"])
         print(f"{left[0]} ({left[1]}) could not be searched yet. --wait waits for them.", file=sys.stderr)
-    if not found["passages"]:
+    if not found["passages"] and not found["omittedCount"]:
         more = " --all asks the sessions of all projects." if is_limited else ""
         print(f"Nothing was found. --also WORDS asks in other words.{more}", file=sys.stderr)
     elif found["omittedCount"]:
