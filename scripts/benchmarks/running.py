@@ -26,6 +26,7 @@ MEASUREMENTS = {
     "context": "contexts",
     "list": "listing",
     "search": "searching",
+    "recall": "recalling",
     "opened": "opened",
     "start": "starting",
     "browse": "browsing",

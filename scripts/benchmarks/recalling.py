@@ -1,0 +1,177 @@
+"""How often recall finds the answer among 2,000 sessions of several agents, beside plain full-text search."""
+
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, quantiles
+from typing import Any, Final
+
+from scripts.benchmarks import recall_corpus
+from scripts.benchmarks.processes import Daemon, sessiond
+from scripts.benchmarks.recall_corpus import Fact
+from scripts.benchmarks.report import Row, at_least, at_most, sampled
+
+from sessiond.hub.recall.stop_words import STOP_WORDS
+
+SESSIONS: Final = 2_000
+SAME: Final = 90.0
+OTHER: Final = 60.0
+"""The targets for the questions whose answer is among the first five passages, in percent."""
+BUDGET: Final = 2_000
+_FIRST: Final = 5
+_NOT_FOUND: Final = 1_000_000
+_PATIENCE: Final = 300.0
+_REASON: Final = (
+    "answers that share few words with all wordings, synonyms included: among the passages of 2,000 sessions, which are"
+    " made of the words of the questions, some contain more of them by chance"
+)
+
+
+@dataclass(frozen=True)
+class Score:
+    """How many of the questions have their answer first, and among the first five, in percent."""
+
+    first: float
+    among: float
+
+    def __str__(self) -> str:
+        return f"{self.first:.0f} %, {self.among:.0f} %"
+
+
+@dataclass
+class Recalled:
+    """What the recalls of one kind cost, and whether the newest statement came before the older one."""
+
+    tokens: list[int]
+    cpu: list[float]
+    newest_first: list[bool]
+
+
+def measure(folder: Path, *, quick: bool) -> list[Row]:
+    """Plant the facts, and ask each question in the project of its fact and in all projects."""
+    home = folder / "home"
+    planted = recall_corpus.facts()
+    recall_corpus.write(home / "data/sessions", planted, SESSIONS)
+    rows: list[Row] = []
+    with sessiond(home) as daemon, daemon.connect() as client:
+        _index(client)
+        spent = Recalled([], [], [])
+        for place, in_project in (("its project", True), ("all projects", False)):
+            if quick and not in_project:
+                continue
+            with _plain(home / "state/index.db") as plain:
+                rows += _asked(daemon, client, planted, plain, spent, place, in_project=in_project)
+        rows.append(
+            Row(
+                "tokens of a result, most",
+                f"{max(spent.tokens):,}",
+                f"mean {mean(spent.tokens):,.0f}",
+                f"<= {BUDGET:,}",
+                at_most(max(spent.tokens), BUDGET),
+            )
+        )
+        rows.append(
+            Row(
+                "both statements of a contradicted fact are found: the newest comes first",
+                f"{100 * mean(spent.newest_first):.0f} %",
+            )
+        )
+        rows.append(sampled("processor time of a recall, p50", [quantiles(spent.cpu, n=100)[49]], "s"))
+        rows.append(sampled("processor time of a recall, p99", [quantiles(spent.cpu, n=100)[98]], "s"))
+    return rows
+
+
+def _asked(
+    daemon: Daemon, client: Any, planted: Sequence[Fact], plain: Callable[[str, str], list[str]],
+    spent: Recalled, place: str, *, in_project: bool,
+) -> Iterator[Row]:  # fmt: skip
+    def search(question: str, fact: Fact) -> list[str]:
+        words = " ".join(f'"{word}"' for word in _words(question))
+        params = {"query": words, "limit": _FIRST} | ({"project": fact.project} if in_project else {})
+        return [it["entryId"] for it in client.call("session/search", params)["hits"]]
+
+    def recalled(wordings: Sequence[str], fact: Fact) -> list[str]:
+        params: dict[str, Any] = {"question": wordings[0], "budgetTokens": BUDGET}
+        params |= {"also": wordings[1:]} if wordings[1:] else {}
+        params |= {"project": fact.project} if in_project else {}
+        before = daemon.cpu()
+        result = client.call("session/recall", params)
+        spent.cpu.append(daemon.cpu() - before)
+        spent.tokens.append(result["tokens"])
+        found = [it["entryId"] for it in result["passages"]]
+        if fact.later and f"fact-{fact.name}" in found and fact.answer_id in found:
+            spent.newest_first.append(found.index(fact.answer_id) < found.index(f"fact-{fact.name}"))
+        return found
+
+    def bm25(question: str, fact: Fact) -> list[str]:
+        return plain(question, fact.project if in_project else "")
+
+    questions: list[tuple[str, Callable[[Fact], list[str]], float | None]] = [
+        ("question that shares words", lambda it: [it.same], SAME),
+        ("question in other words", lambda it: [it.other], None),
+        ("question in other words, two wordings in `also`", lambda it: [it.other, *it.also], OTHER),
+    ]
+    for what, wordings, bar in questions:
+        every = _score([_rank(it, search(wordings(it)[0], it)) for it in planted])
+        ranked = _score([_rank(it, bm25(" ".join(wordings(it)), it)) for it in planted])
+        ranks = [_rank(it, recalled(wordings(it), it)) for it in planted]
+        score = _score(ranks)
+        yield Row(
+            f"{what}, in {place}: answer first, among five",
+            str(score),
+            f"search: {every}; any word, bm25: {ranked}",
+            "" if bar is None or not in_project else f">= {bar:.0f} % among five",
+            "" if bar is None or not in_project else at_least(score.among, bar),
+            reason="" if bar is None or score.among >= bar else _REASON,
+        )
+        for kind in ("stated", "contradicted", "abandoned", "compacted"):
+            some = [rank for rank, it in zip(ranks, planted, strict=True) if it.kind == kind]
+            yield Row(f"  {kind} ({len(some)})", str(_score(some)))
+
+
+def _rank(fact: Fact, found: Sequence[str]) -> int:
+    """Return the place of the answer among what was found, from 0."""
+    return found.index(fact.answer_id) if fact.answer_id in found else _NOT_FOUND
+
+
+def _score(ranks: Sequence[int]) -> Score:
+    return Score(100 * mean(it == 0 for it in ranks), 100 * mean(it < _FIRST for it in ranks))
+
+
+def _words(question: str) -> list[str]:
+    return [word for word in re.findall(r"\w+", question) if word.lower() not in STOP_WORDS]
+
+
+class _Plain:
+    """FTS5 on the words of the index as they are: entries with any of the words, by bm25."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __call__(self, question: str, project: str) -> list[str]:
+        """Return the ids of the first entries, of one project or, if it is empty, of all."""
+        words = " OR ".join(f'"{word}"' for word in _words(question))
+        found = self._connection.execute(
+            "SELECT entry_id FROM words JOIN entries ON entries.id = words.rowid JOIN files ON files.id = file"
+            " WHERE words MATCH ? AND (? = '' OR cwd = ?) ORDER BY bm25(words) LIMIT ?",
+            (words, project, project, _FIRST),
+        )
+        return [entry for (entry,) in found]
+
+
+@contextmanager
+def _plain(index: Path) -> Iterator[_Plain]:
+    with closing(sqlite3.connect(f"file:{index}?mode=ro", uri=True)) as connection:
+        yield _Plain(connection)
+
+
+def _index(client: Any) -> None:
+    """Wait until all texts are indexed."""
+    until = time.monotonic() + _PATIENCE
+    while client.call("session/recall", {"question": "x", "waitMs": 60_000})["unsearched"]["sizeBytes"]:
+        if time.monotonic() > until:
+            raise TimeoutError
