@@ -207,6 +207,8 @@ async def _whole(live: LiveSession, entries: list[bytes], seqs: list[int], after
 
 def _fitting(live: LiveSession, rows: list[int]) -> list[int]:
     """Return as many of the rows as fit into a page, and at least one."""
+    if len(rows) == 1:
+        return rows
     size = 0
     for count, row in enumerate(rows):
         start, end = live.tree.span(row)
