@@ -111,6 +111,9 @@ async def test_a_daemon_that_starts_looks_at_each_unchanged_file_once(
         claude.asks("hello")
         os.utime(claude.path, (YEAR_2001, YEAR_2001))
     monkeypatch.setattr(source_state, "UNSETTLED_SECONDS", 0.0)
+    monkeypatch.setattr(
+        follower, "WATCH_START_SECONDS", 60.0
+    )  # a slow machine has no census before the watch
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
