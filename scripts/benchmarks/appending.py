@@ -86,17 +86,19 @@ def _throughput(
 
 
 def _limited_by(ours: list[Outcome], limits: list[Outcome]) -> str:
-    cpu, settled, least = (
+    cpu, loop, settled, least = (
         middle(it.cpu for it in ours),
+        middle(it.main_cpu for it in ours),
         middle(it.settled for it in ours),
         middle(it.cpu for it in limits),
     )
     return (
         "A server without layers that decodes the request, places the entry and writes it, without a sync, failures, "
         f"subscribers or an index, takes {duration(least)} for each entry ({1 / least:,.0f}/s of one processor). The "
-        f"daemon takes {duration(cpu)} until the reply, of which a part is the index and the history: they need "
-        f"{duration(settled - cpu)} more for each entry after the replies, and their threads take turns with the "
-        "event loop for the interpreter lock."
+        f"daemon takes {duration(cpu)} until the reply, {duration(loop)} of it on the event loop: besides the same "
+        "steps the program order, the limits of a client, checks for other writers, a batch that can be rolled back, "
+        "and a Python frame for each layer. Other threads sync, index and add to the history, and need "
+        f"{duration(settled - cpu)} more for each entry after the replies."
     )
 
 

@@ -23,11 +23,13 @@ ERROR = b'"error":{'
 class Outcome:
     """What a load did: requests per second, and seconds of the server's processor time per request.
 
-    `cpu` counts until the last reply, `settled` until the server has no work left. The latter is 0 if not asked for.
+    `cpu` counts until the last reply, `main_cpu` is the part of it that the server's main thread used. `settled` counts
+    until the server has no work left. It is 0 if not asked for.
     """
 
     rate: float
     cpu: float
+    main_cpu: float
     busy: float
     settled: float = 0.0
 
@@ -113,13 +115,15 @@ def drive(
         crowd = [Client(server.socket, it, depth) for it in loads]
         for client in crowd:
             connections.enter_context(client.sock)
-        own, cpu, start = time.process_time(), server.cpu(), time.perf_counter()
+        own, cpu, main_cpu = time.process_time(), server.cpu(), server.main_thread_cpu()
+        start = time.perf_counter()
         _answer_all(crowd)
         seconds = time.perf_counter() - start
         busy, after = (time.process_time() - own) / seconds, server.cpu()
+        main_cpu = server.main_thread_cpu() - main_cpu
         count = sum(map(len, loads))
         settled = (server.settled_cpu() - cpu) / count if settle else 0.0
-    return Outcome(count / seconds, (after - cpu) / count, busy, settled)
+    return Outcome(count / seconds, (after - cpu) / count, main_cpu / count, busy, settled)
 
 
 def _answer_all(crowd: Sequence[Client]) -> None:

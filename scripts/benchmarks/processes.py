@@ -33,6 +33,11 @@ class Process:
         """Seconds of processor time of all its threads so far, ended ones included, to the nanosecond."""
         return time.clock_gettime(~self.pid << 3 | _CPUCLOCK_SCHED)
 
+    def main_thread_cpu(self) -> float:
+        """Seconds of processor time of its main thread so far. In the daemon, that thread runs the event loop."""
+        statistics = Path(f"/proc/{self.pid}/task/{self.pid}/schedstat").read_text(encoding="ascii")
+        return int(statistics.split()[0]) / 1e9
+
     def settled_cpu(self) -> float:
         """Wait until the process has no work left, at most ten seconds, and return its processor time then.
 
