@@ -95,6 +95,7 @@ TOPICS = (
         (
             Call("VIEW_PAGE", "view_page", ("session_id",)),
             Call("VIEW_ENTRY", "view_entry", ("session_id", "entry_id")),
+            Call("REDACT", "redact", ("texts",)),
         ),
     ),
     Topic(

@@ -19,6 +19,7 @@ from sessiond.hub.native.service import NativeSessions
 from sessiond.hub.new_sessions import NewSessions
 from sessiond.hub.prompt_history.history import PromptHistory
 from sessiond.hub.recall.recall import Recall
+from sessiond.hub.redaction.text_redaction import TextRedaction
 from sessiond.hub.repairs import LogRepairs
 from sessiond.hub.retention.blob_collection import collect
 from sessiond.hub.retention.cleanup import Cleanup
@@ -99,6 +100,7 @@ class Hub:
         self.summarizers = Summarizers(config.summarizer)
         self.exchange = Exchange(self, files, secret_rules_folder, imports_path)
         self.recall = Recall(self.index, self.exchange.provider_keys)
+        self.redaction = TextRedaction(self.exchange.provider_keys)
         self.following = AgentFollowing(self, self.exchange)
         self.following.configure(config.agents.follow)
         self.native_sessions = NativeSessions(imports_path)

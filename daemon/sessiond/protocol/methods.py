@@ -65,6 +65,7 @@ SEARCH: Final = Method(
     ("sessionNotFound", "sessionTrashed", "cursorExpired", "storageFailed"),
 )  # fmt: skip
 RECALL: Final = Method("session/recall", t.RecallParams, t.RecallResult, ("storageFailed",))
+REDACT: Final = Method("text/redact", t.RedactParams, t.RedactResult)
 INFO: Final = Method("session/info", t.InfoParams, t.SessionResult, _READ)
 APPEND: Final = Method(
     "session/append",
@@ -224,7 +225,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         SUBSCRIBE, UNSUBSCRIBE, FLUSH,
         MOVE, DELETE, CLEANUP, TRASH_LIST, TRASH_RESTORE, TRASH_PURGE,
         STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_DOCUMENT, VIEW_ENTRY,
-        HISTORY_LIST, HISTORY_ADD, HISTORY_DELETE, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
+        HISTORY_LIST, HISTORY_ADD, HISTORY_DELETE, BLOB_PUT, BLOB_GET, BLOB_COLLECT, REDACT,
         AGENT_LIST, AGENT_FOLLOW, AGENT_UNFOLLOW, AGENT_FORGET, AGENT_WAKE,
         HELLO, WATCH, UNWATCH, STATUS, CLIENTS, DOCTOR, STOP, DRAIN, AUTHENTICATE,
     )

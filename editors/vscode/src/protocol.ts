@@ -2759,6 +2759,31 @@ export interface MissingBlob {
 }
 
 /**
+ * Return texts without the secrets that an export removes: each is replaced by `[redacted: KIND]`.
+ *
+ * A client that shows what sessions contain to another party, such as a model, calls this method with the whole texts
+ * before it cuts them, because a part of a secret is not recognized. Texts are not stored.
+ */
+export interface RedactParams {
+  /** The texts. At most 10000 items. */
+  texts: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The texts without secrets, in the order of the request. */
+export interface RedactResult {
+  /** One for each text of the request. */
+  texts: string[];
+  /** The number of secrets that were replaced. */
+  redactedCount: number;
+  /** Whether the rules for the keys of providers are not installed. */
+  redactionIncomplete: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
  * List the agents that sessiond knows, and what it knows of their sessions on this machine.
  *
  * The files of an agent are counted, not read. What is stored is that of earlier imports.
@@ -5299,6 +5324,13 @@ export interface Requests {
    */
   "blob/collect": { params: BlobCollectParams; result: BlobCollectResult; errors: "idReused" | "storageFailed" | "draining" };
   /**
+   * Return texts without the secrets that an export removes: each is replaced by `[redacted: KIND]`.
+   *
+   * A client that shows what sessions contain to another party, such as a model, calls this method with the whole texts
+   * before it cuts them, because a part of a secret is not recognized. Texts are not stored.
+   */
+  "text/redact": { params: RedactParams; result: RedactResult; errors: never };
+  /**
    * List the agents that sessiond knows, and what it knows of their sessions on this machine.
    *
    * The files of an agent are counted, not read. What is stored is that of earlier imports.
@@ -5503,6 +5535,7 @@ export const methods = {
   blobPut: "blob/put",
   blobGet: "blob/get",
   blobCollect: "blob/collect",
+  textRedact: "text/redact",
   agentList: "agent/list",
   agentFollow: "agent/follow",
   agentUnfollow: "agent/unfollow",

@@ -146,6 +146,10 @@ from sessiond.protocol.types.recall import (
     RecallPassage as RecallPassage,
     RecallResult as RecallResult,
 )
+from sessiond.protocol.types.redaction import (
+    RedactParams as RedactParams,
+    RedactResult as RedactResult,
+)
 from sessiond.protocol.types.retention import (
     MAX_REPORTED as MAX_REPORTED,
     CleanedSession as CleanedSession,

@@ -176,6 +176,7 @@ ROUTES: dict[str, Route[Client]] = dict(
         _on_session(m.VIEW_ENTRY, LargeAnswer(views.entry), "scan"),
         _on_session(m.VIEW_PAGE, LargeAnswer(views.page), "scan"),
         _route(m.VIEW_DOCUMENT, Cancellable(views.document)),
+        _route(m.REDACT, LargeAnswer(views.redact)),
         _on_session(m.CONTEXT, HugeAnswer(context.context_)),
         _on_session(m.PREPARE_COMPACTION, LargeAnswer(compacting.prepare)),
         _on_session(m.COMPACT, AfterSummary(compacting.compact), "job"),

@@ -21,6 +21,11 @@ async def page(_client: Client, live: LiveSession, params: t.ViewPageParams) -> 
     return await pages.part(live, params.after, params.limit)
 
 
+async def redact(client: Client, params: t.RedactParams) -> t.RedactResult:
+    """Return texts without secrets, with `hub.redaction`."""
+    return await client.hub.redaction.run(params)
+
+
 async def document(_client: Client, params: t.ViewDocumentParams) -> t.ViewDocumentResult:
     """Return the HTML document that shows the parts of a page, with `pages.document`."""
     return t.ViewDocumentResult(html=await asyncio.to_thread(pages.document, params.nonce))

@@ -1443,6 +1443,19 @@
 ---@field hash string Sha256, hexadecimal.
 ---@field sessionPath string The file of the session.
 
+---Return texts without the secrets that an export removes: each is replaced by `[redacted: KIND]`.
+---
+---A client that shows what sessions contain to another party, such as a model, calls this method with the whole texts
+---before it cuts them, because a part of a secret is not recognized. Texts are not stored.
+---@class (exact) sessiond.RedactParams
+---@field texts string[] The texts. At most 10000 items.
+
+---The texts without secrets, in the order of the request.
+---@class (exact) sessiond.RedactResult
+---@field texts string[] One for each text of the request.
+---@field redactedCount integer The number of secrets that were replaced.
+---@field redactionIncomplete boolean Whether the rules for the keys of providers are not installed.
+
 ---List the agents that sessiond knows, and what it knows of their sessions on this machine.
 ---
 ---The files of an agent are counted, not read. What is stored is that of earlier imports.
@@ -2752,6 +2765,7 @@ M.methods = {
   blobPut = "blob/put", -- sessiond.BlobPutParams -> sessiond.BlobPutResult
   blobGet = "blob/get", -- sessiond.BlobGetParams -> sessiond.BlobGetResult
   blobCollect = "blob/collect", -- sessiond.BlobCollectParams -> sessiond.BlobCollectResult
+  textRedact = "text/redact", -- sessiond.RedactParams -> sessiond.RedactResult
   agentList = "agent/list", -- sessiond.AgentListParams -> sessiond.AgentListResult (experimental)
   agentFollow = "agent/follow", -- sessiond.AgentFollowParams -> sessiond.AgentFollowResult (experimental)
   agentUnfollow = "agent/unfollow", -- sessiond.AgentUnfollowParams -> sessiond.AgentFollowResult (experimental)
