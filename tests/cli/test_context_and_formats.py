@@ -46,6 +46,13 @@ def stored(shell: Shell, session: str) -> list[dict[str, Any]]:
             ]},
         ),
         (
+            "openai-responses",
+            {"input": [
+                {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"},
+                {"role": "assistant", "content": "A race"},
+            ]},
+        ),
+        (
             "anthropic",
             {"system": "Be brief.", "messages": [
                 {"role": "user", "content": "Why?"},
@@ -116,6 +123,13 @@ OPENAI = {
     "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "A race"}}],
     "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
 }  # fmt: skip
+RESPONSE = {
+    "id": "resp_1", "object": "response", "model": "gpt-5", "status": "completed",
+    "output": [
+        {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "A race"}]}
+    ],
+    "usage": {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12},
+}  # fmt: skip
 ANTHROPIC = {
     "id": "msg_01", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
     "content": [{"type": "text", "text": "A race"}], "stop_reason": "end_turn", "stop_sequence": None,
@@ -132,6 +146,7 @@ GOOGLE = {
     ("format", "question", "answer"),
     [
         ("openai", {"role": "user", "content": "Why?"}, OPENAI),
+        ("openai-responses", {"role": "user", "content": "Why?"}, RESPONSE),
         ("anthropic", {"role": "user", "content": "Why?"}, ANTHROPIC),
         ("google", {"role": "user", "parts": [{"text": "Why?"}]}, GOOGLE),
     ],

@@ -239,7 +239,7 @@ async def test_a_provider_is_not_given_a_reference(near: Running) -> None:
     session_id = await session(peer)
     await peer.append(session_id, shows(), assistant("?"))
     (near.home / "data" / "blobs" / HASH).unlink()
-    for provider in ("openai", "anthropic", "google"):
+    for provider in ("openai", "openai-responses", "anthropic", "google"):
         context = await peer.call("session/context", sessionId=session_id, format=provider)
         assert REFERENCE not in repr(messages_of(context))
         assert context["missingBlobs"] == [HASH]

@@ -272,6 +272,41 @@ async def test_openais_client_sends_what_a_context_says_and_its_answer_is_append
     assert later["tokens"] == 7
 
 
+async def test_openais_client_sends_the_items_of_a_context_and_its_response_is_appended(
+    daemon: Running, provider: Any
+) -> None:
+    import openai
+
+    peer = await daemon.attach()
+    session = await a_conversation(peer)
+    context = await asked(peer, session, "openai-responses")
+    call = {"type": "function_call", "id": "fc_1", "call_id": "call_2", "name": "look", "arguments": "{}"}
+    text = {"type": "output_text", "text": "A dot.", "annotations": []}
+    message = {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [text],
+    }
+    provider.answer = {
+        "id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-x", "status": "completed",
+        "output": [{"type": "reasoning", "id": "rs_1", "summary": []}, message, call],
+        "usage": {
+            "input_tokens": 5, "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+            "output_tokens": 2, "output_tokens_details": {"reasoning_tokens": 1}, "total_tokens": 7,
+        },
+    }  # fmt: skip
+    with openai.OpenAI(api_key="none", base_url=provider.url, max_retries=0) as client:
+        answer = client.responses.create(model="gpt-x", input=messages_of(context))
+    assert provider.requests[0]["input"] == messages_of(context)
+    await peer.append(session, answer.model_dump(mode="json"), format="openai-responses")
+    later = await asked(peer, session, "openai-responses")
+    assert messages_of(later)[:-3] == messages_of(context)
+    assert messages_of(later)[-3] == {"role": "assistant", "content": "A dot."}
+    assert [it["type"] for it in messages_of(later)[-2:]] == ["function_call", "function_call_output"]
+
+
 async def test_anthropics_client_sends_what_a_context_says_and_its_answer_is_appended(
     daemon: Running, provider: Any
 ) -> None:

@@ -122,7 +122,7 @@ ABOUT_ONE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("session/tree", {"filter": "all", "query": "a"}),
     ("session/context", {}),
     ("session/context", {"explain": True}),
-    *(("session/context", {"format": it}) for it in ("openai", "anthropic", "google")),
+    *(("session/context", {"format": it}) for it in ("openai", "openai-responses", "anthropic", "google")),
     ("session/stats", {}),
     ("state/get", {}),
     ("session/prepareCompaction", {}),

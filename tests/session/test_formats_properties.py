@@ -39,6 +39,8 @@ def results_of(format: Provider, it: Sent) -> dict[str, str]:
     for message in it.messages:
         if format == "openai" and message["role"] == "tool":
             found[message["tool_call_id"]] = str(message["content"])
+        if message.get("type") == "function_call_output":
+            found[message["call_id"]] = str(message["output"])
         content = message.get("content")
         for block in content if isinstance(content, list) else ():
             if block["type"] == "tool_result":
@@ -226,7 +228,10 @@ def test_every_call_of_a_turn_that_counts_has_exactly_one_result(messages: list[
 
 
 @given(FORMATS, st.dictionaries(st.sampled_from(
-    ["role", "content", "parts", "message", "type", "id", "choices", "candidates", "tool_calls", "usage"]
+    [
+        "role", "content", "parts", "message", "type", "id", "choices", "candidates", "tool_calls", "usage", "output",
+        "call_id",
+    ]
 ), _BLOCKS | _ANYTHING, max_size=5))  # fmt: skip
 @settings(max_examples=200)
 def test_an_item_is_refused_or_becomes_entries_that_can_be_sent(

@@ -1,4 +1,4 @@
-"""Messages and answers of OpenAI, Anthropic and Google: what is stored of them, and that they come back the same."""
+"""Messages and answers of providers: what is stored of them, and that they come back the same."""
 
 import json  # noqa: TID251 - what is sent is written as another program writes it
 from typing import Any
@@ -150,6 +150,92 @@ def test_an_openai_completion_is_kept_with_model_usage_and_finish_reason() -> No
     ]  # fmt: skip
 
 
+def test_an_openai_response_is_one_message_with_model_usage_and_status() -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}]}
+    said_text = {"type": "output_text", "text": "Reading.", "annotations": [], "logprobs": []}
+    response = {
+        "id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-x", "status": "completed", "error": None,
+        "output": [
+            thought | {"encrypted_content": "eHg="},
+            {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [said_text]},
+            {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "read", "arguments": json.dumps(READ)},
+            {"type": "custom_tool_call", "id": "ct_1", "call_id": "call_2", "name": "patch", "input": "+a"},
+        ],
+        "usage": {
+            "input_tokens": 110, "input_tokens_details": {"cached_tokens": 100, "cache_write_tokens": 4},
+            "output_tokens": 5, "output_tokens_details": {"reasoning_tokens": 3}, "total_tokens": 115,
+        },
+    }  # fmt: skip
+    (message,) = said("openai-responses", response)
+    assert json.loads(message["content"][0].pop("thinkingSignature")) == thought | {
+        "encrypted_content": "eHg="
+    }
+    assert message == {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "Hm."},
+            {"type": "text", "text": "Reading."},
+            {"type": "toolCall", "id": "call_1", "name": "read", "arguments": READ},
+            {"type": "toolCall", "id": "call_2", "name": "patch", "arguments": {"input": "+a"}},
+        ],
+        "api": "openai-responses", "provider": "openai", "model": "gpt-x", "responseId": "resp_1",
+        "usage": usage(6, 5, 100, 4), "stopReason": "toolUse",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "stop_reason", "error"),
+    [
+        ({"status": "completed"}, "stop", None),
+        ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "length", None),
+        (
+            {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}},
+            "error",
+            "The content was filtered.",
+        ),
+        ({"status": "failed", "error": {"code": "server_error", "message": "Sorry."}}, "error", "Sorry."),
+        ({"status": "cancelled"}, "aborted", None),
+    ],
+)
+def test_the_status_of_a_response_says_why_the_model_stopped(
+    fields: dict[str, Any], stop_reason: str, error: str | None
+) -> None:
+    (message,) = said("openai-responses", {"output": [], **fields})
+    assert (message["stopReason"], message.get("errorMessage")) == (stop_reason, error)
+
+
+def test_an_item_of_a_response_is_a_message_of_its_own() -> None:
+    call = {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "read", "arguments": "{}"}
+    messages = said(
+        "openai-responses",
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}]},
+        call,
+        {"type": "function_call_output", "call_id": "c", "output": "done"},
+        {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
+    )
+    assert [it["role"] for it in messages] == ["assistant", "assistant", "toolResult", "assistant"]
+    assert messages[0]["content"] == [{"type": "thinking", "thinking": "Hm."}]
+    assert messages[1]["stopReason"] == "toolUse"
+    assert messages[3]["content"] == [{"type": "text", "text": "No."}]
+
+
+def test_every_type_of_item_of_openais_sdk_is_known() -> None:
+    from typing import get_args, get_type_hints
+
+    from openai.types.responses import ResponseInputItemParam
+
+    from sessiond.session.formats.from_openai_responses import ITEM_TYPES
+
+    types = {
+        name
+        for item in get_args(ResponseInputItemParam)
+        for choice in [get_type_hints(item)["type"], *get_args(get_type_hints(item)["type"])]
+        for name in get_args(choice)
+        if isinstance(name, str)
+    }
+    assert types == ITEM_TYPES | {"message", "compaction"}
+
+
 @pytest.mark.parametrize("spelling", ["camel", "snake"])
 def test_a_google_answer_is_kept_with_model_usage_and_finish_reason(spelling: str) -> None:
     answer: dict[str, Any] = {
@@ -266,7 +352,7 @@ def test_the_id_of_a_bare_answer_is_not_an_entrys() -> None:
 
 def test_entries_of_other_types_are_the_same_in_every_format() -> None:
     draft = {"type": "model_change", "model": "a/b", "role": "default"}
-    assert [stored(format, draft) for format in PROVIDERS] == [[draft]] * 3
+    assert [stored(format, draft) for format in PROVIDERS] == [[draft]] * len(PROVIDERS)
 
 
 TOOL_USE = {"type": "tool_use", "id": "a", "name": "b", "input": {}}
@@ -281,6 +367,15 @@ SOUND = {"inlineData": {"mimeType": "audio/wav", "data": "AAAA"}}
         ("openai", {"role": "tool", "content": "x"}, "$.tool_call_id"),
         ("openai", {"choices": []}, "$.choices"),
         ("openai", {"message": {"role": "user", "content": [{"type": "text"}]}}, "$.message.content[0]"),
+        ("openai-responses", {"role": "nobody", "content": "x"}, "$.role"),
+        ("openai-responses", {"role": "user", "content": [{"type": "input_file"}]}, "$.content[0].type"),
+        ("openai-responses", {"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}, "$.content[0]"),
+        ("openai-responses", {"type": "web_search_call", "id": "ws_1"}, "$.type"),
+        ("openai-responses", {"type": "function_call_output", "output": "x"}, "$"),
+        ("openai-responses", {"output": [{"type": "mcp_call"}]}, "$.output[0].type"),
+        ("openai-responses", {"output": [{"type": "message", "role": "user", "content": []}]}, "$.output[0].role"),
+        ("openai-responses", {"output": [], "status": "in_progress"}, "$.status"),
+        ("openai-responses", {"message": {"type": "function_call", "call_id": "c"}}, "$.message"),
         ("anthropic", {"role": "user"}, "$"),
         ("anthropic", {"role": "user", "content": [{"type": "document"}]}, "$.content[0].type"),
         ("anthropic", {"role": "user", "content": [TOOL_USE]}, "$.content[0]"),
@@ -327,6 +422,35 @@ CONVERSATIONS: dict[Provider, list[dict[str, Any]]] = {
             "tool_calls": [CALL_OF_OPENAI | {"id": "x", "function": {"name": "f", "arguments": "{broken"}}],
         },
         {"role": "tool", "tool_call_id": "x", "content": [*TEXT, *TEXT]},
+        {"role": "assistant", "content": "Bye"},
+    ],
+    "openai-responses": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "developer", "content": "Mind the gap."},
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Hi"},
+        {"type": "function_call", "call_id": "call_1", "name": "read", "arguments": '{"n":1.0}'},
+        {"type": "function_call", "call_id": "call_2", "name": "look", "arguments": "{broken"},
+        {"type": "function_call_output", "call_id": "call_1", "output": "done"},
+        {
+            "type": "function_call_output",
+            "call_id": "call_2",
+            "output": [
+                {"type": "input_text", "text": "See"},
+                {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}", "detail": "auto"},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "input_text", "text": "See"},
+                {"type": "input_image", "image_url": "https://example.org/a.png", "detail": "low"},
+            ],
+        },
+        {"type": "function_call", "call_id": "call_3", "name": "read", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "call_3", "output": "done"},
+        {"type": "function_call", "call_id": "call_4", "name": "read", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "call_4", "output": "done"},
         {"role": "assistant", "content": "Bye"},
     ],
     "anthropic": [

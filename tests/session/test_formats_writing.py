@@ -1,4 +1,4 @@
-"""Contexts in the formats of OpenAI, Anthropic and Google: what each makes of an agent's messages."""
+"""Contexts in the formats of providers: what each makes of an agent's messages."""
 
 import pytest
 
@@ -21,6 +21,7 @@ def test_a_text_is_a_message_everywhere() -> None:
         {"role": "assistant", "content": "Hi there!"},
         {"role": "user", "content": "Bye"},
     ]
+    assert all_sent["openai-responses"].messages == all_sent["openai"].messages
     assert all_sent["anthropic"].messages == [
         {"role": "user", "content": "Hello"},
         {"role": "assistant", "content": [{"type": "text", "text": "Hi there!"}]},
@@ -51,6 +52,10 @@ def test_a_call_and_its_result_are_a_pair_everywhere() -> None:
             ],
         },
         {"role": "tool", "tool_call_id": "call_1", "content": "package main"},
+    ]
+    assert all_sent["openai-responses"].messages[1:] == [
+        {"type": "function_call", "call_id": "call_1", "name": "read", "arguments": '{"path":"main.go"}'},
+        {"type": "function_call_output", "call_id": "call_1", "output": "package main"},
     ]
     assert all_sent["anthropic"].messages[1:] == [
         {
@@ -97,6 +102,44 @@ def test_a_late_result_is_moved_behind_its_call(provider: Provider) -> None:
     assert it.places["e3"] is not None
     assert it.places["e4"] <= it.places["e3"]
     assert "No result" not in str(it.messages)
+
+
+def test_calls_that_were_stored_one_by_one_are_one_turn_if_their_results_come_after_them() -> None:
+    calls = [assistant([tool_call("read", {"n": n}, call=f"call_{n}")], **CLAUDE) for n in range(2)]
+    results = [tool_result(f"answer {n}", call=f"call_{n}") for n in range(2)]
+    all_sent = sent_to_all(header(), user("Go"), *calls, *results)
+    assert [len(it.messages) for it in all_sent.values()] == [4, 5, 3, 3]
+    assert [it["type"] for it in all_sent["openai-responses"].messages[1:]] == [
+        "function_call", "function_call", "function_call_output", "function_call_output",
+    ]  # fmt: skip
+    assert [block["id"] for block in all_sent["anthropic"].messages[1]["content"]] == ["call_0", "call_1"]
+    for provider, it in all_sent.items():
+        assert it.reasons["e3"] == ("asStored" if provider == "openai-responses" else "joined")
+        assert it.reasons["e4"] == it.reasons["e5"] == "asStored"
+        assert it.places["e3"] == (2 if provider == "openai-responses" else 1)
+
+
+@every_provider
+def test_a_call_after_the_result_of_another_is_a_turn_of_its_own(provider: Provider) -> None:
+    rounds = [
+        line
+        for n in range(2)
+        for line in (
+            assistant([tool_call("read", {"n": n}, call=f"call_{n}")]),
+            tool_result("done", call=f"call_{n}"),
+        )
+    ]
+    it = sent(loaded(header(), user("Go"), *rounds), provider)
+    assert len(it.messages) == 5
+    assert set(it.reasons.values()) == {"asStored"}
+
+
+@every_provider
+def test_a_call_is_not_joined_to_one_that_was_aborted(provider: Provider) -> None:
+    aborted = assistant([tool_call("read", {}, call="old")], stopReason="aborted")
+    it = sent(loaded(header(), user("Go"), assistant("Well"), aborted, assistant([CALL])), provider)
+    assert it.reasons["e3"] == "abortedTurn"
+    assert it.reasons["e4"] in ("callClosed", "joined")
 
 
 @every_provider
@@ -162,6 +205,9 @@ def test_what_was_sent_before_stays_the_same_when_the_session_goes_on(provider: 
         ("openai", "call_1|fc_2", True),
         ("openai", "x" * 40, True),
         ("openai", "x" * 41, False),
+        ("openai-responses", "x" * 64, True),
+        ("openai-responses", "x" * 65, False),
+        ("openai-responses", "call 1", False),
         ("anthropic", "toolu_01-A", True),
         ("anthropic", "call_1|fc_2", False),
         ("anthropic", "x" * 65, False),
@@ -175,6 +221,16 @@ def test_an_id_is_kept_where_the_provider_takes_it(provider: Provider, call_id: 
     assert (f"'{call_id}'" in str(it.messages)) is kept
     assert (it.reasons["e2"] == "nameChanged") is not kept
     assert "No result" not in str(it.messages)
+
+
+def test_the_responses_api_gets_the_id_of_a_call_without_that_of_its_item() -> None:
+    call_id = f"call_1|fc_{'1' * 60}"
+    log = loaded(
+        header(), user("Go"), assistant([tool_call("read", {}, call=call_id)]), tool_result("x", call=call_id)
+    )
+    it = sent(log, "openai-responses")
+    assert [item.get("call_id") for item in it.messages] == [None, "call_1", "call_1"]
+    assert it.reasons["e2"] == "nameChanged"
 
 
 @every_provider
@@ -207,7 +263,7 @@ def test_signed_thinking_goes_back_to_who_thought_it() -> None:
         "thinking": "Hm.",
         "signature": "c2lnbmVk",
     }
-    for other in ("openai", "google"):
+    for other in ("openai", "openai-responses", "google"):
         it = sent(log, other)
         assert "Hm." not in str(it.messages)
         assert it.reasons["e2"] == "thinkingLeftOut"
@@ -312,6 +368,10 @@ def test_an_image_of_the_user_is_shown_everywhere() -> None:
         "type": "image_url",
         "image_url": {"url": f"data:image/png;base64,{PNG}"},
     }
+    assert all_sent["openai-responses"].messages[0]["content"] == [
+        {"type": "input_text", "text": "See:"},
+        {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}", "detail": "auto"},
+    ]
     assert all_sent["anthropic"].messages[0]["content"][1] == {
         "type": "image",
         "source": {"type": "base64", "media_type": "image/png", "data": PNG},
@@ -325,6 +385,7 @@ def test_an_image_with_an_url_is_linked_everywhere() -> None:
     linked = {"type": "image", "url": "https://example.org/a.png", "mimeType": "image/png"}
     all_sent = sent_to_all(header(), user([linked]))
     assert all_sent["openai"].messages[0]["content"][0]["image_url"] == {"url": "https://example.org/a.png"}
+    assert all_sent["openai-responses"].messages[0]["content"][0]["image_url"] == "https://example.org/a.png"
     assert all_sent["anthropic"].messages[0]["content"][0]["source"]["type"] == "url"
     assert all_sent["google"].messages[0]["parts"][0]["fileData"]["fileUri"] == "https://example.org/a.png"
 
@@ -338,6 +399,10 @@ def test_images_of_a_result_go_where_each_provider_takes_them() -> None:
     assert of_tool["content"] == "Seen:"
     assert [part["type"] for part in of_user["content"]] == ["text", "image_url"]
     assert all_sent["openai"].reasons["e3"] == "imageMoved"
+    assert [part["type"] for part in all_sent["openai-responses"].messages[2]["output"]] == [
+        "input_text",
+        "input_image",
+    ]
     assert all_sent["anthropic"].messages[2]["content"][0]["content"][1]["type"] == "image"
     assert all_sent["google"].messages[2]["parts"][0]["functionResponse"]["parts"] == [
         {"inlineData": {"mimeType": "image/png", "data": PNG}}
@@ -393,7 +458,7 @@ def test_a_message_that_says_nothing_is_out(provider: Provider, content: object)
 
 def test_turns_of_one_role_are_joined_where_roles_alternate() -> None:
     all_sent = sent_to_all(header(), user("One"), user("Two"), assistant("a"), assistant("b"))
-    assert [len(it.messages) for it in all_sent.values()] == [4, 2, 2]
+    assert [len(it.messages) for it in all_sent.values()] == [4, 4, 2, 2]
     assert all_sent["anthropic"].messages[0]["content"] == [
         {"type": "text", "text": "One"},
         {"type": "text", "text": "Two"},
@@ -404,7 +469,12 @@ def test_turns_of_one_role_are_joined_where_roles_alternate() -> None:
 
 def test_a_conversation_that_begins_with_the_assistant_is_opened_by_the_user() -> None:
     all_sent = sent_to_all(header(), assistant("Welcome!"), user("Hi"))
-    assert [it.messages[0]["role"] for it in all_sent.values()] == ["assistant", "user", "user"]
+    assert [it.messages[0]["role"] for it in all_sent.values()] == [
+        "assistant",
+        "assistant",
+        "user",
+        "user",
+    ]
     assert all_sent["anthropic"].entry_ids == ["e1", "e1", "e2"]
     assert all_sent["anthropic"].places["e1"] == 1
 
@@ -519,7 +589,12 @@ def test_without_a_system_message_the_prompt_of_the_last_session_init_counts() -
 
 def test_developer_messages_stay_developers_for_openai_and_are_the_users_elsewhere() -> None:
     all_sent = sent_to_all(header(), message("developer", "Mind the gap."), user("Hi"))
-    assert [it.messages[0]["role"] for it in all_sent.values()] == ["developer", "user", "user"]
+    assert [it.messages[0]["role"] for it in all_sent.values()] == [
+        "developer",
+        "developer",
+        "user",
+        "user",
+    ]
 
 
 @every_provider

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Literal
 
-Provider = Literal["openai", "anthropic", "google"]
-PROVIDERS: tuple[Provider, ...] = ("openai", "anthropic", "google")
+Provider = Literal["openai", "openai-responses", "anthropic", "google"]
+PROVIDERS: tuple[Provider, ...] = ("openai", "openai-responses", "anthropic", "google")
 Message = dict[str, Any]
 
 
@@ -45,6 +45,10 @@ def _accept(format: Provider) -> Callable[[Message], object]:
         from openai.types.chat import ChatCompletionMessageParam
 
         adapter: Any = TypeAdapter(ChatCompletionMessageParam)
+    elif format == "openai-responses":
+        from openai.types.responses import ResponseInputItemParam
+
+        adapter = TypeAdapter(ResponseInputItemParam)
     else:
         from anthropic.types import MessageParam
 
@@ -111,6 +115,47 @@ def _texts(content: Any) -> Iterator[str]:
         yield content
     elif content is not None:
         yield from (part["text"] for part in content if part["type"] == "text")
+
+
+# --- OpenAI's Responses API -----------------------------------------------------------------------------------
+
+
+def _check_openai_responses(items: Sequence[Message], system: Any) -> None:
+    assert system is None, "the system prompt is an item"
+    known: set[str] = set()
+    waiting: list[str] = []
+    for item in items:
+        match item.get("type", "message"):
+            case "function_call":
+                assert 1 <= len(item["call_id"]) <= 64, "an id has 1 to 64 characters"
+                assert item["call_id"] not in known, "an id is used twice"
+                assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", item["name"])
+                known.add(item["call_id"])
+                waiting.append(item["call_id"])
+            case "function_call_output":
+                assert item["call_id"] in waiting, "an output stands behind its call, once"
+                waiting.remove(item["call_id"])
+                _check_input(item["output"], "user")
+            case "message":
+                assert not waiting, f"calls without an output: {waiting}"
+                assert item["content"], "an empty message"
+                assert item["role"] != "assistant" or isinstance(item["content"], str), (
+                    "no output without ids"
+                )
+                _check_input(item["content"], item["role"])
+            case other:
+                raise AssertionError(f"an item that is not written: {other}")
+    assert not waiting, f"calls without an output: {waiting}"
+
+
+def _check_input(content: Any, role: str) -> None:
+    assert not isinstance(content, str) or content.strip() or role == "user"
+    for part in content if isinstance(content, list) else ():
+        if part["type"] == "input_image":
+            assert role == "user", "only users and tools show images"
+            _check_url(part["image_url"])
+        else:
+            assert part["text"].strip(), "blank text"
 
 
 # --- Anthropic -----------------------------------------------------------------------------------------------
@@ -202,6 +247,7 @@ def _check_google(messages: Sequence[Message], system: Any) -> None:
 
 _RULES: dict[Provider, Callable[[Sequence[Message], Any], None]] = {
     "openai": _check_openai,
+    "openai-responses": _check_openai_responses,
     "anthropic": _check_anthropic,
     "google": _check_google,
 }

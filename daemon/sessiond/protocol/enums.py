@@ -29,11 +29,12 @@ Durability = Literal["synced", "written"]
 - `written`: the lines are in the file: they survive the end of the daemon, and a sync follows within a second.
 """
 
-Format = Literal["agent", "openai", "anthropic", "google"]
+Format = Literal["agent", "openai", "openai-responses", "anthropic", "google"]
 """The format of messages.
 
 - `agent`: the agents' own format, as entries store it.
 - `openai`: messages of OpenAI's chat completions.
+- `openai-responses`: items of OpenAI's Responses API.
 - `anthropic`: messages of Anthropic's Messages API.
 - `google`: contents of Google's Gemini API.
 """

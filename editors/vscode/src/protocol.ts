@@ -1136,8 +1136,8 @@ export interface LabeledEntry {
  * Return the messages that a model receives at `leafId` (default: the session's leaf).
  *
  * `agent` is the agents' own message format: messages are unchanged, a compaction replaces the history before it, and
- * branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are messages that the
- * provider's API accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
+ * branch summaries and custom messages become messages. The other formats are messages that the provider's API
+ * accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
  * role) is left out, completed or joined. `explain` gives, for every entry of the path, the reason why it is in or
  * out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. Of a blob that could
  * not be restored the reference stays in the agents' format; in a provider's format the content is left out.
@@ -4286,6 +4286,8 @@ export type Format =
   | "agent"
   /** messages of OpenAI's chat completions. */
   | "openai"
+  /** items of OpenAI's Responses API. */
+  | "openai-responses"
   /** messages of Anthropic's Messages API. */
   | "anthropic"
   /** contents of Google's Gemini API. */
@@ -4888,7 +4890,7 @@ export type ContextReason =
   | "edited"
   /** Providers have no such message, so the text is in a message of the user. */
   | "asText"
-  /** The message is joined to the one before it, which has the same role: the provider requires alternating roles. */
+  /** The message is joined to the one before it, which has the same role, as the provider requires. */
   | "joined"
   /** A tool call has no result. A result that says so is added. */
   | "callClosed"
@@ -5077,8 +5079,8 @@ export interface Requests {
    * Return the messages that a model receives at `leafId` (default: the session's leaf).
    *
    * `agent` is the agents' own message format: messages are unchanged, a compaction replaces the history before it, and
-   * branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are messages that the
-   * provider's API accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
+   * branch summaries and custom messages become messages. The other formats are messages that the provider's API
+   * accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
    * role) is left out, completed or joined. `explain` gives, for every entry of the path, the reason why it is in or
    * out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. Of a blob that could
    * not be restored the reference stays in the agents' format; in a provider's format the content is left out.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _REQUESTS = {
     "openai": ("", "messages"),
+    "openai-responses": ("", "input"),
     "anthropic": ("system", "messages"),
     "google": ("systemInstruction", "contents"),
 }

@@ -38,8 +38,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
         "oh-my-pi",
         "omp",
     ),
-    "context --format": ("agent", "openai", "anthropic", "google"),
-    "append --format": ("openai", "anthropic", "google"),
+    "context --format": ("agent", "openai", "openai-responses", "anthropic", "google"),
+    "append --format": ("openai", "openai-responses", "anthropic", "google"),
     "import --format": (
         "pi",
         "pi4",

@@ -9,7 +9,11 @@ COMMANDS: dict[str, Command] = {
         "context:context",
         ("[ID]",),
         (
-            Option("format", "NAME", "agent (default), or the request format of openai, anthropic or google"),
+            Option(
+                "format",
+                "NAME",
+                "agent (default), or the request format of openai, openai-responses, anthropic or google",
+            ),
             Option("explain", "", "show for every entry of the path its tokens, and why it is in or out"),
             AT_LEAF,
             JSON,

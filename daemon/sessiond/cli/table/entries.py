@@ -49,7 +49,11 @@ COMMANDS: dict[str, Command] = {
             Option(
                 "stdin", "", "entries from standard input: an object, an array or JSON lines (also: a lone -)"
             ),
-            Option("format", "NAME", "read entries as messages or responses of openai, anthropic or google"),
+            Option(
+                "format",
+                "NAME",
+                "read entries as messages or responses of openai, openai-responses, anthropic or google",
+            ),
             Option("model", "NAME", "provider/model of the --assistant messages"),
             Option("parent", "ENTRY", "append below this entry instead of the leaf"),
             Option("root", "", "append without a parent: start another root"),

@@ -29,12 +29,12 @@ class ContextMethods(Methods):
         """Return the messages that a model receives at `leaf_id` (default: the session's leaf).
 
         `agent` is the agents' own message format: messages are unchanged, a compaction replaces the history
-        before it, and branch summaries and custom messages become messages. `openai`, `anthropic` and
-        `google` are messages that the provider's API accepts: what it would refuse (a tool call without its
-        result, an aborted turn, two turns of one role) is left out, completed or joined. `explain` gives, for
-        every entry of the path, the reason why it is in or out. Images and cut texts that are stored as blobs
-        are restored unless `resolve_blobs` is false. Of a blob that could not be restored the reference stays
-        in the agents' format; in a provider's format the content is left out.
+        before it, and branch summaries and custom messages become messages. The other formats are messages
+        that the provider's API accepts: what it would refuse (a tool call without its result, an aborted
+        turn, two turns of one role) is left out, completed or joined. `explain` gives, for every entry of the
+        path, the reason why it is in or out. Images and cut texts that are stored as blobs are restored
+        unless `resolve_blobs` is false. Of a blob that could not be restored the reference stays in the
+        agents' format; in a provider's format the content is left out.
 
         Method `session/context`.
 

@@ -37,13 +37,23 @@ class Thinking(msgspec.Struct, gc=False):
 
 
 class Call(msgspec.Struct, gc=False):
-    """A tool call. `arguments` is a JSON object. If the model wrote no object, `unparsed` has its text."""
+    """A tool call.
+
+    Attributes:
+        id: The id that its result names.
+        name: The name of the tool.
+        arguments: A JSON object.
+        signature: Google's signature of the thoughts before it.
+        unparsed: The text of the arguments if the model wrote no object.
+        source: The number of the agent's message, if it is not that of the turn.
+    """
 
     id: str
     name: str
     arguments: Raw
     signature: str | None = None
     unparsed: str | None = None
+    source: int | None = None
 
 
 Part: TypeAlias = TextPart | Image | Thinking | Call

@@ -7,16 +7,18 @@ import msgspec
 from msgspec import Raw
 
 from sessiond.session.context.summaries import milliseconds
-from sessiond.session.formats import from_anthropic, from_google, from_openai
+from sessiond.session.formats import from_anthropic, from_google, from_openai, from_openai_responses
 from sessiond.session.formats.build import Json, UnreadableMessage
 from sessiond.session.formats.write import Provider
 from sessiond.session.tree import entries
 
 _READERS: Final[dict[Provider, Callable[[bytes | Raw], list[Json]]]] = {
     "openai": from_openai.read,
+    "openai-responses": from_openai_responses.read,
     "anthropic": from_anthropic.read,
     "google": from_google.read,
 }
+_ITEM_TYPES: Final = {"openai-responses": from_openai_responses.ITEM_TYPES}
 _PROVIDER_FIELDS: Final = ("role", "choices", "candidates", "parts")
 """Fields that only a provider's message or answer has, and no entry with a `message`."""
 
@@ -43,7 +45,7 @@ def drafts(format: Provider, item: bytes | Raw) -> Sequence[bytes | Raw]:
     """
     fields = _fields.decode(item)
     envelope = _envelope.decode(item)
-    if envelope.type not in (None, "message"):
+    if envelope.type not in (None, "message", *_ITEM_TYPES.get(format, ())):
         return [item]  # an entry of another type is the same in every format
     if "message" in fields and not any(name in fields for name in _PROVIDER_FIELDS):
         body = fields.pop("message")

@@ -32,7 +32,7 @@ def keeps_thinking(
             newest of these turns is used.
         unchanged_from: The number of the first message before which nothing has been compacted or edited since.
     """
-    if format == "openai":
+    if format in ("openai", "openai-responses"):
         return lambda _turn: False
     providers = [turn.provider for turn in turns if turn.role == "assistant" and was_made_in(turn, format)]
     target = provider if provider in providers else (providers[-1] if providers else None)

@@ -16,13 +16,15 @@ _TURNS_A_STEP: Final = 200
 class ProviderLimits:
     """The limits of a provider: valid call ids, tool names, and images by the role of the turn.
 
-    Ids that begin with `unsent_prefix` are not sent to the provider, so they may be repeated.
+    Ids that begin with `unsent_prefix` are not sent to the provider, so they may be repeated. `own_id` returns the
+    part of a stored call id that the provider knows.
     """
 
     fits_as_id: Callable[[str], object]
     legal_name: Callable[[str], str]
     accepts_image: Callable[[Image, Role], bool]
     unsent_prefix: str | None = None
+    own_id: Callable[[str], str] = str
 
 
 def fit(turns: Sequence[Turn], limits: ProviderLimits, reasons: Reasons) -> Steps[None]:
@@ -33,10 +35,10 @@ def fit(turns: Sequence[Turn], limits: ProviderLimits, reasons: Reasons) -> Step
             call_ids = []
             for part in turn.parts:
                 if isinstance(part, Call):
-                    call_ids.append(ids.assign(part.id))
+                    call_ids.append(ids.assign(limits.own_id(part.id)))
                     name = limits.legal_name(part.name)
                     if call_ids[-1] != part.id or name != part.name:
-                        reasons.setdefault(turn.source, "nameChanged")
+                        reasons.setdefault(turn.source if part.source is None else part.source, "nameChanged")
                     part.id, part.name = call_ids[-1], name
         elif turn.role == "results":
             for result, call_id in zip(turn.results, call_ids, strict=True):

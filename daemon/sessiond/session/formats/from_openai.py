@@ -150,7 +150,7 @@ def _assistant(decoded: _Message, finish_reason: str | None, completion: _Comple
     calls = [_call(call) for call in decoded.tool_calls or ()]
     if decoded.function_call is not None:
         name = decoded.function_call.name
-        calls.append(_function_call(f"{GENERATED_ID_PREFIX}{name}_0", decoded.function_call))
+        calls.append(function_call(f"{GENERATED_ID_PREFIX}{name}_0", name, decoded.function_call.arguments))
     reason = "toolUse" if calls else "stop"
     if finish_reason is not None:
         reason = _FINISH_REASONS.get(finish_reason, reason)
@@ -171,19 +171,23 @@ def _assistant(decoded: _Message, finish_reason: str | None, completion: _Comple
 
 def _call(call: _FunctionCall | _CustomCall) -> Json:
     if isinstance(call, _CustomCall):
-        return build.call(call.id, call.custom.name, Raw(msgspec.json.encode({"input": call.custom.input})))
-    return _function_call(call.id, call.function)
+        return custom_call(call.id, call.custom.name, call.custom.input)
+    return function_call(call.id, call.function.name, call.function.arguments)
 
 
-def _function_call(call_id: str, function: _Function) -> Json:
+def custom_call(call_id: str, name: str, text: str) -> Json:
+    """Return a call of a tool whose input is a text."""
+    return build.call(call_id, name, Raw(msgspec.json.encode({"input": text})))
+
+
+def function_call(call_id: str, name: str, arguments: str) -> Json:
     """Return a call. Arguments that are not a JSON object are stored as text in `unparsedArguments`."""
     try:
-        text = function.arguments.strip().encode()
+        text = arguments.strip().encode()
         _fields.decode(text or b"{}")
     except msgspec.DecodeError:
-        block = build.call(call_id, function.name, _NO_ARGUMENTS)
-        return {**block, "unparsedArguments": function.arguments}
-    return build.call(call_id, function.name, Raw(text) if text else _NO_ARGUMENTS)
+        return {**build.call(call_id, name, _NO_ARGUMENTS), "unparsedArguments": arguments}
+    return build.call(call_id, name, Raw(text) if text else _NO_ARGUMENTS)
 
 
 def _result(decoded: _Message) -> Json:
@@ -212,11 +216,14 @@ def _block(part: _Part) -> Json:
             return build.text(part.text)
         case _Refusal():
             return build.text(part.refusal)
-    data_url = _data_url(part.image_url.url)
-    block = (
-        build.linked_image(part.image_url.url) if data_url is None else build.image(data_url[1], data_url[2])
-    )
-    return block if part.image_url.detail is None else {**block, "detail": part.image_url.detail}
+    return image_at(part.image_url.url, part.image_url.detail)
+
+
+def image_at(url: str, detail: str | None) -> Json:
+    """Return the image of an address, which may be a data URL. `detail` is OpenAI's hint."""
+    data_url = _data_url(url)
+    block = build.linked_image(url) if data_url is None else build.image(data_url[1], data_url[2])
+    return block if detail is None else {**block, "detail": detail}
 
 
 def _joined_text(decoded: _Message) -> str:

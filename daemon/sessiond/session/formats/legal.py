@@ -1,8 +1,9 @@
 """Orders turns as every provider requires: each call directly followed by its result.
 
 Failed turns are removed with their results. A call without a result gets the result `NO_RESULT`. A result without a
-call becomes text. Requirements of single providers (alternating roles, other ids, images in some places only) are met
-by `fitting` and by the provider modules.
+call becomes text. Calls that were stored as messages of their own, one directly after the other, are one turn.
+Requirements of single providers (alternating roles, other ids, images in some places only) are met by `fitting` and by
+the provider modules.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,14 +49,29 @@ class _Calls:
     latest: dict[str, list[_PendingCall]] = field(default_factory=dict)
     """By id, the calls of the last turn that used this id: ids are reused."""
     last: list[_PendingCall] = field(default_factory=list)
+    unanswered: Turn | None = None
+    """The last turn, if it has calls and none of them has a result."""
 
     def add_turn(self, turn: Turn, turns_before: int) -> None:
+        self.by_turn[turn.source] = self.last = []
+        self._add(turn, turn.parts, turns_before)
+        self.unanswered = turn if self.last and not turn.failed else None
+
+    def join_turn(self, turn: Turn, further: Turn, turns_before: int) -> None:
+        """Make the calls of a further turn part of `turn`, the last one."""
+        for part in further.parts:
+            if isinstance(part, Call):
+                part.source = further.source
+        turn.parts += further.parts
+        self._add(turn, further.parts, turns_before)
+
+    def _add(self, turn: Turn, parts: Sequence[Part], turns_before: int) -> None:
         new_calls = [
             _PendingCall(part, turn.source, turns_before, turn.failed)
-            for part in turn.parts
+            for part in parts
             if isinstance(part, Call)
         ]
-        self.by_turn[turn.source] = self.last = new_calls
+        self.last += new_calls
         for pending in new_calls:
             known = self.latest.get(pending.call.id)
             if known is None or known[0].turn != turn.source:
@@ -88,13 +104,13 @@ def legal(items: Sequence[Turn | Result | None], reasons: Reasons, keeps: KeepsT
         elif item is not None:
             if item.role == "assistant":
                 _clean(item, reasons, keeps)
-                calls.add_turn(item, len(placed) + (not item.failed))
-            if item.failed:
-                reasons[item.source] = "abortedTurn"
-            elif not item.parts:
-                reasons[item.source] = "empty"
+                if _is_continued(calls.unanswered, placed, item):
+                    calls.join_turn(placed[-1], item, len(placed))
+                else:
+                    calls.add_turn(item, len(placed) + (not item.failed))
+                    _place(item, placed, reasons)
             else:
-                placed.append(item)
+                _place(item, placed, reasons)
         if number % _TURNS_A_STEP == 0:
             yield
     turns = list[Turn]()
@@ -107,12 +123,35 @@ def legal(items: Sequence[Turn | Result | None], reasons: Reasons, keeps: KeepsT
     return turns
 
 
+def _place(turn: Turn, placed: list[Turn], reasons: Reasons) -> None:
+    if turn.failed:
+        reasons[turn.source] = "abortedTurn"
+    elif not turn.parts:
+        reasons[turn.source] = "empty"
+    else:
+        placed.append(turn)
+
+
+def _is_continued(before: Turn | None, placed: Sequence[Turn], item: Turn) -> bool:
+    """Return whether a turn is a further part of the turn before it: calls that the same model made at once."""
+    return (
+        before is not None
+        and bool(placed)
+        and placed[-1] is before
+        and (before.api, before.provider, before.foreign) == (item.api, item.provider, item.foreign)
+        and not item.failed
+        and bool(item.parts)
+        and all(isinstance(part, Call) for part in item.parts)
+    )
+
+
 def _take_result(result: Result, calls: _Calls, turns_before: int, reasons: Reasons) -> list[Turn]:
     """Assign a result to its call. If it has none, return the turn that it becomes."""
     candidates = calls.candidates_for(result)
     pending = next((item for item in candidates if item.result is None), None)
     if pending is not None:
         pending.result = result
+        calls.unanswered = None
         if pending.failed:
             reasons[result.source] = "resultOfAbortedTurn"
             return []
@@ -136,8 +175,9 @@ def _results(turn: Turn, pending: Sequence[_PendingCall], reasons: Reasons) -> T
     for item in pending:
         result = item.result
         if result is None:
-            reasons[turn.source] = "callClosed"
-            result = Result(turn.source, item.call.id, item.call.name, [TextPart(NO_RESULT)], is_error=True)
+            source = turn.source if item.call.source is None else item.call.source
+            reasons[source] = "callClosed"
+            result = Result(source, item.call.id, item.call.name, [TextPart(NO_RESULT)], is_error=True)
         result.call_id, result.name = item.call.id, item.call.name
         results.append(result)
     return Turn("results", turn.source, results=results)

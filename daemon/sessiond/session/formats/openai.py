@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sessiond.session.formats.conversation import Call, Image, Part, Reasons, Result, Role, TextPart, Turn
 from sessiond.session.formats.fitting import ProviderLimits, fit
-from sessiond.session.formats.provider_messages import ProviderMessages
+from sessiond.session.formats.provider_messages import ProviderMessages, sources_of
 from sessiond.session.tree.steps import Steps
 
 IMAGES_OF_RESULTS: Final = "Images in the tool results:"
@@ -29,7 +29,7 @@ def write(turns: Sequence[Turn], _system: str | None, reasons: Reasons) -> Steps
         if turn.role == "results":
             size += _add_results(output, turn)
         else:
-            size += output.add(_message(turn), [turn.source])
+            size += output.add(_message(turn), sources_of(turn, reasons))
             if turn.role == "system":
                 reasons.setdefault(turn.source, "systemPrompt")
         if number % _TURNS_A_STEP == 0 or size > _BYTES_A_STEP:
@@ -38,15 +38,21 @@ def write(turns: Sequence[Turn], _system: str | None, reasons: Reasons) -> Steps
     return output
 
 
-def _legal_name(name: str) -> str:
+def legal_name(name: str) -> str:
+    """Return the name of a tool with only the characters that OpenAI accepts."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_NAME_LENGTH]
 
 
+def accepts_link(image: Image) -> bool:
+    """Return whether OpenAI can read an image: it has data, or an address of HTTP."""
+    return image.data is not None or (image.url or "").startswith("http")
+
+
 def _accepts_image(image: Image, role: Role) -> bool:
-    return role in ("user", "results") and (image.data is not None or (image.url or "").startswith("http"))
+    return role in ("user", "results") and accepts_link(image)
 
 
-_LIMITS: Final = ProviderLimits(re.compile(r"[!-~]{1,40}").fullmatch, _legal_name, _accepts_image)
+_LIMITS: Final = ProviderLimits(re.compile(r"[!-~]{1,40}").fullmatch, legal_name, _accepts_image)
 
 
 def _message(turn: Turn) -> dict[str, Any]:
@@ -77,8 +83,13 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _call(call: Call) -> dict[str, Any]:
-    arguments = bytes(call.arguments).decode() if call.unparsed is None else call.unparsed
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    function = {"name": call.name, "arguments": arguments_text(call)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def arguments_text(call: Call) -> str:
+    """Return the arguments of a call as the text that the model wrote."""
+    return bytes(call.arguments).decode() if call.unparsed is None else call.unparsed
 
 
 def _add_results(output: ProviderMessages, turn: Turn) -> int:

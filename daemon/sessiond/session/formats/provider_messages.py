@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from sessiond.session.formats.conversation import Reasons, TextPart, Turn
+from sessiond.session.formats.conversation import Call, Reasons, TextPart, Turn
 from sessiond.session.tree.steps import Steps, clear_lists
 
 OPENING: Final = "(The conversation began earlier. Its first messages are not shown.)"
@@ -66,7 +66,7 @@ def join_turns(
     for number, turn in enumerate(turns):
         blocks = blocks_of(turn)
         role = assistant if turn.role == "assistant" else "user"
-        sources = [result.source for result in turn.results] or [turn.source]
+        sources = [result.source for result in turn.results] or sources_of(turn, reasons)
         if not messages and role != "user":
             messages.append(JoinedTurns("user", blocks_of(_opening(turn)), [turn.source], OPENING))
         if messages and messages[-1].role == role:
@@ -80,6 +80,16 @@ def join_turns(
         if number % _TURNS_A_STEP == 0:
             yield
     return messages
+
+
+def sources_of(turn: Turn, reasons: Reasons) -> list[int]:
+    """Return the numbers of the messages that a turn was made from, and note those that were joined to its first."""
+    sources = [turn.source]
+    for part in turn.parts:
+        if isinstance(part, Call) and part.source is not None and part.source not in sources:
+            reasons.setdefault(part.source, "joined")
+            sources.append(part.source)
+    return sources
 
 
 def add_all(

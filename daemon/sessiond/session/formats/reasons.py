@@ -13,7 +13,7 @@ REASONS: Final[dict[str, tuple[Fate, str]]] = {
     "asText": ("changed", "Providers have no such message, so the text is in a message of the user."),
     "joined": (
         "changed",
-        "The message is joined to the one before it, which has the same role: the provider requires alternating roles.",
+        "The message is joined to the one before it, which has the same role, as the provider requires.",
     ),
     "callClosed": ("changed", "A tool call has no result. A result that says so is added."),
     "callLeftOut": ("changed", "A tool call without the name of a tool is omitted."),

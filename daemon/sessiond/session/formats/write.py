@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw
 
 from sessiond.session.context import system_message
-from sessiond.session.formats import anthropic, google, openai
+from sessiond.session.formats import anthropic, google, openai, openai_responses
 from sessiond.session.formats.agent import read_turn
 from sessiond.session.formats.conversation import Reasons, Result, TextPart, Turn
 from sessiond.session.formats.families import keeps_thinking
@@ -15,7 +15,7 @@ from sessiond.session.formats.legal import legal
 from sessiond.session.formats.provider_messages import ProviderMessages
 from sessiond.session.tree.steps import Steps, clear_lists
 
-Provider: TypeAlias = Literal["openai", "anthropic", "google"]
+Provider: TypeAlias = Literal["openai", "openai-responses", "anthropic", "google"]
 
 SEPARATE_PROMPT: Final = -1
 """The number of a system prompt that is not a message of the context: `RequestData.system_prompt`."""
@@ -24,6 +24,7 @@ _MESSAGES_A_STEP: Final = 128
 _BYTES_A_STEP: Final = 512 * 1024
 _WRITERS: Final[dict[Provider, Callable[[Sequence[Turn], str | None, Reasons], Steps[ProviderMessages]]]] = {
     "openai": openai.write,
+    "openai-responses": openai_responses.write,
     "anthropic": anthropic.write,
     "google": google.write,
 }

@@ -602,8 +602,8 @@
 ---Return the messages that a model receives at `leafId` (default: the session's leaf).
 ---
 ---`agent` is the agents' own message format: messages are unchanged, a compaction replaces the history before it, and
----branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are messages that the
----provider's API accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
+---branch summaries and custom messages become messages. The other formats are messages that the provider's API
+---accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
 ---role) is left out, completed or joined. `explain` gives, for every entry of the path, the reason why it is in or
 ---out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. Of a blob that could
 ---not be restored the reference stays in the agents' format; in a provider's format the content is left out.
@@ -2329,6 +2329,7 @@
 ---@alias sessiond.Format
 ---| "agent" # the agents' own format, as entries store it.
 ---| "openai" # messages of OpenAI's chat completions.
+---| "openai-responses" # items of OpenAI's Responses API.
 ---| "anthropic" # messages of Anthropic's Messages API.
 ---| "google" # contents of Google's Gemini API.
 
@@ -2684,7 +2685,7 @@
 ---| "systemPrompt" # The entry is part of the system prompt.
 ---| "edited" # A later context edit replaced the text of the entry.
 ---| "asText" # Providers have no such message, so the text is in a message of the user.
----| "joined" # The message is joined to the one before it, which has the same role: the provider requires alternating roles.
+---| "joined" # The message is joined to the one before it, which has the same role, as the provider requires.
 ---| "callClosed" # A tool call has no result. A result that says so is added.
 ---| "callLeftOut" # A tool call without the name of a tool is omitted.
 ---| "resultMoved" # The result is moved behind its tool call, where the provider requires it.
