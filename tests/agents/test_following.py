@@ -189,7 +189,7 @@ async def test_a_followed_session_of_two_messages_takes_at_most_a_fifth_more_tha
 async def test_files_that_become_quiet_together_are_read_again_together(
     agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follower, "GROWING_SECONDS", 0.2)
+    monkeypatch.setattr(follower, "GROWING_SECONDS", 4.0)  # more than reading a file takes
     monkeypatch.setattr(follower, "DUE_STEP_SECONDS", 1.0)
     portions: list[list[str]] = []
     import_followed = Imports.import_followed
@@ -200,13 +200,13 @@ async def test_files_that_become_quiet_together_are_read_again_together(
 
     monkeypatch.setattr(Imports, "import_followed", importing)
     files = []
-    for number in range(8):
-        claude = WritingClaude(agents_home, f"{number:08}-2222-4333-8444-555555555555")
-        claude.asks("hello")
-        files.append(str(claude.path))
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        for number in range(8):
+            claude = WritingClaude(agents_home, f"{number:08}-2222-4333-8444-555555555555")
+            claude.asks("hello")
+            files.append(str(claude.path))
         await until(lambda: _were_read_twice(files, portions))
         again = [
             it for number, it in enumerate(portions) if any(it[0] in before for before in portions[:number])
