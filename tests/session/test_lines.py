@@ -1,5 +1,8 @@
 """Single lines, and the ids that clients may bring."""
 
+import json  # noqa: TID251 - the reference for the decoding of lines
+import sys
+
 import msgspec
 import pytest
 
@@ -20,6 +23,28 @@ def test_a_line_that_is_no_object_is_no_entry(line: bytes) -> None:
         lines.loads(line)
     with pytest.raises(lines.NotAnEntry):
         lines.skim(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"a":-0}', b'{"a":-0.0}', b'{"a":18446744073709551616}', b'{"a":1e400}', b'{"a":0.1e-400}', b'{"a":1E5}',
+        b'{"a":1,"a":2}', b'{"a":"\xff"}', b'{"\xff":1}', b'{"a":"\xed\xa0\x80"}', b'{"a":"\\ud800"}', b'{"":[1,{}]}',
+        b' {"a" : "\\u0000\\/" } ', b'{"a":9007199254740993.0}', b'{"a":2.2250738585072011e-308}',
+        b'{"a":' + b"1" * 3_999 + b"}", b'{"a":' + b"1" * 5_000 + b"}",
+    ],
+)  # fmt: skip
+def test_a_line_is_read_as_the_peers_read_it(line: bytes) -> None:
+    read = json.loads(line.decode(errors="replace"), parse_float=_finite, parse_int=_finite_integer)
+    assert repr(lines.loads(line)) == repr(read)
+
+
+def _finite(text: str) -> float:
+    return max(-sys.float_info.max, min(sys.float_info.max, float(text)))
+
+
+def _finite_integer(text: str) -> int | float:
+    return int(text) if len(text) < 4_000 else _finite(text)
 
 
 def test_bad_utf8_is_read_as_replacement_characters_and_shown_so() -> None:

@@ -54,6 +54,16 @@ async def test_an_id_names_one_log_only(store: Store, first_is_draft: bool) -> N
     await log.close()
 
 
+async def test_an_added_log_is_opened_later_with_its_lines(store: Store) -> None:
+    lines = HEADER + b"1\n"
+    added = await store.add("abc", cwd=CWD, timestamp=TIMESTAMP, lines=lines, draft=True)
+    with pytest.raises(LogExists):
+        await store.add("abc", cwd=CWD, timestamp=TIMESTAMP, lines=lines, draft=False)
+    log = await store.open_ref(added.ref)
+    assert (content(log), log.draft, log.ref, log.path) == (lines, True, added.ref, added.path)
+    await log.close()
+
+
 async def test_of_two_who_create_the_same_id_at_once_one_is_refused(store: Store) -> None:
     outcomes = await asyncio.gather(new_log(store), new_log(store, draft=True), return_exceptions=True)
     assert sorted(isinstance(outcome, LogExists) for outcome in outcomes) == [False, True]

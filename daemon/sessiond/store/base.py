@@ -14,7 +14,17 @@ from typing import Literal, Protocol
 
 from sessiond.store.blobs import BlobSource, BlobStore
 from sessiond.store.errors import LogReplaced, StorageFailed
-from sessiond.store.records import UNKNOWN, Breadcrumb, Changes, Hold, Stored, Trashed, TrashNote, TrashPlace
+from sessiond.store.records import (
+    UNKNOWN,
+    AddedLog,
+    Breadcrumb,
+    Changes,
+    Hold,
+    Stored,
+    Trashed,
+    TrashNote,
+    TrashPlace,
+)
 
 Durability = Literal["synced", "written"]
 
@@ -262,6 +272,9 @@ class Store(Protocol):
         Raises:
             LogExists: A log or draft with this id exists.
         """
+
+    async def add(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> AddedLog:
+        """Create a log as `create` does, without opening it. It is created even if the caller is canceled."""
 
     async def open(self, session_id: str) -> Log:
         """Open the log with this id in its name, drafts included. Raises `LogNotFound`."""

@@ -9,7 +9,17 @@ from sessiond.store.blobs import BlobSource
 from sessiond.store.errors import LogExists, LogNotFound
 from sessiond.store.memory_blobs import MemoryBlobs
 from sessiond.store.memory_log import MemoryContent, MemoryLog, slices_of
-from sessiond.store.records import UNKNOWN, Breadcrumb, Changes, Hold, Stored, Trashed, TrashNote, TrashPlace
+from sessiond.store.records import (
+    UNKNOWN,
+    AddedLog,
+    Breadcrumb,
+    Changes,
+    Hold,
+    Stored,
+    Trashed,
+    TrashNote,
+    TrashPlace,
+)
 
 
 class MemoryStore:
@@ -47,6 +57,11 @@ class MemoryStore:
         content = MemoryContent(session_id, bytearray(lines), draft)
         self._contents[session_id] = content
         return MemoryLog(content, self._remains)
+
+    async def add(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> AddedLog:
+        """Create a log from its lines without opening it."""
+        await self.create(session_id, cwd=cwd, timestamp=timestamp, lines=lines, draft=draft)
+        return AddedLog(session_id, None)
 
     async def open(self, session_id: str) -> Log:
         """Open the log of a session. Logs of the same session share their content. Raises `LogNotFound`."""

@@ -22,6 +22,13 @@ class Stored(NamedTuple):
     identity: tuple[int, ...]
 
 
+class AddedLog(NamedTuple):
+    """A log that was created and not opened: its ref, and the path of its file (None in memory)."""
+
+    ref: str
+    path: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class TrashNote:
     """The details of a trashed log besides the reason: the actor, and data by which a person recognizes the log.

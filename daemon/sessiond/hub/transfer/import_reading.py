@@ -1,11 +1,12 @@
 """Reads a session file of another program and converts it to a new session, ready to be stored.
 
-A large file is read in a child process, because decoding holds the interpreter lock: for seconds, if the file is one
-JSON document. `importing` determines which entries are added to an existing session.
+One call on a thread reads, converts and encodes a file, because each change of threads costs as much as some lines. A
+large file is read in a child process, because decoding holds the interpreter lock: for seconds, if the file is one JSON
+document. `importing` determines which entries are added to an existing session.
 """
 
 import asyncio
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -55,6 +56,7 @@ class NewSession:
         cwd: Its folder.
         lines: Its log.
         blobs: The blobs that were taken out of its entries, by hash.
+        names_blobs: Whether its log names any blob.
         is_answered: Whether it has an assistant message.
         info: Its description on the wire, without a path.
         imported: The session that was read, without its entries.
@@ -66,6 +68,7 @@ class NewSession:
     cwd: str
     lines: bytes
     blobs: dict[str, bytes]
+    names_blobs: bool
     is_answered: bool
     info: t.SessionInfo
     imported: Imported
@@ -74,9 +77,9 @@ class NewSession:
 
 
 async def read(
-    path: str, dialect: str | None, titles: Titles, taken: Iterable[str], target: Target
+    path: str, dialect: str | None, titles: Titles, taken: Collection[str], target: Target
 ) -> NewSession | ReadSource:
-    """Read a file. If it is large and not yet imported, convert it to a new session, too.
+    """Read a file. If it is not yet imported and names no blobs, convert it to a new session, too.
 
     Args:
         path: The file.
@@ -90,10 +93,13 @@ async def read(
         OSError: The file cannot be read.
         ChildFailed: The child process failed.
     """
-    if await asyncio.to_thread(_size, path) >= LARGE_FILE:
-        with suppress(ChildNotStarted):  # the file is then read in a thread, which slows down other requests
-            return await run_in_child_process(_read_and_make, path, dialect, titles, frozenset(taken), target)
-    return await asyncio.to_thread(foreign_files.read, path, dialect, titles)
+    found = await asyncio.to_thread(_read_unless_large, path, dialect, titles, taken, target)
+    if found is not None:
+        return found
+    try:
+        return await run_in_child_process(_read_and_make, path, dialect, titles, frozenset(taken), target)
+    except ChildNotStarted:  # the file is then read in a thread, which slows down other requests
+        return await asyncio.to_thread(_read_and_make, path, dialect, titles, taken, target)
 
 
 def new_session(source: ReadSource, session_id: str, target: Target, find: Find) -> NewSession:
@@ -113,9 +119,17 @@ def new_session(source: ReadSource, session_id: str, target: Target, find: Find)
         imported, session_id, cwd, images=target.images, find=find, title_space=target.title_space
     )
     return NewSession(
-        session_id, cwd, b"".join(entry_placement.ended([landed.log])), landed.blobs, imported.is_answered,
-        _info(landed.log), replace(imported, entries=[]), source.state, len(imported.entries),
+        session_id, cwd, b"".join(entry_placement.ended([landed.log])), landed.blobs,
+        may_refer_to_blobs(landed.log), imported.is_answered, _info(landed.log), replace(imported, entries=[]),
+        source.state, len(imported.entries),
     )  # fmt: skip
+
+
+def _read_unless_large(
+    path: str, dialect: str | None, titles: Titles, taken: Container[str], target: Target
+) -> NewSession | ReadSource | None:
+    """Do what `_read_and_make` does, but return None for a large file."""
+    return None if _size(path) >= LARGE_FILE else _read_and_make(path, dialect, titles, taken, target)
 
 
 def _read_and_make(

@@ -276,21 +276,21 @@ class Imports:
     async def _create(
         self, new: NewSession, path: str, run: _Run, *, missing_images: Iterable[str] = ()
     ) -> t.ImportedSession:
-        await asyncio.gather(*map(self._files.blobs.put, new.blobs.values()))
-        await self._blobs_of(path).carry([new.lines], self._files.blobs)
-        made = await self._files.create(
-            new.session_id, cwd=new.cwd, timestamp=new.imported.timestamp, lines=new.lines,
-            draft=not new.is_answered,
-        )  # fmt: skip
-        await made.close()
-        info = msgspec.structs.replace(new.info, path=made.path, is_draft=made.draft and new.info.is_draft)
+        if new.names_blobs:
+            await asyncio.gather(*map(self._files.blobs.put, new.blobs.values()))
+            await self._blobs_of(path).carry([new.lines], self._files.blobs)
+        is_draft = not new.is_answered
+        made = await self._files.add(
+            new.session_id, cwd=new.cwd, timestamp=new.imported.timestamp, lines=new.lines, draft=is_draft
+        )
+        info = msgspec.structs.replace(new.info, path=made.path, is_draft=is_draft and new.info.is_draft)
         if run.is_followed:
             self._followed_leaves[new.session_id] = new.imported.leaf
         session = t.ImportedSession(
             status="unchanged", session_id=new.session_id, title=info.title, is_draft=info.is_draft,
             added_count=0, **report_fields(new.imported, path),
         )  # fmt: skip
-        blob_bytes = await self._blob_bytes(new.lines)
+        blob_bytes = await self._blob_bytes(new.lines) if new.names_blobs else 0
         run.record(path, new.state, session, made.ref, FileStatus.at(made.ref), blob_bytes)
         run.reporting.created(info)
         _report_missing(new.imported, missing_images)

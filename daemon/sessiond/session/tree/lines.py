@@ -37,6 +37,7 @@ class Skim(msgspec.Struct, rename="camel", gc=False):
 
 
 _decoder = msgspec.json.Decoder(Skim)
+_any_decoder = msgspec.json.Decoder()
 
 
 class NotAnEntry(TemplatedError):
@@ -72,10 +73,21 @@ def loads(line: bytes) -> dict[str, Any]:
         NotAnEntry: The line is empty, is not JSON, is nested too deeply, or is not an object.
 
     """
+    try:
+        value = _any_decoder.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        value = _lenient_value(line)
+    if not isinstance(value, dict):
+        raise NotAnEntry("notAnEntry", "the line is JSON, but not an object")
+    return value
+
+
+def _lenient_value(line: bytes) -> Any:
+    """Decode JSON that msgspec rejects. Where msgspec decodes a line, the result is the same."""
     if not line.strip():
         raise NotAnEntry("damagedLine", "the line is empty")
     try:
-        value = _lenient.decode(line.decode("utf-8", "replace"))
+        return _lenient.decode(line.decode("utf-8", "replace"))
     except RecursionError:
         raise NotAnEntry("damagedLine", "the line is nested too deeply") from None
     except ValueError as error:
@@ -84,9 +96,6 @@ def loads(line: bytes) -> dict[str, Any]:
                 "nulBytes", "the line contains NUL bytes, probably from a power failure"
             ) from None
         raise NotAnEntry("damagedLine", f"the line is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise NotAnEntry("notAnEntry", "the line is JSON, but not an object")
-    return value
 
 
 def is_utf8(data: bytes) -> bool:

@@ -45,7 +45,7 @@ from sessiond.store.files.trash import (
 )
 from sessiond.store.files.watch import FolderWatch
 from sessiond.store.files.workers import Workers
-from sessiond.store.records import UNKNOWN, Breadcrumb, Hold, Stored, Trashed, TrashNote, TrashPlace
+from sessiond.store.records import UNKNOWN, AddedLog, Breadcrumb, Hold, Stored, Trashed, TrashNote, TrashPlace
 
 _THREADS = 8  # for all calls but those of the group commit, which has threads of its own
 
@@ -122,13 +122,28 @@ class FileStore:
 
     async def create(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> Log:
         """Create the file with its folder, synced, and open it. See `base.Store.create`."""
-        name = paths.log_name(timestamp, session_id)
+        path = self._begin_creation(session_id, cwd, timestamp, draft=draft)
+        return await self._log(partial(self._create_and_open, path, session_id, lines))
+
+    async def add(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> AddedLog:
+        """Create the file with its folder, synced. It gets its log id when it is opened. See `base.Store.add`."""
+        path = self._begin_creation(session_id, cwd, timestamp, draft=draft)
+        adding = asyncio.ensure_future(self._in_pool(lambda: os.close(self._create(path, session_id, lines))))
+        try:
+            await asyncio.shield(adding)
+        except asyncio.CancelledError:
+            await asyncio.wait([adding])  # so that whoever adds the session next finds the whole log
+            raise
+        return AddedLog(str(path), str(path))
+
+    def _begin_creation(self, session_id: str, cwd: str, timestamp: str, *, draft: bool) -> Path:
+        """Reserve the id of a new log until `_create` ends, and return the path of its file."""
         if session_id in self._being_created:
             raise LogExists(session_id)
-        root = self._drafts if draft else self._sessions
-        path = root / paths.encode_cwd(cwd) / name
+        name = paths.log_name(timestamp, session_id)
+        path = (self._drafts if draft else self._sessions) / paths.encode_cwd(cwd) / name
         self._being_created.add(session_id)
-        return await self._log(partial(self._create, path, session_id, lines))
+        return path
 
     async def open(self, session_id: str) -> Log:
         """Open the most recently modified file with this id in its name. A file of another user is refused."""
@@ -303,15 +318,20 @@ class FileStore:
             open_indexes=self._open_indexes,
         )
 
-    def _create(self, path: Path, session_id: str, lines: bytes) -> "_Opened":
+    def _create_and_open(self, path: Path, session_id: str, lines: bytes) -> "_Opened":
+        fd = self._create(path, session_id, lines)
+        with refusals_of(path):
+            return _Opened(self._log_file(path, fd))
+
+    def _create(self, path: Path, session_id: str, lines: bytes) -> int:
+        """Create the file of a log, durable, and return its descriptor."""
         try:
             with refusals_of(path):
                 if self._names.has(session_id):
                     raise LogExists(session_id)
                 make_folder(path.parent.parent, self._calls)
                 make_folder(path.parent, self._calls)
-                fd = self._descriptors.open(lambda: self._new_log(path, lines))
-                return _Opened(self._log_file(path, fd))
+                return self._descriptors.open(lambda: self._new_log(path, lines))
         finally:
             self._being_created.discard(session_id)
 
