@@ -49,6 +49,7 @@ TOPICS = (
             Call("RESOLVE", "resolve", ("query",)),
             Call("SEARCH", "search", ("query",)),
             Call("RECALL", "recall", ("question",)),
+            Call("USAGE_REPORT", "usage_report"),
             Call("INFO", "info", ("session_id",)),
             Call("STATS", "stats", ("session_id", "leaf_id")),
             Call("COMPARE", "compare", ("session_id", "left_id", "right_id")),

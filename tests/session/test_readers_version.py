@@ -19,6 +19,7 @@ DIGESTS = {
     7: "2559f4ae529448b3",
     8: "2559f4ae529448b3",
     9: "08aada76b1822ee0",
+    10: "0a677ccd7cee1d33",
 }
 """The digest of what each version of the readers gives for the files of all dialects."""
 

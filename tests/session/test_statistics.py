@@ -7,7 +7,8 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from sessiond.session.state.statistics import Cost, Share, Tally, Tokens, tally_rows, tally_tree, times
+from sessiond.session.state.statistics import Share, Tally, tally_rows, tally_tree, times
+from sessiond.session.state.token_counts import Cost, Tokens
 from sessiond.session.tree import steps
 from support.logs import (
     Line,

@@ -40,6 +40,7 @@ from sessiond.hub.summaries.requesting import Summarizers
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.trash import Trash
 from sessiond.hub.upkeep import Upkeep
+from sessiond.hub.usage.service import UsageReports
 from sessiond.paths import Locations
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree.command_ids import CommandRecord
@@ -101,6 +102,7 @@ class Hub:
         self.exchange = Exchange(self, files, secret_rules_folder, imports_path)
         self.recall = Recall(self.index, self.exchange.provider_keys)
         self.redaction = TextRedaction(self.exchange.provider_keys)
+        self.usage = UsageReports(self.index)
         self.following = AgentFollowing(self, self.exchange)
         self.following.configure(config.agents.follow)
         self.native_sessions = NativeSessions(imports_path)

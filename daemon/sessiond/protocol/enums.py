@@ -107,6 +107,15 @@ ForkPosition = Literal["at", "before"]
 - `before`: before the entry, which is not copied.
 """
 
+UsageGrouping = Literal["day", "model", "agent", "project"]
+"""What a row of a report of usage is about.
+
+- `day`: a day in the time zone of the report.
+- `model`: a model of a provider.
+- `agent`: the agent that the sessions were read from.
+- `project`: the project of the sessions.
+"""
+
 ListSort = Literal["updated", "created", "title"]
 """The order of a list of sessions.
 

@@ -66,6 +66,7 @@ SEARCH: Final = Method(
 )  # fmt: skip
 RECALL: Final = Method("session/recall", t.RecallParams, t.RecallResult, ("storageFailed",))
 REDACT: Final = Method("text/redact", t.RedactParams, t.RedactResult)
+USAGE_REPORT: Final = Method("usage/report", t.UsageReportParams, t.UsageReportResult, ("storageFailed",))
 INFO: Final = Method("session/info", t.InfoParams, t.SessionResult, _READ)
 APPEND: Final = Method(
     "session/append",
@@ -226,7 +227,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         MOVE, DELETE, CLEANUP, TRASH_LIST, TRASH_RESTORE, TRASH_PURGE,
         STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_DOCUMENT, VIEW_ENTRY,
         HISTORY_LIST, HISTORY_ADD, HISTORY_DELETE, BLOB_PUT, BLOB_GET, BLOB_COLLECT, REDACT,
-        AGENT_LIST, AGENT_FOLLOW, AGENT_UNFOLLOW, AGENT_FORGET, AGENT_WAKE,
+        AGENT_LIST, AGENT_FOLLOW, AGENT_UNFOLLOW, AGENT_FORGET, AGENT_WAKE, USAGE_REPORT,
         HELLO, WATCH, UNWATCH, STATUS, CLIENTS, DOCTOR, STOP, DRAIN, AUTHENTICATE,
     )
 }  # fmt: skip

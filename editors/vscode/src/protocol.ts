@@ -2944,6 +2944,130 @@ export interface AgentWakeResult {
 }
 
 /**
+ * Return the tokens and the cost of requests to models, over all sessions of all agents.
+ *
+ * Each request counts once, however many entries and sessions have a copy of it: lines into which an agent splits an
+ * answer, forks, resumed sessions. Abandoned branches and compacted entries count, because they cost as well.
+ * Sub-agents count in their own sessions. Sessions in the trash do not count.
+ *
+ * A cost that an agent recorded is used. Other costs are estimates from list prices, which do not know about
+ * subscriptions and discounts. No price is invented: requests of a model without a known price count as tokens only,
+ * and `unpricedModels` names the model.
+ *
+ * The server does not wait for the index: sessions that were stored within the last seconds may be missing, and
+ * `uncounted` in the result says so. With `waitMs`, the server first reads everything that is stored, for at most that
+ * time.
+ */
+export interface UsageReportParams {
+  /** What a row of the report is about. Default `"day"`. */
+  by?: UsageGrouping;
+  /** Only requests of this time or later, ISO 8601. */
+  since?: string | null;
+  /** Only requests of this time or earlier, ISO 8601. */
+  until?: string | null;
+  /** Only sessions of this folder. */
+  cwd?: string | null;
+  /** Only sessions of the project of this folder, an absolute path. At most 4096 characters. */
+  project?: string | null;
+  /** Only sessions read from this agent. 1 to 128 characters. */
+  agent?: string | null;
+  /** The IANA name of the time zone of days; default: that of the server. 1 to 100 characters. */
+  timeZone?: string | null;
+  /** Maximum time to wait until everything is read. 0 to 60000. Default `0`. */
+  waitMs?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The report. If `uncounted.sessionCount` is 0, it is complete. */
+export interface UsageReportResult {
+  /** By time for days, else the highest cost first, then the most tokens. */
+  rows: UsageRow[];
+  /** All requests; its `key` is empty. */
+  total: UsageRow;
+  /** The most tokens first. */
+  unpricedModels: UnpricedModel[];
+  /** Null if nothing had to be estimated. */
+  prices: PriceSource | null;
+  /** The time zone of days: an IANA name, or a name such as `UTC+02:00`. */
+  timeZone: string;
+  /** What the index does not have yet. */
+  uncounted: UnsearchedTexts;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The requests of one day, model, agent or project. */
+export interface UsageRow {
+  /** A day as `2026-11-25`, `provider/model`, the name of an agent, or the folder of a project. */
+  key: string;
+  /** The number of requests to models. */
+  requestCount: number;
+  /** The tokens of these requests. */
+  tokens: UsageTokens;
+  /** The cost of these requests. */
+  cost: UsageCost;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Tokens by how they are billed. */
+export interface UsageTokens {
+  /** Tokens of prompts that were not cached. */
+  input: number;
+  /** Tokens of answers, including those of reasoning. */
+  output: number;
+  /** Tokens of prompts that were read from a cache. */
+  cacheRead: number;
+  /** Tokens of prompts that were written to a cache. */
+  cacheWrite: number;
+  /** Those of `output` that are reasoning, as far as agents record them. */
+  reasoning: number;
+  /** `input`, `output`, `cacheRead` and `cacheWrite`. */
+  total: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Cost in US dollars. `unpricedTokens` are in none of the numbers. */
+export interface UsageCost {
+  /** The sum of the other two. */
+  total: number;
+  /** What agents recorded. */
+  recorded: number;
+  /** Estimates from list prices, for requests whose agent recorded no cost. */
+  estimated: number;
+  /** The tokens of requests without a recorded cost and without a known price. */
+  unpricedTokens: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A model of which no price is known. */
+export interface UnpricedModel {
+  /** `provider/model`. */
+  model: string;
+  /** The number of its requests without a recorded cost. */
+  requestCount: number;
+  /** The tokens of these requests. */
+  tokens: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The prices of the estimates. */
+export interface PriceSource {
+  /** The name of the collection of prices. */
+  name: string;
+  /** Its version. */
+  version: string;
+  /** The day of the newest price in it that is in force, as `2026-11-25`. */
+  newestChange: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
  * Introduce a client without LSP. An LSP client sends `initialize` with the same options instead.
  *
  * A connection has one handshake. It may be the first message or come later, and applies to the messages after it. A
@@ -4362,6 +4486,17 @@ export type ForkPosition =
   /** before the entry, which is not copied. */
   | "before";
 
+/** What a row of a report of usage is about. */
+export type UsageGrouping =
+  /** a day in the time zone of the report. */
+  | "day"
+  /** a model of a provider. */
+  | "model"
+  /** the agent that the sessions were read from. */
+  | "agent"
+  /** the project of the sessions. */
+  | "project";
+
 /** The order of a list of sessions. */
 export type ListSort =
   /** the most recently updated session first. */
@@ -5375,6 +5510,22 @@ export interface Requests {
    */
   "agent/wake": { params: AgentWakeParams; result: AgentWakeResult; errors: never };
   /**
+   * Return the tokens and the cost of requests to models, over all sessions of all agents.
+   *
+   * Each request counts once, however many entries and sessions have a copy of it: lines into which an agent splits an
+   * answer, forks, resumed sessions. Abandoned branches and compacted entries count, because they cost as well.
+   * Sub-agents count in their own sessions. Sessions in the trash do not count.
+   *
+   * A cost that an agent recorded is used. Other costs are estimates from list prices, which do not know about
+   * subscriptions and discounts. No price is invented: requests of a model without a known price count as tokens only,
+   * and `unpricedModels` names the model.
+   *
+   * The server does not wait for the index: sessions that were stored within the last seconds may be missing, and
+   * `uncounted` in the result says so. With `waitMs`, the server first reads everything that is stored, for at most that
+   * time.
+   */
+  "usage/report": { params: UsageReportParams; result: UsageReportResult; errors: "storageFailed" };
+  /**
    * Introduce a client without LSP. An LSP client sends `initialize` with the same options instead.
    *
    * A connection has one handshake. It may be the first message or come later, and applies to the messages after it. A
@@ -5543,6 +5694,7 @@ export const methods = {
   agentUnfollow: "agent/unfollow",
   agentForget: "agent/forget",
   agentWake: "agent/wake",
+  usageReport: "usage/report",
   serverHello: "server/hello",
   serverWatch: "server/watch",
   serverUnwatch: "server/unwatch",

@@ -414,6 +414,65 @@ class SessionMethods(Methods):
         )
         return await self.call(m.RECALL, params)
 
+    async def usage_report(
+        self,
+        *,
+        by: Literal["day", "model", "agent", "project"] = "day",
+        since: str | None = None,
+        until: str | None = None,
+        cwd: str | None = None,
+        project: str | None = None,
+        agent: str | None = None,
+        time_zone: str | None = None,
+        wait_ms: int = 0,
+    ) -> t.UsageReportResult:
+        """Return the tokens and the cost of requests to models, over all sessions of all agents.
+
+        Each request counts once, however many entries and sessions have a copy of it: lines into which an
+        agent splits an answer, forks, resumed sessions. Abandoned branches and compacted entries count,
+        because they cost as well. Sub-agents count in their own sessions. Sessions in the trash do not count.
+
+        A cost that an agent recorded is used. Other costs are estimates from list prices, which do not know
+        about subscriptions and discounts. No price is invented: requests of a model without a known price
+        count as tokens only, and `unpriced_models` names the model.
+
+        The server does not wait for the index: sessions that were stored within the last seconds may be
+        missing, and `uncounted` in the result says so. With `wait_ms`, the server first reads everything that
+        is stored, for at most that time.
+
+        Method `usage/report`.
+
+        Args:
+            by: What a row of the report is about.
+            since: Only requests of this time or later, ISO 8601.
+            until: Only requests of this time or earlier, ISO 8601.
+            cwd: Only sessions of this folder.
+            project: Only sessions of the project of this folder, an absolute path. At most 4096 characters.
+            agent: Only sessions read from this agent. 1 to 128 characters.
+            time_zone: The IANA name of the time zone of days; default: that of the server. 1 to 100
+                characters.
+            wait_ms: Maximum time to wait until everything is read. 0 to 60000.
+
+        Returns:
+            The report. If `uncounted.session_count` is 0, it is complete.
+
+        Raises:
+            RpcError: The daemon refused the request. `kind` is `storageFailed`, or one that every request may
+                have.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+        """
+        params = t.UsageReportParams(
+            by=by,
+            since=since,
+            until=until,
+            cwd=cwd,
+            project=project,
+            agent=agent,
+            time_zone=time_zone,
+            wait_ms=wait_ms,
+        )
+        return await self.call(m.USAGE_REPORT, params)
+
     async def info(
         self,
         session_id: str,

@@ -150,7 +150,7 @@ class Index:
             StorageFailed: The index cannot be read.
         """
         found, unsearched, open_now = await self._search(
-            params.wait_ms, lambda it: it.read_texts(params, find)
+            params.wait_ms, lambda it: it.read_indexed(params, find)
         )
         places = [(it.ref, it.seq, it.on_path) for it in found]
         on_path = await _on_current_path(places, open_now)
@@ -160,6 +160,17 @@ class Index:
             if place in on_path
         ]
         return placed, unsearched
+
+    async def usage(
+        self, params: t.UsageReportParams, read: "Callable[[sqlite3.Connection, t.UsageReportParams], T]"
+    ) -> tuple[T, t.UnsearchedTexts]:
+        """Return what a function reads of usages, and what is not indexed. It is called on the thread of the index.
+
+        Raises:
+            StorageFailed: The index cannot be read.
+        """
+        found, uncounted, _ = await self._search(params.wait_ms, lambda it: it.read_indexed(params, read))
+        return found, uncounted
 
     async def _search(
         self, wait_ms: int, find: "Callable[[Worker], T]"

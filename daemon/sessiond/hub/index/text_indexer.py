@@ -1,13 +1,14 @@
-"""Indexes the texts of logs in small steps, continuing where the last run stopped.
+"""Indexes the texts of logs, and what requests to models used, in small steps that continue where the last run stopped.
 
 The texts of a closed log are read from its file. The hub passes in the committed entries of open sessions.
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from sessiond.hub.index import text_tables
+from sessiond.hub.index import text_tables, usage_table
 from sessiond.hub.index.columns import FileRow, as_ref
 from sessiond.hub.index.committed_entries import TAIL_BYTES, CommittedEntries, title_beside_entries
 from sessiond.hub.index.database import Database
@@ -16,6 +17,7 @@ from sessiond.hub.index.files import FileTable
 from sessiond.protocol import types as t
 from sessiond.session.content import search_words
 from sessiond.session.content.search_text import MAX_MESSAGE_CHARS, SearchText, milliseconds, text_of_entry
+from sessiond.session.state.recorded_usage import RecordedUsage, usage_of_entry
 from sessiond.session.tree.tree import BAD, HEADER, Tree
 from sessiond.store.base import Store
 from sessiond.store.errors import LogNotFound, StorageFailed
@@ -101,12 +103,15 @@ class TextIndexer:
                 return 0
             return file_row.indexed_rows
         title = None if added.first else _title(added.title, added.created_at)
-        texts = [(0, title)] if title is not None else []
-        texts += [(seq, text) for seq, entry in added.entries if (text := self._text(ref, entry)) is not None]
+        found = _Found(milliseconds(added.created_at))
+        if title is not None:
+            found.texts.append((0, title))
+        for seq, entry in added.entries:
+            self._read(ref, seq, entry, found)
         updated = file_row._replace(
             indexed_bytes=added.indexed_bytes, indexed_rows=added.rows, tail=hash_of(added.tail)
         )
-        self._save(ref, updated, texts)
+        self._save(ref, updated, found)
         return added.rows
 
     def mark_indexed(self, refs: Collection[str]) -> None:
@@ -156,39 +161,37 @@ class TextIndexer:
             row += 1
         end = tree.span(row - 1)[1]
         data = bytes_of(self._store, ref, begin, end)
-        texts: list[tuple[int, SearchText]] = []
+        found = _Found(None if tree.header is None else milliseconds(tree.header.timestamp))
         for line_row in range(first, row):
             start, after = tree.span(line_row)
             if tree.kind(line_row) == BAD:
                 continue
-            raw = data[start - begin : after - begin]
-            text = (
-                _title_of(tree)
-                if tree.kind(line_row) == HEADER
-                else self._text(ref, tree.entry(line_row, raw))
-            )
-            if text is not None:
-                texts.append((line_row, text))
+            if tree.kind(line_row) != HEADER:
+                self._read(ref, line_row, tree.entry(line_row, data[start - begin : after - begin]), found)
+            elif (title := _title_of(tree)) is not None:
+                found.texts.append((line_row, title))
             if line_row % _ROWS_PER_PAUSE == 0:
                 time.sleep(_PAUSE_SECONDS)
         tail = bytes_of(self._store, ref, max(0, end - TAIL_BYTES), end)
         updated = file_row._replace(indexed_bytes=end, indexed_rows=row, tail=hash_of(tail))
-        self._save(ref, updated, texts)
+        self._save(ref, updated, found)
 
-    def _text(self, ref: str, entry: bytes) -> SearchText | None:
-        """Return the searchable text of an entry. If that fails, record the failure and return None."""
+    def _read(self, ref: str, seq: int, entry: bytes, found: "_Found") -> None:
+        """Add what an entry has for the index. If that fails, record the failure."""
         try:
+            usage = usage_of_entry(entry)
+            if usage is not None:
+                found.usages.append(usage)
             text = text_of_entry(entry)
             if text is not None:
                 for it in (text.text, text.entry_id, text.type, text.role or "", text.target_id or ""):
                     it.encode()
+                found.texts.append((seq, text))
         except Exception as error:  # noqa: BLE001 - one entry must not affect the search of others
             self._files.record_failure(ref, error)
-            return None
-        return text
 
-    def _save(self, ref: str, updated: FileRow, texts: Sequence[tuple[int, SearchText]]) -> None:
-        connection = self._database.connection
+    def _save(self, ref: str, updated: FileRow, found: "_Found") -> None:
+        connection, texts = self._database.connection, found.texts
         first = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM entries").fetchone()[0]
         rows = [
             (number, updated.id, seq, it.entry_id, it.type, it.role, it.at, it.target_id)
@@ -198,7 +201,17 @@ class TextIndexer:
         with self._database.transaction():
             connection.executemany("INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?)", rows)
             text_tables.add(connection, numbered)
+            usage_table.add(connection, updated.id, found.usages, found.created_at)
             self._files.save_progress(ref, updated)
+
+
+@dataclass(slots=True)
+class _Found:
+    """What some entries of a log have for the index. `created_at` is the time of the log's header."""
+
+    created_at: int | None
+    texts: list[tuple[int, SearchText]] = field(default_factory=list)
+    usages: list[RecordedUsage] = field(default_factory=list)
 
 
 def _title_of(tree: Tree) -> SearchText | None:

@@ -29,7 +29,7 @@ _PROBLEMS: Final = 100
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-P = TypeVar("P", t.ListParams, t.ListFilter, t.SearchParams, t.RecallParams)
+P = TypeVar("P", t.ListParams, t.ListFilter, t.SearchParams, t.RecallParams, t.UsageReportParams)
 
 
 class Worker:
@@ -128,10 +128,8 @@ class Worker:
 
         return self._run(find)
 
-    def read_texts(
-        self, params: t.RecallParams, find: Callable[[sqlite3.Connection, t.RecallParams], T]
-    ) -> T:
-        """Return what a function finds in the texts that are indexed. It gets params with the project's folder."""
+    def read_indexed(self, params: P, find: Callable[[sqlite3.Connection, P], T]) -> T:
+        """Return what a function finds in what is indexed. It gets params with the project's folder."""
 
         def read() -> T:
             self._database.verify()

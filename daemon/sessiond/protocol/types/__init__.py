@@ -273,6 +273,15 @@ from sessiond.protocol.types.tree import (
     TreeParams as TreeParams,
     TreeResult as TreeResult,
 )
+from sessiond.protocol.types.usage import (
+    PriceSource as PriceSource,
+    UnpricedModel as UnpricedModel,
+    UsageCost as UsageCost,
+    UsageReportParams as UsageReportParams,
+    UsageReportResult as UsageReportResult,
+    UsageRow as UsageRow,
+    UsageTokens as UsageTokens,
+)
 from sessiond.protocol.types.views import (
     PageFigures as PageFigures,
     PageMark as PageMark,

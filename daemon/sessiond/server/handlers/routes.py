@@ -161,6 +161,7 @@ ROUTES: dict[str, Route[Client]] = dict(
         _route(m.RESOLVE, LargeAnswer(sessions.resolve), "survey"),
         _route(m.SEARCH, LargeAnswer(sessions.search), "survey"),
         _route(m.RECALL, LargeAnswer(sessions.recall), "survey"),
+        _route(m.USAGE_REPORT, LargeAnswer(sessions.usage_report), "survey"),
         _on_session(m.INFO, AnsweredAtOnce(sessions.info)),
         _on_session(m.STATS, LargeAnswer(stats.stats), "scan"),
         _on_session(m.COMPARE, LargeAnswer(stats.compare)),

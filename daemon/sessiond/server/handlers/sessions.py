@@ -113,6 +113,11 @@ async def recall(client: Client, params: t.RecallParams) -> t.RecallResult:
     return await client.hub.recall.run(params)
 
 
+async def usage_report(client: Client, params: t.UsageReportParams) -> t.UsageReportResult:
+    """Return the tokens and the cost of requests to models, with `hub.usage`. Raises `IncompatibleParams`."""
+    return await client.hub.usage.report(params)
+
+
 async def move(client: Client, params: t.MoveParams) -> t.SessionResult:
     """Change the working directory with `hub.moves.move`. Raises `IncompatibleParams` for a relative `cwd`."""
     refuse_unless_absolute(params.cwd, "cwd")

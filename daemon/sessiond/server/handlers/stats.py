@@ -12,7 +12,8 @@ from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client
 from sessiond.session.context import tokens
 from sessiond.session.state import statistics
-from sessiond.session.state.statistics import Cost, Share, Tally, Tokens
+from sessiond.session.state.statistics import Share, Tally
+from sessiond.session.state.token_counts import Cost, Tokens
 from sessiond.session.tree.tree import NONE, Tree
 from sessiond.session.views import comparing
 

@@ -77,14 +77,26 @@ def plain_text(content: Any) -> str:
 
 
 def usage(spent: dict[str, Any]) -> dict[str, Any]:
-    """Return the usage with the names of pi, and with `totalTokens`."""
+    """Return the usage with the names of pi, and with `totalTokens`.
+
+    What has other prices is added with the names of oh-my-pi: `cttl` for tokens that a cache keeps for an hour. `speed`
+    has the name that the provider gives it.
+    """
     counted = {
         "input": fields.number(spent.get("input_tokens")),
         "output": fields.number(spent.get("output_tokens")),
         "cacheRead": fields.number(spent.get("cache_read_input_tokens")),
         "cacheWrite": fields.number(spent.get("cache_creation_input_tokens")),
     }
-    return {**counted, "totalTokens": sum(counted.values()), "cost": no_cost()}
+    made: dict[str, Any] = {**counted, "totalTokens": sum(counted.values()), "cost": no_cost()}
+    written = fields.mapping(spent.get("cache_creation"))
+    if long_lived := fields.number(written.get("ephemeral_1h_input_tokens")):
+        made["cttl"] = {
+            "ephemeral5m": fields.number(written.get("ephemeral_5m_input_tokens")), "ephemeral1h": long_lived,
+        }  # fmt: skip
+    if (speed := fields.text(spent.get("speed"))) is not None and speed != "standard":
+        made["speed"] = speed
+    return made
 
 
 def no_cost() -> dict[str, int]:

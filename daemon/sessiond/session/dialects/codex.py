@@ -63,6 +63,8 @@ class _Reader:
         self._turn_context: dict[str, Any] | None = None
         self._tokens: int | float = 0
         self._counted: object = None
+        self._thread: str | None = None
+        """The thread that the last header names: in a fork, the one whose lines follow."""
         self._named = False
         self._typed: set[str] = set()
         self._named_source = False
@@ -108,7 +110,7 @@ class _Reader:
         elif type == "compacted" and payload:
             self._take_compacted(line, payload, at)
         elif type == "token_usage_record" and isinstance(payload.get("usage"), dict):
-            self._count_tokens(line, payload["usage"], payload.get("thread_token_usage"), at)
+            self._count_tokens(line, payload["usage"], payload.get("thread_token_usage"), at, payload)
         else:
             self._preserve(line, type or fields.as_text(value.get("record_type")) or "without a type")
 
@@ -126,6 +128,7 @@ class _Reader:
 
     def _take_meta(self, line: SourceLine, payload: dict[str, Any]) -> None:
         builder = self._builder
+        self._thread = fields.text(fields.first(payload, "id", "session_id")) or self._thread
         if self._named_source:
             self._preserve(line, "session_meta", reason="the first one names the session")
             return
@@ -263,8 +266,25 @@ class _Reader:
             self._tip = at
         builder.count("rollback")
 
-    def _count_tokens(self, line: SourceLine, last: dict[str, Any], total: object, at: str) -> None:
-        """Add the usage of a request as an entry. A repeated count is not another request."""
+    def _count_tokens(
+        self,
+        line: SourceLine,
+        last: dict[str, Any],
+        total: object,
+        at: str,
+        record: dict[str, Any] | None = None,
+    ) -> None:
+        """Add the usage of a request as an entry. A repeated count is not another request.
+
+        A fork repeats the counts of its source. So `requestKey` names the thread that made the request.
+
+        Args:
+            line: The line.
+            last: The tokens of the request.
+            total: The tokens of the thread up to it.
+            at: Its time.
+            record: Has the ids of the thread and of the response, if the line has them.
+        """
         self._builder.count("token count")
         if total == self._counted or not last:
             return
@@ -276,12 +296,18 @@ class _Reader:
             "output": fields.number(last.get("output_tokens")), "cacheRead": cached, "cacheWrite": written,
             "totalTokens": fields.number(last.get("total_tokens")), "cost": no_cost(),
         }  # fmt: skip
+        if "reasoning_output_tokens" in last:
+            usage["reasoningTokens"] = fields.number(last.get("reasoning_output_tokens"))
         self._tokens = fields.number(last.get("total_tokens"))
+        ids = record or {}
+        thread = fields.text(ids.get("thread_id")) or self._thread or self._builder.source_id
+        response = fields.text(ids.get("response_id")) or fields.digest(fields.dumps(total).decode())
         entry = {
             "purpose": "turn",
             "provider": self._provider,
             "model": self._model or "unknown",
             "usage": usage,
+            "requestKey": f"{thread}/{response}",
         }
         self._add(line, "model_usage", entry, at)
 

@@ -135,7 +135,8 @@ def usage(input: Any, output: Any, thoughts: Any, cached: Any, total: Any) -> di
         "output": spoken + thought, "cacheRead": fields.number(cached), "cacheWrite": 0,
     }  # fmt: skip
     cost = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
-    return {**known, "totalTokens": fields.number(total) or sum(known.values()), "cost": cost}
+    made = {**known, "totalTokens": fields.number(total) or sum(known.values()), "cost": cost}
+    return made if thoughts is None else {**made, "reasoningTokens": fields.number(thoughts)}
 
 
 def timed(message: dict[str, Any], at: str) -> dict[str, Any]:

@@ -141,8 +141,12 @@ class _Reader:
         payload = {
             "summary": "\n\n".join(filter(None, texts)),
             "firstKeptEntryId": self._first.get(fields.as_text(self._request.get("tail_start_id"))),
-            "tokensBefore": fields.number(spent.get("input")), **_foreign(info),
+            "tokensBefore": fields.number(spent.get("input")), **_foreign(info), **_request_key(info),
         }  # fmt: skip
+        if spent:
+            payload |= {name: it for name, it in _speaker(info).items() if name != "api"} | {
+                "usage": _usage(info)
+            }
         self._add(line, name, "compaction", payload, at)
         self._builder.count("compaction")
 
@@ -159,7 +163,8 @@ class _Reader:
         message = timed({"role": "assistant", "content": blocks, **_answer(info, blocks)}, at)
         if not _is_complete(info):
             name = f"{name[:36]}-incomplete-{fields.digest(fields.as_text(parts))}"
-        self._add(line, name, "message", {"message": message, **_foreign(info, rest)}, at)
+        payload = {"message": message, **_foreign(info, rest), **_request_key(info)}
+        self._add(line, name, "message", payload, at)
         for part in parts:
             if part.get("type") == "tool" and (result := _result(part)) is not None:
                 call_id = fields.as_text(part.get("callID"))
@@ -211,20 +216,9 @@ def _block(part: dict[str, Any]) -> dict[str, Any]:
 def _answer(info: dict[str, Any], blocks: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the fields of an assistant message beside its content."""
     calls = any(block.get("type") == "toolCall" for block in blocks)
-    answer: dict[str, Any] = {
-        "api": NAME, "provider": fields.text(info.get("providerID")) or "unknown",
-        "model": fields.text(info.get("modelID")) or "unknown",
-    }  # fmt: skip
-    spent, cost = fields.mapping(info.get("tokens")), fields.number(info.get("cost"))
-    if spent:
-        cache = fields.mapping(spent.get("cache"))
-        counted = {
-            "input": fields.number(spent.get("input")),
-            "output": fields.number(spent.get("output")) + fields.number(spent.get("reasoning")),
-            "cacheRead": fields.number(cache.get("read")), "cacheWrite": fields.number(cache.get("write")),
-        }  # fmt: skip
-        costs = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": cost}
-        answer["usage"] = {**counted, "totalTokens": sum(counted.values()), "cost": costs}
+    answer: dict[str, Any] = _speaker(info)
+    if fields.mapping(info.get("tokens")):
+        answer["usage"] = _usage(info)
     error = fields.mapping(info.get("error"))
     stop = _STOPS.get(fields.as_text(info.get("finish")), "toolUse" if calls else "stop")
     answer["stopReason"] = stop
@@ -233,6 +227,37 @@ def _answer(info: dict[str, Any], blocks: list[dict[str, Any]]) -> dict[str, Any
         reason = fields.mapping(error.get("data")).get("message")
         answer["errorMessage"] = fields.text(reason) or fields.as_text(error.get("name"))
     return answer
+
+
+def _speaker(info: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "api": NAME, "provider": fields.text(info.get("providerID")) or "unknown",
+        "model": fields.text(info.get("modelID")) or "unknown",
+    }  # fmt: skip
+
+
+def _usage(info: dict[str, Any]) -> dict[str, Any]:
+    """Return the usage of an assistant message with the names of pi."""
+    spent, cost = fields.mapping(info.get("tokens")), fields.number(info.get("cost"))
+    cache = fields.mapping(spent.get("cache"))
+    counted = {
+        "input": fields.number(spent.get("input")),
+        "output": fields.number(spent.get("output")) + fields.number(spent.get("reasoning")),
+        "cacheRead": fields.number(cache.get("read")), "cacheWrite": fields.number(cache.get("write")),
+    }  # fmt: skip
+    costs = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": cost}
+    usage = {**counted, "totalTokens": sum(counted.values()), "cost": costs}
+    return usage | ({"reasoningTokens": fields.number(spent["reasoning"])} if "reasoning" in spent else {})
+
+
+def _request_key(info: dict[str, Any]) -> dict[str, str]:
+    """Return what tells the request of a message from others. A fork gives its copies other ids and the same times."""
+    spent = fields.mapping(info.get("tokens"))
+    if not spent:
+        return {}
+    created = fields.mapping(info.get("time")).get("created")
+    parts = [fields.dumps(it).decode() for it in (created, spent, info.get("cost"), info.get("modelID"))]
+    return {"requestKey": f"{NAME}/{fields.digest(*parts)}"}
 
 
 def _result(part: dict[str, Any]) -> dict[str, Any] | None:

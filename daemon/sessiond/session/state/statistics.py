@@ -1,8 +1,8 @@
 """Counts messages, tool calls, tokens and cost of entries, as the agents recorded them.
 
 Spent tokens are recorded in many places: the usage of answers, tool results, compactions and branch summaries, `usage`
-entries of pi, `model_usage` entries of oh-my-pi, and the details of oh-my-pi's task tool. Each counts once. A number
-that cannot be a count (NaN, negative, 1e300) counts as 0 (decision 0017).
+entries of pi, `model_usage` entries of oh-my-pi, and the details of oh-my-pi's task tool. Each counts once (decision
+0017).
 """
 
 from collections.abc import Sequence
@@ -13,15 +13,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from sessiond.session.state.token_counts import Cost, Tokens, cost_of, tokens_of
 from sessiond.session.tree import payloads, steps
 from sessiond.session.tree.codes import ROLES
 from sessiond.session.tree.steps import Read, Steps
 from sessiond.session.tree.tree import ASSISTANT, KIND, MESSAGE, NONE, ROLE, USER, Tree
-
-MAX_TOKENS: Final = 1_000_000_000_000
-"""Limit of the tokens of one usage; a greater number counts as 0, so that it does not distort the sum."""
-MAX_COST: Final = 1_000_000_000.0
-"""Limit of the cost of one usage, in its currency; a greater number counts as 0."""
 
 _COMPACTION: Final = KIND["compaction"]
 _BRANCH_SUMMARY: Final = KIND["branch_summary"]
@@ -29,44 +25,6 @@ _COUNTED_KINDS: Final = frozenset((MESSAGE, _COMPACTION, _BRANCH_SUMMARY, KIND["
 _TOOL_RESULT: Final = ROLE["toolResult"]
 _TASK_TOOL: Final = "task"
 _NAME_CHARACTERS: Final = 200
-
-
-@dataclass(slots=True)
-class Tokens:
-    """Tokens by how they were billed; `total` is the provider's total, or else the sum of the others."""
-
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    total: int = 0
-
-    def add(self, other: "Tokens") -> None:
-        """Add the tokens of another count."""
-        self.input += other.input
-        self.output += other.output
-        self.cache_read += other.cache_read
-        self.cache_write += other.cache_write
-        self.total += other.total
-
-
-@dataclass(slots=True)
-class Cost:
-    """Cost by billed kind of token, in the currency in which it was recorded."""
-
-    input: float = 0.0
-    output: float = 0.0
-    cache_read: float = 0.0
-    cache_write: float = 0.0
-    total: float = 0.0
-
-    def add(self, other: "Cost") -> None:
-        """Add the cost of another count."""
-        self.input += other.input
-        self.output += other.output
-        self.cache_read += other.cache_read
-        self.cache_write += other.cache_write
-        self.total += other.total
 
 
 @dataclass(slots=True)
@@ -191,27 +149,13 @@ def _count_message(tally: Tally, role: int, entry: bytes) -> None:
 def _add_usage(tally: Tally, model: str | None, usage: Any) -> None:
     if not isinstance(usage, dict):
         return
-    tokens, cost = _tokens(usage), _cost(usage.get("cost"))
+    tokens, cost = tokens_of(usage), cost_of(usage.get("cost"))
     if tokens == _NO_TOKENS and cost == _NO_COST:
         return
     share = _share(tally, model)
     for target in (tally, share):
         target.tokens.add(tokens)
         target.cost.add(cost)
-
-
-def _tokens(usage: dict[str, Any]) -> Tokens:
-    input_count, output_count, read, written = (_as_count(usage.get(name)) for name in _PARTS)
-    total = _as_count(usage.get("totalTokens")) or input_count + output_count + read + written
-    return Tokens(input_count, output_count, read, written, total)
-
-
-def _cost(recorded: Any) -> Cost:
-    if not isinstance(recorded, dict):
-        return Cost(total=_as_cost(recorded))
-    input_count, output_count, read, written = (_as_cost(recorded.get(name)) for name in _PARTS)
-    total = _as_cost(recorded.get("total")) or input_count + output_count + read + written
-    return Cost(input_count, output_count, read, written, total)
 
 
 def _share(tally: Tally, model: str | None) -> Share:
@@ -239,14 +183,6 @@ def _calls(content: Raw) -> list[str]:
         items = payloads.part(_anything, content) or []
         blocks = [_Block(it.get("type"), it.get("name")) for it in items if isinstance(it, dict)]
     return [block.name if isinstance(block.name, str) else "" for block in blocks if block.type == "toolCall"]
-
-
-def _as_count(value: Any) -> int:
-    return int(value) if type(value) in _NUMBERS and 0 <= value <= MAX_TOKENS else 0
-
-
-def _as_cost(value: Any) -> float:
-    return float(value) if type(value) in _NUMBERS and 0 <= value <= MAX_COST else 0.0
 
 
 class _Block(msgspec.Struct, gc=False):
@@ -288,8 +224,6 @@ class _Time(msgspec.Struct):
         return self.timestamp if isinstance(self.timestamp, str) else None
 
 
-_PARTS: Final = ("input", "output", "cacheRead", "cacheWrite")
-_NUMBERS: Final = (int, float)  # exact types exclude bool; the range check excludes NaN
 _NO_TOKENS: Final = Tokens()
 _NO_COST: Final = Cost()
 _entry = msgspec.json.Decoder(_Entry)

@@ -1538,6 +1538,73 @@
 ---@field isFollowed boolean False: the agent is not followed, and nothing was checked.
 ---@field note? string About the last sessions of the project, if the configuration asks for it.
 
+---Return the tokens and the cost of requests to models, over all sessions of all agents.
+---
+---Each request counts once, however many entries and sessions have a copy of it: lines into which an agent splits an
+---answer, forks, resumed sessions. Abandoned branches and compacted entries count, because they cost as well.
+---Sub-agents count in their own sessions. Sessions in the trash do not count.
+---
+---A cost that an agent recorded is used. Other costs are estimates from list prices, which do not know about
+---subscriptions and discounts. No price is invented: requests of a model without a known price count as tokens only,
+---and `unpricedModels` names the model.
+---
+---The server does not wait for the index: sessions that were stored within the last seconds may be missing, and
+---`uncounted` in the result says so. With `waitMs`, the server first reads everything that is stored, for at most that
+---time.
+---@class (exact) sessiond.UsageReportParams
+---@field by? sessiond.UsageGrouping What a row of the report is about. Default `"day"`.
+---@field since? string Only requests of this time or later, ISO 8601.
+---@field until? string Only requests of this time or earlier, ISO 8601.
+---@field cwd? string Only sessions of this folder.
+---@field project? string Only sessions of the project of this folder, an absolute path. At most 4096 characters.
+---@field agent? string Only sessions read from this agent. 1 to 128 characters.
+---@field timeZone? string The IANA name of the time zone of days; default: that of the server. 1 to 100 characters.
+---@field waitMs? integer Maximum time to wait until everything is read. 0 to 60000. Default `0`.
+
+---The report. If `uncounted.sessionCount` is 0, it is complete.
+---@class (exact) sessiond.UsageReportResult
+---@field rows sessiond.UsageRow[] By time for days, else the highest cost first, then the most tokens.
+---@field total sessiond.UsageRow All requests; its `key` is empty.
+---@field unpricedModels sessiond.UnpricedModel[] The most tokens first.
+---@field prices? sessiond.PriceSource Null if nothing had to be estimated.
+---@field timeZone string The time zone of days: an IANA name, or a name such as `UTC+02:00`.
+---@field uncounted sessiond.UnsearchedTexts What the index does not have yet.
+
+---The requests of one day, model, agent or project.
+---@class (exact) sessiond.UsageRow
+---@field key string A day as `2026-11-25`, `provider/model`, the name of an agent, or the folder of a project.
+---@field requestCount integer The number of requests to models.
+---@field tokens sessiond.UsageTokens The tokens of these requests.
+---@field cost sessiond.UsageCost The cost of these requests.
+
+---Tokens by how they are billed.
+---@class (exact) sessiond.UsageTokens
+---@field input integer Tokens of prompts that were not cached.
+---@field output integer Tokens of answers, including those of reasoning.
+---@field cacheRead integer Tokens of prompts that were read from a cache.
+---@field cacheWrite integer Tokens of prompts that were written to a cache.
+---@field reasoning integer Those of `output` that are reasoning, as far as agents record them.
+---@field total integer `input`, `output`, `cacheRead` and `cacheWrite`.
+
+---Cost in US dollars. `unpricedTokens` are in none of the numbers.
+---@class (exact) sessiond.UsageCost
+---@field total number The sum of the other two.
+---@field recorded number What agents recorded.
+---@field estimated number Estimates from list prices, for requests whose agent recorded no cost.
+---@field unpricedTokens integer The tokens of requests without a recorded cost and without a known price.
+
+---A model of which no price is known.
+---@class (exact) sessiond.UnpricedModel
+---@field model string `provider/model`.
+---@field requestCount integer The number of its requests without a recorded cost.
+---@field tokens integer The tokens of these requests.
+
+---The prices of the estimates.
+---@class (exact) sessiond.PriceSource
+---@field name string The name of the collection of prices.
+---@field version string Its version.
+---@field newestChange string The day of the newest price in it that is in force, as `2026-11-25`.
+
 ---Introduce a client without LSP. An LSP client sends `initialize` with the same options instead.
 ---
 ---A connection has one handshake. It may be the first message or come later, and applies to the messages after it. A
@@ -2378,6 +2445,13 @@
 ---| "at" # at the entry, which is copied.
 ---| "before" # before the entry, which is not copied.
 
+---What a row of a report of usage is about.
+---@alias sessiond.UsageGrouping
+---| "day" # a day in the time zone of the report.
+---| "model" # a model of a provider.
+---| "agent" # the agent that the sessions were read from.
+---| "project" # the project of the sessions.
+
 ---The order of a list of sessions.
 ---@alias sessiond.ListSort
 ---| "updated" # the most recently updated session first.
@@ -2772,6 +2846,7 @@ M.methods = {
   agentUnfollow = "agent/unfollow", -- sessiond.AgentUnfollowParams -> sessiond.AgentFollowResult (experimental)
   agentForget = "agent/forget", -- sessiond.AgentForgetParams -> sessiond.AgentForgetResult (experimental)
   agentWake = "agent/wake", -- sessiond.AgentWakeParams -> sessiond.AgentWakeResult (experimental)
+  usageReport = "usage/report", -- sessiond.UsageReportParams -> sessiond.UsageReportResult
   serverHello = "server/hello", -- sessiond.HelloParams -> sessiond.HelloResult
   serverWatch = "server/watch", -- sessiond.WatchParams -> sessiond.WatchResult
   serverUnwatch = "server/unwatch", -- sessiond.UnwatchParams -> sessiond.UnwatchResult

@@ -1,0 +1,1 @@
+"""The report of usage: tokens and cost of requests to models, over all sessions."""

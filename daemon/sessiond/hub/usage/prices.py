@@ -1,0 +1,101 @@
+"""Prices of models: how much the tokens of a request cost, as values that a report looks up."""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from sessiond.hub.index.usage_table import DAY_MS, HALF_HOUR_MS, Model, UsageSum
+
+HALF_HOURS: Final = DAY_MS // HALF_HOUR_MS
+"""The number of half-hours of a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The prices of one token in US dollars, by how it is billed."""
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+    cache_write_1h: float
+
+    def cost_of(self, it: UsageSum) -> float:
+        """Return the cost of some requests."""
+        return (
+            it.input * self.input
+            + it.output * self.output
+            + it.cache_read * self.cache_read
+            + (it.cache_write - it.cache_write_1h) * self.cache_write
+            + it.cache_write_1h * self.cache_write_1h
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PriceCard:
+    """The prices of one model.
+
+    Attributes:
+        starts: The days in UTC, counted from 1970, from which on a price may be another one. The first is the earliest.
+        limits: The tokens of a prompt above which a price may be another one, in ascending order.
+        is_hourly: Whether the price depends on the time of day.
+        rates: The prices by the index in `starts`, the half-hour of the day in UTC (0 if the price does not depend on
+            it), and the number of `limits` that the prompt exceeds.
+    """
+
+    starts: tuple[int, ...]
+    limits: tuple[int, ...]
+    is_hourly: bool
+    rates: Mapping[tuple[int, int, int], Rates]
+
+    def rates_for(self, moment: int, exceeded: int) -> Rates:
+        """Return the prices at a time for prompts of a size.
+
+        Args:
+            moment: The day in UTC, or the half-hour if the price depends on the time of day; see `UsageSum`.
+            exceeded: The greatest limit of the report that the prompts exceed; 0 for none.
+        """
+        day, half_hour = divmod(moment, HALF_HOURS) if self.is_hourly else (moment, 0)
+        period = max(bisect_right(self.starts, day) - 1, 0)
+        return self.rates[period, half_hour, bisect_right(self.limits, exceeded)]
+
+
+@dataclass(frozen=True, slots=True)
+class PriceList:
+    """What was looked up. `cards` has None for a model without a known price.
+
+    `newest_change` is the day of the newest price in the list that is in force, as ISO 8601.
+    """
+
+    name: str
+    version: str
+    newest_change: str
+    cards: Mapping[Model, PriceCard | None]
+
+
+@dataclass
+class PriceBook:
+    """The prices that were looked up so far. `source` is the last list that they come from."""
+
+    source: PriceList | None = None
+    _cards: dict[Model, PriceCard | None] = field(default_factory=dict)
+
+    def add(self, found: PriceList) -> None:
+        """Add prices."""
+        self.source = found
+        self._cards.update(found.cards)
+
+    def has(self, model: Model) -> bool:
+        """Return whether the model was looked up, with or without success."""
+        return model in self._cards
+
+    def card(self, model: Model) -> PriceCard | None:
+        """Return the prices of a model, or None."""
+        return self._cards.get(model)
+
+    def limits(self, models: Sequence[Model]) -> list[int]:
+        """Return the limits of all these models, in ascending order."""
+        return sorted(
+            {limit for it in models if (card := self.card(it)) is not None for limit in card.limits}
+        )
