@@ -57,13 +57,13 @@ def test_a_text_that_is_not_read_is_news() -> None:
 
 
 @pytest.mark.agents
-@pytest.mark.parametrize("name", [it for it in NAMES if agent_kinds.is_read_from_files(it)])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_tool_call_and_a_resume_of_the_installed_agent_have_no_news(name: str, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     with ScriptedModel() as model:
         agents = RealAgents(tmp_path / "home", model.url)
-        [file] = agent_kinds.two_turns(name, agents, model, project)[-1:]
+        [session] = agent_kinds.two_turns(name, agents, model, project)[-1:]
         results = model.request_with(agent_kinds.SECOND_QUESTION).texts("result")
     assert any("a heron" in text for text in results)
-    assert list(agent_kinds.news(name, file.name, file.read_bytes())) == []
+    assert list(agent_kinds.news(name, session.name, session.data)) == []

@@ -3,6 +3,7 @@
 from sessiond.agents.table import AGENTS
 from sessiond.hub.following.followed_agent import FollowedAgent
 from sessiond.hub.following.queues import Backlog, DueFiles
+from sessiond.hub.following.storage import sources_of
 from sessiond.hub.transfer.source_state import FileStatus
 
 
@@ -62,7 +63,8 @@ def test_a_file_that_is_scheduled_with_each_of_a_thousand_lines_is_held_once() -
 
 
 def test_small_files_that_are_due_are_taken_together_and_large_ones_alone() -> None:
-    followed = FollowedAgent(AGENTS["claude-code"])
+    agent = AGENTS["claude-code"]
+    followed = FollowedAgent(agent, sources_of(agent, {}))
     for number, size in enumerate((10, 10, 500, 10, 10, 10)):
         followed.seen[f"/{number}"] = status(0, size)
         followed.due[f"/{number}"] = float(number)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.hub.following import census, follower
+from sessiond.hub.following import file_sources, follower, sources
 from sessiond.hub.transfer import foreign_files, source_state
 from sessiond.hub.transfer.importing import Imports
 from sessiond.hub.transfer.source_state import FileStatus
@@ -118,7 +118,7 @@ async def test_a_daemon_that_starts_looks_at_each_unchanged_file_once(
         peer = await daemon.attach()
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
     looked_at: Counter[str] = Counter()
-    at, add = FileStatus.at, census._add
+    at, add = FileStatus.at, file_sources._add
 
     def counting(path: str) -> FileStatus | None:
         looked_at[Path(path).stem] += 1
@@ -129,7 +129,7 @@ async def test_a_daemon_that_starts_looks_at_each_unchanged_file_once(
         add(entry, *more)
 
     monkeypatch.setattr(FileStatus, "at", counting)
-    monkeypatch.setattr(census, "_add", adding)
+    monkeypatch.setattr(file_sources, "_add", adding)
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="again")
@@ -145,7 +145,7 @@ async def test_a_daemon_that_starts_looks_at_each_unchanged_file_once(
 async def test_files_beyond_the_limit_are_named_and_followed_when_they_are_written(
     agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(census, "MAX_FILES", 1)
+    monkeypatch.setattr(sources, "MAX_SOURCES", 1)
     for session in (SESSION, OTHER):
         WritingClaude(agents_home, session).asks("hello")
     async with running(tmp_path / "home") as daemon:
@@ -153,7 +153,7 @@ async def test_files_beyond_the_limit_are_named_and_followed_when_they_are_writt
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
         agent = await listed(peer)
         assert (agent["fileCount"], agent["problemCount"]) == (1, 1)
-        assert agent["problems"][0]["message"] == census.TOO_MANY
+        assert agent["problems"][0]["message"] == file_sources.TOO_MANY
         for session in (SESSION, OTHER):
             claude = WritingClaude(agents_home, session)
             claude.says("written later", parent=None)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.agent_kinds import ANSWER, QUESTION, SECOND_ANSWER, SECOND_QUESTION, is_read_from_files, reading
+from support.agent_kinds import ANSWER, QUESTION, SECOND_ANSWER, SECOND_QUESTION, reading
 from support.columns import entries_of
 from support.daemons import Peer, running
 from support.patience import BOUND
@@ -19,8 +19,6 @@ from support.real_agents import NAMES, RealAgents, read_call
 from support.scripted_model import ScriptedModel
 
 pytestmark = [pytest.mark.agents, pytest.mark.slow]
-
-FOLLOWED = [name for name in NAMES if is_read_from_files(name)]
 
 
 @pytest.fixture
@@ -48,7 +46,7 @@ async def peer(agents: RealAgents, tmp_path: Path) -> AsyncIterator[Peer]:
     """A client of a daemon that follows all these agents."""
     async with running(tmp_path / "daemon") as daemon:
         client = await daemon.attach()
-        await client.call("agent/follow", agents=FOLLOWED)
+        await client.call("agent/follow", agents=list(NAMES))
         yield client
 
 
@@ -70,20 +68,25 @@ async def spoken(peer: Peer, session_id: str) -> list[str]:
     return [text for it in entries if it["type"] == "message" for text in known if text in str(it["message"])]
 
 
+def native_id_of(name: str, agents: RealAgents) -> str:
+    """The id of the only session of an agent."""
+    [session] = agents.sessions(name)
+    return reading(name, session.name, session.data).session_id
+
+
 async def info(peer: Peer, session_id: str) -> dict[str, Any]:
     found: dict[str, Any] = (await peer.call("session/info", sessionId=session_id))["session"]
     return found
 
 
-@pytest.mark.parametrize("name", FOLLOWED)
+@pytest.mark.parametrize("name", NAMES)
 async def test_the_agent_goes_on_and_subscribers_see_its_session_grow(
     name: str, peer: Peer, agents: RealAgents, project: Path
 ) -> None:
     await asyncio.to_thread(agents.turn, name, project, QUESTION)
     session_id = await session_of(peer, name, ANSWER)
     await peer.call("session/subscribe", sessionId=session_id)
-    [file] = agents.session_files(name)
-    native_id = reading(name, file.name, file.read_bytes()).session_id
+    native_id = native_id_of(name, agents)
 
     await asyncio.to_thread(agents.resume, name, project, native_id, SECOND_QUESTION)
 
@@ -93,14 +96,13 @@ async def test_the_agent_goes_on_and_subscribers_see_its_session_grow(
     assert await spoken(peer, session_id) == [QUESTION, ANSWER, SECOND_QUESTION, SECOND_ANSWER]
 
 
-@pytest.mark.parametrize("name", FOLLOWED)
-async def test_a_session_whose_file_the_agent_loses_is_kept_and_says_so(
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_session_that_the_agent_deletes_is_kept_and_says_so(
     name: str, peer: Peer, agents: RealAgents, project: Path
 ) -> None:
     await asyncio.to_thread(agents.turn, name, project, QUESTION)
     session_id = await session_of(peer, name, ANSWER)
-    for file in agents.session_files(name):
-        file.unlink()
+    await asyncio.to_thread(agents.delete_session, name, native_id_of(name, agents), project)
 
     async with asyncio.timeout(BOUND):
         while not (await info(peer, session_id))["origin"]["gone"]:  # noqa: ASYNC110 - no event says it to a client that did not subscribe

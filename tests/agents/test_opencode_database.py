@@ -1,7 +1,10 @@
 """Sessions in OpenCode's database are read without a trace in it."""
 
 import json  # noqa: TID251 - rows are written as OpenCode writes them
+import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -58,15 +61,18 @@ def writer(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def state(path: Path) -> dict[str, bytes]:
-    """The files beside a database, without the one in which SQLite counts readers."""
+    """The files beside a database, without the one in which SQLite, within one process, also counts readers."""
     return {it.name: it.read_bytes() for it in path.parent.iterdir() if not it.name.endswith("-shm")}
 
 
 def test_sessions_are_listed_with_their_last_change(path: Path, writer: sqlite3.Connection) -> None:
-    assert opencode_database.sessions(str(path)) == [("ses_a", AT + 2), ("ses_b", AT + 2)]
+    found = opencode_database.sessions(str(path))
+    assert [(name, it.at) for name, it in found.items()] == [("ses_a", AT + 2), ("ses_b", AT + 2)]
     add_message(writer, "ses_b", 3, "user", "more")
-    assert opencode_database.updated(str(path), "ses_b") == AT + 3
-    assert opencode_database.updated(str(path), "ses_c") is None
+    changed = opencode_database.last_change(str(path), "ses_b")
+    assert changed is not None
+    assert changed.at == AT + 3
+    assert opencode_database.last_change(str(path), "ses_c") is None
 
 
 def test_a_session_is_a_document_that_the_reader_detects(path: Path, writer: sqlite3.Connection) -> None:
@@ -84,6 +90,40 @@ def test_a_closed_database_gets_no_files_beside_it(path: Path, writer: sqlite3.C
     assert before == ["opencode.db"]
     assert opencode_database.document(str(path), "ses_a") is not None
     assert sorted(it.name for it in path.parent.iterdir()) == before
+
+
+def test_a_reader_in_another_process_leaves_no_trace(path: Path, writer: sqlite3.Connection) -> None:
+    before = {it.name: (it.read_bytes(), it.stat().st_mtime_ns) for it in path.parent.iterdir()}
+    program = (
+        "import sys; from sessiond.agents import opencode_database as it; print(it.document(*sys.argv[1:]))"
+    )
+    read = [sys.executable, "-c", program, str(path), "ses_a"]
+    assert "asked in ses_a" in subprocess.run(read, capture_output=True, check=True, text=True).stdout
+    assert {it.name: (it.read_bytes(), it.stat().st_mtime_ns) for it in path.parent.iterdir()} == before
+    assert len(before) == 3
+
+
+def test_a_database_whose_writer_was_killed_is_read_with_its_log(
+    path: Path, writer: sqlite3.Connection, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(path.parent, copy)
+    assert b"asked in ses_a" in (opencode_database.document(str(copy / path.name), "ses_a") or b"")
+    (copy / "opencode.db-shm").unlink()
+    with pytest.raises(UnreadableDatabase, match="cannot be read now"):  # SQLite would make the file anew
+        opencode_database.sessions(str(copy / path.name))
+    assert {it.name for it in copy.iterdir()} == {"opencode.db", "opencode.db-wal"}
+
+
+def test_messages_of_a_later_form_are_said_by_name(path: Path, writer: sqlite3.Connection) -> None:
+    writer.executescript(
+        "CREATE TABLE session_message(session_id TEXT); DELETE FROM message WHERE session_id = 'ses_a'"
+    )
+    assert b'"messages":[]' in (opencode_database.document(str(path), "ses_a") or b"")
+    writer.execute("INSERT INTO session_message VALUES('ses_a')")
+    writer.commit()
+    with pytest.raises(UnreadableDatabase, match="later version"):
+        opencode_database.document(str(path), "ses_a")
 
 
 def test_a_reader_and_a_writer_do_not_wait_for_each_other(path: Path, writer: sqlite3.Connection) -> None:

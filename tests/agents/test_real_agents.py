@@ -10,17 +10,12 @@ from pathlib import Path
 import pytest
 
 from sessiond.agents.table import AGENTS
-from sessiond.session.dialects import known
 from sessiond.session.dialects.import_builder import Imported
 from support import dialects, real_agents
 from support.real_agents import NAMES, RealAgents
 from support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.agents
-
-READ_FROM_FILES = [
-    name for name in NAMES if AGENTS[name].storage == "files" and AGENTS[name].dialect in known.DIALECTS
-]
 
 
 @dataclass
@@ -52,20 +47,21 @@ def test_a_turn_prints_the_answer_and_leaves_one_session_where_the_table_says(na
     assert len(desk.agents.session_files(name)) == 1
 
 
-@pytest.mark.parametrize("name", READ_FROM_FILES)
+@pytest.mark.parametrize("name", NAMES)
 def test_both_sides_of_a_turn_are_read_and_its_resumption_is_a_continuation(name: str, desk: Desk) -> None:
     desk.model.when("Where is the heron?").says("The heron stands in the reeds.")
     desk.model.when("And the owl?").says("The owl sleeps in the barn.")
     desk.agents.turn(name, desk.project, "Where is the heron?")
-    [file] = desk.agents.session_files(name)
-    first = dialects.imported(file.read_bytes(), name=file.name)
+    [session] = desk.agents.sessions(name)
+    first = dialects.imported(session.data, name=session.name)
     assert spoken(first) == [("user", "Where is the heron?"), ("assistant", "The heron stands in the reeds.")]
 
     desk.agents.resume(name, desk.project, first.source_id, "And the owl?")
 
     request = desk.model.request_with("And the owl?")
     assert "The heron stands in the reeds." in request.texts("assistant")
-    second = dialects.imported(file.read_bytes(), name=file.name)
+    [session] = desk.agents.sessions(name)
+    second = dialects.imported(session.data, name=session.name)
     assert spoken(second) == [
         *spoken(first),
         ("user", "And the owl?"),

@@ -148,7 +148,7 @@ def test_a_session_that_the_agent_has_continued_is_left_alone(agent: str, desk: 
     assert desk.command("resume", session_id, "--in", agent) == second
 
 
-@pytest.mark.parametrize("source", [it for it in NAMES if it != "opencode"])
+@pytest.mark.parametrize("source", NAMES)
 def test_a_session_of_one_agent_goes_on_in_every_other_one(source: str, desk: Desk) -> None:
     tool, arguments = READS[source]
     given = {name: it.format(path=desk.project / "notes.txt") for name, it in arguments.items()}
@@ -170,3 +170,7 @@ def test_a_session_of_one_agent_goes_on_in_every_other_one(source: str, desk: De
             assert [it.name for it in request.parts if it.kind == "call"] == [tool]
             assert_legal(request)
     assert file.read_bytes() == before
+    desk.agents.resume(source, desk.project, own["nativeSessionId"], "And the owl here?")
+    request = desk.model.request_with("And the owl here?")
+    assert "Three herons are in it." in texts(request)
+    assert_legal(request)

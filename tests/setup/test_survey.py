@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sessiond.agents.table import AGENTS
-from sessiond.hub.following import census
+from sessiond.hub.following.storage import sources_of
 from sessiond.setup.survey import found_agents
 
 
@@ -20,5 +20,5 @@ def test_setup_counts_the_files_that_following_reads(tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path), "PATH": ""}
     [found] = found_agents(environ)
     assert (found.agent.name, found.files, found.size) == ("codex", 2, 9)
-    counted = census.take(AGENTS["codex"], environ).files.values()
+    counted = sources_of(AGENTS["codex"], environ).census().sources.values()
     assert (found.files, found.size) == (len(counted), sum(it.size for it in counted))

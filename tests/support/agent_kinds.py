@@ -12,7 +12,7 @@ from pathlib import Path
 from sessiond.agents.table import AGENTS
 from sessiond.session.dialects import known
 from sessiond.session.dialects.source import Source
-from support.real_agents import PROJECT, RealAgents, read_call
+from support.real_agents import PROJECT, NativeSession, RealAgents, read_call
 from support.scripted_model import ScriptedModel
 
 KNOWN_FILE = PROJECT / "tests/data/agents/known_kinds.json"
@@ -33,11 +33,6 @@ class Reading:
     """All entries, one a line."""
 
 
-def is_read_from_files(name: str) -> bool:
-    """Whether the sessions of the agent are files that one of our readers reads."""
-    return AGENTS[name].storage == "files" and AGENTS[name].dialect in known.DIALECTS
-
-
 def reading(name: str, file_name: str, data: bytes) -> Reading:
     """Read one session file of an agent."""
     dialect = AGENTS[name].dialect
@@ -48,18 +43,18 @@ def reading(name: str, file_name: str, data: bytes) -> Reading:
     return Reading(session.source_id, frozenset(session.report.preserved), problems, text)
 
 
-def two_turns(name: str, agents: RealAgents, model: ScriptedModel, project: Path) -> list[Path]:
-    """Have an agent call a tool, answer, and answer once more after a resume; the files of its session."""
+def two_turns(name: str, agents: RealAgents, model: ScriptedModel, project: Path) -> list[NativeSession]:
+    """Have an agent call a tool, answer, and answer once more after a resume; its sessions."""
     file = project / "reeds.txt"
     file.write_text("a heron\n", encoding="utf-8")
     tool, arguments = read_call(name, file)
     model.when(QUESTION).calls(tool, **arguments).says(ANSWER)
     model.when(SECOND_QUESTION).says(SECOND_ANSWER)
     agents.turn(name, project, QUESTION)
-    files = agents.session_files(name)
-    native_id = reading(name, files[-1].name, files[-1].read_bytes()).session_id
+    last = agents.sessions(name)[-1]
+    native_id = reading(name, last.name, last.data).session_id
     agents.resume(name, project, native_id, SECOND_QUESTION)
-    return agents.session_files(name)
+    return agents.sessions(name)
 
 
 def news(name: str, file_name: str, data: bytes) -> Iterator[str]:

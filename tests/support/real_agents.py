@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sessiond.agents import opencode_database
 from sessiond.agents.agent import Agent
 from sessiond.agents.table import AGENTS
 from support.patience import BOUND
@@ -43,6 +44,18 @@ def version(name: str) -> str:
     except FileNotFoundError:
         raise AgentsMissing from None
     return str(pins["version"])
+
+
+@dataclass(frozen=True)
+class NativeSession:
+    """One session of an agent."""
+
+    name: str
+    """The name of its file, or its id in a database."""
+    file: str
+    """The path of its file or database."""
+    data: bytes
+    """What our reader reads."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +184,27 @@ class RealAgents:
             if file.is_file() and agent.is_session_file(str(file.relative_to(folder)))
         ]
         return sorted(found, key=lambda file: file.stat().st_mtime_ns)
+
+    def sessions(self, name: str) -> list[NativeSession]:
+        """The sessions that an agent has, the oldest first."""
+        files = self.session_files(name)
+        if AGENTS[name].storage == "files":
+            return [NativeSession(file.name, str(file), file.read_bytes()) for file in files]
+        found = []
+        for file in map(str, files):
+            for session_id in opencode_database.marks(file):
+                document = opencode_database.document(file, session_id)
+                assert document is not None
+                found.append(NativeSession(session_id, file, document))
+        return found
+
+    def delete_session(self, name: str, native_id: str, folder: Path) -> None:
+        """Delete a session as a person or the agent does."""
+        if AGENTS[name].storage == "database":
+            self.run(["opencode", "session", "delete", native_id], folder)
+        else:
+            for file in self.session_files(name):
+                file.unlink()
 
 
 def _settings(url: str) -> dict[str, str]:

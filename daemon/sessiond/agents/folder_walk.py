@@ -3,13 +3,14 @@
 Files are not opened. Symbolic links are not followed, because they may lead out of the agent's folder.
 """
 
+import contextlib
 import os
 import stat
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Final
 
-from sessiond.agents.agent import Agent
+from sessiond.agents.agent import Agent, Environ
 
 LINK: Final = "it is a symbolic link, which is not followed"
 
@@ -34,6 +35,8 @@ def session_files(
 ) -> Generator["os.DirEntry[str]", None, None]:
     """Yield the entries below a folder whose paths are those of session files of the agent.
 
+    A database is in the folder itself: folders below it, which may hold anything, are not visited.
+
     Args:
         agent: The agent.
         folder: One of its folders. If it does not exist, that is a problem in `visited`.
@@ -46,14 +49,24 @@ def session_files(
             with os.scandir(above) as entries:
                 for it in entries:
                     if it.is_dir(follow_symlinks=False):
-                        waiting.append(it.path)
-                    elif it.is_symlink() and it.is_dir():
+                        if agent.storage == "files":
+                            waiting.append(it.path)
+                    elif agent.storage == "files" and it.is_symlink() and it.is_dir():
                         visited.problems[it.path] = LINK
                         visited.has_links = True
                     elif agent.is_session_file(it.path[len(folder) + 1 :]):
                         yield it
         except OSError as error:
             visited.problems[above] = reason(error)
+
+
+def has_session_files(agent: Agent, environ: Environ) -> bool:
+    """Return whether an agent has a session file. The folders are read up to the first one."""
+    for folder in agent.folders(environ):
+        with contextlib.closing(session_files(agent, folder, VisitedFolders())) as found:
+            if next(found, None) is not None:
+                return True
+    return False
 
 
 def status_of(entry: "os.DirEntry[str]", visited: VisitedFolders) -> os.stat_result | None:

@@ -2819,9 +2819,9 @@ export interface AgentInfo {
   folders: string[];
   /** Whether its sessions are read as it writes them. */
   isFollowed: boolean;
-  /** The number of its session files; all sessions of a database are one file. */
+  /** The number of its session files, or of the sessions in its databases. */
   fileCount: number;
-  /** The size of these files. */
+  /** The size of these files or databases. */
   sizeBytes: number;
   /** When the newest of them was written (ISO 8601); null without files. */
   lastWrittenAt: string | null;
@@ -2829,13 +2829,13 @@ export interface AgentInfo {
   sessionCount: number;
   /** The size of these sessions here, with their blobs. */
   storedBytes: number;
-  /** The number of files that are still to be read, if it is followed. */
+  /** The number of them that are still to be read, if it is followed. */
   waitingCount: number;
-  /** The number of files that were to be read at the last check of all files. */
+  /** The number of them that were to be read at the last check of all files. */
   queuedCount: number;
   /** Lines that are stored unchanged, by kind: the 100 most frequent kinds. */
   notUnderstood: Record<string, number>;
-  /** Files that are not read: the first 20. */
+  /** Files and databases that are not read, or not as expected: the first 20. */
   problems: AgentProblem[];
   /** The number of all these files. */
   problemCount: number;

@@ -6,6 +6,7 @@ import sys
 import time
 
 from sessiond import human
+from sessiond.agents.table import AGENTS
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.render import progress
@@ -83,10 +84,16 @@ def _row(agent: dict[str, Any], now: float) -> list[str]:
     return [
         one_line(agent["name"]),
         state,
-        f"{human.count(agent['fileCount'], 'file')}, {human.size(agent['sizeBytes'])}",
+        f"{human.count(agent['fileCount'], _noun(agent))}, {human.size(agent['sizeBytes'])}",
         "" if written is None else human.ago(written, now),
         stored if agent["sessionCount"] else "",
     ]
+
+
+def _noun(agent: dict[str, Any]) -> str:
+    """Return what an agent has: files, or sessions in a database."""
+    known = AGENTS.get(agent["name"])
+    return "file" if known is None or known.storage == "files" else "session"
 
 
 def _explain(agent: dict[str, Any]) -> None:

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import Final
 
 from sessiond.agents.agent import Agent, Environ
+from sessiond.agents.folder_walk import has_session_files
 from sessiond.agents.table import AGENTS
 from sessiond.hub import clock
-from sessiond.hub.following import census as censuses
 from sessiond.hub.following.followed_agent import FollowedAgent
+from sessiond.hub.following.storage import sources_of
 from sessiond.hub.transfer.source_records import SourceRecords
 from sessiond.protocol import types as t
 from sessiond.session.dialects import known
@@ -33,7 +34,7 @@ def describe_all(
 
 def readable(agent: Agent) -> bool:
     """Return whether the sessions of an agent can be read, and so followed."""
-    return agent.dialect in known.DIALECTS and agent.storage == "files"
+    return agent.dialect in known.DIALECTS
 
 
 def followable(environ: Environ, *, with_files: bool) -> list[str]:
@@ -41,7 +42,7 @@ def followable(environ: Environ, *, with_files: bool) -> list[str]:
     return [
         it.name
         for it in AGENTS.values()
-        if readable(it) and (not with_files or censuses.has_files(it, environ))
+        if readable(it) and (not with_files or has_session_files(it, environ))
     ]
 
 
@@ -50,9 +51,11 @@ def _describe(
 ) -> t.AgentInfo:
     if followed is not None and followed.has_census:
         files, problems = followed.files(), {**followed.problems}
+        size = followed.sources.size_of(files)
     else:
-        census = censuses.take(agent, environ)
-        files, problems = census.files, census.problems
+        sources = sources_of(agent, environ)
+        census = sources.census()
+        files, problems, size = census.sources, census.problems, sources.size_of(census.sources)
     preserved: Counter[str] = Counter()
     sessions: set[str] = set()
     stored = 0
@@ -69,7 +72,7 @@ def _describe(
         name=agent.name, title=agent.title, short_name=agent.short_name, program=agent.program,
         format=agent.dialect if readable(agent) else None, checked_version=agent.checked_version,
         folders=[lines.valid_text(it) for it in agent.folders(environ)], is_followed=followed is not None,
-        file_count=len(files), size_bytes=sum(it.size for it in files.values()),
+        file_count=len(files), size_bytes=size,
         last_written_at=None if newest is None else clock.iso(newest),
         session_count=len(sessions), stored_bytes=stored,
         waiting_count=0 if followed is None else len(followed.waiting),

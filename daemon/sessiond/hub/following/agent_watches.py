@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sessiond.agents.agent import Environ
@@ -17,13 +17,13 @@ class Report:
     """What a watch found.
 
     Attributes:
-        written: The session files that were written, by the name of the agent.
-        has_begun: Whether the watch has begun just now, so that all files must be checked once.
+        written: The sources and databases that were written, by the name of the agent.
+        begun: The agents whose watch has begun just now, so that all their files must be checked once.
         new_folders: The agents with a new folder. Files may have been written to it before it was watched.
     """
 
-    written: dict[str, list[str]] = field(default_factory=dict)
-    has_begun: bool = False
+    written: dict[str, dict[str, None]] = field(default_factory=dict)
+    begun: frozenset[str] = frozenset()
     new_folders: set[str] = field(default_factory=set)
 
 
@@ -38,60 +38,79 @@ class AgentWatches:
     def __init__(self, environ: Environ, receive: Callable[[Report], None]) -> None:
         self._environ = environ
         self._receive = receive
-        self._watch: FolderWatch | None = None
-        self._watched: tuple[list[str], bool] = ([], True)
+        self._watches: dict[bool, FolderWatch] = {}  # by whether folders below are watched, too
+        self._watched: dict[
+            bool, tuple[list[str], list[str]]
+        ] = {}  # the folders and the agents of each watch
 
     def watch(self, agents: Mapping[str, FollowedAgent]) -> bool:
         """Watch the folders of these agents, and no others. Returns whether a watch of other folders begins.
 
-        A recursive watch would follow links to folders elsewhere. If an agent has such links, each folder is watched
-        by itself.
+        A recursive watch would follow links to folders elsewhere. If an agent has such links, each of its folders is
+        watched by itself. So are the folders of databases.
         """
-        if any(it.has_linked_folders for it in agents.values()):
-            target = sorted({path for it in agents.values() for path in it.folders}), False
-        else:
-            target = [it for a in agents.values() for it in a.agent.folders(self._environ)], True
-        if target == self._watched:
-            return False
-        self.close()
-        self._watched = target
-        if not target[0]:
-            return False
-        loop, followed = asyncio.get_running_loop(), list(agents.items())
+        has_begun = False
+        for is_recursive in (True, False):
+            those = {name: it for name, it in agents.items() if _is_recursive(it) is is_recursive}
+            folders = sorted({path for it in those.values() for path in self._folders_of(it)})
+            target = folders, list(those)
+            if target == self._watched.get(is_recursive, ([], [])):
+                continue
+            self._stop(is_recursive)
+            self._watched[is_recursive] = target
+            if folders:
+                self._watches[is_recursive] = self._begin(folders, those, is_recursive=is_recursive)
+                has_begun = True
+        return has_begun
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether every change is reported at present."""
+        now = time.monotonic()
+        return bool(self._watches) and all(it.has_watched_since(now) for it in self._watches.values())
+
+    def close(self) -> None:
+        """Stop watching."""
+        for it in tuple(self._watches):
+            self._stop(it)
+
+    def _folders_of(self, followed: FollowedAgent) -> list[str]:
+        if followed.has_linked_folders:
+            return followed.folders
+        return followed.agent.folders(self._environ)
+
+    def _begin(
+        self, folders: Sequence[str], agents: Mapping[str, FollowedAgent], *, is_recursive: bool
+    ) -> FolderWatch:
+        loop, names = asyncio.get_running_loop(), frozenset(agents)
+        followed = list(agents.items())
 
         def send(report: Report) -> None:
             with contextlib.suppress(RuntimeError):  # the event loop closed before the watch did
                 loop.call_soon_threadsafe(self._receive, report)
 
-        folders, is_recursive = target
-        self._watch = FolderWatch(
-            folders, lambda paths: send(self._sorted(paths, followed)), is_reported=lambda _path: True,
-            is_recursive=is_recursive, began=lambda: send(Report(has_begun=True)),
+        return FolderWatch(
+            folders, lambda paths: send(self._sorted(paths, followed)),
+            is_reported=lambda _path: True, is_recursive=is_recursive, began=lambda: send(Report(begun=names)),
         )  # fmt: skip
-        return True
 
-    @property
-    def is_watching(self) -> bool:
-        """Whether every change is reported at present."""
-        return self._watch is not None and self._watch.has_watched_since(time.monotonic())
-
-    def close(self) -> None:
-        """Stop watching."""
-        if self._watch is not None:
-            self._watch.close()
-            self._watch = None
+    def _stop(self, is_recursive: bool) -> None:
+        self._watched.pop(is_recursive, None)
+        if (watch := self._watches.pop(is_recursive, None)) is not None:
+            watch.close()
 
     def _sorted(self, paths: Iterable[str], agents: Iterable[tuple[str, FollowedAgent]]) -> Report:
         """Return a report of changed paths. It is made on the thread of the watch: there may be thousands."""
         report = Report()
         for name, followed in agents:
-            folders = [f"{it}/" for it in followed.agent.folders(self._environ)]
+            folders = tuple(f"{it}/" for it in followed.agent.folders(self._environ))
             for path in paths:
-                folder = next((it for it in folders if path.startswith(it)), None)
-                if folder is None:
-                    continue
-                if followed.agent.is_session_file(path[len(folder) :]):
-                    report.written.setdefault(name, []).append(path)
-                elif os.path.isdir(path):  # noqa: PTH112 - a text
+                if (changed := followed.sources.written(path)) is not None:
+                    report.written.setdefault(name, {})[changed] = None
+                elif followed.sources.is_recursive and path.startswith(folders) and os.path.isdir(path):  # noqa: PTH112 - a text
                     report.new_folders.add(name)
         return report
+
+
+def _is_recursive(followed: FollowedAgent) -> bool:
+    return followed.sources.is_recursive and not followed.has_linked_folders

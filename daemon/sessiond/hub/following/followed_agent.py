@@ -1,11 +1,14 @@
-"""The state of one followed agent: which of its files were read, which wait, and which cannot be followed."""
+"""The state of one followed agent: which of its sources were read, which wait, and which cannot be followed.
+
+A source is a file, or a session in a database. Its path tells which.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sessiond.agents.agent import Agent
-from sessiond.hub.following.census import AgentFiles
 from sessiond.hub.following.queues import Backlog, DueFiles
+from sessiond.hub.following.sources import AgentSources, SessionSources
 from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus
 
@@ -16,6 +19,7 @@ class FollowedAgent:
 
     Attributes:
         agent: The agent.
+        sources: Where its sessions are.
         seen: The status with which each file was read last, by path.
         written: Files that were reported as written, oldest report first.
         waiting: Files that the last census found new or changed.
@@ -26,11 +30,13 @@ class FollowedAgent:
         queued_count: The number of files that were in `waiting` after the last census.
         reading: The files of the backlog that are being read, with their status.
         has_census: Whether a census was taken.
+        containers: The databases of the last census.
         folders: The folders of the last census, with all folders below.
         has_linked_folders: Whether a folder below is a symbolic link.
     """
 
     agent: Agent
+    sources: SessionSources
     seen: dict[str, FileStatus] = field(default_factory=dict)
     written: dict[str, None] = field(default_factory=dict)
     waiting: Backlog = field(default_factory=Backlog)
@@ -41,10 +47,11 @@ class FollowedAgent:
     queued_count: int = 0
     reading: Mapping[str, FileStatus] = field(default_factory=dict)
     has_census: bool = False
+    containers: list[str] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     has_linked_folders: bool = False
 
-    def recall(self, records: Mapping[str, SourceRecord], census: AgentFiles) -> None:
+    def recall(self, records: Mapping[str, SourceRecord], census: AgentSources) -> None:
         """Recall which files were read before this daemon started. Takes time, so it is called on a thread.
 
         Args:
@@ -54,16 +61,18 @@ class FollowedAgent:
         for path, record in records.items():
             if record.is_gone:
                 self.gone.add(path)
-            elif path not in census.files or (record.state.is_settled and record.state.is_final):
+            elif path not in census.sources or (record.state.is_settled and record.state.is_final):
                 self.seen[path] = record.state.status
 
-    def compare(self, census: AgentFiles) -> list[str]:
+    def compare(self, census: AgentSources) -> list[str]:
         """Queue the files that are new or changed since they were read. Takes time, so it is called on a thread.
 
         Returns:
             The files that were read, and are there no more.
         """
-        files, seen = census.files, self.seen
+        files, seen = census.sources, self.seen
+        self.containers = census.containers
+        self.folders, self.has_linked_folders = census.folders, census.has_links
         self.waiting = Backlog(it for it in files.items() if seen.get(it[0]) != it[1])
         self.queued_count = len(self.waiting)
         known = {path: reason for path, reason in self.problems.items() if path in files}

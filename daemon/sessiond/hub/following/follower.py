@@ -12,7 +12,6 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Final, Protocol
 
 import msgspec
@@ -20,11 +19,13 @@ import msgspec
 from sessiond.agents.agent import Environ
 from sessiond.agents.table import AGENTS
 from sessiond.hub.errors import Draining, HubError
-from sessiond.hub.following import census as censuses, origin_state
+from sessiond.hub.following import origin_state
 from sessiond.hub.following.agent_list import readable
 from sessiond.hub.following.agent_watches import AgentWatches, Report
 from sessiond.hub.following.followed_agent import FollowedAgent
-from sessiond.hub.following.tails import MIN_FILE_BYTES, STATES, Tail, fits, tail_of
+from sessiond.hub.following.sources import SourceTail
+from sessiond.hub.following.storage import sources_of
+from sessiond.hub.following.tails import MIN_FILE_BYTES, fits
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.transfer.foreign_files import GROWING_SECONDS, NO_ENTRIES
@@ -46,6 +47,8 @@ POLL_SECONDS: Final = 10.0
 """Interval of the census while they cannot be watched."""
 RETRY_SECONDS: Final = 30.0
 """Time after which a file is read again whose import failed for lack of disk space, or the like."""
+BUSY_SECONDS: Final = 1.0
+"""Time after which a database is read again that was busy."""
 MAX_FILES: Final = 50
 """Limit of files of the backlog that are read at once; files that are written meanwhile wait for them."""
 MAX_BYTES: Final = 2 * 1024 * 1024
@@ -93,7 +96,7 @@ class AgentFollower:
         self._watches = AgentWatches(environ, self._report)
         self._is_running = False
         self._census_at: dict[str, float] = {}  # when the next census of an agent is due
-        self._tails: dict[str, tuple[Tail, str]] = {}
+        self._tails: dict[str, tuple[SourceTail, str]] = {}
         """The tails of large files that were written last, with the ids of their sessions."""
         self._created: Callable[[t.SessionInfo], None] = _ignore
 
@@ -105,7 +108,7 @@ class AgentFollower:
             if name not in AGENTS:
                 log.warning("[agents] follow: %r is not an agent; the agents are %s", name, ", ".join(AGENTS))
         names = [it for it in names if it in AGENTS and readable(AGENTS[it])]
-        followed = {name: self._agents.get(name) or FollowedAgent(AGENTS[name]) for name in names}
+        followed = {name: self._agents.get(name) or self._new(name) for name in names}
         if list(followed) != list(self._agents):
             self._agents = followed
             self._census_at = {name: self._census_at.get(name, 0.0) for name in followed}
@@ -118,12 +121,17 @@ class AgentFollower:
         followed = self._agents.get(name)
         if followed is None:
             return False
-        if path is None:
-            self._census_at[name] = 0.0
-        else:
+        if path is not None:
             followed.report([path])
+        elif followed.containers:
+            followed.report(followed.containers)
+        else:
+            self._census_at[name] = 0.0
         self._work.set()
         return True
+
+    def _new(self, name: str) -> FollowedAgent:
+        return FollowedAgent(AGENTS[name], sources_of(AGENTS[name], self._environ))
 
     def followed(self, name: str) -> FollowedAgent | None:
         """Return the state of a followed agent; None if it is not followed."""
@@ -193,14 +201,13 @@ class AgentFollower:
         agent = followed.agent
         interval = WATCHED_SECONDS if self._watches.is_watching else POLL_SECONDS
         self._census_at[name] = time.monotonic() + interval  # a report may call for another one meanwhile
-        found = await asyncio.to_thread(censuses.take, agent, self._environ)
+        found = await asyncio.to_thread(followed.sources.census)
         if not followed.has_census:
             records = (await self._exchange.imports()).records
             known = await asyncio.to_thread(records.below, agent.folders(self._environ))
             await asyncio.to_thread(followed.recall, known, found)
         followed.report(await asyncio.to_thread(followed.compare, found))
         followed.has_census = True
-        followed.folders, followed.has_linked_folders = found.visited.paths, found.visited.has_links
         self._watch_folders()
 
     # --- the watch -------------------------------------------------------------------------------------
@@ -217,7 +224,7 @@ class AgentFollower:
         for name, paths in report.written.items():
             if name in self._agents:
                 self._agents[name].report(paths)
-        for name in self._agents if report.has_begun else report.new_folders & self._agents.keys():
+        for name in (report.begun | report.new_folders) & self._agents.keys():
             self._census_at[name] = 0.0
         self._work.set()
 
@@ -230,17 +237,21 @@ class AgentFollower:
         if len(paths) == 1:
             await self._take(followed, paths[0], is_due=True)
             return
-        look_at = partial(censuses.look_at, followed.agent, self._environ)
+        look_at = followed.sources.look_at
         found = await asyncio.to_thread(lambda: {it: look_at(it) for it in paths})
         ready = [it for it in paths if isinstance(found[it], FileStatus) and it not in followed.rests]
         followed.report(it for it in paths if it not in ready)
         await self._import(followed, ready)
 
     async def _take(self, followed: FollowedAgent, path: str, *, is_due: bool = False) -> None:
-        """Read a file that was reported as written or is due, or record that it is gone."""
-        found = await asyncio.to_thread(censuses.look_at, followed.agent, self._environ, path)
+        """Read a source that was reported as written or is due, or record that it is gone."""
+        container = followed.sources.container_of(path)
+        if container == path:
+            await self._take_container(followed, container)
+            return
+        found = await asyncio.to_thread(followed.sources.look_at, path)
         if isinstance(found, str):
-            followed.problems[path] = found
+            followed.problems[container or path] = found
         elif found is not None:
             if followed.seen.get(path) == found and path not in followed.gone and not is_due:
                 return
@@ -249,12 +260,26 @@ class AgentFollower:
             elif not await self._append_added(followed, path):
                 started = time.monotonic()
                 await self._import(followed, [path])
-                if found.size >= MIN_FILE_BYTES:
+                if found.size >= followed.sources.min_tail_bytes:
                     await self._begin_tail(followed, path, time.monotonic() - started)
         else:
             followed.problems.pop(path, None)
             if followed.seen.pop(path, None) is not None:
                 await self._set_gone(followed, path)
+
+    async def _take_container(self, followed: FollowedAgent, path: str) -> None:
+        """Find the sources in a database that was reported as written."""
+        found = await asyncio.to_thread(followed.sources.changes_in, path)
+        if found.problem is None:
+            followed.problems.pop(path, None)
+        else:
+            followed.problems[path] = found.problem
+        if found.changed is None:
+            self._census_at[followed.agent.name] = 0.0
+        else:
+            followed.report(found.changed)
+        if found.is_passing:
+            followed.due[path] = time.monotonic() + BUSY_SECONDS
 
     async def _append_added(self, followed: FollowedAgent, path: str) -> bool:
         """Append what was added to a large file that was written before. Returns False if it must be read whole."""
@@ -291,9 +316,15 @@ class AgentFollower:
         """After a large file was read whole: read only what is added from now on, or let some time pass."""
         imports = await self._exchange.imports()
         record = (await asyncio.to_thread(imports.records.find, [path], None)).get(path)
-        if record is not None and record.session is not None and record.session.format in STATES:
+        if (
+            record is not None
+            and record.session is not None
+            and record.session.format in followed.sources.tail_dialects
+        ):
             try:
-                tail = await asyncio.to_thread(tail_of, path, record.session.format, record.state)
+                tail = await asyncio.to_thread(
+                    followed.sources.tail, path, record.session.format, record.state
+                )
             except OSError:
                 return
             if tail is not None:
@@ -308,7 +339,7 @@ class AgentFollower:
         imports = await self._exchange.imports()
         records = await asyncio.to_thread(imports.records.find, paths, None)
         ready = [it for it in paths if not await self._is_deleted_here(followed, it, records.get(it))]
-        status = {it: FileStatus.at(it) for it in ready}
+        status = await asyncio.to_thread(lambda: {it: followed.sources.status(it) for it in ready})
         reporting = Reporting(_ignore, self._on_created, t.Origin(kind="foreign"))
         try:
             outcomes = await imports.import_followed(ready, reporting)
@@ -357,7 +388,7 @@ class AgentFollower:
             await self._host.ref_of(record.session.session_id)
         except HubError:
             followed.problems[path] = DELETED
-            status = await asyncio.to_thread(FileStatus.at, path)
+            status = await asyncio.to_thread(followed.sources.status, path)
             if status is not None:
                 followed.seen[path] = status
             return True

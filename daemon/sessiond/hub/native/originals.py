@@ -3,7 +3,6 @@
 The files and databases of agents are only read. All functions but `origin_of` block.
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -14,6 +13,7 @@ import msgspec
 
 from sessiond.agents import opencode_database
 from sessiond.agents.agent import Agent, WrittenSession
+from sessiond.agents.folder_walk import VisitedFolders, session_files
 from sessiond.agents.table import AGENTS
 from sessiond.hub.session.live import LiveSession
 from sessiond.session.content import fields
@@ -87,21 +87,16 @@ def _is_found(
 def messages_in_database(path: str, native_id: str) -> list[str]:
     """Return the ids of the messages of a session in OpenCode's database; none if there is no such session."""
     try:
-        with opencode_database.reading(path) as connection:
-            rows = connection.execute("SELECT id FROM message WHERE session_id = ?", [native_id]).fetchall()
+        return opencode_database.message_ids(path, native_id)
     except opencode_database.UnreadableDatabase:
         return []
-    return [str(row[0]) for row in rows]
 
 
 def _files(agent: Agent, environ: Mapping[str, str]) -> Iterator[str]:
     """Yield the paths of all files that may hold sessions of an agent."""
     for folder in agent.folders(environ):
-        for above, _, names in os.walk(folder):
-            for name in names:
-                path = os.path.join(above, name)
-                if agent.is_session_file(os.path.relpath(path, folder)):
-                    yield path
+        for it in session_files(agent, folder, VisitedFolders()):
+            yield it.path
 
 
 def _has_id(path: str, native_id: str) -> bool:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from sessiond.agents import opencode_database
-from sessiond.agents.opencode_database import UnreadableDatabase
+from sessiond.agents.opencode_database import LastChange, UnreadableDatabase
 from sessiond.hub.transfer.source_state import FileStatus
 
 _SEPARATOR: Final = ".db#"
@@ -20,9 +20,14 @@ def is_database(path: str) -> bool:
 def sources_in(path: str) -> list[str]:
     """Return the sources in a database. If it cannot be read, only its path: reading that gives the reason."""
     try:
-        return [f"{path}#{name}" for name, _ in opencode_database.sessions(path)] or [path]
+        return [source_of(path, name) for name in opencode_database.marks(path)] or [path]
     except UnreadableDatabase:
         return [path]
+
+
+def source_of(path: str, session_id: str) -> str:
+    """Return the path of the source that is a session in the database at a path."""
+    return f"{path}#{session_id}"
 
 
 def parts_of(path: str) -> tuple[str, str] | None:
@@ -34,15 +39,27 @@ def parts_of(path: str) -> tuple[str, str] | None:
 
 
 def status_of(path: str) -> FileStatus | None:
-    """Return the status of a source. In a database, it follows from the database and the session's last change."""
+    """Return the status of a source; None if there is none, or its database cannot be read."""
     parts = parts_of(path)
     if parts is None:
         return FileStatus.at(path)
     database = FileStatus.at(parts[0])
     try:
-        changed = opencode_database.updated(*parts)
+        changed = opencode_database.last_change(*parts)
     except UnreadableDatabase:
         return None
-    if database is None or changed is None:
-        return None
-    return FileStatus(database.device, database.inode, 0, changed * _NANOSECONDS, 0)
+    return None if database is None or changed is None else status_in(database, changed)
+
+
+def status_in(database: FileStatus, changed: LastChange) -> FileStatus:
+    """Return the status of a session in a database. It differs after each change, and if the file is another one."""
+    return FileStatus(database.device, database.inode, 0, changed.at * _NANOSECONDS, changed.event)
+
+
+def size_of(path: str) -> int:
+    """Return nearly the size of a source in bytes; 0 if there is none, or its database cannot be read."""
+    parts = parts_of(path)
+    try:
+        return Path(path).stat().st_size if parts is None else opencode_database.size_of(*parts)
+    except (OSError, UnreadableDatabase):
+        return 0

@@ -240,8 +240,10 @@ def _bytes_in_database(path: str, now_ns: int) -> tuple[bytes, FileStatus, bool]
     parts = database_sources.parts_of(path)
     try:
         if parts is None:
-            opencode_database.sessions(path)
+            opencode_database.marks(path)
             raise NotImported("it has no sessions")
+        if (size := opencode_database.size_of(*parts)) > MAX_BYTES:
+            raise NotImported(f"it has {size:,} bytes; at most {MAX_BYTES:,} are read")
         status = database_sources.status_of(path)
         data = opencode_database.document(*parts)
     except UnreadableDatabase as error:

@@ -7,15 +7,13 @@ document. `importing` determines which entries are added to an existing session.
 
 import asyncio
 from collections.abc import Collection, Container
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 from sessiond.hub import session_info
 from sessiond.hub.execution.child_process import ChildNotStarted, run_in_child_process
 from sessiond.hub.session import entry_placement
-from sessiond.hub.transfer import compressed, foreign_files
+from sessiond.hub.transfer import compressed, database_sources, foreign_files
 from sessiond.hub.transfer.foreign_files import ReadSource, Titles
 from sessiond.hub.transfer.source_state import SourceState
 from sessiond.protocol import types as t
@@ -148,10 +146,8 @@ def _find_none(_digest: str) -> None:
 
 
 def _size(path: str) -> int:
-    with suppress(OSError):  # reading the file reports the error
-        size = Path(path).stat().st_size
-        return size * _COMPRESSION if path.endswith(compressed.SUFFIX) else size
-    return 0
+    size = database_sources.size_of(path)  # reading the file reports an error
+    return size * _COMPRESSION if path.endswith(compressed.SUFFIX) else size
 
 
 def _info(data: bytes) -> t.SessionInfo:

@@ -34,15 +34,15 @@ class AgentInfo(Wire, frozen=True):
     checked_version: str | None  # the newest version that was checked; null if known from documents only
     folders: list[str]  # the absolute paths of the folders that may hold its sessions
     is_followed: bool  # whether its sessions are read as it writes them
-    file_count: int  # the number of its session files; all sessions of a database are one file
-    size_bytes: int  # the size of these files
+    file_count: int  # the number of its session files, or of the sessions in its databases
+    size_bytes: int  # the size of these files or databases
     last_written_at: str | None  # when the newest of them was written (ISO 8601); null without files
     session_count: int  # the number of sessions here that came from these files
     stored_bytes: int  # the size of these sessions here, with their blobs
-    waiting_count: int  # the number of files that are still to be read, if it is followed
-    queued_count: int  # the number of files that were to be read at the last check of all files
+    waiting_count: int  # the number of them that are still to be read, if it is followed
+    queued_count: int  # the number of them that were to be read at the last check of all files
     not_understood: dict[str, int]  # lines that are stored unchanged, by kind: the 100 most frequent kinds
-    problems: list[AgentProblem]  # files that are not read: the first 20
+    problems: list[AgentProblem]  # files and databases that are not read, or not as expected: the first 20
     problem_count: int  # the number of all these files
 
 

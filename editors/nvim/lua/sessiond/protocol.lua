@@ -1475,15 +1475,15 @@
 ---@field checkedVersion? string The newest version that was checked; null if known from documents only.
 ---@field folders string[] The absolute paths of the folders that may hold its sessions.
 ---@field isFollowed boolean Whether its sessions are read as it writes them.
----@field fileCount integer The number of its session files; all sessions of a database are one file.
----@field sizeBytes integer The size of these files.
+---@field fileCount integer The number of its session files, or of the sessions in its databases.
+---@field sizeBytes integer The size of these files or databases.
 ---@field lastWrittenAt? string When the newest of them was written (ISO 8601); null without files.
 ---@field sessionCount integer The number of sessions here that came from these files.
 ---@field storedBytes integer The size of these sessions here, with their blobs.
----@field waitingCount integer The number of files that are still to be read, if it is followed.
----@field queuedCount integer The number of files that were to be read at the last check of all files.
+---@field waitingCount integer The number of them that are still to be read, if it is followed.
+---@field queuedCount integer The number of them that were to be read at the last check of all files.
 ---@field notUnderstood table<string, integer> Lines that are stored unchanged, by kind: the 100 most frequent kinds.
----@field problems sessiond.AgentProblem[] Files that are not read: the first 20.
+---@field problems sessiond.AgentProblem[] Files and databases that are not read, or not as expected: the first 20.
 ---@field problemCount integer The number of all these files.
 
 ---A file or folder of an agent that is not read.

@@ -1,0 +1,188 @@
+"""Sessions in the databases of an agent as sources. The databases are only read (`agents/opencode_database`).
+
+A database that was written is opened only if its files have another status than before. The marks of its sessions then
+tell which of them changed, so that only these are read.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Final
+
+from sessiond.agents import opencode_database
+from sessiond.agents.agent import Agent, Environ
+from sessiond.agents.folder_walk import VisitedFolders, session_files, status_of
+from sessiond.agents.opencode_database import UnreadableDatabase
+from sessiond.hub.following import sources
+from sessiond.hub.following.database_tail import DatabaseTail, tail_of
+from sessiond.hub.following.sources import AgentSources, ContainerChange
+from sessiond.hub.transfer import database_sources
+from sessiond.hub.transfer.source_state import FileStatus, SourceState
+from sessiond.session.dialects import opencode
+
+TOO_MANY: Final = (
+    f"it has more than {sources.MAX_SOURCES:,} sessions; of the others, only later changes are read"
+)
+REPLACED: Final = "it was replaced by another database; sessions that only the former one had stay here"
+_WAL: Final = "-wal"
+_SETTLED_NS: Final = 100_000_000
+"""Nanoseconds after which a write has another time than the last one. Clocks of file systems step by milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A database as it was read last.
+
+    Attributes:
+        files: The status of its file and of its `-wal` file.
+        is_settled: Whether a later write gives another status.
+        marks: The marks of its sessions; none if it could not be read.
+        problem: Why it could not be read.
+    """
+
+    files: tuple[FileStatus | None, FileStatus | None]
+    is_settled: bool
+    marks: dict[str, tuple[int, ...]]
+    problem: str | None = None
+
+
+class DatabaseSources:
+    """The sessions in the databases of an agent. See `SessionSources` for the methods."""
+
+    is_recursive = False
+    tail_dialects = frozenset((opencode.NAME,))
+    min_tail_bytes = 0
+
+    def __init__(self, agent: Agent, environ: Environ) -> None:
+        self._agent = agent
+        self._environ = environ
+        self._seen: dict[str, _Seen] = {}
+        self._replaced: set[str] = set()
+
+    def census(self) -> AgentSources:
+        """Return the sessions in all databases. Reads the row of every part, and the content of none."""
+        census, visited = AgentSources(), VisitedFolders()
+        for folder in [it for it in self._agent.folders(self._environ) if os.path.isdir(it)]:  # noqa: PTH112 - a text
+            with closing(session_files(self._agent, folder, visited)) as found:
+                for it in found:
+                    if (status := status_of(it, visited)) is None:
+                        continue
+                    if not stat.S_ISREG(status.st_mode):
+                        census.problems[it.path] = "it is not a regular file"
+                    else:
+                        self._add(it.path, census)
+        census.problems.update(visited.problems)
+        census.folders = visited.paths
+        return census
+
+    def look_at(self, path: str) -> FileStatus | str | None:
+        """Look at a session."""
+        container = self.container_of(path)
+        if container is None:
+            return None
+        database = FileStatus.at(container)
+        parts = database_sources.parts_of(path)
+        if database is None or parts is None:
+            return None
+        try:
+            changed = opencode_database.last_change(*parts)
+        except UnreadableDatabase as error:
+            return str(error)
+        return None if changed is None else database_sources.status_in(database, changed)
+
+    def status(self, path: str) -> FileStatus | None:
+        """Return the status of a session."""
+        return database_sources.status_of(path)
+
+    def size_of(self, sources: Mapping[str, FileStatus]) -> int:
+        """Return the size of the databases of these sessions."""
+        found = {it for path in sources if (it := self.container_of(path)) is not None}
+        return sum(it.size for path in found for it in _files_of(path) if it is not None)
+
+    def written(self, path: str) -> str | None:
+        """Return the database to which a file belongs."""
+        return self._database(path.removesuffix(_WAL))
+
+    def container_of(self, path: str) -> str | None:
+        """Return the database that a path names, or that has the session."""
+        head, separator, _ = path.rpartition("#")
+        return self._database(head if separator else path)
+
+    def changes_in(self, container: str) -> ContainerChange:
+        """Return the sessions that changed in a database."""
+        before, files = self._seen.get(container), _files_of(container)
+        problem = REPLACED if container in self._replaced else None
+        if before is not None and before.is_settled and before.files == files:
+            return ContainerChange(problem=before.problem or problem)
+        if files[0] is None:  # its sessions are gone
+            self._seen.pop(container, None)
+            gone = () if before is None else before.marks
+            return ContainerChange([database_sources.source_of(container, it) for it in gone])
+        if before is None or before.problem is not None or _identity(before.files[0]) != _identity(files[0]):
+            return ContainerChange(None)
+        try:
+            self._seen[container] = now = _seen(container, files)
+        except UnreadableDatabase as error:
+            return ContainerChange(problem=str(error), is_passing=error.is_passing)
+        changed = [name for name, mark in now.marks.items() if before.marks.get(name) != mark]
+        changed += [name for name in before.marks if name not in now.marks]
+        return ContainerChange([database_sources.source_of(container, it) for it in changed], problem)
+
+    def tail(self, path: str, dialect: str, state: SourceState) -> DatabaseTail | None:
+        """Return the tail of a session; None if it is short."""
+        return tail_of(path)
+
+    def _database(self, path: str) -> str | None:
+        folder, _, name = path.rpartition("/")
+        is_database = folder in self._agent.folders(self._environ) and self._agent.is_session_file(name)
+        return path if is_database else None
+
+    def _add(self, path: str, census: AgentSources) -> None:
+        """Add the sessions of a database to a census."""
+        census.containers.append(path)
+        files, before = _files_of(path), self._seen.get(path)
+        if files[0] is None:
+            return
+        if before is not None and _identity(before.files[0]) != _identity(files[0]):
+            self._replaced.add(path)
+        if path in self._replaced:
+            census.problems[path] = REPLACED
+        try:
+            seen = _seen(path, files)
+            found = opencode_database.sessions(path)  # a later change than the marks have is only read twice
+        except UnreadableDatabase as error:
+            census.problems[path] = str(error)
+            census.is_complete = False
+            self._seen[path] = _Seen(files, _is_settled(files) and not error.is_passing, {}, str(error))
+            return
+        self._seen[path] = seen
+        for name, changed in found.items():
+            if len(census.sources) >= sources.MAX_SOURCES:
+                census.problems[path] = TOO_MANY
+                census.is_complete = False
+                return
+            census.sources[database_sources.source_of(path, name)] = database_sources.status_in(
+                files[0], changed
+            )
+
+
+def _seen(path: str, files: tuple[FileStatus | None, FileStatus | None]) -> _Seen:
+    """Read the marks of a database whose files had this status before. Raises `UnreadableDatabase`."""
+    is_settled = _is_settled(files)
+    return _Seen(files, is_settled, opencode_database.marks(path))
+
+
+def _is_settled(files: tuple[FileStatus | None, FileStatus | None]) -> bool:
+    written = max(it.modified_ns for it in files if it is not None)
+    return time.time_ns() - written > _SETTLED_NS
+
+
+def _files_of(path: str) -> tuple[FileStatus | None, FileStatus | None]:
+    return FileStatus.at(path), FileStatus.at(path + _WAL)
+
+
+def _identity(status: FileStatus | None) -> tuple[int, int] | None:
+    return None if status is None else (status.device, status.inode)
