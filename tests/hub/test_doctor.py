@@ -532,13 +532,34 @@ async def test_a_file_of_a_followed_agent_that_is_not_read_is_named(
     day = tmp_path / "ada/.codex/sessions/2026/01/01"
     day.mkdir(parents=True)
     os.mkfifo(day / "rollout-1.jsonl")
+    (day / "rollout-2.jsonl").write_text("not JSON\n", encoding="utf-8")
+    (day / "rollout-3.jsonl").write_text("", encoding="utf-8")
+    (day / "rollout-4.jsonl").write_bytes(_rollout(cli_version="999.1.0"))
     async with running(home) as daemon:
         peer = await daemon.attach()
         result = await peer.call("server/doctor")
         assert "agentFileSkipped" not in {it["kind"] for it in result["findings"]}
-        await peer.call("agent/follow", agents=["codex"])
+        await peer.call("agent/follow", agents=["codex"], workDoneToken="first")
         result = await peer.call("server/doctor")
-    [found] = [it for it in result["findings"] if it["kind"] == "agentFileSkipped"]
-    assert found["location"]["path"] == str(day / "rollout-1.jsonl")
-    assert "it is not a regular file" in found["message"]
-    assert found["severity"] == "note"
+    skipped = {
+        Path(it["location"]["path"]).name: it["message"] for it in _of(result["findings"], "agentFileSkipped")
+    }
+    assert skipped.keys() == {"rollout-1.jsonl", "rollout-2.jsonl"}
+    assert "it is not a regular file" in skipped["rollout-1.jsonl"]
+    assert "it is not a session file of a known program" in skipped["rollout-2.jsonl"]
+    [newer] = _of(result["findings"], "uncheckedAgentVersion")
+    assert "version 999.1.0 of Codex" in newer["message"]
+    assert {it["severity"] for it in result["findings"]} == {"note"}
+
+
+def _rollout(**header: str) -> bytes:
+    """Return a rollout of Codex with one message of the user."""
+    payload = {
+        "id": "00000000-1111-4222-8333-444444444444",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "cwd": "/work",
+        **header,
+    }
+    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}
+    lines = [{"type": "session_meta", "payload": payload}, {"type": "response_item", "payload": said}]
+    return b"".join(msgspec.json.encode({"timestamp": "2026-01-01T00:00:00Z", **it}) + b"\n" for it in lines)

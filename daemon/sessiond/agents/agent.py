@@ -3,12 +3,15 @@
 The module is imported by commands that must start fast, so it imports only the standard library.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 Environ: TypeAlias = Mapping[str, str]
 """Environment variables by name."""
+
+_VERSION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9}){1,3})[-+.A-Za-z0-9]{0,40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +102,18 @@ class Agent:
     new_file: Callable[[WrittenSession, Environ], NewFile] | None = None
     import_command: Callable[[str], list[str]] | None = None
     hooks: HookFile | None = None
+
+    def is_unchecked(self, version: str | None) -> bool:
+        """Return whether a version is newer than the one that was checked."""
+        checked = self.checked_version
+        return (
+            version is not None
+            and checked is not None
+            and version_numbers(version) > version_numbers(checked)
+        )
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version for comparison: (2, 1, 197) for "2.1.197"; () for any other text."""
+    found = _VERSION.fullmatch(version)
+    return () if found is None else tuple(map(int, found[1].split(".")))

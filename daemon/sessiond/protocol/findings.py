@@ -227,6 +227,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         "A file of a followed agent is not read.",
         "All its other files are followed. See: ls -ld {path}, and sessiond agents.",
     ),
+    "uncheckedAgentVersion": Kind(
+        "note",
+        "A newer version of a followed agent than the one that was checked writes its sessions.",
+        "Lines of kinds that are not known are stored unchanged; sessiond agents counts them. Update sessiond.",
+    ),
     "lowDescriptorLimit": Kind(
         "warning",
         "The daemon can open few files at a time, so clients have to wait if there are many.",

@@ -2815,6 +2815,10 @@ export interface AgentInfo {
   format: string | null;
   /** The newest version that was checked; null if known from documents only. */
   checkedVersion: string | null;
+  /** The newest version that wrote a session here; null if no file names its version. */
+  newestVersion: string | null;
+  /** Whether that version is newer than the checked one. */
+  isUncheckedVersion: boolean;
   /** The absolute paths of the folders that may hold its sessions. */
   folders: string[];
   /** Whether its sessions are read as it writes them. */
@@ -4962,6 +4966,8 @@ export type FindingKind =
   | "lowWatchLimit"
   /** A file of a followed agent is not read. */
   | "agentFileSkipped"
+  /** A newer version of a followed agent than the one that was checked writes its sessions. */
+  | "uncheckedAgentVersion"
   /** The daemon can open few files at a time, so clients have to wait if there are many. */
   | "lowDescriptorLimit"
   /** The clock of the machine is wrong, or was when an entry was written, so times and ages are wrong. The order of entries does not depend on it. */

@@ -103,6 +103,12 @@ def _explain(agent: dict[str, Any]) -> None:
         few = ", ".join(f"{count:,} {one_line(kind)}" for kind, count in list(kinds.items())[:_FEW])
         others = ", …" if len(kinds) > _FEW else ""
         print(f"{title}: lines that are stored unchanged: {few}{others}", file=sys.stderr)
+    if agent["isUncheckedVersion"]:
+        print(
+            f"{title}: version {one_line(agent['newestVersion'])} wrote sessions here, and version"
+            f" {one_line(agent['checkedVersion'])} was checked",
+            file=sys.stderr,
+        )
     for problem in agent["problems"][:_FEW]:
         print(f"{title}: {one_line(problem['path'])}: {one_line(problem['message'])}", file=sys.stderr)
     if (more := agent["problemCount"] - len(agent["problems"][:_FEW])) > 0:

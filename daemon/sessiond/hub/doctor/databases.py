@@ -33,7 +33,7 @@ def damage_of(path: str) -> str | None:
     except OSError:
         return None  # it was removed, or permission is denied, which the check of folders reports
     try:
-        with contextlib.closing(_opened(path)) as connection:
+        with contextlib.closing(opened_read_only(path)) as connection:
             found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.OperationalError as error:
         # If it is locked, or only the daemon may create its WAL files, nothing is known of the content.
@@ -43,7 +43,8 @@ def damage_of(path: str) -> str | None:
     return None if found == "ok" else str(found)
 
 
-def _opened(path: str) -> sqlite3.Connection:
+def opened_read_only(path: str) -> sqlite3.Connection:
+    """Open an existing database without changing it. Raises `sqlite3.Error`."""
     uri = Path(path).as_uri()
     # Without a WAL file there is no writer, and `immutable` avoids creating one.
     mode = "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"

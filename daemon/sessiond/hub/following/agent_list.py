@@ -1,16 +1,16 @@
 """Describes the agents for `agent/list`: their files on this machine, and their sessions here. Blocks."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from sessiond.agents.agent import Agent, Environ
+from sessiond.agents.agent import Agent, Environ, version_numbers
 from sessiond.agents.folder_walk import has_session_files
 from sessiond.agents.table import AGENTS
 from sessiond.hub import clock
 from sessiond.hub.following.followed_agent import FollowedAgent
 from sessiond.hub.following.storage import sources_of
-from sessiond.hub.transfer.source_records import SourceRecords
+from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
 from sessiond.protocol import types as t
 from sessiond.session.dialects import known
 from sessiond.session.tree import lines
@@ -46,6 +46,12 @@ def followable(environ: Environ, *, with_files: bool) -> list[str]:
     ]
 
 
+def newest_version(records: Iterable[SourceRecord]) -> str | None:
+    """Return the newest version of an agent that wrote one of these files; None if none of them names a version."""
+    named = {it.version for it in records if it.version is not None and version_numbers(it.version)}
+    return max(named, key=version_numbers, default=None)
+
+
 def _describe(
     agent: Agent, environ: Environ, records: SourceRecords, followed: FollowedAgent | None
 ) -> t.AgentInfo:
@@ -59,7 +65,8 @@ def _describe(
     preserved: Counter[str] = Counter()
     sessions: set[str] = set()
     stored = 0
-    for path, record in records.below(agent.folders(environ)).items():
+    recorded = records.below(agent.folders(environ))
+    for path, record in recorded.items():
         if record.session is None:
             if record.skipped is not None and path in files and followed is None:
                 problems[path] = record.skipped.message
@@ -68,9 +75,11 @@ def _describe(
             stored += record.blob_bytes + (0 if record.log_status is None else record.log_status.size)
             preserved.update(record.session.preserved_lines)
     newest = max((it.modified_ns for it in files.values()), default=None)
+    newest_version_here = newest_version(recorded.values())
     return t.AgentInfo(
         name=agent.name, title=agent.title, short_name=agent.short_name, program=agent.program,
         format=agent.dialect if readable(agent) else None, checked_version=agent.checked_version,
+        newest_version=newest_version_here, is_unchecked_version=agent.is_unchecked(newest_version_here),
         folders=[lines.valid_text(it) for it in agent.folders(environ)], is_followed=followed is not None,
         file_count=len(files), size_bytes=size,
         last_written_at=None if newest is None else clock.iso(newest),

@@ -28,9 +28,8 @@ from sessiond.hub.following.storage import sources_of
 from sessiond.hub.following.tails import MIN_FILE_BYTES, fits
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.transfer.exchange import Exchange
-from sessiond.hub.transfer.foreign_files import GROWING_SECONDS, NO_ENTRIES
-from sessiond.hub.transfer.import_results import NOT_THERE
-from sessiond.hub.transfer.importing import OWN_SESSION
+from sessiond.hub.transfer.foreign_files import GROWING_SECONDS
+from sessiond.hub.transfer.import_results import UNREMARKABLE
 from sessiond.hub.transfer.reporting import Reporting
 from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus
@@ -365,7 +364,7 @@ class AgentFollower:
         """Record the outcome for a file, and when to read it again."""
         if status is not None:
             self._note_read(followed, path, status)
-        if isinstance(outcome, t.SkippedFile) and outcome.message not in _NO_PROBLEMS:
+        if isinstance(outcome, t.SkippedFile) and outcome.message not in UNREMARKABLE:
             followed.problems[path] = outcome.message
         else:
             followed.problems.pop(path, None)
@@ -420,10 +419,6 @@ class AgentFollower:
         if info.path is not None:
             self._host.log_moved(info.path)  # it is found by a search at once
         self._created(info)
-
-
-_NO_PROBLEMS: Final = frozenset((NO_ENTRIES, NOT_THERE, OWN_SESSION))
-"""Reasons to skip a file that need no attention: a session that just begins, for example."""
 
 
 def _ignore(_value: object) -> None:

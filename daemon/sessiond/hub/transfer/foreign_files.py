@@ -148,6 +148,8 @@ def _imported(
     path: str, data: bytes, status: FileStatus, dialect: str | None, titles: "Titles", *, growing: bool
 ) -> tuple[Imported, dict[str, Any]]:
     """Return the session in the bytes of a file, and the data from files beside it. Raises `NotImported`."""
+    if not data or data.isspace():
+        raise NotImported(NO_ENTRIES)  # its program has just created it
     head = data[: known.HEAD_BYTES]
     detected = dialect or known.detect(head)
     if detected is None and path.endswith(".json"):

@@ -3,12 +3,15 @@
 from collections import Counter
 from typing import Any, Final
 
-from sessiond.hub.transfer.foreign_files import NotImported
+from sessiond.hub.transfer.foreign_files import NO_ENTRIES, NotImported
 from sessiond.protocol import types as t
 from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.tree import lines
 
 NOT_THERE: Final = "there is no such file or folder"
+OWN_SESSION: Final = "it is a session of sessiond already"
+UNREMARKABLE: Final = frozenset((NO_ENTRIES, NOT_THERE, OWN_SESSION))
+"""Reasons to skip a file of an agent that need no attention: a session that just begins, for example."""
 MAX_KINDS: Final = 100
 """Limit of types and of kinds of lines that a result lists for a file."""
 MAX_KIND_LENGTH: Final = 100

@@ -25,7 +25,7 @@ from sessiond.hub.transfer.foreign_files import ImportCandidate, NotImported, Re
 from sessiond.hub.transfer.import_appending import append_entries
 from sessiond.hub.transfer.import_pages import ImportPage
 from sessiond.hub.transfer.import_reading import NewSession, Target, new_session
-from sessiond.hub.transfer.import_results import reason_of, report_fields
+from sessiond.hub.transfer.import_results import OWN_SESSION, reason_of, report_fields
 from sessiond.hub.transfer.reporting import Reporting
 from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
 from sessiond.hub.transfer.source_state import FileStatus, SourceState
@@ -42,7 +42,6 @@ from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Store
 from sessiond.store.errors import LogExists, LogNotFound, LogReplaced, StorageFailed, StorageFull
 
-OWN_SESSION: Final = "it is a session of sessiond already"
 _OF_ONE_FILE: Final = (NotImported, HubError, LogExists, LogReplaced, StorageFailed, ChildFailed)
 """Errors that skip one file and do not end the import."""
 
@@ -85,6 +84,7 @@ class _Run:
         log: str,
         log_status: FileStatus | None,
         blob_bytes: int,
+        version: str | None,
     ) -> None:
         """Record the outcome for the next import, if the session has a file.
 
@@ -95,10 +95,17 @@ class _Run:
             log: The ref of the session's log.
             log_status: The status of the log, which has every entry of the source; None without a file.
             blob_bytes: The size of the blobs that the log names.
+            version: The version of the program that wrote the source.
         """
         if log_status is not None:
             self.records[path] = SourceRecord(
-                IMPORTER, state, log=log, log_status=log_status, session=session, blob_bytes=blob_bytes
+                IMPORTER,
+                state,
+                log=log,
+                log_status=log_status,
+                session=session,
+                blob_bytes=blob_bytes,
+                version=version,
             )
 
 
@@ -291,7 +298,8 @@ class Imports:
             added_count=0, **report_fields(new.imported, path),
         )  # fmt: skip
         blob_bytes = await self._blob_bytes(new.lines) if new.names_blobs else 0
-        run.record(path, new.state, session, made.ref, FileStatus.at(made.ref), blob_bytes)
+        version = new.imported.source_version
+        run.record(path, new.state, session, made.ref, FileStatus.at(made.ref), blob_bytes, version)
         run.reporting.created(info)
         _report_missing(new.imported, missing_images)
         if not new.cwd:
@@ -332,7 +340,8 @@ class Imports:
             status="unchanged", session_id=session_id, title=title, is_draft=draft, added_count=0,
             **report_fields(imported, path),
         )  # fmt: skip
-        run.record(path, source.state, session, ref, log_status, await self._blob_bytes(there.data))
+        blob_bytes, version = await self._blob_bytes(there.data), imported.source_version
+        run.record(path, source.state, session, ref, log_status, blob_bytes, version)
         if not new:
             return session
         _report_missing(imported, missing_images)

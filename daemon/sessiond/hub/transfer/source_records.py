@@ -49,6 +49,7 @@ class SourceRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         session: The outcome for an unchanged file, if the file was imported.
         skipped: The outcome if the file is not a session that can be imported.
         blob_bytes: The size of the blobs that the log names, as of the last time that the file was read whole.
+        version: The version of the program that wrote the file, if it names it.
         is_gone: Whether the file was deleted, and its session says so.
     """
 
@@ -60,6 +61,7 @@ class SourceRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     skipped: t.SkippedFile | None = None
     is_gone: bool = False
     blob_bytes: int = 0
+    version: str | None = None
 
 
 _decode = msgspec.json.Decoder(SourceRecord).decode
@@ -96,20 +98,7 @@ class SourceRecords:
 
     def below(self, folders: Iterable[str]) -> dict[str, SourceRecord]:
         """Return the records of all files below these folders for which the format was detected, by path."""
-
-        def work(connection: sqlite3.Connection) -> dict[str, SourceRecord]:
-            found = {}
-            for folder in folders:
-                for path, data in connection.execute(
-                    "SELECT path, record FROM sources WHERE path > ? AND path < ? AND format = ''",
-                    _bounds(folder),
-                ):
-                    record = _decoded(data)
-                    if record is not None:
-                        found[os.fsdecode(path)] = record
-            return found
-
-        return self._use(work, {})
+        return self._use(lambda it: records_below(it, folders), {})
 
     def delete_below(self, folders: Iterable[str]) -> None:
         """Delete the records of all files below these folders."""
@@ -148,6 +137,19 @@ class SourceRecords:
         except StorageFailed as error:
             log.warning("Cannot use the records of imports: %s", error)
             return default
+
+
+def records_below(connection: sqlite3.Connection, folders: Iterable[str]) -> dict[str, SourceRecord]:
+    """Return what `SourceRecords.below` returns, from a connection to the database."""
+    found = {}
+    for folder in folders:
+        for path, data in connection.execute(
+            "SELECT path, record FROM sources WHERE path > ? AND path < ? AND format = ''", _bounds(folder)
+        ):
+            record = _decoded(data)
+            if record is not None:
+                found[os.fsdecode(path)] = record
+    return found
 
 
 def _bounds(folder: str) -> tuple[bytes, bytes]:

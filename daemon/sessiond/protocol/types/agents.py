@@ -32,6 +32,10 @@ class AgentInfo(Wire, frozen=True):
     program: str  # the program that starts it
     format: str | None  # the format of its sessions; null if sessiond cannot read them
     checked_version: str | None  # the newest version that was checked; null if known from documents only
+    newest_version: (
+        str | None
+    )  # the newest version that wrote a session here; null if no file names its version
+    is_unchecked_version: bool  # whether that version is newer than the checked one
     folders: list[str]  # the absolute paths of the folders that may hold its sessions
     is_followed: bool  # whether its sessions are read as it writes them
     file_count: int  # the number of its session files, or of the sessions in its databases

@@ -65,7 +65,10 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A session read from a foreign file. `source_id` and `parent_source` are ids of the source program."""
+    """A session read from a foreign file. `source_id` and `parent_source` are ids of the source program.
+
+    `source_version` is the version of the program, if the file names it.
+    """
 
     dialect: str
     source_id: str
@@ -80,6 +83,8 @@ class Imported:
 
     conversation_count: int
     """The number of `entries` that belong to the conversation tree."""
+
+    source_version: str | None = None
 
     @property
     def has_assistant(self) -> bool:
@@ -255,6 +260,7 @@ class ImportBuilder:
             dialect=self.dialect, source_id=self.source_id, timestamp=start, cwd=self.cwd, title=self.title,
             tags=self.tags, parent_source=self.parent_source, entries=self._all(start),
             leaf=self.leaf, report=self.report, conversation_count=len(self._tree),
+            source_version=self.source_version,
         )  # fmt: skip
 
     def _all(self, start: str) -> list[ImportedEntry]:

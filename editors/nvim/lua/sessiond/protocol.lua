@@ -1473,6 +1473,8 @@
 ---@field program string The program that starts it.
 ---@field format? string The format of its sessions; null if sessiond cannot read them.
 ---@field checkedVersion? string The newest version that was checked; null if known from documents only.
+---@field newestVersion? string The newest version that wrote a session here; null if no file names its version.
+---@field isUncheckedVersion boolean Whether that version is newer than the checked one.
 ---@field folders string[] The absolute paths of the folders that may hold its sessions.
 ---@field isFollowed boolean Whether its sessions are read as it writes them.
 ---@field fileCount integer The number of its session files, or of the sessions in its databases.
@@ -2726,6 +2728,7 @@
 ---| "readOnlyDisk" # A folder is on a filesystem that is mounted read-only, as after a disk error.
 ---| "lowWatchLimit" # The system limits watched files, so changes by other programs may be detected late (within a minute).
 ---| "agentFileSkipped" # A file of a followed agent is not read.
+---| "uncheckedAgentVersion" # A newer version of a followed agent than the one that was checked writes its sessions.
 ---| "lowDescriptorLimit" # The daemon can open few files at a time, so clients have to wait if there are many.
 ---| "wrongClock" # The clock of the machine is wrong, or was when an entry was written, so times and ages are wrong. The order of entries does not depend on it.
 ---| "invalidConfig" # The configuration is not valid; no daemon starts with it.
