@@ -24,7 +24,7 @@ WITHOUT = {
 """Commands that have no --json, and why."""
 
 COMMANDS = (  # in this order; {…} are the ids of the fixture
-    "new --title Second", "continue", "terminal", "list --all", "search race", "recall race", "history",
+    "new --title Second", "continue", "terminal", "list --all", "search race", "recall race", "usage", "history",
     "show {session}", "show {session} --entry {question}", "fork {session}", "rename {session} Title",
     "tag {session} --add x", "move {session} --cwd .", "tree {session}",
     "append {session} --user more", "label {session} {question} here",

@@ -283,7 +283,8 @@ export interface FormerFolder {
  * that it is in, with all worktrees, or else the folder itself. `query` matches the id, title, first prompt, cwd and
  * agent. Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page.
  * Its place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
- * after that position. It fails with `cursorExpired` if the server does not know all changes since.
+ * after that position. It fails with `cursorExpired` if the server does not know all changes since. `changedAfter`
+ * cannot be combined with `since` or `until`.
  *
  * The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
  * `tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
@@ -299,6 +300,10 @@ export interface ListParams {
   query?: string | null;
   /** Only sessions read from this agent. 1 to 128 characters. */
   agent?: string | null;
+  /** Only sessions that were updated at this time or later, ISO 8601. */
+  since?: string | null;
+  /** Only sessions whose last update was at this time or earlier, ISO 8601. */
+  until?: string | null;
   /** The order: by time or title. Default `"updated"`. */
   sort?: ListSort;
   /** From an earlier result; default: the first page. At most 16384 characters. */
@@ -3001,7 +3006,12 @@ export interface UsageReportResult {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The requests of one day, model, agent or project. */
+/**
+ * The requests of one day, model, agent or project.
+ *
+ * Sessions that were read from no agent have the agent `sessiond`. Those without a folder have an empty `key` as their
+ * project.
+ */
 export interface UsageRow {
   /** A day as `2026-11-25`, `provider/model`, the name of an agent, or the folder of a project. */
   key: string;
@@ -5122,7 +5132,8 @@ export interface Requests {
    * that it is in, with all worktrees, or else the folder itself. `query` matches the id, title, first prompt, cwd and
    * agent. Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page.
    * Its place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
-   * after that position. It fails with `cursorExpired` if the server does not know all changes since.
+   * after that position. It fails with `cursorExpired` if the server does not know all changes since. `changedAfter`
+   * cannot be combined with `since` or `until`.
    *
    * The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
    * `tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.

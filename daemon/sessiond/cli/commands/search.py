@@ -8,7 +8,7 @@ import time
 
 from sessiond import human
 from sessiond.cli.parse.arguments import UsageError
-from sessiond.cli.parse.session_argument import agent_filter, place_filter, whole_id
+from sessiond.cli.parse.session_argument import agent_filter, period_filter, place_filter, whole_id
 from sessiond.cli.render.style import style_for
 from sessiond.client.blocking import connect
 from sessiond.text import fit, one_line
@@ -37,10 +37,8 @@ def search(args: ParsedArguments) -> int:
     for option in ("role", "tag", "label"):
         if values := [value for _, value in args.occurrences(option)]:
             params[option + "s"] = values
-    params |= agent_filter(args)
-    for option, field in (
-        ("since", "since"), ("until", "until"), ("session", "sessionId"), ("cursor", "cursor")
-    ):  # fmt: skip
+    params |= agent_filter(args) | period_filter(args)
+    for option, field in (("session", "sessionId"), ("cursor", "cursor")):
         if (value := args.value(option)) is not None:
             params[field] = value
     if args.flag("wait"):

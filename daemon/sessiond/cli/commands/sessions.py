@@ -17,6 +17,7 @@ from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import (
     agent_filter,
     home_of_session,
+    period_filter,
     place_filter,
     session_id,
     session_id_to_write,
@@ -70,7 +71,7 @@ def listing(args: ParsedArguments) -> int:
     params |= place_filter(args)
     if tags := [word for _, word in args.occurrences("tag")]:
         params["tags"] = tags
-    params |= agent_filter(args)
+    params |= agent_filter(args) | period_filter(args)
     for field in ("query", "sort", "cursor"):
         if (value := args.value(field)) is not None:
             params[field] = value

@@ -33,6 +33,7 @@ GROUPS = (
             "list",
             "search",
             "recall",
+            "usage",
             "history",
             "show",
             "fork",

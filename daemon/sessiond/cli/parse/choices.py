@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 CHOICES: dict[str, tuple[str, ...]] = {
     "tree --filter": ("default", "noTools", "userOnly", "labeledOnly", "all"),
     "list --sort": ("updated", "created", "title"),
+    "usage --by": ("day", "model", "agent", "project"),
     "search --role": ("user", "assistant", "toolResult"),
     "export --format": (
         "markdown",

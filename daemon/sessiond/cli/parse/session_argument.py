@@ -148,6 +148,15 @@ def agent_filter(args: ParsedArguments) -> dict[str, str]:
     return {"agent": names.name_of(given)}
 
 
+def period_filter(args: ParsedArguments) -> dict[str, str]:
+    """Return the params for the options --since and --until: none without them. Raises `UsageError`."""
+    if args.value("since") is None and args.value("until") is None:
+        return {}
+    from sessiond.cli.parse import times  # importing `re` and `datetime` takes 5 ms
+
+    return times.period(args)
+
+
 def place_filter(args: ParsedArguments) -> dict[str, str]:
     """Return the params that select sessions by place: the project of the folder, with --here the folder itself.
 

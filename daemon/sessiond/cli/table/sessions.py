@@ -1,7 +1,7 @@
 """Declarations of the commands for whole sessions."""
 
 from sessiond.cli.parse.arguments import Command, Option
-from sessiond.cli.table.options import AGENT, CURSOR, HERE, JSON
+from sessiond.cli.table.options import AGENT, CURSOR, HERE, JSON, SINCE, UNTIL
 
 COMMANDS: dict[str, Command] = {
     "new": Command(
@@ -71,6 +71,8 @@ COMMANDS: dict[str, Command] = {
             ),
             Option("tag", "WORD", "only sessions with this tag; repeatable"),
             AGENT,
+            SINCE,
+            UNTIL,
             Option("sort", "KEY", "updated (default), created or title"),
             Option("limit", "N", "maximum number of results (default: 50)", short="n"),
             Option("drafts", "", "include drafts"),
@@ -92,8 +94,8 @@ COMMANDS: dict[str, Command] = {
             Option("tag", "WORD", "only in sessions with this tag; repeatable"),
             AGENT,
             Option("label", "TEXT", "only entries with this label; repeatable"),
-            Option("since", "TIME", "only entries from this time on: 2026-02-16, or 2026-02-16T10:20:30Z"),
-            Option("until", "TIME", "only entries up to this time"),
+            SINCE,
+            UNTIL,
             Option("wait", "", "wait until all sessions are indexed, for at most a minute"),
             Option("limit", "N", "maximum number of results (default: 20)", short="n"),
             CURSOR,
@@ -119,6 +121,27 @@ COMMANDS: dict[str, Command] = {
         ),
         "Not all words must occur: the best passages come first, and the newest of several about one matter is marked.",
         ("sessiond recall 'how long do sessions last?' --also 'token expiry' --also 'logged out after'",),
+        paged=True,
+    ),
+    "usage": Command(
+        "Report the tokens and the cost of requests to models",
+        "usage:usage",
+        (),
+        (
+            Option("by", "KEY", "a row for each day (default), model, agent or project"),
+            SINCE,
+            UNTIL,
+            Option("all", "", "count the sessions of all projects", short="a"),
+            HERE,
+            Option("cwd", "DIR", "count the sessions of the project of this folder instead"),
+            AGENT,
+            Option("wait", "", "wait until all sessions are indexed, for at most a minute"),
+            JSON,
+        ),
+        "Each request counts once, whatever agent made it and however many sessions have a copy of it. ~ marks a cost"
+        " with estimates from list prices, + one that lacks models without a known price. --by project counts all"
+        " projects.",
+        ("sessiond usage --all --since 7d", "sessiond usage --by model --since 2026-11 --all"),
         paged=True,
     ),
     "history": Command(

@@ -184,6 +184,8 @@ class SessionMethods(Methods):
         tags: Sequence[str] | None = None,
         query: str | None = None,
         agent: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
         sort: Literal["updated", "created", "title"] = "updated",
         cursor: str | None = None,
         limit: int = 50,
@@ -198,7 +200,8 @@ class SessionMethods(Methods):
         title, first prompt, cwd and agent. Draft sessions are omitted unless `include_drafts` is true. A
         cursor leads to the next or the previous page. Its place does not change when sessions are added. With
         `changed_after`, the list has only the sessions that changed after that position. It fails with
-        `cursorExpired` if the server does not know all changes since.
+        `cursorExpired` if the server does not know all changes since. `changed_after` cannot be combined with
+        `since` or `until`.
 
         The server does not wait until it has read large files that it does not know yet: their rows are
         `provisional`. With `tags`, with `query` and in the order of titles, it reads the files of the list
@@ -213,6 +216,8 @@ class SessionMethods(Methods):
             query: Only sessions whose id, title, first prompt, cwd or agent contains this text. At most 1000
                 characters.
             agent: Only sessions read from this agent. 1 to 128 characters.
+            since: Only sessions that were updated at this time or later, ISO 8601.
+            until: Only sessions whose last update was at this time or earlier, ISO 8601.
             sort: The order: by time or title.
             cursor: From an earlier result; default: the first page. At most 16384 characters.
             limit: Maximum number of sessions per page. 1 to 10000.
@@ -237,6 +242,8 @@ class SessionMethods(Methods):
             tags=None if tags is None else list(tags),
             query=query,
             agent=agent,
+            since=since,
+            until=until,
             sort=sort,
             cursor=cursor,
             limit=limit,

@@ -5,16 +5,17 @@ A cursor holds the sort key of the session at the edge of a page, so that new se
 
 import base64
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 from msgspec import Raw
 
-from sessiond.hub import session_info
-from sessiond.hub.errors import CursorExpired
+from sessiond.hub import clock, session_info
+from sessiond.hub.errors import CursorExpired, IncompatibleParams
 from sessiond.hub.index.columns import as_ref
 from sessiond.hub.index.list_changes import MAX_CHANGED, ListChanges, ListRow, SessionChange
+from sessiond.hub.index.period import time_of
 from sessiond.protocol import types as t
 
 _COLUMN: Final = {"updated": "updated", "created": "created", "title": "title"}
@@ -44,6 +45,7 @@ def page(connection: sqlite3.Connection, changes: ListChanges, params: t.ListPar
     """Return the requested page with empty `problems` and `epoch`."""
     cursor = None if params.cursor is None else _decode(params.cursor, params.sort)
     conditions = _conditions(_filter_of(params))
+    conditions.all.extend(_period(params))
     removed: list[str] = []
     if params.changed_after is not None:
         after = params.changed_after.position
@@ -173,6 +175,16 @@ def _conditions(list_filter: t.ListFilter) -> _Conditions:
         for word in (list_filter.query or "").casefold().split()
     ]
     return _Conditions(found)
+
+
+def _period(params: t.ListParams) -> Iterator[_Condition]:
+    """Yield the conditions for the time of the last update. Raises `IncompatibleParams`."""
+    for sign, text in ((">=", params.since), ("<=", params.until)):
+        if text is None:
+            continue
+        if params.changed_after is not None:
+            raise IncompatibleParams("changedAfter cannot be combined with since or until")
+        yield _Condition("updated", f"updated {sign} ?", clock.iso(time_of(text) * 1_000_000))
 
 
 def _filter_of(params: t.ListParams) -> t.ListFilter:

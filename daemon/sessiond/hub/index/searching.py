@@ -20,9 +20,9 @@ from sessiond.hub import clock, session_info
 from sessiond.hub.errors import CursorExpired, IncompatibleParams
 from sessiond.hub.index.columns import as_key, as_ref
 from sessiond.hub.index.listing import IN_PROJECT
+from sessiond.hub.index.period import time_of
 from sessiond.protocol import types as t
 from sessiond.session.content import search_words
-from sessiond.session.content.search_text import milliseconds
 
 WINDOW: Final = 400
 """The number of matching entries that are ranked together."""
@@ -150,7 +150,7 @@ def _filters(
     for sign, time_bound in ((">=", params.since), ("<=", params.until)):
         if time_bound is not None:
             sql += f" AND entries.at {sign} ?"
-            values.append(_to_milliseconds(time_bound))
+            values.append(time_of(time_bound))
     if file is not None:
         number = connection.execute("SELECT id FROM files WHERE ref = ?", (as_key(file),)).fetchone()
         first, last = connection.execute(
@@ -263,13 +263,6 @@ def is_in(row: int, ranges: Sequence[tuple[int, int]]) -> bool:
     """Return whether a row is in one of the ranges `[first, last]`, which are in order."""
     index = bisect_right(ranges, (row, 1 << 62)) - 1
     return index >= 0 and ranges[index][0] <= row <= ranges[index][1]
-
-
-def _to_milliseconds(timestamp: str) -> int:
-    time_bound = milliseconds(timestamp)
-    if time_bound is None:
-        raise IncompatibleParams("since and until are times such as 2026-02-16T10:20:30Z or 2026-02-16")
-    return time_bound
 
 
 def _first(query_hash: str) -> _Cursor:

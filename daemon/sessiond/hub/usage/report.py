@@ -124,7 +124,9 @@ def _key_of(sums: Sums, by: str) -> Callable[[UsageSum], str]:
         return lambda it: days.name_of_day(int(it.group))
     if by == "model":
         return lambda it: _name_of(sums.models[it.model])
-    return lambda it: str(it.group) or OWN
+    if by == "agent":
+        return lambda it: str(it.group) or OWN
+    return lambda it: str(it.group)
 
 
 def _name_of(model: Model) -> str:

@@ -3,11 +3,9 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from sessiond.hub.errors import IncompatibleParams
-from sessiond.hub.execution.child_process import run_in_child_process
 from sessiond.hub.index.index import Index
+from sessiond.hub.index.period import time_of
 from sessiond.protocol import types as t
-from sessiond.session.content.search_text import milliseconds
 
 if TYPE_CHECKING:
     import sqlite3
@@ -38,12 +36,13 @@ class UsageReports:
             StorageFailed: The index cannot be read.
             ChildFailed: The prices cannot be looked up.
         """
-        from sessiond.hub.usage import report
-
         if self._book is None:
             self._book = await asyncio.to_thread(_new_book)
+        from sessiond.hub.usage import report  # loaded in the thread by now
+
         book = self._book
-        since, until = _time(params.since), _time(params.until)
+        since = None if params.since is None else time_of(params.since)
+        until = None if params.until is None else time_of(params.until)
 
         def read(connection: "sqlite3.Connection", asked: t.UsageReportParams) -> "Sums":
             return report.read(connection, asked, since, until, book)
@@ -64,15 +63,7 @@ def _new_book() -> "PriceBook":
 
 
 async def _looked_up(models: "list[Model]") -> "PriceList":
+    from sessiond.hub.execution.child_process import run_in_child_process
     from sessiond.hub.usage.price_lookup import look_up
 
     return await run_in_child_process(look_up, models)
-
-
-def _time(text: str | None) -> int | None:
-    if text is None:
-        return None
-    at = milliseconds(text)
-    if at is None:
-        raise IncompatibleParams("since and until are times such as 2026-02-16T10:20:30Z or 2026-02-16")
-    return at

@@ -138,7 +138,8 @@ class ListParams(Params, frozen=True):
     that it is in, with all worktrees, or else the folder itself. `query` matches the id, title, first prompt, cwd and
     agent. Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page.
     Its place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
-    after that position. It fails with `cursorExpired` if the server does not know all changes since.
+    after that position. It fails with `cursorExpired` if the server does not know all changes since. `changedAfter`
+    cannot be combined with `since` or `until`.
 
     The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
     `tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
@@ -151,6 +152,8 @@ class ListParams(Params, frozen=True):
         None  # only sessions whose id, title, first prompt, cwd or agent contains this text
     )
     agent: AgentName | None = None  # only sessions read from this agent
+    since: str | None = None  # only sessions that were updated at this time or later, ISO 8601
+    until: str | None = None  # only sessions whose last update was at this time or earlier, ISO 8601
     sort: ListSort = "updated"  # the order: by time or title
     cursor: Annotated[str, Meta(max_length=16_384)] | None = (
         None  # from an earlier result; default: the first page

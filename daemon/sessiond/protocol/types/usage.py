@@ -58,7 +58,11 @@ class UsageCost(Wire, frozen=True):
 
 
 class UsageRow(Wire, frozen=True):
-    """The requests of one day, model, agent or project."""
+    """The requests of one day, model, agent or project.
+
+    Sessions that were read from no agent have the agent `sessiond`. Those without a folder have an empty `key` as their
+    project.
+    """
 
     key: str  # a day as `2026-11-25`, `provider/model`, the name of an agent, or the folder of a project
     request_count: int  # the number of requests to models

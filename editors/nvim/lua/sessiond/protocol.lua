@@ -150,7 +150,8 @@
 ---that it is in, with all worktrees, or else the folder itself. `query` matches the id, title, first prompt, cwd and
 ---agent. Draft sessions are omitted unless `includeDrafts` is true. A cursor leads to the next or the previous page.
 ---Its place does not change when sessions are added. With `changedAfter`, the list has only the sessions that changed
----after that position. It fails with `cursorExpired` if the server does not know all changes since.
+---after that position. It fails with `cursorExpired` if the server does not know all changes since. `changedAfter`
+---cannot be combined with `since` or `until`.
 ---
 ---The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
 ---`tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
@@ -160,6 +161,8 @@
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
 ---@field query? string Only sessions whose id, title, first prompt, cwd or agent contains this text. At most 1000 characters.
 ---@field agent? string Only sessions read from this agent. 1 to 128 characters.
+---@field since? string Only sessions that were updated at this time or later, ISO 8601.
+---@field until? string Only sessions whose last update was at this time or earlier, ISO 8601.
 ---@field sort? sessiond.ListSort The order: by time or title. Default `"updated"`.
 ---@field cursor? string From an earlier result; default: the first page. At most 16384 characters.
 ---@field limit? integer Maximum number of sessions per page. 1 to 10000. Default `50`.
@@ -1573,6 +1576,9 @@
 ---@field uncounted sessiond.UnsearchedTexts What the index does not have yet.
 
 ---The requests of one day, model, agent or project.
+---
+---Sessions that were read from no agent have the agent `sessiond`. Those without a folder have an empty `key` as their
+---project.
 ---@class (exact) sessiond.UsageRow
 ---@field key string A day as `2026-11-25`, `provider/model`, the name of an agent, or the folder of a project.
 ---@field requestCount integer The number of requests to models.
