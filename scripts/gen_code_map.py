@@ -26,6 +26,7 @@ ROOMS = (
     "client",
     "tui",
     "setup",
+    "adapters",
     "cli",
     "",
 )

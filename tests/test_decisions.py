@@ -57,8 +57,9 @@ def cited(text: str) -> set[str]:
     return {one or other for one, other in CITATION.findall(text)}
 
 
-def test_records_are_numbered_without_gaps() -> None:
-    assert [int(record.name[:4]) for record in RECORDS] == list(range(1, len(RECORDS) + 1))
+def test_each_number_has_one_record() -> None:
+    # A gap is the number of a record that is being written.
+    assert len(NUMBERS) == len(RECORDS)
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.stem)

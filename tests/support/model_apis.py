@@ -96,7 +96,7 @@ def _stream_anthropic(answer: Answer, id: str, model: str) -> Iterator[Json | st
 
 def _read_responses(body: Json) -> Iterator[Part]:
     for item in body["input"]:
-        match item["type"]:
+        match item.get("type", "message"):
             case "message" if item["role"] in ("user", "assistant"):
                 yield Part(item["role"], _plain(item["content"]))
             case "function_call":
@@ -109,8 +109,9 @@ def _stream_responses(answer: Answer, id: str, model: str) -> Iterator[Json | st
     yield {"type": "response.created", "response": {"id": f"resp_{id}", "model": model}}
     items: list[Json] = []
     if answer.text:
-        content = [{"type": "output_text", "text": answer.text}]
-        items.append({"type": "message", "role": "assistant", "id": f"msg_{id}", "content": content})
+        content = [{"type": "output_text", "text": answer.text, "annotations": []}]
+        message = {"type": "message", "role": "assistant", "id": f"msg_{id}", "status": "completed"}
+        items.append({**message, "content": content})
     for number, (name, arguments) in enumerate(answer.calls):
         call = {
             "type": "function_call",
@@ -128,7 +129,8 @@ def _stream_responses(answer: Answer, id: str, model: str) -> Iterator[Json | st
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": 18,
     }
-    yield {"type": "response.completed", "response": {"id": f"resp_{id}", "usage": usage}}
+    whole = {"id": f"resp_{id}", "object": "response", "created_at": 1, "model": model, "status": "completed"}
+    yield {"type": "response.completed", "response": {**whole, "output": items, "usage": usage}}
 
 
 # --- OpenAI: /v1/chat/completions -----------------------------------------------------------------------------

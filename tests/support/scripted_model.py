@@ -171,7 +171,8 @@ def _handler_for(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
             if body.get("stream") or "stream" in self.path:
                 self._send(200, "text/event-stream", "".join(map(self._event(api), events)))
             else:
-                self._send(200, "application/json", json.dumps(events[0]))
+                whole: Any = events[-1] if api.name == "responses" else events[0]
+                self._send(200, "application/json", json.dumps(whole.get("response", whole)))
 
         def do_GET(self) -> None:
             self._unknown()
