@@ -108,6 +108,11 @@ class Locations:
         return os.path.join(self.state, "imports.db")
 
     @property
+    def sync(self) -> str:
+        """The records of syncs; see `hub/sync/records.py`."""
+        return os.path.join(self.state, "sync.db")
+
+    @property
     def secret_rules(self) -> str:
         """Compiled rules that find secrets in exports. They may be deleted at any time; see `hub/redaction`."""
         return os.path.join(self.state, "secret-rules")

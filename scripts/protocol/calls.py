@@ -137,6 +137,16 @@ TOPICS = (
         ),
     ),
     Topic(
+        "sync", "The union of two stores", "Requests that bring the sessions of two machines together.",
+        (
+            Call("SYNC_POSITIONS", "sync_positions"),
+            Call("SYNC_IDS", "sync_ids", ("session_id",)),
+            Call("SYNC_LINES", "sync_lines", ("session_id",)),
+            Call("SYNC_PUT", "sync_put", ("session_id", "lines")),
+            Call("BLOB_MISSING", "missing_blobs", ("hashes",)),
+        ),
+    ),
+    Topic(
         "process", "The daemon itself", "Requests about the daemon as a process.",
         (
             Call("STATUS", "status"),

@@ -104,9 +104,10 @@ def test_the_comment_behind_a_field_is_its_documentation() -> None:
     assert schema()["$defs"]["SessionInfo"]["properties"]["lastSeq"]["description"]
 
 
-def test_the_working_state_the_views_and_agents_are_experimental_and_all_else_is_stable() -> None:
+def test_the_working_state_the_views_agents_and_syncs_are_experimental_and_all_else_is_stable() -> None:
     experimental = {it.name for it in METHODS.values() if it.stability == "experimental"}
-    assert experimental == {name for name in METHODS if name.startswith(("state/", "view/", "agent/"))}
+    rooms = ("state/", "view/", "agent/", "sync/", "blob/missing")
+    assert experimental == {name for name in METHODS if name.startswith(rooms)}
     assert {it.stability for it in NOTIFICATIONS.values()} == {"stable"}
     document = schema()
     assert {

@@ -253,7 +253,7 @@ def _server(home: Path, socket_path: str | None, calls: Syscalls | None, config:
     files = FileStore(home / "data", home / "state", roots=roots, calls=calls)
     hub = Hub(files, MemoryStore(), config, index_path=str(home / "state/index.db"),
               history_path=str(home / "data/history.db"), commands_path=str(home / "state/commands.db"),
-              imports_path=str(home / "state/imports.db"))  # fmt: skip
+              imports_path=str(home / "state/imports.db"), sync_path=str(home / "state/sync.db"))  # fmt: skip
     return Server(hub, home=str(home), socket_path=socket_path, config=config)
 
 

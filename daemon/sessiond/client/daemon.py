@@ -25,6 +25,7 @@ from sessiond.client.methods.process import ProcessMethods
 from sessiond.client.methods.retention import RetentionMethods
 from sessiond.client.methods.sessions import SessionMethods
 from sessiond.client.methods.state import StateMethods
+from sessiond.client.methods.sync import SyncMethods
 from sessiond.client.methods.views import ViewMethods
 from sessiond.client.notifications import Notifications
 from sessiond.client.subscription import Subscription
@@ -82,7 +83,7 @@ async def connect(
 
 class Daemon(
     SessionMethods, EntryMethods, ContextMethods, StateMethods, ViewMethods, ExchangeMethods, HistoryMethods,
-    BlobMethods, RetentionMethods, ProcessMethods, AgentsMethods,
+    BlobMethods, RetentionMethods, ProcessMethods, AgentsMethods, SyncMethods,
 ):  # fmt: skip
     """The daemon of one user, over a connection that is made again after it was lost.
 

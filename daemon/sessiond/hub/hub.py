@@ -37,6 +37,7 @@ from sessiond.hub.summaries.branching import Branches
 from sessiond.hub.summaries.compacting import Compactions
 from sessiond.hub.summaries.jobs import Jobs
 from sessiond.hub.summaries.requesting import Summarizers
+from sessiond.hub.sync.service import Synchronization
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.trash import Trash
 from sessiond.hub.upkeep import Upkeep
@@ -62,6 +63,7 @@ class Hub:
             cache.
         commands_path: The file of the command journal; None means a temporary file.
         imports_path: The file of the records of imports; None means a temporary file.
+        sync_path: The file of the records of syncs; None means a temporary file.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Hub:
         secret_rules_folder: str | None = None,
         commands_path: str | None = None,
         imports_path: str | None = None,
+        sync_path: str | None = None,
     ) -> None:
         config = config or Config()
         self.draining = False
@@ -92,7 +95,13 @@ class Hub:
         self._open.takes_images = config.blobs.images
         self.disk_space = DiskSpaceMonitor(files)
         self.deletion = Deletion(self, self._open, trash, files, memory, self.commands)
-        self.trash_requests = TrashRequests(self, self._open, trash, self.index, memory, self.commands)
+        self.sync = Synchronization(
+            self, files, trash, open_sessions=self.open_sessions, ref_of=self._open.ref_of,
+            open_for_reading=self._open.open_for_reading, records_path=sync_path,
+        )  # fmt: skip
+        self.trash_requests = TrashRequests(
+            self, self._open, trash, self.index, memory, self.commands, self.sync.purging
+        )
         self.moves = SessionMoves(self, self._open, files, self.commands)
         self.resume_service = ResumeService(self, files, self.index, self.terminals)
         self.creation = IdempotentCreation(self, self.commands, self.resume_service)
@@ -317,6 +326,7 @@ class Hub:
         await self.history.close()
         await self.commands.close()
         await self.exchange.close()
+        await self.sync.close()
         refusals: list[StorageFailed] = []
         for live in self.open_sessions():
             try:

@@ -151,6 +151,14 @@ Lifecycle = Literal["complete", "interrupted", "aborted", "error", "empty"]
 - `empty`: there is no message.
 """
 
+SyncState = Literal["stored", "trashed", "purged"]
+"""Where a session is that a sync compares.
+
+- `stored`: it is in the folders of the sessions.
+- `trashed`: it is in the trash.
+- `purged`: it was deleted for good, and only its position is known.
+"""
+
 ContinueReason = Literal["breadcrumb", "recent", "created"]
 """The rule by which `session/continue` chose the session.
 

@@ -215,6 +215,29 @@ AGENT_FORGET: Final = Method(
 )  # fmt: skip
 AGENT_WAKE: Final = Method("agent/wake", t.AgentWakeParams, t.AgentWakeResult, stability="experimental")
 
+SYNC_POSITIONS: Final = Method(
+    "sync/positions",
+    t.SyncPositionsParams,
+    t.SyncPositionsResult,
+    ("storageFailed",),
+    stability="experimental",
+)
+SYNC_IDS: Final = Method("sync/ids", t.SyncIdsParams, t.SyncIdsResult, _READ, stability="experimental")
+SYNC_LINES: Final = Method(
+    "sync/lines", t.SyncLinesParams, t.SyncLinesResult, _READ, stability="experimental"
+)
+SYNC_PUT: Final = Method(
+    "sync/put",
+    t.SyncPutParams,
+    t.SyncPutResult,
+    (*_WRITE, "alreadyExists", "tooLarge"),
+    stability="experimental",
+)
+BLOB_MISSING: Final = Method(
+    "blob/missing", t.BlobMissingParams, t.BlobMissingResult, ("storageFailed", "draining"),
+    stability="experimental",
+)  # fmt: skip
+
 METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
     for method in (
@@ -228,6 +251,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_DOCUMENT, VIEW_ENTRY,
         HISTORY_LIST, HISTORY_ADD, HISTORY_DELETE, BLOB_PUT, BLOB_GET, BLOB_COLLECT, REDACT,
         AGENT_LIST, AGENT_FOLLOW, AGENT_UNFOLLOW, AGENT_FORGET, AGENT_WAKE, USAGE_REPORT,
+        BLOB_MISSING, SYNC_POSITIONS, SYNC_IDS, SYNC_LINES, SYNC_PUT,
         HELLO, WATCH, UNWATCH, STATUS, CLIENTS, DOCTOR, STOP, DRAIN, AUTHENTICATE,
     )
 }  # fmt: skip

@@ -23,14 +23,18 @@ _YOUNG_SECONDS: Final = 3600.0
 """A temporary file younger than this many seconds may belong to a write in progress."""
 _BLOB: Final = re.compile(r"[0-9a-f]{64}")
 _OF_STATE: Final = re.compile(
-    r"(daemon|start)\.lock|endpoint\.json(\.new)?|tcp-token|server-id|log-ids|open-indexes|secret-rules|for-agents|index\.db(-wal|-shm|-journal|-seal)?|(commands|imports)\.db(-wal|-shm|-journal)?|sessiond\.log(\.[0-9]+)?"
+    r"(daemon|start)\.lock|endpoint\.json(\.new)?|tcp-token|server-id|log-ids|open-indexes|secret-rules|for-agents|index\.db(-wal|-shm|-journal|-seal)?|(commands|imports|sync)\.db(-wal|-shm|-journal)?|sessiond\.log(\.[0-9]+)?"
 )
 _OF_DATA: Final = re.compile(r"history\.db(-wal|-shm|-journal)?")
 _QUARANTINED_HISTORY: Final = re.compile(r"history\.db\.damaged-[0-9]+")
-_QUARANTINED_COMMANDS: Final = re.compile(r"commands\.db\.damaged-.+")
-_QUARANTINED_IMPORTS: Final = re.compile(r"imports\.db\.damaged-.+")
 _QUARANTINED_HOLD: Final = re.compile(r".+\.json\.damaged(\.[0-9]+)?")
-_QUARANTINED_INDEX: Final = re.compile(r"index\.db(-wal|-shm|-journal|-seal)?\.damaged-.+")
+_QUARANTINED_OF_STATE: Final = {
+    re.compile(r"index\.db(-wal|-shm|-journal|-seal)?\.damaged-.+"): "it is a damaged index",
+    re.compile(r"commands\.db\.damaged-.+"): "it is a damaged journal of commands",
+    re.compile(r"imports\.db\.damaged-.+"): "it has damaged records of imports",
+    re.compile(r"sync\.db\.damaged-.+"): "it has damaged records of syncs",
+}
+"""What the name of a quarantined file in the state folder says of it."""
 
 
 def check_folders(scope: Scope) -> Iterator[None]:
@@ -133,12 +137,8 @@ def _check_state(scope: Scope) -> Iterator[None]:
             for hold in _inside(scope, Path(entry.path)):
                 if not _is_leftover(scope, hold):
                     _check_hold(scope, hold)
-        elif _QUARANTINED_INDEX.fullmatch(entry.name):
-            scope.add("quarantinedDatabase", "it is a damaged index", entry.path)
-        elif _QUARANTINED_COMMANDS.fullmatch(entry.name):
-            scope.add("quarantinedDatabase", "it is a damaged journal of commands", entry.path)
-        elif _QUARANTINED_IMPORTS.fullmatch(entry.name):
-            scope.add("quarantinedDatabase", "it has damaged records of imports", entry.path)
+        elif quarantined := next((it for it in _QUARANTINED_OF_STATE if it.fullmatch(entry.name)), None):
+            scope.add("quarantinedDatabase", _QUARANTINED_OF_STATE[quarantined], entry.path)
         elif not _OF_STATE.fullmatch(entry.name) and not _is_top(scope, entry.path):
             scope.add("unknownFile", "it is not a file of sessiond", entry.path)
         yield

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -34,12 +35,16 @@ log = logging.getLogger(__name__)
 
 
 class TrashRequests:
-    """Carries out the requests about the trash. `memory` is the store of the ephemeral sessions."""
+    """Carries out the requests about the trash.
+
+    `memory` is the store of the ephemeral sessions. `purging` is called for each log before it is deleted.
+    """
 
     def __init__(
         self, sessions: RetentionHost, opened: OpenSessions, trash: Trash, index: Index, memory: Store,
-        commands: Commands,
+        commands: Commands, purging: Callable[[InTrash], Awaitable[None]],
     ) -> None:  # fmt: skip
+        self._purging = purging
         self._sessions = sessions
         self._open = opened
         self._trash = trash
@@ -136,6 +141,7 @@ class TrashRequests:
     async def _purge(self, found: InTrash) -> bool:
         """Purge a log. Returns False if it has already left the trash."""
         try:
+            await self._purging(found)
             await found.store.purge(found.log.ref)
         except LogNotFound:
             return False

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Generator, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 from msgspec import Raw, UnsetType
@@ -16,6 +16,7 @@ from sessiond.hub.session.changes import SessionBefore
 from sessiond.hub.session.derived_cache import DerivedCache
 from sessiond.hub.session.divergence import Divergence
 from sessiond.hub.session.entry_placement import Placement
+from sessiond.hub.session.line_union import ChosenLines, choose
 from sessiond.hub.session.log_maintenance import LogMaintenance
 from sessiond.hub.session.log_reader import LogReader, Moment
 from sessiond.hub.session.observers import NO_OBSERVER, GrowthObserver, SessionObserver
@@ -325,6 +326,33 @@ class LiveSession:
     def _ingested(self, before: SessionBefore) -> None:
         self._divergence.begin()
         self._publisher.ingested(before)
+
+    async def add_lines(
+        self,
+        offered: Sequence[bytes],
+        superseding: Collection[str],
+        expected: t.After | None,
+        origin: t.Origin,
+    ) -> ChosenLines:
+        """Add the lines of another store that the session lacks, as they are: see `LogMaintenance.add_lines`.
+
+        Args:
+            offered: The lines, as `comparable` returns them.
+            superseding: The ids of which the sender has several lines.
+            expected: The position of the last line; if it is elsewhere, nothing is added. None: anywhere.
+            origin: The origin that a notification names if the draft session becomes a session.
+        """
+        self._divergence.begin()
+        was_draft = self.log.draft
+        if expected is not None and expected.log_id != self.log.log_id:
+            return ChosenLines(is_outdated=True)
+        last_seq = None if expected is None else expected.seq
+        chosen = await self._maintenance.add_lines(
+            lambda tree: choose(tree, self.log.read, offered, superseding, last_seq)
+        )
+        if was_draft and not self.log.draft:
+            self._publisher.changed(["isDraft", "path"], origin)
+        return chosen
 
     async def move(self, cwd: str, origin: t.Origin) -> None:
         """Move the session to another working directory."""

@@ -13,12 +13,15 @@ from typing import Final
 
 from sessiond.hub.errors import HubError
 from sessiond.hub.session import changes
+from sessiond.hub.session.line_union import ChosenLines
 from sessiond.hub.session.log_reader import LogReader, read_into
 from sessiond.hub.session.migration import migrated, with_cwd
 from sessiond.hub.session.pending_batches import PendingBatches
 from sessiond.hub.session.write_block import WriteBlockMonitor
 from sessiond.session.tree import entries
+from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import Tree
+from sessiond.session.union.comparable import as_batch
 from sessiond.store.errors import LogReplaced, StorageFailed
 
 log = logging.getLogger(__name__)
@@ -180,6 +183,36 @@ class LogMaintenance:
                 lines = with_cwd(tree, old_content, cwd)
                 await read_into(moved, [lines])
                 await self._rewrite(lines, moved, old_content, tree.version, same_log=True)
+
+    async def add_lines(self, choose: "Callable[[Tree], Steps[ChosenLines]]") -> ChosenLines:
+        """Append lines of another store as they are, synced. They are read as lines of another program are.
+
+        `choose` is called when no other lines can be appended. Raises `StorageFailed`, and why the log takes no writes.
+        """
+        async with self.lock:
+            if self.closing_error is not None:
+                raise self.closing_error
+            self._pending.is_log_prepared = False  # appends wait for the lock
+            await self.prepare_for_writes()
+            self._pending.is_log_prepared = False
+            chosen = await self._reader.drive(choose(self._reader.tree))
+            if chosen.new:
+                data = await asyncio.to_thread(as_batch, chosen.new)
+                if self._log.draft and chosen.has_answer:
+                    await self._log.promote()
+                await self._log.append(data, "synced")
+                await self._read_written()
+            return chosen
+
+    async def _read_written(self) -> None:
+        """Read the lines after the tree up to the end of the log, and announce them."""
+        tree = self._reader.tree
+        before = changes.facts(tree)
+        for data in self._log.scan(tree.end):
+            self._reader.read_added(data)
+            await asyncio.sleep(0)
+        tree.finish(settled=False)
+        self._ingested(before)
 
     async def ingest(self) -> bool:
         """Read and announce the lines that another program has added. Returns whether there were any.

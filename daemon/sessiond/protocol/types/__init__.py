@@ -255,6 +255,22 @@ from sessiond.protocol.types.stats import (
     StatsResult as StatsResult,
     TokenTotals as TokenTotals,
 )
+from sessiond.protocol.types.sync import (
+    MAX_PUT_BYTES as MAX_PUT_BYTES,
+    BlobMissingParams as BlobMissingParams,
+    BlobMissingResult as BlobMissingResult,
+    RefusedLine as RefusedLine,
+    SyncFolder as SyncFolder,
+    SyncIdsParams as SyncIdsParams,
+    SyncIdsResult as SyncIdsResult,
+    SyncLinesParams as SyncLinesParams,
+    SyncLinesResult as SyncLinesResult,
+    SyncPosition as SyncPosition,
+    SyncPositionsParams as SyncPositionsParams,
+    SyncPositionsResult as SyncPositionsResult,
+    SyncPutParams as SyncPutParams,
+    SyncPutResult as SyncPutResult,
+)
 from sessiond.protocol.types.tree import (
     Appended as Appended,
     AppendParams as AppendParams,

@@ -82,6 +82,7 @@ async def build(locations: paths.Locations, config: configuration.Config) -> lif
         secret_rules_folder=locations.secret_rules,
         commands_path=locations.commands,
         imports_path=locations.imports,
+        sync_path=locations.sync,
     )
     return Server(
         hub,

@@ -1,0 +1,160 @@
+"""The positions of all sessions on disk. Only logs that have changed since the last request are read."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sessiond.hub.execution.slices import run_in_slices
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.sync.records import RecordedPosition, SyncRecords
+from sessiond.hub.trash import InTrash, Trash
+from sessiond.session.dialects.recognition import foreign_program_of
+from sessiond.session.union.log_position import LogPosition, position_of, read_position
+from sessiond.store.base import Store
+from sessiond.store.errors import LogNotFound, LogReplaced, StorageFailed
+from sessiond.store.records import Stored
+
+_READ_TOGETHER: Final = 4
+"""Logs that are in memory at the same time while they are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSession:
+    """The position of a session, and the log that it belongs to.
+
+    Attributes:
+        position: The position.
+        ref: The ref of the log; "" for a purged session.
+        is_draft: Whether it is a draft session.
+        trash_id: Its id in the trash; None outside of it.
+    """
+
+    position: LogPosition
+    ref: str
+    is_draft: bool = False
+    trash_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSessions:
+    """All sessions by id. A session is in the first of these groups in which it is found."""
+
+    stored: dict[str, StoredSession]
+    trashed: dict[str, StoredSession]
+    purged: dict[str, StoredSession]
+
+
+class Positions:
+    """Reads the positions of the sessions of one store.
+
+    Args:
+        files: The store.
+        open_sessions: Returns the open sessions.
+        trash: The trash.
+        records: The positions of earlier requests.
+    """
+
+    def __init__(
+        self, files: Store, open_sessions: Callable[[], list[LiveSession]], trash: Trash, records: SyncRecords
+    ) -> None:
+        self._files = files
+        self._open_sessions = open_sessions
+        self._trash = trash
+        self._records = records
+        self._reading = asyncio.Semaphore(_READ_TOGETHER)
+
+    async def read(self) -> StoredSessions:
+        """Return the positions of all sessions. Raises `StorageFailed`."""
+        known = await asyncio.to_thread(self._records.positions)
+        stored = await self._files.list()
+        in_trash = [it for it in await self._trash.list() if it.store is self._files]
+        opened = {live.log.ref: live for live in self._open_sessions() if not live.ephemeral}
+        found = await asyncio.gather(*(self._stored(it, opened.get(it.ref), known) for it in stored))
+        trashed = await asyncio.gather(*(self._trashed(it, known) for it in in_trash))
+        new = {it.ref: it for it in (*found, *trashed) if it is not None}
+        await self._remember(known, new)
+        live = _by_id([(it, new.get(it.ref)) for it in stored], opened)
+        gone: dict[str, StoredSession] = {}
+        for it, read in zip(in_trash, trashed, strict=True):
+            if read is not None:
+                position = read.recorded.position
+                gone.setdefault(
+                    position.session_id, StoredSession(position, it.log.ref, it.log.draft, it.log.trash_id)
+                )
+        purged = {
+            it.session_id: StoredSession(it, "") for it in await asyncio.to_thread(self._records.purged)
+        }
+        trashed_only = {name: it for name, it in gone.items() if name not in live}
+        purged_only = {
+            name: it for name, it in purged.items() if name not in live and name not in trashed_only
+        }
+        return StoredSessions(live, trashed_only, purged_only)
+
+    async def of_trashed(self, found: InTrash) -> LogPosition | None:
+        """Return the position of a log in the trash; None if it cannot be read."""
+        read = await self._trashed(found, {})
+        return None if read is None else read.recorded.position
+
+    async def _stored(
+        self, stored: Stored, live: LiveSession | None, known: dict[str, RecordedPosition]
+    ) -> "_Read | None":
+        stamp = repr(stored.stamp)
+        recorded = known.get(stored.ref)
+        if recorded is not None and recorded.stamp == stamp and (live is None or not live.pending):
+            return _Read(stored.ref, recorded, is_new=False)
+        if live is not None:
+            return await self._open(stored, live, stamp)
+        return await self._closed(stored.ref, stamp)
+
+    async def _open(self, stored: Stored, live: LiveSession, stamp: str) -> "_Read | None":
+        with contextlib.suppress(StorageFailed, LogReplaced):
+            tree = live.tree
+            end = tree.span(tree.committed - 1)[1]
+            position = await live.drive(position_of(tree, end, live.log.read))
+            # A stamp belongs to a position only if the file ended there.
+            return _Read(stored.ref, RecordedPosition(stamp if end == stored.size else "", position))
+        return None
+
+    async def _trashed(self, found: InTrash, known: dict[str, RecordedPosition]) -> "_Read | None":
+        recorded = known.get(found.log.ref)
+        if recorded is not None and recorded.stamp == found.log.trash_id:
+            return _Read(found.log.ref, recorded, is_new=False)
+        return await self._closed(found.log.ref, found.log.trash_id)
+
+    async def _closed(self, ref: str, stamp: str) -> "_Read | None":
+        async with self._reading:
+            with contextlib.suppress(StorageFailed, LogNotFound):
+                data = await asyncio.to_thread(lambda: b"".join(self._files.scan(ref)))
+                if foreign_program_of(lambda size: data[:size]) is not None:
+                    return _Read(
+                        ref, RecordedPosition(stamp, LogPosition("", problem="another program wrote it"))
+                    )
+                return _Read(ref, RecordedPosition(stamp, await run_in_slices(read_position(data))))
+        return None
+
+    async def _remember(self, known: dict[str, RecordedPosition], read: dict[str, "_Read"]) -> None:
+        new = {ref: it.recorded for ref, it in read.items() if it.is_new and it.recorded.stamp}
+        gone = known.keys() - read.keys()
+        await asyncio.to_thread(self._records.put_positions, new, gone)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    ref: str
+    recorded: RecordedPosition
+    is_new: bool = True
+
+
+def _by_id(found: Sequence[tuple[Stored, _Read | None]], opened: Collection[str]) -> dict[str, StoredSession]:
+    """Return sessions by the id in the header. Of several files with one id, the open or else the newest counts."""
+    sessions: dict[str, StoredSession] = {}
+    newest_last = sorted(found, key=lambda it: (it[0].ref in opened, it[0].modified_ns))
+    for stored, read in newest_last:
+        if read is None or not read.recorded.position.session_id:
+            continue
+        position = read.recorded.position
+        is_draft = stored.draft and not position.has_assistant
+        sessions[position.session_id] = StoredSession(position, stored.ref, is_draft)
+    return sessions

@@ -1,0 +1,124 @@
+"""The records of a sync: the positions of logs as of their last change, and the positions of purged sessions.
+
+Positions of logs are a cache. Those of purged sessions say that a session was deleted for good, so that it does not
+come back from another machine; without them it may. The methods block and may be called on any thread.
+"""
+
+import logging
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, NamedTuple, TypeVar
+
+import msgspec
+
+from sessiond.hub.database_file import DatabaseFile, in_transaction
+from sessiond.session.union.log_position import LogPosition
+from sessiond.store.errors import StorageFailed
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+MAX_PURGED: Final = 100_000
+"""Limit of purged sessions that are remembered. The oldest are forgotten first."""
+
+_TABLES: Final = """
+BEGIN;
+CREATE TABLE IF NOT EXISTS positions(
+    ref BLOB PRIMARY KEY,          -- the bytes of the log's ref
+    stamp TEXT NOT NULL,           -- the stamp of the log when it was read
+    position BLOB NOT NULL         -- JSON: a `LogPosition`
+);
+CREATE TABLE IF NOT EXISTS purged(
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    session_id TEXT NOT NULL UNIQUE,
+    position BLOB NOT NULL
+);
+PRAGMA user_version = 1;
+COMMIT;
+"""
+
+
+class RecordedPosition(NamedTuple):
+    """The position of a log, and the stamp of the log that it belongs to."""
+
+    stamp: str
+    position: LogPosition
+
+
+_decode = msgspec.json.Decoder(LogPosition).decode
+
+
+class SyncRecords:
+    """The records in a database file; `path` None: in a temporary file."""
+
+    def __init__(self, path: str | None) -> None:
+        self._file = DatabaseFile(path or "", _TABLES, name="the records of syncs", synchronous="FULL")
+        self._lock = threading.Lock()
+
+    def positions(self) -> dict[str, RecordedPosition]:
+        """Return the recorded positions by ref."""
+
+        def work(connection: sqlite3.Connection) -> dict[str, RecordedPosition]:
+            found = {}
+            for ref, stamp, data in connection.execute("SELECT ref, stamp, position FROM positions"):
+                if (position := _decoded(data)) is not None:
+                    found[os.fsdecode(ref)] = RecordedPosition(stamp, position)
+            return found
+
+        return self._use(work, {})
+
+    def put_positions(self, new: Mapping[str, RecordedPosition], gone: Collection[str]) -> None:
+        """Store positions by ref in place of earlier ones, and delete those of `gone`."""
+        rows = [(os.fsencode(ref), it.stamp, msgspec.json.encode(it.position)) for ref, it in new.items()]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany("INSERT OR REPLACE INTO positions VALUES(?, ?, ?)", rows)
+            connection.executemany("DELETE FROM positions WHERE ref = ?", [[os.fsencode(it)] for it in gone])
+
+        if new or gone:
+            self._use(lambda it: in_transaction(it, lambda: work(it)), None)
+
+    def purged(self) -> list[LogPosition]:
+        """Return the positions of purged sessions."""
+
+        def work(connection: sqlite3.Connection) -> list[LogPosition]:
+            rows = connection.execute("SELECT position FROM purged")
+            return [it for (data,) in rows if (it := _decoded(data)) is not None]
+
+        return self._use(work, [])
+
+    def put_purged(self, position: LogPosition) -> None:
+        """Record that a session was purged."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "INSERT OR REPLACE INTO purged(session_id, position) VALUES(?, ?)",
+                [position.session_id, msgspec.json.encode(position)],
+            )
+            newest = connection.execute("SELECT max(number) FROM purged").fetchone()[0]
+            connection.execute("DELETE FROM purged WHERE number <= ?", [newest - MAX_PURGED])
+
+        self._use(lambda it: in_transaction(it, lambda: work(it)), None)
+
+    def close(self) -> None:
+        """Close the database file. Later calls raise `Draining`."""
+        with self._lock:
+            self._file.close()
+
+    def _use(self, work: Callable[[sqlite3.Connection], T], default: T) -> T:
+        try:
+            with self._lock:
+                return self._file.use(work)
+        except StorageFailed as error:
+            log.warning("Cannot use the records of syncs: %s", error)
+            return default
+
+
+def _decoded(data: bytes) -> LogPosition | None:
+    """Return a position; None if another version of sessiond wrote it."""
+    try:
+        return _decode(data)
+    except msgspec.DecodeError:
+        return None

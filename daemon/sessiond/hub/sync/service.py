@@ -1,0 +1,110 @@
+"""The requests of a sync, and the records that they need."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.sync.git_remotes import folders_with_remotes
+from sessiond.hub.sync.positions import Positions, StoredSession, StoredSessions
+from sessiond.hub.sync.putting import PutHost, Puts
+from sessiond.hub.sync.records import SyncRecords
+from sessiond.hub.sync.stored_lines import LineReader, OpenForReading
+from sessiond.hub.trash import InTrash, Trash
+from sessiond.protocol import types as t
+from sessiond.session.content.blobs import PREFIX
+from sessiond.session.tree.lines import valid_text
+from sessiond.session.union.comparable import store_digest
+from sessiond.store.base import Store
+
+
+class Synchronization:
+    """Answers the requests of a client that brings two stores together.
+
+    Args:
+        sessions: The hub.
+        files: The store.
+        trash: The trash.
+        open_sessions: Returns the open sessions.
+        ref_of: Returns the ref of a session by its id. Raises `SessionNotFound`, `SessionTrashed`.
+        open_for_reading: Opens the session at a ref for reading.
+        records_path: The file of the records; None means a temporary file.
+    """
+
+    def __init__(
+        self, sessions: PutHost, files: Store, trash: Trash, *,
+        open_sessions: Callable[[], list[LiveSession]],
+        ref_of: Callable[[str], Awaitable[str]],
+        open_for_reading: OpenForReading,
+        records_path: str | None,
+    ) -> None:  # fmt: skip
+        self._files = files
+        self._records = SyncRecords(records_path)
+        self._positions = Positions(files, open_sessions, trash, self._records)
+        self._lines = LineReader(files, trash, ref_of, open_for_reading)
+        self._puts = Puts(sessions, files)
+
+    async def positions(self, params: t.SyncPositionsParams) -> t.SyncPositionsResult:
+        """Return the positions of all sessions, or only the digest of the store. Raises `StorageFailed`."""
+        found = await self._positions.read()
+        self._lines.known_refs = {name: it.ref for name, it in found.stored.items()}
+        stored = {name: it for name, it in found.stored.items() if params.include_drafts or not it.is_draft}
+        digest = store_digest(
+            (name, it.position.line_count, it.position.digest) for name, it in stored.items()
+        )
+        if digest == params.unless:
+            return t.SyncPositionsResult(digest=digest, is_same=True, sessions=[], folders=[])
+        folders = {it.position.cwd for it in stored.values()}
+        return t.SyncPositionsResult(
+            digest=digest, is_same=False, sessions=_rows(found, stored),
+            folders=await asyncio.to_thread(folders_with_remotes, folders),
+        )  # fmt: skip
+
+    async def ids(self, params: t.SyncIdsParams) -> t.SyncIdsResult:
+        """Return a page of ids; see `LineReader.ids`."""
+        return await self._lines.ids(params)
+
+    async def lines(self, params: t.SyncLinesParams) -> t.SyncLinesResult:
+        """Return a page of lines; see `LineReader.page`."""
+        return await self._lines.page(params)
+
+    async def put(
+        self, params: t.SyncPutParams, origin: t.Origin, created: Callable[[t.SessionInfo], None]
+    ) -> t.SyncPutResult:
+        """Add lines to a session; see `Puts.put`."""
+        return await self._puts.put(params, origin, created)
+
+    async def missing_blobs(self, params: t.BlobMissingParams) -> t.BlobMissingResult:
+        """Return the blobs that the store lacks, and begin the grace period of the others anew."""
+        hashes = [it.removeprefix(PREFIX) for it in params.hashes]
+        there = await self._files.blobs.touch(set(hashes))
+        return t.BlobMissingResult(hashes=[it for it in dict.fromkeys(hashes) if it not in there])
+
+    async def purging(self, found: InTrash) -> None:
+        """Record the position of a session that is about to be purged, so that it does not come back."""
+        if found.store is not self._files or found.log.draft:
+            return
+        position = await self._positions.of_trashed(found)
+        if position is not None and position.session_id:
+            await asyncio.to_thread(self._records.put_purged, position)
+
+    async def close(self) -> None:
+        """Close the records."""
+        await asyncio.to_thread(self._records.close)
+
+
+def _rows(found: StoredSessions, stored: Mapping[str, StoredSession]) -> list[t.SyncPosition]:
+    rows = [
+        *(_row(it, "stored") for it in stored.values()),
+        *(_row(it, "trashed") for it in found.trashed.values()),
+        *(_row(it, "purged") for it in found.purged.values()),
+    ]
+    return sorted(rows, key=lambda row: row.session_id)
+
+
+def _row(it: StoredSession, state: str) -> t.SyncPosition:
+    position = it.position
+    return t.SyncPosition(
+        session_id=position.session_id, state=state, line_count=position.line_count, digest=position.digest,
+        cwd=None if state == "purged" else valid_text(position.cwd), is_draft=it.is_draft, tags=list(position.tags),
+        agent=position.agent, trash_id=it.trash_id, problem=position.problem,
+    )  # fmt: skip

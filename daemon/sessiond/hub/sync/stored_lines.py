@@ -1,0 +1,183 @@
+"""Reads the lines of a session as they are stored, with their ids and hashes: open, closed or in the trash."""
+
+import asyncio
+import base64
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sessiond.hub.errors import NotInTrash, SessionNotFound, SessionTrashed
+from sessiond.hub.execution.slices import run_in_slices
+from sessiond.hub.session.log_reader import ReadableSession, read_into
+from sessiond.hub.trash import Trash
+from sessiond.protocol import types as t
+from sessiond.session.tree.codes import KIND, NONE
+from sessiond.session.tree.entries import TAGS_TYPE
+from sessiond.session.tree.steps import Steps
+from sessiond.session.tree.tree import Tree
+from sessiond.session.union.comparable import comparable, short_hash
+from sessiond.store.base import Store
+from sessiond.store.errors import LogNotFound
+
+OpenForReading = Callable[[str], contextlib.AbstractAsyncContextManager[ReadableSession]]
+
+_STEP_BYTES: Final = 128 * 1024
+_CUSTOM: Final = KIND["custom"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLines:
+    """The tree of a log, its bytes, and its log id (empty in the trash)."""
+
+    tree: Tree
+    read: Callable[[int, int], bytes]
+    log_id: str = ""
+
+    def line(self, row: int) -> bytes:
+        """Return the stored line of a row."""
+        return self.read(*self.tree.span(row))
+
+    def head(self) -> bytes:
+        """Return the lines before the first entry: the header, and oh-my-pi's title line."""
+        return self.read(0, self.tree.span(0)[1])
+
+
+class LineReader:
+    """Reads lines of the sessions of one store.
+
+    Args:
+        files: The store.
+        trash: The trash.
+        ref_of: Returns the ref of a session. Raises `SessionNotFound`, `SessionTrashed`.
+        open_for_reading: Opens the session at a ref for reading.
+
+    Attributes:
+        known_refs: Refs of sessions by id. A search in the index for each of a thousand sessions takes much longer. A
+            ref that is outdated is not used.
+    """
+
+    def __init__(
+        self, files: Store, trash: Trash, ref_of: Callable[[str], Awaitable[str]],
+        open_for_reading: OpenForReading,
+    ) -> None:  # fmt: skip
+        self.known_refs: dict[str, str] = {}
+        self._files = files
+        self._trash = trash
+        self._ref_of = ref_of
+        self._open_for_reading = open_for_reading
+
+    @contextlib.asynccontextmanager
+    async def lines_of(self, session_id: str, trash_id: str | None) -> AsyncIterator[StoredLines]:
+        """Yield the lines of a session. Raises `SessionNotFound`, `SessionTrashed`, `NotInTrash`."""
+        if trash_id is not None:
+            yield await self._in_trash(session_id, trash_id)
+            return
+        async with contextlib.AsyncExitStack() as stack:
+            session = await self._at_known_ref(session_id, stack)
+            if session is None:
+                ref = await self._ref_of(session_id)
+                session = await stack.enter_async_context(self._open_for_reading(ref))
+            yield StoredLines(session.tree, session.log.read, session.log.log_id)
+
+    async def _at_known_ref(
+        self, session_id: str, stack: contextlib.AsyncExitStack
+    ) -> ReadableSession | None:
+        ref = self.known_refs.get(session_id)
+        if ref is None:
+            return None
+        try:
+            session = await stack.enter_async_context(self._open_for_reading(ref))
+        except (SessionNotFound, SessionTrashed):
+            return None
+        header = session.tree.header
+        return session if header is not None and header.id == session_id else None
+
+    async def _in_trash(self, session_id: str, trash_id: str) -> StoredLines:
+        found = await self._trash.deleted_as(trash_id)
+        if found is None or found.store is not self._files:
+            raise NotInTrash(trash_id)
+        try:
+            data = await asyncio.to_thread(lambda: b"".join(self._files.scan(found.log.ref)))
+        except LogNotFound:
+            raise NotInTrash(trash_id) from None
+        tree = Tree()
+        await read_into(tree, [data])
+        if tree.header is None or tree.header.id != session_id:
+            raise NotInTrash(trash_id)
+        return StoredLines(tree, lambda start, end: data[start:end])
+
+    async def ids(self, params: t.SyncIdsParams) -> t.SyncIdsResult:
+        """Return a page of ids, parents and hashes. Raises as `lines_of` does."""
+        async with self.lines_of(params.session_id, params.trash_id) as stored:
+            return await run_in_slices(_ids(stored, params.after, params.limit))
+
+    async def page(self, params: t.SyncLinesParams) -> t.SyncLinesResult:
+        """Return a page of lines. Raises as `lines_of` does."""
+        async with self.lines_of(params.session_id, params.trash_id) as stored:
+            if params.seqs is None:
+                rows: Sequence[int] = range(max(params.after + 1, 1), stored.tree.committed)
+            else:
+                last = stored.tree.committed
+                rows = [seq for seq in params.seqs if max(params.after, 0) < seq < last]
+            return await run_in_slices(_page(stored, rows, params.limit_bytes))
+
+
+def _ids(stored: StoredLines, after: int, limit: int) -> Steps[t.SyncIdsResult]:
+    tree = stored.tree
+    seqs: list[int] = []
+    ids: list[str | None] = []
+    hashes: list[str] = []
+    parents: list[int] = []
+    row, last, read = after + 1, tree.committed, 0
+    while row < last and len(seqs) < limit:
+        line = stored.line(row)
+        read += len(line)
+        if line.strip():
+            parent = tree.parent(row)
+            seqs.append(row)
+            ids.append(tree.id(row))
+            hashes.append(short_hash(comparable(line)))
+            parents.append(-1 if parent == NONE else parent)
+        row += 1
+        if read > _STEP_BYTES:
+            read = 0
+            yield
+    header = tree.header
+    return t.SyncIdsResult(
+        seqs=seqs, ids=ids, hashes=hashes, parents=parents,
+        next_after=row - 1 if row < last else None, log_id=stored.log_id, last_seq=tree.seq, leaf_id=tree.leaf_id,
+        tag_seqs=_tag_rows(stored),
+        header_tags=list(header.tags or ()) if header is not None else [],
+    )  # fmt: skip
+
+
+def _tag_rows(stored: StoredLines) -> list[int]:
+    """Return the rows that set the tags. Few rows have a property at all."""
+    rows = sorted(row for row in stored.tree.state_rows if stored.tree.kind(row) == _CUSTOM)
+    return [row for row in rows if TAGS_TYPE.encode() in stored.line(row)]
+
+
+def _page(stored: StoredLines, rows: Sequence[int], limit_bytes: int) -> Steps[t.SyncLinesResult]:
+    taken: list[bytes] = []
+    size, since, next_after = 0, 0, None
+    for place, row in enumerate(rows):
+        if size >= limit_bytes:
+            next_after = rows[place - 1]
+            break
+        line = stored.line(row)
+        if not line.strip():
+            continue
+        taken.append(comparable(line))
+        size += len(line)
+        since += len(line)
+        if since > _STEP_BYTES:
+            since = 0
+            yield
+    block = b"".join(line + b"\n" for line in taken)
+    yield
+    return t.SyncLinesResult(
+        head=base64.b64encode(stored.head()).decode(),
+        lines=base64.b64encode(block).decode(),
+        next_after=next_after,
+    )
