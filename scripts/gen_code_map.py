@@ -27,6 +27,7 @@ ROOMS = (
     "tui",
     "setup",
     "adapters",
+    "sync",
     "cli",
     "",
 )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sessiond.cli.parse.arguments import ParsedArguments
 
-_LONG_RUNNING = ("serve", "attach", "watch", "view")
+_LONG_RUNNING = ("serve", "attach", "watch", "view", "sync")
 
 
 def main() -> int:

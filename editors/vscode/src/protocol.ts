@@ -2788,219 +2788,6 @@ export interface RedactResult {
   [extension: `x-${string}`]: unknown;
 }
 
-/** Return those of some blobs that the store lacks. The grace period of the others begins anew. */
-export interface BlobMissingParams {
-  /** The hashes or refs of the blobs. At most 10000 items. */
-  hashes: string[];
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** The blobs that are missing. */
-export interface BlobMissingResult {
-  /** Their hashes, in the order of the request. */
-  hashes: string[];
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/**
- * Return the position of every session on disk: the number of its distinct lines and their digest.
- *
- * The header is not counted, nor are blank lines. The digest of a session is the sum of the SHA-256 digests of its
- * lines modulo 2^256, without the newline of a line and without the tab that marks a line of a batch. So it does not
- * depend on the order of the lines, and two copies of a session that hold the same lines have the same digest.
- */
-export interface SyncPositionsParams {
-  /** Also draft sessions. Default `false`. */
-  includeDrafts?: boolean;
-  /** The digest of the caller's own store; if it is the same, no position is returned. */
-  unless?: string | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** The positions, and the digest of the store: the sum of the digests of all its sessions that are not deleted. */
-export interface SyncPositionsResult {
-  /** The digest of the store. */
-  digest: string;
-  /** Whether it is `unless`; then there are no positions. */
-  isSame: boolean;
-  /** In the order of their ids. */
-  sessions: SyncPosition[];
-  /** The folders of these sessions that are in a git repository with a remote. */
-  folders: SyncFolder[];
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** The position of one session. */
-export interface SyncPosition {
-  /** The id of the session. */
-  sessionId: string;
-  /** Where the session is. */
-  state: SyncState | (string & {});
-  /** The number of distinct lines. */
-  lineCount: number;
-  /** The digest of these lines. */
-  digest: string;
-  /** The working directory in the header; null for a purged session. */
-  cwd: string | null;
-  /** Whether it is a draft session. */
-  isDraft: boolean;
-  /** Its tags. */
-  tags: string[];
-  /** The agent whose session it was read from. */
-  agent: string | null;
-  /** The id in the trash, for a session there. */
-  trashId: string | null;
-  /** Why it cannot be synchronized, as a sentence; null if it can. */
-  problem: string | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** A folder of sessions that is in a git repository with a remote. */
-export interface SyncFolder {
-  /** The folder, as headers name it. */
-  cwd: string;
-  /** The folder of the repository. */
-  root: string;
-  /** The URL of its remote, without a user, a password and the suffix `.git`. */
-  remote: string;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** Return the id, the parent and the hash of each line of a session, in log order, without the header. */
-export interface SyncIdsParams {
-  /** The id of the session. 1 to 128 characters. */
-  sessionId: string;
-  /** Read the session with this id there. 1 to 64 characters. */
-  trashId?: string | null;
-  /** Begin after this line. At least 0. Default `0`. */
-  after?: number;
-  /** Maximum number of lines. 1 to 50000. Default `20000`. */
-  limit?: number;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** A page of lines as columns, and the state of the session. */
-export interface SyncIdsResult {
-  /** The seq of each line. */
-  seqs: number[];
-  /** The id of each entry; null for a line without an entry. */
-  ids: (string | null)[];
-  /** The first 16 hexadecimal digits of the SHA-256 of each line. */
-  hashes: string[];
-  /** The seq of each parent; -1 for none. */
-  parents: number[];
-  /** `after` of the next page; null on the last one. */
-  nextAfter: number | null;
-  /** The log that the seqs belong to; empty in the trash. */
-  logId: string;
-  /** The seq of the session's last line. */
-  lastSeq: number;
-  /** The leaf. */
-  leafId: string | null;
-  /** The seqs of all lines that set the tags. */
-  tagSeqs: number[];
-  /** The tags in the header. */
-  headerTags: string[];
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/**
- * Return lines of a session as they are stored, and its header.
- *
- * A line is returned without the tab that marks a line of a batch. Lines that the store does not understand are
- * returned, too.
- */
-export interface SyncLinesParams {
-  /** The id of the session. 1 to 128 characters. */
-  sessionId: string;
-  /** Read the session with this id there. 1 to 64 characters. */
-  trashId?: string | null;
-  /** These lines, ascending; default: all lines. At most 50000 items. */
-  seqs?: number[] | null;
-  /** Begin after this line. At least 0. Default `0`. */
-  after?: number;
-  /** About this many bytes. 1 to 16777216. Default `4194304`. */
-  limitBytes?: number;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** A page of lines, joined by newlines. */
-export interface SyncLinesResult {
-  /** The header, and the title line before it if there is one, in base64. */
-  head: string;
-  /** The lines, each with a newline, in base64. */
-  lines: string;
-  /** `after` of the next page; null on the last one. */
-  nextAfter: number | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/**
- * Add lines to a session as they are. A session that does not exist is created from `head`.
- *
- * Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines that
- * the session has are not written again. A line whose id the session has with other content is refused, unless
- * `superseding` has the id because the sender has several lines with it. The others are written: all of them or, after
- * a crash, none. They are durable when the response is sent. If the last line of the session is not at `expected`,
- * nothing is written.
- */
-export interface SyncPutParams {
-  /** The id of the session. 1 to 128 characters. */
-  sessionId: string;
-  /** The lines, each with a newline, in base64. */
-  lines: string;
-  /** The header of a new session, in base64, as `sync/lines` returns it. */
-  head?: string | null;
-  /** The working directory of a new session; default: that of `head`. At most 4096 characters. */
-  cwd?: string | null;
-  /** Whether a new session is a draft session. Default `false`. */
-  isDraft?: boolean;
-  /** The position of the last line when the sender compared the session. */
-  expected?: After | null;
-  /** Ids of which the sender has several lines. At most 10000 items. */
-  superseding?: string[] | null;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** What became of the lines. */
-export interface SyncPutResult {
-  /** Whether the session was created. */
-  isNew: boolean;
-  /** Whether it has another last line than expected, so that nothing was written. */
-  isOutdated: boolean;
-  /** The number of lines that were written. */
-  addedCount: number;
-  /** The number of lines that the session had. */
-  duplicateCount: number;
-  /** The lines that were refused: the first 100. */
-  refused: RefusedLine[];
-  /** Their number. */
-  refusedCount: number;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
-/** A line that was not stored. */
-export interface RefusedLine {
-  /** The id of its entry. */
-  id: string;
-  /** The reason, as a sentence. */
-  message: string;
-  _meta?: unknown;
-  [extension: `x-${string}`]: unknown;
-}
-
 /**
  * List the agents that sessiond knows, and what it knows of their sessions on this machine.
  *
@@ -3290,6 +3077,219 @@ export interface PriceSource {
   version: string;
   /** The day of the newest price in it that is in force, as `2026-11-25`. */
   newestChange: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Return those of some blobs that the store lacks. The grace period of the others begins anew. */
+export interface BlobMissingParams {
+  /** The hashes or refs of the blobs. At most 10000 items. */
+  hashes: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The blobs that are missing. */
+export interface BlobMissingResult {
+  /** Their hashes, in the order of the request. */
+  hashes: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Return the position of every session on disk: the number of its distinct lines and their digest.
+ *
+ * The header is not counted, nor are blank lines. The digest of a session is the sum of the SHA-256 digests of its
+ * lines modulo 2^256, without the newline of a line and without the tab that marks a line of a batch. So it does not
+ * depend on the order of the lines, and two copies of a session that hold the same lines have the same digest.
+ */
+export interface SyncPositionsParams {
+  /** Also draft sessions. Default `false`. */
+  includeDrafts?: boolean;
+  /** The digest of the caller's own store; if it is the same, no position is returned. */
+  unless?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The positions, and the digest of the store: the sum of the digests of all its sessions that are not deleted. */
+export interface SyncPositionsResult {
+  /** The digest of the store. */
+  digest: string;
+  /** Whether it is `unless`; then there are no positions. */
+  isSame: boolean;
+  /** In the order of their ids. */
+  sessions: SyncPosition[];
+  /** The folders of these sessions that are in a git repository with a remote. */
+  folders: SyncFolder[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The position of one session. */
+export interface SyncPosition {
+  /** The id of the session. */
+  sessionId: string;
+  /** Where the session is. */
+  state: SyncState | (string & {});
+  /** The number of distinct lines. */
+  lineCount: number;
+  /** The digest of these lines. */
+  digest: string;
+  /** The working directory in the header; null for a purged session. */
+  cwd: string | null;
+  /** Whether it is a draft session. */
+  isDraft: boolean;
+  /** Its tags. */
+  tags: string[];
+  /** The agent whose session it was read from. */
+  agent: string | null;
+  /** The id in the trash, for a session there. */
+  trashId: string | null;
+  /** Why it cannot be synchronized, as a sentence; null if it can. */
+  problem: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A folder of sessions that is in a git repository with a remote. */
+export interface SyncFolder {
+  /** The folder, as headers name it. */
+  cwd: string;
+  /** The folder of the repository. */
+  root: string;
+  /** The URL of its remote, without a user, a password and the suffix `.git`. */
+  remote: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Return the id, the parent and the hash of each line of a session, in log order, without the header. */
+export interface SyncIdsParams {
+  /** The id of the session. 1 to 128 characters. */
+  sessionId: string;
+  /** Read the session with this id there. 1 to 64 characters. */
+  trashId?: string | null;
+  /** Begin after this line. At least 0. Default `0`. */
+  after?: number;
+  /** Maximum number of lines. 1 to 50000. Default `20000`. */
+  limit?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A page of lines as columns, and the state of the session. */
+export interface SyncIdsResult {
+  /** The seq of each line. */
+  seqs: number[];
+  /** The id of each entry; null for a line without an entry. */
+  ids: (string | null)[];
+  /** The first 16 hexadecimal digits of the SHA-256 of each line. */
+  hashes: string[];
+  /** The seq of each parent; -1 for none. */
+  parents: number[];
+  /** `after` of the next page; null on the last one. */
+  nextAfter: number | null;
+  /** The log that the seqs belong to; empty in the trash. */
+  logId: string;
+  /** The seq of the session's last line. */
+  lastSeq: number;
+  /** The leaf. */
+  leafId: string | null;
+  /** The seqs of all lines that set the tags. */
+  tagSeqs: number[];
+  /** The tags in the header. */
+  headerTags: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Return lines of a session as they are stored, and its header.
+ *
+ * A line is returned without the tab that marks a line of a batch. Lines that the store does not understand are
+ * returned, too.
+ */
+export interface SyncLinesParams {
+  /** The id of the session. 1 to 128 characters. */
+  sessionId: string;
+  /** Read the session with this id there. 1 to 64 characters. */
+  trashId?: string | null;
+  /** These lines, ascending; default: all lines. At most 50000 items. */
+  seqs?: number[] | null;
+  /** Begin after this line. At least 0. Default `0`. */
+  after?: number;
+  /** About this many bytes. 1 to 16777216. Default `4194304`. */
+  limitBytes?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A page of lines, joined by newlines. */
+export interface SyncLinesResult {
+  /** The header, and the title line before it if there is one, in base64. */
+  head: string;
+  /** The lines, each with a newline, in base64. */
+  lines: string;
+  /** `after` of the next page; null on the last one. */
+  nextAfter: number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Add lines to a session as they are. A session that does not exist is created from `head`.
+ *
+ * Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines that
+ * the session has are not written again. A line whose id the session has with other content is refused, unless
+ * `superseding` has the id because the sender has several lines with it. The others are written: all of them or, after
+ * a crash, none. They are durable when the response is sent. If the last line of the session is not at `expected`,
+ * nothing is written.
+ */
+export interface SyncPutParams {
+  /** The id of the session. 1 to 128 characters. */
+  sessionId: string;
+  /** The lines, each with a newline, in base64. */
+  lines: string;
+  /** The header of a new session, in base64, as `sync/lines` returns it. */
+  head?: string | null;
+  /** The working directory of a new session; default: that of `head`. At most 4096 characters. */
+  cwd?: string | null;
+  /** Whether a new session is a draft session. Default `false`. */
+  isDraft?: boolean;
+  /** The position of the last line when the sender compared the session. */
+  expected?: After | null;
+  /** Ids of which the sender has several lines. At most 10000 items. */
+  superseding?: string[] | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** What became of the lines. */
+export interface SyncPutResult {
+  /** Whether the session was created. */
+  isNew: boolean;
+  /** Whether it has another last line than expected, so that nothing was written. */
+  isOutdated: boolean;
+  /** The number of lines that were written. */
+  addedCount: number;
+  /** The number of lines that the session had. */
+  duplicateCount: number;
+  /** The lines that were refused: the first 100. */
+  refused: RefusedLine[];
+  /** Their number. */
+  refusedCount: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A line that was not stored. */
+export interface RefusedLine {
+  /** The id of its entry. */
+  id: string;
+  /** The reason, as a sentence. */
+  message: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -5707,49 +5707,6 @@ export interface Requests {
    */
   "text/redact": { params: RedactParams; result: RedactResult; errors: never };
   /**
-   * Return those of some blobs that the store lacks. The grace period of the others begins anew.
-   *
-   * @experimental
-   */
-  "blob/missing": { params: BlobMissingParams; result: BlobMissingResult; errors: "storageFailed" | "draining" };
-  /**
-   * Return the position of every session on disk: the number of its distinct lines and their digest.
-   *
-   * The header is not counted, nor are blank lines. The digest of a session is the sum of the SHA-256 digests of its
-   * lines modulo 2^256, without the newline of a line and without the tab that marks a line of a batch. So it does not
-   * depend on the order of the lines, and two copies of a session that hold the same lines have the same digest.
-   *
-   * @experimental
-   */
-  "sync/positions": { params: SyncPositionsParams; result: SyncPositionsResult; errors: "storageFailed" };
-  /**
-   * Return the id, the parent and the hash of each line of a session, in log order, without the header.
-   *
-   * @experimental
-   */
-  "sync/ids": { params: SyncIdsParams; result: SyncIdsResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
-  /**
-   * Return lines of a session as they are stored, and its header.
-   *
-   * A line is returned without the tab that marks a line of a batch. Lines that the store does not understand are
-   * returned, too.
-   *
-   * @experimental
-   */
-  "sync/lines": { params: SyncLinesParams; result: SyncLinesResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
-  /**
-   * Add lines to a session as they are. A session that does not exist is created from `head`.
-   *
-   * Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines that
-   * the session has are not written again. A line whose id the session has with other content is refused, unless
-   * `superseding` has the id because the sender has several lines with it. The others are written: all of them or, after
-   * a crash, none. They are durable when the response is sent. If the last line of the session is not at `expected`,
-   * nothing is written.
-   *
-   * @experimental
-   */
-  "sync/put": { params: SyncPutParams; result: SyncPutResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "alreadyExists" | "tooLarge" };
-  /**
    * List the agents that sessiond knows, and what it knows of their sessions on this machine.
    *
    * The files of an agent are counted, not read. What is stored is that of earlier imports.
@@ -5807,6 +5764,49 @@ export interface Requests {
    * time.
    */
   "usage/report": { params: UsageReportParams; result: UsageReportResult; errors: "storageFailed" };
+  /**
+   * Return those of some blobs that the store lacks. The grace period of the others begins anew.
+   *
+   * @experimental
+   */
+  "blob/missing": { params: BlobMissingParams; result: BlobMissingResult; errors: "storageFailed" | "draining" };
+  /**
+   * Return the position of every session on disk: the number of its distinct lines and their digest.
+   *
+   * The header is not counted, nor are blank lines. The digest of a session is the sum of the SHA-256 digests of its
+   * lines modulo 2^256, without the newline of a line and without the tab that marks a line of a batch. So it does not
+   * depend on the order of the lines, and two copies of a session that hold the same lines have the same digest.
+   *
+   * @experimental
+   */
+  "sync/positions": { params: SyncPositionsParams; result: SyncPositionsResult; errors: "storageFailed" };
+  /**
+   * Return the id, the parent and the hash of each line of a session, in log order, without the header.
+   *
+   * @experimental
+   */
+  "sync/ids": { params: SyncIdsParams; result: SyncIdsResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
+  /**
+   * Return lines of a session as they are stored, and its header.
+   *
+   * A line is returned without the tab that marks a line of a batch. Lines that the store does not understand are
+   * returned, too.
+   *
+   * @experimental
+   */
+  "sync/lines": { params: SyncLinesParams; result: SyncLinesResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
+  /**
+   * Add lines to a session as they are. A session that does not exist is created from `head`.
+   *
+   * Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines that
+   * the session has are not written again. A line whose id the session has with other content is refused, unless
+   * `superseding` has the id because the sender has several lines with it. The others are written: all of them or, after
+   * a crash, none. They are durable when the response is sent. If the last line of the session is not at `expected`,
+   * nothing is written.
+   *
+   * @experimental
+   */
+  "sync/put": { params: SyncPutParams; result: SyncPutResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "alreadyExists" | "tooLarge" };
   /**
    * Introduce a client without LSP. An LSP client sends `initialize` with the same options instead.
    *
@@ -5971,17 +5971,17 @@ export const methods = {
   blobGet: "blob/get",
   blobCollect: "blob/collect",
   textRedact: "text/redact",
-  blobMissing: "blob/missing",
-  syncPositions: "sync/positions",
-  syncIds: "sync/ids",
-  syncLines: "sync/lines",
-  syncPut: "sync/put",
   agentList: "agent/list",
   agentFollow: "agent/follow",
   agentUnfollow: "agent/unfollow",
   agentForget: "agent/forget",
   agentWake: "agent/wake",
   usageReport: "usage/report",
+  blobMissing: "blob/missing",
+  syncPositions: "sync/positions",
+  syncIds: "sync/ids",
+  syncLines: "sync/lines",
+  syncPut: "sync/put",
   serverHello: "server/hello",
   serverWatch: "server/watch",
   serverUnwatch: "server/unwatch",

@@ -46,6 +46,7 @@ GROUPS = (
     ("What a model sees", ("context", "compact", "configure", "stats", "state")),
     ("The trash", ("delete", "restore", "trash", "cleanup", "purge")),
     ("Other programs", ("agents", "import", "export")),
+    ("Other machines", ("sync",)),
     ("Blobs", ("blobs",)),
     ("The daemon", ("status", "clients", "stop", "restart", "doctor", "serve", "attach")),
     ("Set-up", ("setup", "hook", "install-service", "uninstall-service", "completion")),

@@ -39,6 +39,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "uninstall-service",
     ),
     "agents": ("agents",),
+    "machines": ("sync",),
     "setup": ("setup", "hook"),
     "tools": ("import", "export", "completion", "rpc", "terminal", "schema"),
 }

@@ -22,7 +22,7 @@ IDEMPOTENT = frozenset(
         m.LIST, m.SEARCH, m.RECALL, m.INFO, m.STATS, m.COMPARE, m.ENTRIES, m.PATH, m.TREE, m.LABELS, m.CONTEXT,
         m.PREPARE_COMPACTION, m.PREPARE_BRANCH, m.STATE_GET, m.FLUSH, m.VIEW_PAGE, m.VIEW_ENTRY,
         m.HISTORY_LIST, m.BLOB_PUT, m.BLOB_GET, m.TRASH_LIST, m.STATUS, m.CLIENTS,
-        m.AGENT_LIST, m.AGENT_WAKE, m.REDACT,
+        m.AGENT_LIST, m.AGENT_WAKE, m.REDACT, m.SYNC_POSITIONS, m.SYNC_IDS, m.SYNC_LINES, m.SYNC_PUT, m.BLOB_MISSING,
     )
 )  # fmt: skip
 """Requests that have no effect, or no further effect when repeated. They are repeated after a lost response."""

@@ -38,7 +38,7 @@ class SyncMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `storageFailed`, or one that every request may
                 have.
-            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.SyncPositionsParams(
             include_drafts=include_drafts,
@@ -71,7 +71,7 @@ class SyncMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, or one that every
                 request may have.
-            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.SyncIdsParams(
             session_id=session_id,
@@ -111,7 +111,7 @@ class SyncMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, or one that every
                 request may have.
-            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.SyncLinesParams(
             session_id=session_id,
@@ -159,7 +159,7 @@ class SyncMethods(Methods):
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
                 `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
                 `storageFull`, `draining`, `alreadyExists`, `tooLarge`, or one that every request may have.
-            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.SyncPutParams(
             session_id=session_id,
@@ -189,7 +189,7 @@ class SyncMethods(Methods):
         Raises:
             RpcError: The daemon refused the request. `kind` is `storageFailed`, `draining`, or one that every
                 request may have.
-            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.BlobMissingParams(
             hashes=list(hashes),

@@ -1459,116 +1459,6 @@
 ---@field redactedCount integer The number of secrets that were replaced.
 ---@field redactionIncomplete boolean Whether the rules for the keys of providers are not installed.
 
----Return those of some blobs that the store lacks. The grace period of the others begins anew.
----@class (exact) sessiond.BlobMissingParams
----@field hashes string[] The hashes or refs of the blobs. At most 10000 items.
-
----The blobs that are missing.
----@class (exact) sessiond.BlobMissingResult
----@field hashes string[] Their hashes, in the order of the request.
-
----Return the position of every session on disk: the number of its distinct lines and their digest.
----
----The header is not counted, nor are blank lines. The digest of a session is the sum of the SHA-256 digests of its
----lines modulo 2^256, without the newline of a line and without the tab that marks a line of a batch. So it does not
----depend on the order of the lines, and two copies of a session that hold the same lines have the same digest.
----@class (exact) sessiond.SyncPositionsParams
----@field includeDrafts? boolean Also draft sessions. Default `false`.
----@field unless? string The digest of the caller's own store; if it is the same, no position is returned.
-
----The positions, and the digest of the store: the sum of the digests of all its sessions that are not deleted.
----@class (exact) sessiond.SyncPositionsResult
----@field digest string The digest of the store.
----@field isSame boolean Whether it is `unless`; then there are no positions.
----@field sessions sessiond.SyncPosition[] In the order of their ids.
----@field folders sessiond.SyncFolder[] The folders of these sessions that are in a git repository with a remote.
-
----The position of one session.
----@class (exact) sessiond.SyncPosition
----@field sessionId string The id of the session.
----@field state sessiond.SyncState|string Where the session is.
----@field lineCount integer The number of distinct lines.
----@field digest string The digest of these lines.
----@field cwd? string The working directory in the header; null for a purged session.
----@field isDraft boolean Whether it is a draft session.
----@field tags string[] Its tags.
----@field agent? string The agent whose session it was read from.
----@field trashId? string The id in the trash, for a session there.
----@field problem? string Why it cannot be synchronized, as a sentence; null if it can.
-
----A folder of sessions that is in a git repository with a remote.
----@class (exact) sessiond.SyncFolder
----@field cwd string The folder, as headers name it.
----@field root string The folder of the repository.
----@field remote string The URL of its remote, without a user, a password and the suffix `.git`.
-
----Return the id, the parent and the hash of each line of a session, in log order, without the header.
----@class (exact) sessiond.SyncIdsParams
----@field sessionId string The id of the session. 1 to 128 characters.
----@field trashId? string Read the session with this id there. 1 to 64 characters.
----@field after? integer Begin after this line. At least 0. Default `0`.
----@field limit? integer Maximum number of lines. 1 to 50000. Default `20000`.
-
----A page of lines as columns, and the state of the session.
----@class (exact) sessiond.SyncIdsResult
----@field seqs integer[] The seq of each line.
----@field ids string[] The id of each entry; null for a line without an entry.
----@field hashes string[] The first 16 hexadecimal digits of the SHA-256 of each line.
----@field parents integer[] The seq of each parent; -1 for none.
----@field nextAfter? integer `after` of the next page; null on the last one.
----@field logId string The log that the seqs belong to; empty in the trash.
----@field lastSeq integer The seq of the session's last line.
----@field leafId? string The leaf.
----@field tagSeqs integer[] The seqs of all lines that set the tags.
----@field headerTags string[] The tags in the header.
-
----Return lines of a session as they are stored, and its header.
----
----A line is returned without the tab that marks a line of a batch. Lines that the store does not understand are
----returned, too.
----@class (exact) sessiond.SyncLinesParams
----@field sessionId string The id of the session. 1 to 128 characters.
----@field trashId? string Read the session with this id there. 1 to 64 characters.
----@field seqs? integer[] These lines, ascending; default: all lines. At most 50000 items.
----@field after? integer Begin after this line. At least 0. Default `0`.
----@field limitBytes? integer About this many bytes. 1 to 16777216. Default `4194304`.
-
----A page of lines, joined by newlines.
----@class (exact) sessiond.SyncLinesResult
----@field head string The header, and the title line before it if there is one, in base64.
----@field lines string The lines, each with a newline, in base64.
----@field nextAfter? integer `after` of the next page; null on the last one.
-
----Add lines to a session as they are. A session that does not exist is created from `head`.
----
----Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines that
----the session has are not written again. A line whose id the session has with other content is refused, unless
----`superseding` has the id because the sender has several lines with it. The others are written: all of them or, after
----a crash, none. They are durable when the response is sent. If the last line of the session is not at `expected`,
----nothing is written.
----@class (exact) sessiond.SyncPutParams
----@field sessionId string The id of the session. 1 to 128 characters.
----@field lines string The lines, each with a newline, in base64.
----@field head? string The header of a new session, in base64, as `sync/lines` returns it.
----@field cwd? string The working directory of a new session; default: that of `head`. At most 4096 characters.
----@field isDraft? boolean Whether a new session is a draft session. Default `false`.
----@field expected? sessiond.After The position of the last line when the sender compared the session.
----@field superseding? string[] Ids of which the sender has several lines. At most 10000 items.
-
----What became of the lines.
----@class (exact) sessiond.SyncPutResult
----@field isNew boolean Whether the session was created.
----@field isOutdated boolean Whether it has another last line than expected, so that nothing was written.
----@field addedCount integer The number of lines that were written.
----@field duplicateCount integer The number of lines that the session had.
----@field refused sessiond.RefusedLine[] The lines that were refused: the first 100.
----@field refusedCount integer Their number.
-
----A line that was not stored.
----@class (exact) sessiond.RefusedLine
----@field id string The id of its entry.
----@field message string The reason, as a sentence.
-
 ---List the agents that sessiond knows, and what it knows of their sessions on this machine.
 ---
 ---The files of an agent are counted, not read. What is stored is that of earlier imports.
@@ -1722,6 +1612,116 @@
 ---@field name string The name of the collection of prices.
 ---@field version string Its version.
 ---@field newestChange string The day of the newest price in it that is in force, as `2026-11-25`.
+
+---Return those of some blobs that the store lacks. The grace period of the others begins anew.
+---@class (exact) sessiond.BlobMissingParams
+---@field hashes string[] The hashes or refs of the blobs. At most 10000 items.
+
+---The blobs that are missing.
+---@class (exact) sessiond.BlobMissingResult
+---@field hashes string[] Their hashes, in the order of the request.
+
+---Return the position of every session on disk: the number of its distinct lines and their digest.
+---
+---The header is not counted, nor are blank lines. The digest of a session is the sum of the SHA-256 digests of its
+---lines modulo 2^256, without the newline of a line and without the tab that marks a line of a batch. So it does not
+---depend on the order of the lines, and two copies of a session that hold the same lines have the same digest.
+---@class (exact) sessiond.SyncPositionsParams
+---@field includeDrafts? boolean Also draft sessions. Default `false`.
+---@field unless? string The digest of the caller's own store; if it is the same, no position is returned.
+
+---The positions, and the digest of the store: the sum of the digests of all its sessions that are not deleted.
+---@class (exact) sessiond.SyncPositionsResult
+---@field digest string The digest of the store.
+---@field isSame boolean Whether it is `unless`; then there are no positions.
+---@field sessions sessiond.SyncPosition[] In the order of their ids.
+---@field folders sessiond.SyncFolder[] The folders of these sessions that are in a git repository with a remote.
+
+---The position of one session.
+---@class (exact) sessiond.SyncPosition
+---@field sessionId string The id of the session.
+---@field state sessiond.SyncState|string Where the session is.
+---@field lineCount integer The number of distinct lines.
+---@field digest string The digest of these lines.
+---@field cwd? string The working directory in the header; null for a purged session.
+---@field isDraft boolean Whether it is a draft session.
+---@field tags string[] Its tags.
+---@field agent? string The agent whose session it was read from.
+---@field trashId? string The id in the trash, for a session there.
+---@field problem? string Why it cannot be synchronized, as a sentence; null if it can.
+
+---A folder of sessions that is in a git repository with a remote.
+---@class (exact) sessiond.SyncFolder
+---@field cwd string The folder, as headers name it.
+---@field root string The folder of the repository.
+---@field remote string The URL of its remote, without a user, a password and the suffix `.git`.
+
+---Return the id, the parent and the hash of each line of a session, in log order, without the header.
+---@class (exact) sessiond.SyncIdsParams
+---@field sessionId string The id of the session. 1 to 128 characters.
+---@field trashId? string Read the session with this id there. 1 to 64 characters.
+---@field after? integer Begin after this line. At least 0. Default `0`.
+---@field limit? integer Maximum number of lines. 1 to 50000. Default `20000`.
+
+---A page of lines as columns, and the state of the session.
+---@class (exact) sessiond.SyncIdsResult
+---@field seqs integer[] The seq of each line.
+---@field ids string[] The id of each entry; null for a line without an entry.
+---@field hashes string[] The first 16 hexadecimal digits of the SHA-256 of each line.
+---@field parents integer[] The seq of each parent; -1 for none.
+---@field nextAfter? integer `after` of the next page; null on the last one.
+---@field logId string The log that the seqs belong to; empty in the trash.
+---@field lastSeq integer The seq of the session's last line.
+---@field leafId? string The leaf.
+---@field tagSeqs integer[] The seqs of all lines that set the tags.
+---@field headerTags string[] The tags in the header.
+
+---Return lines of a session as they are stored, and its header.
+---
+---A line is returned without the tab that marks a line of a batch. Lines that the store does not understand are
+---returned, too.
+---@class (exact) sessiond.SyncLinesParams
+---@field sessionId string The id of the session. 1 to 128 characters.
+---@field trashId? string Read the session with this id there. 1 to 64 characters.
+---@field seqs? integer[] These lines, ascending; default: all lines. At most 50000 items.
+---@field after? integer Begin after this line. At least 0. Default `0`.
+---@field limitBytes? integer About this many bytes. 1 to 16777216. Default `4194304`.
+
+---A page of lines, joined by newlines.
+---@class (exact) sessiond.SyncLinesResult
+---@field head string The header, and the title line before it if there is one, in base64.
+---@field lines string The lines, each with a newline, in base64.
+---@field nextAfter? integer `after` of the next page; null on the last one.
+
+---Add lines to a session as they are. A session that does not exist is created from `head`.
+---
+---Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines that
+---the session has are not written again. A line whose id the session has with other content is refused, unless
+---`superseding` has the id because the sender has several lines with it. The others are written: all of them or, after
+---a crash, none. They are durable when the response is sent. If the last line of the session is not at `expected`,
+---nothing is written.
+---@class (exact) sessiond.SyncPutParams
+---@field sessionId string The id of the session. 1 to 128 characters.
+---@field lines string The lines, each with a newline, in base64.
+---@field head? string The header of a new session, in base64, as `sync/lines` returns it.
+---@field cwd? string The working directory of a new session; default: that of `head`. At most 4096 characters.
+---@field isDraft? boolean Whether a new session is a draft session. Default `false`.
+---@field expected? sessiond.After The position of the last line when the sender compared the session.
+---@field superseding? string[] Ids of which the sender has several lines. At most 10000 items.
+
+---What became of the lines.
+---@class (exact) sessiond.SyncPutResult
+---@field isNew boolean Whether the session was created.
+---@field isOutdated boolean Whether it has another last line than expected, so that nothing was written.
+---@field addedCount integer The number of lines that were written.
+---@field duplicateCount integer The number of lines that the session had.
+---@field refused sessiond.RefusedLine[] The lines that were refused: the first 100.
+---@field refusedCount integer Their number.
+
+---A line that was not stored.
+---@class (exact) sessiond.RefusedLine
+---@field id string The id of its entry.
+---@field message string The reason, as a sentence.
 
 ---Introduce a client without LSP. An LSP client sends `initialize` with the same options instead.
 ---
@@ -2966,17 +2966,17 @@ M.methods = {
   blobGet = "blob/get", -- sessiond.BlobGetParams -> sessiond.BlobGetResult
   blobCollect = "blob/collect", -- sessiond.BlobCollectParams -> sessiond.BlobCollectResult
   textRedact = "text/redact", -- sessiond.RedactParams -> sessiond.RedactResult
-  blobMissing = "blob/missing", -- sessiond.BlobMissingParams -> sessiond.BlobMissingResult (experimental)
-  syncPositions = "sync/positions", -- sessiond.SyncPositionsParams -> sessiond.SyncPositionsResult (experimental)
-  syncIds = "sync/ids", -- sessiond.SyncIdsParams -> sessiond.SyncIdsResult (experimental)
-  syncLines = "sync/lines", -- sessiond.SyncLinesParams -> sessiond.SyncLinesResult (experimental)
-  syncPut = "sync/put", -- sessiond.SyncPutParams -> sessiond.SyncPutResult (experimental)
   agentList = "agent/list", -- sessiond.AgentListParams -> sessiond.AgentListResult (experimental)
   agentFollow = "agent/follow", -- sessiond.AgentFollowParams -> sessiond.AgentFollowResult (experimental)
   agentUnfollow = "agent/unfollow", -- sessiond.AgentUnfollowParams -> sessiond.AgentFollowResult (experimental)
   agentForget = "agent/forget", -- sessiond.AgentForgetParams -> sessiond.AgentForgetResult (experimental)
   agentWake = "agent/wake", -- sessiond.AgentWakeParams -> sessiond.AgentWakeResult (experimental)
   usageReport = "usage/report", -- sessiond.UsageReportParams -> sessiond.UsageReportResult
+  blobMissing = "blob/missing", -- sessiond.BlobMissingParams -> sessiond.BlobMissingResult (experimental)
+  syncPositions = "sync/positions", -- sessiond.SyncPositionsParams -> sessiond.SyncPositionsResult (experimental)
+  syncIds = "sync/ids", -- sessiond.SyncIdsParams -> sessiond.SyncIdsResult (experimental)
+  syncLines = "sync/lines", -- sessiond.SyncLinesParams -> sessiond.SyncLinesResult (experimental)
+  syncPut = "sync/put", -- sessiond.SyncPutParams -> sessiond.SyncPutResult (experimental)
   serverHello = "server/hello", -- sessiond.HelloParams -> sessiond.HelloResult
   serverWatch = "server/watch", -- sessiond.WatchParams -> sessiond.WatchResult
   serverUnwatch = "server/unwatch", -- sessiond.UnwatchParams -> sessiond.UnwatchResult
