@@ -28,6 +28,7 @@ ROOMS = (
     "setup",
     "adapters",
     "sync",
+    "mcp",
     "cli",
     "",
 )

@@ -189,6 +189,26 @@ async def test_a_request_is_answered_once() -> None:
     assert wire.writes == [frames(encode_result(7, None))]
 
 
+async def test_a_withdrawn_request_gets_no_response() -> None:
+    connection, wire = wired(Recorder())
+    connection.data_received(frames(encode_request(7, "m"), encode_request(8, "m")))
+    connection.withdraw(7)
+    assert connection.unanswered == 1
+    with pytest.raises(NotAwaited):
+        connection.reply(7, None)
+    connection.reply(8, None)
+    await one_tick()
+    assert wire.writes == [frames(encode_result(8, None))]
+
+
+async def test_after_the_end_of_the_stream_the_last_withdrawn_request_closes_the_connection() -> None:
+    connection, wire = wired(Recorder())
+    connection.data_received(frames(encode_request(7, "m")))
+    assert connection.eof_received()
+    connection.withdraw(7)
+    assert wire.closed
+
+
 async def test_a_reply_that_cannot_be_encoded_leaves_its_request_unanswered() -> None:
     connection, wire = wired(Recorder())
     connection.data_received(frames(encode_request(7, "m")))

@@ -326,3 +326,8 @@ def test_a_body_that_may_not_be_left_out_is_an_error_and_one_that_is_cut_off_too
 )  # fmt: skip
 def test_only_the_texts_of_editors_are_left_out(head: bytes, is_left_out: bool) -> None:
     assert is_large_text(head) is is_left_out
+
+
+def test_with_a_given_framing_the_first_byte_selects_nothing() -> None:
+    framer = Framer(mode="jsonLines")
+    assert framer.feed(b"Content-Length: 2\r\n\r\n[]\n{}\n") == [b"Content-Length: 2", b"[]", b"{}"]

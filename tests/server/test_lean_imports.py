@@ -45,7 +45,7 @@ def test_a_daemon_without_clients_loads_no_module_that_only_some_requests_need(t
 
 def test_openssl_can_be_imported_later() -> None:
     program = """
-from sessiond.server.process.lean_imports import import_without_openssl
+from sessiond.lean_imports import import_without_openssl
 import_without_openssl()
 import asyncio, hashlib, sys
 assert "ssl" not in sys.modules and "_hashlib" not in sys.modules

@@ -15,7 +15,7 @@ _SAMPLES: dict[str, Any] = {
     "LineProblem": LineProblem("damagedHeader", 1, 0, "why"),
     "ForeignProgram": ForeignProgram("x", "X"),
     "dict[str, Any]": {"build": "1.0", "pid": 7}, "RequestId": 3, "Exception": ValueError("why"),
-    "int | str": 3,
+    "int | str": 3, "dict[str, typing.Any]": {"supported": []},
     "Literal['damagedLine', 'nulBytes', 'notAnEntry']": "notAnEntry", "Iterable[str]": ["x"], "Raw": None,
 }  # fmt: skip
 

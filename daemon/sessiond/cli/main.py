@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sessiond.cli.parse.arguments import ParsedArguments
 
-_LONG_RUNNING = ("serve", "attach", "watch", "view", "sync")
+_LONG_RUNNING = ("serve", "attach", "watch", "view", "sync", "mcp")
 
 
 def main() -> int:

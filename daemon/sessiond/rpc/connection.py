@@ -47,16 +47,22 @@ class Connection(asyncio.Protocol):
         handler: The owner of the connection. It receives the messages and events.
         mode: The framing of sent messages. The peer's first byte replaces it by the peer's framing.
         max_frame: The limit of one incoming body, in bytes.
+        fixed_mode: Whether `mode` is the framing of received messages, too, whatever the peer's first byte is.
 
     """
 
     def __init__(
-        self, handler: "Handler[Connection]", *, mode: Mode = "contentLength", max_frame: int = MAX_FRAME
+        self,
+        handler: "Handler[Connection]",
+        *,
+        mode: Mode = "contentLength",
+        max_frame: int = MAX_FRAME,
+        fixed_mode: bool = False,
     ) -> None:
         self.mode: Mode = mode
         self.closing = False
         self._handler = handler
-        self._framer = Framer(max_frame)
+        self._framer = Framer(max_frame, mode=mode if fixed_mode else None)
         self._refused: RefusedBody | None = None
         """A body that is discarded before the connection closes."""
         self._loop = asyncio.get_running_loop()
@@ -133,6 +139,13 @@ class Connection(asyncio.Protocol):
         self._sending.put(body, self.mode)
         if self._ended:
             self._wind_up()
+
+    def withdraw(self, id: RequestId) -> None:
+        """Send no response to a request, because the peer has canceled it. Raises `NotAwaited` after a response."""
+        if not self.closing:
+            self._settle(id)
+            if self._ended:
+                self._wind_up()
 
     def _settle(self, id: RequestId) -> None:
         try:

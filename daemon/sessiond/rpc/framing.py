@@ -89,7 +89,7 @@ class CutOff(FramingError):
 
 
 class Framer:
-    """Splits the bytes of one peer into bodies. The first byte selects the framing: `{` selects JSON lines.
+    """Splits the bytes of one peer into bodies. The first byte selects the framing, unless `mode` is given.
 
     The work is linear in the number of bytes, however small the pieces are. At most one unfinished frame is in memory.
     A skipped body is not in memory.
@@ -98,13 +98,19 @@ class Framer:
         max_frame: The limit of one body, in bytes.
         max_header: The limit of one header, in bytes.
         skips: Selects the bodies that may be skipped if they are too large. None: no body is skipped.
+        mode: The framing. None: the first byte selects it, and `{` selects JSON lines.
 
     """
 
     def __init__(
-        self, max_frame: int = MAX_FRAME, max_header: int = MAX_HEADER, *, skips: Skips | None = None
+        self,
+        max_frame: int = MAX_FRAME,
+        max_header: int = MAX_HEADER,
+        *,
+        skips: Skips | None = None,
+        mode: Mode | None = None,
     ) -> None:
-        self.mode: Mode | None = None
+        self.mode = mode
         self.max_frame = max_frame
         self._max_header = max_header
         self._held = bytearray()

@@ -76,7 +76,7 @@ def _in_the_foreground() -> int:
 
 def _prepare_imports() -> None:
     """Import asyncio and hashlib without OpenSSL; it must happen before any other module imports them."""
-    from sessiond.server.process.lean_imports import import_without_openssl
+    from sessiond.lean_imports import import_without_openssl
 
     import_without_openssl()
 

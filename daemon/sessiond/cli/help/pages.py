@@ -49,7 +49,7 @@ GROUPS = (
     ("Other machines", ("sync",)),
     ("Blobs", ("blobs",)),
     ("The daemon", ("status", "clients", "stop", "restart", "doctor", "serve", "attach")),
-    ("Set-up", ("setup", "hook", "install-service", "uninstall-service", "completion")),
+    ("Set-up", ("setup", "mcp", "hook", "install-service", "uninstall-service", "completion")),
     ("The protocol", ("rpc", "terminal", "schema")),
 )
 """Every command, under its heading in help and manual."""

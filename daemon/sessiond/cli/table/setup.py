@@ -20,6 +20,19 @@ COMMANDS: dict[str, Command] = {
         "nothing. It keeps a copy of each file that it changes. --undo keeps the edits that others made since.",
         ("sessiond setup", "sessiond setup --yes --agent claude-code", "sessiond setup --undo"),
     ),
+    "mcp": Command(
+        "Give an agent the sessions of this user as an MCP server on standard input and output",
+        "mcp:mcp",
+        (),
+        (
+            Option("all", "", "read the sessions of all projects by default"),
+            Option("cwd", "DIR", "read the sessions of the project of this folder by default"),
+            Option("allow-write", "", "also offer tools that label, tag, fork and save notes"),
+        ),
+        "Agents start it. By default it reads the sessions of one project: that of --cwd, of the first root of the\n"
+        "agent, or of the working folder. Secrets are replaced before anything is sent. No tool deletes anything.",
+        ("claude mcp add --scope user sessiond -- sessiond mcp", "codex mcp add sessiond -- sessiond mcp"),
+    ),
     "hook": Command(
         "Tell a running daemon that an agent has written to a session (for hooks of agents)",
         "hook:hook",

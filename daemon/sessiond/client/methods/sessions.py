@@ -276,7 +276,7 @@ class SessionMethods(Methods):
 
         Raises:
             RpcError: The daemon refused the request.
-            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+            DisconnectedError: The connection was lost in both attempts.
         """
         params = t.ResolveParams(
             query=query,

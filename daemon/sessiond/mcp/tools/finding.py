@@ -1,0 +1,310 @@
+"""The tools that find: `recall`, `search_sessions` and `list_sessions`."""
+
+import re
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from sessiond import human
+from sessiond.agents import names
+from sessiond.mcp.daemon_access import ReportProgress, reported_errors
+from sessiond.mcp.entry_text import text_of_entry
+from sessiond.mcp.quoting import CleanText, joined, quoted, quoted_line, shown_id
+from sessiond.mcp.tools import arguments as a
+from sessiond.mcp.tools.table import ToolCall
+
+if TYPE_CHECKING:
+    from sessiond.client.daemon import Daemon
+    from sessiond.protocol import types as t
+
+_MAX_BUDGET: Final = 2_200
+"""Tokens of passages with which a result stays below `MAX_CHARACTERS`."""
+_MAX_HITS: Final = 20
+_MAX_LISTED: Final = 30
+_EXCERPT: Final = 300
+_LEAD: Final = 80
+"""The characters of an excerpt before the first word that matches."""
+_MARGIN: Final = 8_000
+"""The characters around a match in which secrets are looked for: longer than a private key."""
+_TITLE: Final = 120
+_WAITS: Final = 10
+_WAIT_MS: Final = 1_000
+_TYPES: Final = {
+    "compaction": "summary of a compaction",
+    "branch_summary": "summary of a branch",
+    "label": "label",
+    "session": "title",
+    "session_info": "title",
+    "title_change": "title",
+}
+_MINUTE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+_ROLES: Final = frozenset(("user", "assistant", "toolResult", "bashExecution", "fileMention", "custom"))
+
+
+class _Searched(Protocol):
+    @property
+    def unsearched(self) -> "t.UnsearchedTexts": ...
+
+
+Found = TypeVar("Found", bound=_Searched)
+
+
+async def recall(call: ToolCall, args: a.RecallArguments) -> str:
+    """Run `recall`."""
+    daemon = await call.access.daemon()
+    project = await call.project.searched(all_projects=args.all_projects)
+    budget = min(args.budget_tokens, _MAX_BUDGET)
+    with reported_errors():
+        found = await _waited_for_index(
+            lambda wait_ms: daemon.recall(
+                args.question, also=args.also, budget_tokens=budget, project=project,
+                agent=_agent(args.agent), wait_ms=wait_ms,
+            ),
+            call.report,
+        )  # fmt: skip
+    texts = await call.access.cleaned(
+        [
+            text
+            for it in found.passages
+            for text in (it.title, it.cwd, it.text, "" if it.neighbor is None else it.neighbor.text)
+        ]
+    )
+    head = _head_of_recall(found, args, budget, is_limited=project is not None)
+    now = time.time()
+    return joined(
+        head,
+        [
+            _passage(number, it, texts[4 * number : 4 * number + 4], now)
+            for number, it in enumerate(found.passages)
+        ],
+    )
+
+
+async def search(call: ToolCall, args: a.SearchArguments) -> str:
+    """Run `search_sessions`."""
+    daemon = await call.access.daemon()
+    project = await call.project.searched(all_projects=args.all_projects)
+    limit = min(args.limit, _MAX_HITS)
+    with reported_errors():
+        session_id = None
+        if args.session_id is not None:
+            session_id = (
+                await call.project.session(daemon, args.session_id, all_projects=args.all_projects)
+            ).session_id
+        found = await _waited_for_index(
+            lambda wait_ms: daemon.search(
+                args.query, project=project, session_id=session_id, agent=_agent(args.agent),
+                roles=[args.role] if args.role else None, since=args.since, cursor=args.cursor, limit=limit,
+                wait_ms=wait_ms,
+            ),
+            call.report,
+        )  # fmt: skip
+        words = [it.strip('"*').casefold() for it in args.query.split()]
+        whole = await _windows(daemon, found.hits, words)
+    texts = await call.access.cleaned([text for it in zip(found.hits, whole, strict=True) for text in
+                                       (it[0].title, it[0].cwd, it[1])])  # fmt: skip
+    head = [f"{human.count(len(found.hits), 'hit')}, best first."] if found.hits else ["Nothing was found."]
+    if args.limit > _MAX_HITS:
+        head.append(f"A page has at most {_MAX_HITS} hits.")
+    if found.next_cursor is not None:
+        head.append(f"For more, repeat the call with cursor: {found.next_cursor}")
+    if found.hits:
+        head.append("read_session with around: ENTRY shows the conversation around a hit.")
+    elif project is not None:
+        head.append("Fewer words find more; recall takes a question; all_projects: true asks all projects.")
+    head += _unsearched(found)
+    now = time.time()
+    blocks = [
+        _hit(number, it, texts[3 * number : 3 * number + 3], words, now)
+        for number, it in enumerate(found.hits)
+    ]
+    return joined(head, blocks)
+
+
+async def list_(call: ToolCall, args: a.ListArguments) -> str:
+    """Run `list_sessions`."""
+    daemon = await call.access.daemon()
+    project = await call.project.searched(all_projects=args.all_projects)
+    limit = min(args.limit, _MAX_LISTED)
+    with reported_errors():
+        found = await daemon.list_sessions(
+            project=project, query=args.query, agent=_agent(args.agent), tags=args.tags or None,
+            cursor=args.cursor, limit=limit, with_total=True,
+        )  # fmt: skip
+    texts = await call.access.cleaned(
+        [text for it in found.sessions for text in (it.title, without_cut_word(it.first_prompt), it.cwd)]
+    )
+    head = [f"{human.count(len(found.sessions), 'session')} of {found.total_count}, newest first."]
+    if not found.sessions:
+        head = ["There is no such session."]
+        if project is not None:
+            head.append("all_projects: true lists the sessions of all projects.")
+    if args.limit > _MAX_LISTED:
+        head.append(f"A page has at most {_MAX_LISTED} sessions.")
+    if found.next_cursor is not None:
+        head.append(f"For more, repeat the call with cursor: {found.next_cursor}")
+    now = time.time()
+    blocks = [_row(it, texts[3 * place : 3 * place + 3], now) for place, it in enumerate(found.sessions)]
+    return joined(head, blocks)
+
+
+def without_cut_word(text: str | None) -> str:
+    """Return a text of which the daemon gave the beginning, without its last word if that may be cut.
+
+    A part of a secret is not recognized as one.
+    """
+    if text is None or not text.endswith("…"):
+        return text or ""
+    beginning, _, _ = text[:-1].rstrip().rpartition(" ")
+    return f"{beginning} …"
+
+
+def agent_title(origin: "t.SessionOrigin | None") -> str:
+    """Return the agent of a session for people. The name of an unknown agent is not trusted."""
+    if origin is None:
+        return "sessiond"
+    title = names.title_of(origin.agent)
+    return title if title != origin.agent else shown_id(origin.agent)
+
+
+def role_title(role: str | None, type: str) -> str:
+    """Return who said an entry, or its type. Other words than the known ones are not trusted."""
+    if role is not None:
+        return role if role in _ROLES else "message"
+    return _TYPES.get(type, "entry")
+
+
+def when(timestamp: str | None, now: float) -> str:
+    """Return the age and the date of a time."""
+    if not timestamp:
+        return "at an unknown time"
+    ago = human.ago(timestamp, now)
+    if _MINUTE.match(timestamp) is None or ago == timestamp[:10]:
+        return shown_id(ago)
+    return f"{ago} ({timestamp[:16]})"
+
+
+def _agent(name: str | None) -> str | None:
+    return None if name is None else names.name_of(name)
+
+
+async def _waited_for_index(ask: Callable[[int], Awaitable[Found]], report: ReportProgress) -> Found:
+    """Ask until the index is complete, for some seconds at most, and report how many sessions are indexed."""
+    found = await ask(0)
+    total = found.unsearched.session_count
+    for _ in range(_WAITS):
+        left = found.unsearched.session_count
+        if not left:
+            break
+        total = max(total, left)
+        await report(total - left, total, f"{left} sessions are not indexed yet")
+        found = await ask(_WAIT_MS)
+    return found
+
+
+def _unsearched(found: _Searched) -> list[str]:
+    count = found.unsearched.session_count
+    return (
+        [f"{human.count(count, 'session')} could not be searched yet: repeat the call later."]
+        if count
+        else []
+    )
+
+
+def _head_of_recall(
+    found: "t.RecallResult", args: a.RecallArguments, budget: int, *, is_limited: bool
+) -> list[str]:
+    if not found.passages:
+        head = ["Nothing was found. Ask again with other words in also."]
+        if is_limited:
+            head.append("all_projects: true asks the sessions of all projects.")
+        return head + _unsearched(found)
+    head = [f"{human.count(len(found.passages), 'passage')}, best first."]
+    if found.omitted_count:
+        head.append(
+            f"{found.omitted_count} more matched well and did not fit."
+            + (" A higher budget_tokens returns more." if budget < _MAX_BUDGET else " Ask more precisely.")
+        )
+    if not args.also:
+        head.append("Other wordings in also find more.")
+    head.append("read_session with around: ENTRY shows the conversation around a passage.")
+    if found.redaction_incomplete:
+        head.append("Some kinds of secrets are not recognized on this machine.")
+    return head + _unsearched(found)
+
+
+def _passage(number: int, it: "t.RecallPassage", texts: Sequence[CleanText], now: float) -> str:
+    title, cwd, text, neighbor = texts
+    notes = [agent_title(it.origin), role_title(it.role, it.type), when(it.timestamp, now)]
+    if it.newest:
+        notes.append("the newest about this matter")
+    if it.newer_entry_id is not None:
+        notes.append(f"OUTDATED by entry {shown_id(it.newer_entry_id)}")
+    if not it.on_path:
+        notes.append("on an abandoned branch")
+    lines = [
+        f"{number + 1}. session {shown_id(it.session_id)}, entry {_shown_entry(it.entry_id)}: {', '.join(notes)}",
+        quoted_line(CleanText(f"{title or 'untitled'} ({cwd})"), 2 * _TITLE),
+        quoted(text, 900),
+    ]
+    if it.neighbor is not None:
+        asked = "The question to it" if it.neighbor.role == "user" else "The answer to it"
+        lines += [f"{asked}, entry {_shown_entry(it.neighbor.entry_id)}:", quoted(neighbor, 300)]
+    return "\n".join(lines)
+
+
+def _shown_entry(id: str | None) -> str:
+    return "(none)" if id is None else shown_id(id)
+
+
+async def _windows(daemon: "Daemon", hits: "Sequence[t.Hit]", words: Sequence[str]) -> list[str]:
+    """Return the text around the match of each hit. It is wide, since a secret is not recognized in a part of it."""
+    texts: dict[tuple[str, str], str] = {}
+    wanted: dict[str, list[str]] = {}
+    for it in hits:
+        if it.entry_id is not None:
+            wanted.setdefault(it.session_id, []).append(it.entry_id)
+    for session_id, ids in wanted.items():
+        found = await daemon.entries(session_id, entry_ids=list(dict.fromkeys(ids)))
+        for entry in found.entries:
+            text = text_of_entry(entry)
+            start = max(0, _first_match(text, words) - _MARGIN)
+            texts[session_id, str(entry.get("id"))] = text[start : start + 2 * _MARGIN]
+    return [texts.get((it.session_id, it.entry_id or ""), "") for it in hits]
+
+
+def _first_match(text: str, words: Sequence[str]) -> int:
+    folded = text.casefold()
+    return min((at for word in words if word and (at := folded.find(word)) >= 0), default=0)
+
+
+def _hit(number: int, it: "t.Hit", texts: Sequence[CleanText], words: Sequence[str], now: float) -> str:
+    title, cwd, text = texts
+    notes = [agent_title(it.origin), role_title(it.role, it.type), when(it.timestamp, now)]
+    if not it.on_path:
+        notes.append("on an abandoned branch")
+    lines = [
+        f"{number + 1}. session {shown_id(it.session_id)}, entry {_shown_entry(it.entry_id)}: {', '.join(notes)}",
+        quoted_line(CleanText(f"{title or 'untitled'} ({cwd})"), _TITLE),
+    ]
+    if text:
+        lines.append(quoted(_excerpt(text, words), _EXCERPT))
+    return "\n".join(lines)
+
+
+def _excerpt(text: CleanText, words: Sequence[str]) -> CleanText:
+    """Return the part of a text in which the words of a query are, as one line."""
+    line = " ".join(text.split())
+    start = max(0, _first_match(line, words) - _LEAD)
+    if start:
+        gap = line.find(" ", start, start + 40)
+        start = gap + 1 if gap >= 0 else start
+    return CleanText(("… " if start else "") + line[start:])
+
+
+def _row(it: "t.ListedSession", texts: Sequence[CleanText], now: float) -> str:
+    title, prompt, cwd = texts
+    count = "" if it.message_count is None else f", {human.count(it.message_count, 'message')}"
+    first = f"session {shown_id(it.session_id)}: {agent_title(it.origin)}, {when(it.updated_at, now)}{count}"
+    name = title or prompt or "untitled"
+    return f"{first}\n{quoted_line(CleanText(f'{name} ({cwd})'), 200)}"
