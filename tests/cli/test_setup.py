@@ -108,6 +108,41 @@ def test_setup_and_undo_leave_the_home_byte_for_byte_as_before(home: Home) -> No
     assert home.snapshot() == before
 
 
+def test_the_mcp_server_is_registered_with_each_agent_as_the_agent_wants_it(home: Home) -> None:
+    (home.folder / ".config/Code/User").mkdir(parents=True)
+    home.write(".codex/config.toml", 'model = "x" # mine\n')
+    home.run("--yes")
+    claude = json.loads(home.read(".claude.json"))["mcpServers"]["sessiond"]
+    assert (claude["type"], claude["args"][-1]) == ("stdio", "mcp")
+    command = [claude["command"], *claude["args"]]
+    codex = tomllib.loads(home.read(".codex/config.toml"))
+    assert codex["model"] == "x"
+    assert codex["mcp_servers"]["sessiond"] == {"command": command[0], "args": command[1:]}
+    gemini = json.loads(home.read(".gemini/settings.json").removeprefix("\ufeff"))
+    assert gemini["mcpServers"]["sessiond"] == {"command": command[0], "args": command[1:], "trust": True}
+    assert gemini["hooks"]
+    opencode = json.loads(home.read(".config/opencode/opencode.json"))["mcp"]["sessiond"]
+    assert opencode == {"type": "local", "command": command, "enabled": True}
+    code = json.loads(home.read(".config/Code/User/mcp.json"))["servers"]["sessiond"]
+    assert code == {"type": "stdio", "command": command[0], "args": command[1:]}
+    assert "--allow-write" not in command
+
+
+def test_without_the_mcp_server_no_agent_has_it(home: Home) -> None:
+    home.run("--yes", "--no-mcp")
+    assert not (home.folder / ".claude.json").exists()
+    assert "mcpServers" not in home.read(".gemini/settings.json")
+
+
+def test_another_server_of_the_same_name_is_left_alone_and_named(home: Home) -> None:
+    home.write(".claude.json", '{"mcpServers": {"sessiond": {"command": "herons"}}}')
+    before = home.read(".claude.json")
+    ran = home.run("--yes", "--no-hooks", "--no-shell")
+    assert ran.code == 1
+    assert "another server" in ran.err
+    assert home.read(".claude.json") == before
+
+
 def test_a_second_setup_changes_nothing_and_says_so(home: Home) -> None:
     home.run("--yes")
     once = home.snapshot()

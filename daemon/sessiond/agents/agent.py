@@ -64,6 +64,30 @@ class HookFile:
 
 
 @dataclass(frozen=True, slots=True)
+class McpFile:
+    """Where an agent finds the MCP servers of its user, and how a server is described there.
+
+    Attributes:
+        path: Returns the file, for these environment variables.
+        container: The name of the object, or of the TOML table, that has a member for each server.
+        server: Returns the description of a server, for the words of its command and its environment variables.
+        caution: What the user must know before the server is called; may be empty.
+        is_toml: Whether the file is TOML; otherwise it is JSON with comments.
+    """
+
+    path: Callable[[Environ], str]
+    container: str
+    server: Callable[[list[str], dict[str, str]], dict[str, object]]
+    caution: str = ""
+    is_toml: bool = False
+
+
+def described_server(words: list[str], variables: dict[str, str]) -> dict[str, object]:
+    """Return the description of an MCP server that most agents understand."""
+    return {"command": words[0], "args": words[1:], **({"env": variables} if variables else {})}
+
+
+@dataclass(frozen=True, slots=True)
 class Agent:
     """One agent.
 
@@ -86,6 +110,7 @@ class Agent:
         import_command: Returns the command that brings a session in from a file, to be run in the session's folder;
             None if the agent needs none.
         hooks: How the agent calls a program at its events; None if it does not, or it is not known.
+        mcp: Where the agent finds the MCP servers of its user; None if that is not known.
     """
 
     name: str
@@ -102,6 +127,7 @@ class Agent:
     new_file: Callable[[WrittenSession, Environ], NewFile] | None = None
     import_command: Callable[[str], list[str]] | None = None
     hooks: HookFile | None = None
+    mcp: McpFile | None = None
 
     def is_unchecked(self, version: str | None) -> bool:
         """Return whether a version is newer than the one that was checked."""

@@ -2,8 +2,8 @@
 
 import re
 
-from sessiond.agents.agent import Agent, Environ, HookFile, NewFile, WrittenSession
-from sessiond.agents.places import moved
+from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
+from sessiond.agents.places import home, moved, named
 
 _MAX_NAME = 200
 """Characters of a folder's name that are not followed by a hash."""
@@ -65,5 +65,10 @@ CLAUDE_CODE = Agent(
     hooks=HookFile(
         path=lambda environ: moved(environ, "CLAUDE_CONFIG_DIR", ".claude") + "/settings.json",
         events=("SessionStart", "UserPromptSubmit", "Stop", "SubagentStop", "SessionEnd"),
+    ),
+    mcp=McpFile(
+        path=lambda environ: (named(environ, "CLAUDE_CONFIG_DIR") or home(environ)) + "/.claude.json",
+        container="mcpServers",
+        server=lambda words, variables: {"type": "stdio", **described_server(words, variables)},
     ),
 )

@@ -1,6 +1,6 @@
 """Codex: one rollout file for each session, in folders by date; archived ones in a second folder."""
 
-from sessiond.agents.agent import Agent, Environ, HookFile, NewFile, WrittenSession
+from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
 from sessiond.agents.places import moved
 
 
@@ -36,5 +36,11 @@ CODEX = Agent(
         path=lambda environ: moved(environ, "CODEX_HOME", ".codex") + "/hooks.json",
         events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"),
         caution="Codex skips new hooks without a message until you trust them: run codex, then /hooks.",
+    ),
+    mcp=McpFile(
+        path=lambda environ: moved(environ, "CODEX_HOME", ".codex") + "/config.toml",
+        container="mcp_servers",
+        server=described_server,
+        is_toml=True,
     ),
 )

@@ -6,7 +6,7 @@
 import os
 import re
 
-from sessiond.agents.agent import Agent, Environ, HookFile, NewFile, WrittenSession
+from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
 from sessiond.agents.hook_output import SILENT_OUTPUT
 from sessiond.agents.places import home, named
 
@@ -98,5 +98,11 @@ GEMINI = Agent(
         path=lambda environ: (named(environ, "GEMINI_CLI_HOME") or home(environ)) + "/.gemini/settings.json",
         events=("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"),
         silent_output=SILENT_OUTPUT["gemini"],
+    ),
+    mcp=McpFile(
+        path=lambda environ: (named(environ, "GEMINI_CLI_HOME") or home(environ)) + "/.gemini/settings.json",
+        container="mcpServers",
+        server=lambda words, variables: {**described_server(words, variables), "trust": True},
+        caution="Gemini CLI calls the tools of sessiond without asking (trust), since they only read.",
     ),
 )

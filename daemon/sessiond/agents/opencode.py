@@ -1,6 +1,8 @@
 """OpenCode: all sessions in one SQLite database."""
 
-from sessiond.agents.agent import Agent, Environ, HookFile
+import os.path
+
+from sessiond.agents.agent import Agent, Environ, HookFile, McpFile
 from sessiond.agents.opencode_plugin import PLUGIN
 from sessiond.agents.places import moved
 
@@ -12,6 +14,13 @@ def _folders(environ: Environ) -> list[str]:
 def config_folder(environ: Environ) -> str:
     """Return the folder of OpenCode's configuration."""
     return moved(environ, "XDG_CONFIG_HOME", ".config") + "/opencode"
+
+
+def _config_file(environ: Environ) -> str:
+    """Return the file of the user's settings: the one with comments if it exists."""
+    folder = config_folder(environ)
+    with_comments = f"{folder}/opencode.jsonc"
+    return with_comments if os.path.exists(with_comments) else f"{folder}/opencode.json"  # noqa: PTH110
 
 
 def _is_session_file(path: str) -> bool:
@@ -36,5 +45,15 @@ OPENCODE = Agent(
         path=lambda environ: config_folder(environ) + "/plugins/sessiond.js",
         events=("session.created", "session.idle", "session.compacted", "session.deleted"),
         plugin=PLUGIN,
+    ),
+    mcp=McpFile(
+        path=_config_file,
+        container="mcp",
+        server=lambda words, variables: {
+            "type": "local",
+            "command": words,
+            "enabled": True,
+            **({"environment": variables} if variables else {}),
+        },
     ),
 )

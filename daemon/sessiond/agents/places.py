@@ -1,6 +1,7 @@
 """Finds folders from environment variables, as the agents themselves do."""
 
 import os.path
+import sys
 
 from sessiond.agents.agent import Environ
 
@@ -23,3 +24,10 @@ def named(environ: Environ, variable: str) -> str | None:
     if folder == "~" or folder.startswith("~/"):
         folder = home(environ) + folder[1:]
     return os.path.abspath(folder)  # noqa: PTH100 - as above
+
+
+def vscode_folder(environ: Environ) -> str:
+    """Return the folder of the user's settings of VS Code. It need not exist."""
+    if sys.platform == "darwin":
+        return home(environ) + "/Library/Application Support/Code/User"
+    return moved(environ, "XDG_CONFIG_HOME", ".config") + "/Code/User"

@@ -2,7 +2,7 @@
 
 import re
 
-from sessiond.agents.agent import Agent, Environ, HookFile, NewFile, WrittenSession
+from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
 from sessiond.agents.hook_output import SILENT_OUTPUT
 from sessiond.agents.places import home, named
 
@@ -38,5 +38,11 @@ QWEN = Agent(
         path=lambda environ: home(environ) + "/.qwen/settings.json",
         events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"),
         silent_output=SILENT_OUTPUT["qwen"],
+    ),
+    mcp=McpFile(
+        path=lambda environ: home(environ) + "/.qwen/settings.json",
+        container="mcpServers",
+        server=lambda words, variables: {**described_server(words, variables), "trust": True},
+        caution="Qwen Code calls the tools of sessiond without asking (trust), since they only read.",
     ),
 )

@@ -1,17 +1,17 @@
-"""What setup adds to one file: hooks, names in a list, a block of lines, or the whole file.
+"""What setup adds to one file: hooks, an MCP server, names in a list, a block of lines, or the whole file.
 
 Each kind can be added to a text and removed from it; the text may have changed in between. The journal stores them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from sessiond import toml_names
 from sessiond.error_text import TemplatedError
-from sessiond.setup import hook_settings, startup_file
+from sessiond.setup import hook_settings, server_settings, startup_file, toml_table
 
 if TYPE_CHECKING:
     from typing import Self
@@ -35,6 +35,46 @@ class Hooks(msgspec.Struct, frozen=True, tag="hooks"):
 
     def removed(self, text: str, original: str) -> str:
         return hook_settings.without_hooks(text, original, self.command)
+
+    def narrowed(self, text: str, _previous: Addition | None, _current: str) -> Self:
+        return self
+
+
+class RegisteredServer(msgspec.Struct, frozen=True, tag="server"):
+    """An MCP server in the settings of an agent. `server` describes it as the agent wants it."""
+
+    container: str
+    server: dict[str, Any]
+    is_toml: bool = False
+
+    def added(self, text: str) -> str:
+        if self.is_toml:
+            return toml_table.with_table(text, self.container, self.server)
+        return server_settings.with_server(text, self.container, self.server)
+
+    def removed(self, text: str, original: str) -> str:
+        if self.is_toml:
+            return toml_table.without_table(text, original, self.container)
+        return server_settings.without_server(text, original, self.container)
+
+    def narrowed(self, text: str, _previous: Addition | None, _current: str) -> Self:
+        return self
+
+
+class SettingsParts(msgspec.Struct, frozen=True, tag="parts"):
+    """Several additions to one settings file, in their order."""
+
+    parts: tuple[Hooks | RegisteredServer, ...]
+
+    def added(self, text: str) -> str:
+        for part in self.parts:
+            text = part.added(text)
+        return text
+
+    def removed(self, text: str, original: str) -> str:
+        for part in reversed(self.parts):
+            text = part.removed(text, original)
+        return text
 
     def narrowed(self, text: str, _previous: Addition | None, _current: str) -> Self:
         return self
@@ -97,4 +137,4 @@ class WholeFile(msgspec.Struct, frozen=True, tag="file"):
         return self
 
 
-Addition: TypeAlias = Hooks | ListedNames | StartupBlock | WholeFile
+Addition: TypeAlias = Hooks | RegisteredServer | SettingsParts | ListedNames | StartupBlock | WholeFile

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
-from sessiond.setup.additions import Hooks, ListedNames, StartupBlock, WholeFile
+from sessiond.agents.agent import McpFile, described_server
+from sessiond.agents.places import vscode_folder
+from sessiond.setup.additions import (
+    Hooks,
+    ListedNames,
+    RegisteredServer,
+    SettingsParts,
+    StartupBlock,
+    WholeFile,
+)
 from sessiond.setup.changes import FileChange
 from sessiond.setup.commands import hook_command, plugin
 from sessiond.setup.shell_blocks import shell_setup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sessiond.agents.agent import Agent
+    from sessiond.setup.additions import Addition
     from sessiond.setup.survey import FoundAgent
 
 
@@ -33,6 +44,60 @@ def hook_changes(
     for it in found:
         if it.agent.hooks is not None:
             yield _hook_change(it.agent, environ, words)
+
+
+def server_changes(
+    found: Sequence[FoundAgent], environ: Mapping[str, str], words: list[str]
+) -> Iterator[FileChange]:
+    """Yield the change that registers the MCP server with each agent that has MCP servers."""
+    for it in found:
+        if it.agent.mcp is not None:
+            yield _server_change(it.agent.title, it.agent.mcp, environ, words)
+
+
+def vscode_change(environ: Mapping[str, str], words: list[str]) -> FileChange | None:
+    """Return the change that registers the MCP server with VS Code; None if this user has no VS Code."""
+    folder = vscode_folder(environ)
+    if not os.path.isdir(folder):  # noqa: PTH112
+        return None
+    registered = McpFile(
+        path=lambda _: f"{folder}/mcp.json",
+        container="servers",
+        server=lambda words, variables: {"type": "stdio", **described_server(words, variables)},
+    )
+    return _server_change("VS Code", registered, environ, words)
+
+
+def in_one_change_a_file(changes: Iterable[FileChange]) -> list[FileChange]:
+    """Return the changes, with those of one settings file joined, since the journal has one record for each file."""
+    joined: dict[str, FileChange] = {}
+    for it in changes:
+        earlier = joined.get(it.path)
+        joined[it.path] = it if earlier is None else _joined(earlier, it)
+    return list(joined.values())
+
+
+def _joined(first: FileChange, second: FileChange) -> FileChange:
+    parts = tuple(it for change in (first, second) for it in _parts(change.addition))
+    notes = " ".join(filter(None, (first.note, second.note)))
+    return FileChange(f"{first.title}; {second.title}", first.path, SettingsParts(parts), notes)
+
+
+def _parts(addition: Addition) -> tuple[Hooks | RegisteredServer, ...]:
+    if isinstance(addition, SettingsParts):
+        return addition.parts
+    assert isinstance(addition, Hooks | RegisteredServer), "only settings have several parts"
+    return (addition,)
+
+
+def _server_change(
+    title: str, registered: McpFile, environ: Mapping[str, str], words: list[str]
+) -> FileChange:
+    home = environ.get("SESSIOND_HOME")
+    variables = {"SESSIOND_HOME": os.path.abspath(home)} if home else {}  # noqa: PTH100
+    server = registered.server([*words, "mcp"], variables)
+    addition = RegisteredServer(registered.container, server, registered.is_toml)
+    return FileChange(f"MCP server of {title}", registered.path(environ), addition, registered.caution)
 
 
 def shell_change(environ: Mapping[str, str]) -> FileChange | None:

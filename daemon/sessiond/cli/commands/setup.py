@@ -31,7 +31,7 @@ def setup(args: ParsedArguments) -> int:
     locations = find_locations()
     names = frozenset(name for _, name in args.occurrences("agent"))
     if args.flag("undo"):
-        if names or args.flag("no-hooks") or args.flag("no-shell"):
+        if names or args.flag("no-hooks") or args.flag("no-mcp") or args.flag("no-shell"):
             raise UsageError("--undo takes away everything that setup added", "Only --json goes with it.")
         return _undo(args, locations)
     if unknown := sorted(names - AGENTS.keys()):
@@ -90,11 +90,16 @@ def _tell_daemon(method: str, names: Sequence[str]) -> None:
 
 def _wanted(args: ParsedArguments, found: Sequence[FoundAgent], locations: Locations) -> list[FileChange]:
     possible = [plan.follow_change(found, locations.config_file)]
+    words = commands.program()
     if not args.flag("no-hooks"):
-        possible += plan.hook_changes(found, os.environ, commands.program())
+        possible += plan.hook_changes(found, os.environ, words)
+    if not args.flag("no-mcp"):
+        possible += plan.server_changes(found, os.environ, words)
+        if not args.occurrences("agent"):
+            possible.append(plan.vscode_change(os.environ, words))
     if not args.flag("no-shell") and not args.occurrences("agent"):
         possible.append(plan.shell_change(os.environ))
-    return [it for it in possible if it is not None]
+    return plan.in_one_change_a_file(it for it in possible if it is not None)
 
 
 def _agrees(args: ParsedArguments) -> bool:

@@ -5,13 +5,14 @@ from sessiond.cli.table.options import REPORT
 
 COMMANDS: dict[str, Command] = {
     "setup": Command(
-        "Follow the agents on this machine: hooks in their settings, completion and prompt in the shell",
+        "Follow the agents on this machine: hooks and MCP server in their settings, completion and prompt in the shell",
         "setup:setup",
         (),
         (
             Option("yes", "", "do it without asking"),
             Option("agent", "NAME", "only this agent, and not the shell (repeatable)"),
-            Option("no-hooks", "", "leave the settings of agents alone"),
+            Option("no-hooks", "", "add no hooks to settings of agents"),
+            Option("no-mcp", "", "register no MCP server with agents"),
             Option("no-shell", "", "leave the startup file of the shell alone"),
             Option("undo", "", "take away exactly what setup added"),
             REPORT,
