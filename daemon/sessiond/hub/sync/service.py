@@ -8,7 +8,7 @@ from sessiond.hub.sync.git_remotes import folders_with_remotes
 from sessiond.hub.sync.positions import Positions, StoredSession, StoredSessions
 from sessiond.hub.sync.putting import PutHost, Puts
 from sessiond.hub.sync.records import SyncRecords
-from sessiond.hub.sync.stored_lines import LineReader, OpenForReading
+from sessiond.hub.sync.stored_lines import OpenForReading, StoredLineReader
 from sessiond.hub.trash import InTrash, Trash
 from sessiond.protocol import types as t
 from sessiond.session.content.blobs import PREFIX
@@ -40,7 +40,7 @@ class Synchronization:
         self._files = files
         self._records = SyncRecords(records_path)
         self._positions = Positions(files, open_sessions, trash, self._records)
-        self._lines = LineReader(files, trash, ref_of, open_for_reading)
+        self._lines = StoredLineReader(files, trash, ref_of, open_for_reading)
         self._puts = Puts(sessions, files)
 
     async def positions(self, params: t.SyncPositionsParams) -> t.SyncPositionsResult:
@@ -60,11 +60,11 @@ class Synchronization:
         )  # fmt: skip
 
     async def ids(self, params: t.SyncIdsParams) -> t.SyncIdsResult:
-        """Return a page of ids; see `LineReader.ids`."""
+        """Return a page of ids; see `StoredLineReader.ids`."""
         return await self._lines.ids(params)
 
     async def lines(self, params: t.SyncLinesParams) -> t.SyncLinesResult:
-        """Return a page of lines; see `LineReader.page`."""
+        """Return a page of lines; see `StoredLineReader.page`."""
         return await self._lines.page(params)
 
     async def put(

@@ -43,7 +43,7 @@ class StoredLines:
         return self.read(0, self.tree.span(0)[1])
 
 
-class LineReader:
+class StoredLineReader:
     """Reads lines of the sessions of one store.
 
     Args:
