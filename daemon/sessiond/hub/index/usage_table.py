@@ -37,12 +37,13 @@ CREATE TABLE usage(
 );
 CREATE INDEX usage_file ON usage(file);
 CREATE INDEX usage_key ON usage(key);
+CREATE UNIQUE INDEX usage_counted ON usage(key) WHERE counted = 1;
 CREATE INDEX usage_at ON usage(at);
 """
 
 DAY_MS: Final = 86_400_000
 HALF_HOUR_MS: Final = 1_800_000
-_KEYS_PER_QUERY: Final = 500
+_TOKENS: Final = "usage.input + usage.output + usage.cache_read + usage.cache_write"
 
 
 class Model(NamedTuple):
@@ -136,26 +137,30 @@ def add(
     if not found:
         return
     models: dict[Model, int] = {}
-    rows: list[tuple[object, ...]] = []
+    created, ref = connection.execute("SELECT created, ref FROM files WHERE id = ?", (file,)).fetchone()
     for it in found:
         model = Model(it.provider, it.model, it.speed)
         if model not in models:
             models[model] = _number_of(connection, model)
         at = it.at if it.at is not None else fallback_at or 0
-        rows.append(
+        tokens = it.input + it.output + it.cache_read + it.cache_write
+        is_counted = _takes_over(connection, it.key, (-tokens, created, ref))
+        connection.execute(
+            "INSERT INTO usage VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (file, it.key, at, models[model], it.input, it.output, it.cache_read, it.cache_write,
-             it.cache_write_1h, it.reasoning, it.cost)
+             it.cache_write_1h, it.reasoning, it.cost, is_counted),
         )  # fmt: skip
-    connection.executemany("INSERT INTO usage VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)", rows)
-    _count_once(connection, {it.key for it in found})
 
 
 def remove(connection: sqlite3.Connection, file: int) -> None:
     """Remove the usages of a file. Copies in other files are counted instead."""
-    keys = {key for (key,) in connection.execute("SELECT key FROM usage WHERE file = ?", (file,))}
-    if keys:
-        connection.execute("DELETE FROM usage WHERE file = ?", (file,))
-        _count_once(connection, keys)
+    counted = connection.execute("SELECT key FROM usage WHERE file = ? AND counted = 1", (file,)).fetchall()
+    connection.execute("DELETE FROM usage WHERE file = ?", (file,))
+    connection.executemany(
+        "UPDATE usage SET counted = 1 WHERE rowid = (SELECT usage.rowid FROM usage JOIN files ON files.id = usage.file"
+        f" WHERE key = ? ORDER BY {_TOKENS} DESC, files.created, files.ref, usage.rowid LIMIT 1)",
+        counted,
+    )
 
 
 def models(connection: sqlite3.Connection) -> dict[int, Model]:
@@ -214,20 +219,17 @@ def _number_of(connection: sqlite3.Connection, model: Model) -> int:
     return int(row.fetchone()[0])
 
 
-def _count_once(connection: sqlite3.Connection, keys: Iterable[bytes]) -> None:
-    """Count one row of each of these keys."""
-    waiting = list(keys)
-    for start in range(0, len(waiting), _KEYS_PER_QUERY):
-        part = waiting[start : start + _KEYS_PER_QUERY]
-        rows = connection.execute(
-            "SELECT usage.rowid, key, counted FROM usage JOIN files ON files.id = usage.file"
-            f" WHERE key IN ({','.join('?' * len(part))})"
-            " ORDER BY key, input + output + cache_read + cache_write DESC, files.created, files.ref, usage.rowid",
-            part,
-        )
-        before, changed = None, []
-        for number, key, counted in rows:
-            is_first, before = key != before, key
-            if counted != is_first:
-                changed.append((is_first, number))
-        connection.executemany("UPDATE usage SET counted = ? WHERE rowid = ?", changed)
+def _takes_over(connection: sqlite3.Connection, key: bytes, rank: tuple[int, str, bytes]) -> bool:
+    """Return whether a new row is counted instead of the row that is counted so far, which then is not any more."""
+    before = connection.execute(
+        f"SELECT usage.rowid, -({_TOKENS}), files.created, files.ref FROM usage JOIN files ON files.id = usage.file"
+        " WHERE key = ? AND counted = 1",
+        (key,),
+    ).fetchone()
+    if before is None:
+        return True
+    number, *rank_before = before
+    if rank >= tuple(rank_before):
+        return False
+    connection.execute("UPDATE usage SET counted = 0 WHERE rowid = ?", (number,))
+    return True

@@ -1,9 +1,9 @@
 """Reads from one entry what a request to a model used: model, tokens, and the cost that its agent recorded.
 
 A request can be in several entries and in several sessions: an agent splits an answer into lines, a fork or a resumed
-session repeats the lines of its source. All of them have the same `key`. The report of usage counts each key once.
-What the result of a tool says about the requests of a sub-agent is not read, because the sub-agent has a session of its
-own.
+session repeats the lines of its source. All of them have the same `key`. The report of usage counts each key once
+(decision 0045). What the result of a tool says about the requests of a sub-agent is not read, because the sub-agent has
+a session of its own.
 """
 
 import hashlib
