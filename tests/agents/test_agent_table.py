@@ -85,9 +85,9 @@ def test_names_are_distinct_and_short_names_fit_a_column() -> None:
     assert max(len(it.short_name) for it in AGENTS.values()) <= 8
 
 
-def test_an_agent_without_a_checked_version_has_no_reader() -> None:
+def test_an_agent_whose_version_was_checked_has_a_reader() -> None:
     for agent in AGENTS.values():
-        assert (agent.checked_version is None) == (agent.dialect is None), agent.name
+        assert agent.checked_version is None or agent.dialect is not None, agent.name
 
 
 def test_every_dialect_of_an_agent_has_a_reader() -> None:

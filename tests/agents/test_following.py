@@ -14,7 +14,8 @@ from sessiond.hub.transfer.importing import Imports
 from sessiond.hub.transfer.source_state import FileStatus
 from support.columns import entries_of
 from support.daemons import Peer, refusal, running
-from support.dialect_files import SESSION, codex, meta, said
+from support.dialect_files import COPILOT, SESSION, codex, meta, said
+from support.dialects import jsonl
 from support.following import has, info, texts, until
 from support.writing_agents import WritingClaude, write_codex
 
@@ -423,6 +424,22 @@ async def test_forgetting_an_agent_moves_its_sessions_to_the_trash(agents_home: 
         assert claude.path.read_bytes() == before
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="again")
         assert await texts(peer) == ["hello"]
+
+
+async def test_copilot_cli_is_followed_event_by_event(agents_home: Path, tmp_path: Path) -> None:
+    session = COPILOT[0]["data"]["sessionId"]
+    events = agents_home / ".copilot/session-state" / session / "events.jsonl"
+    events.parent.mkdir(parents=True)
+    events.write_bytes(jsonl(*COPILOT[:6]))
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["copilot"], workDoneToken="first")
+        assert (await texts(peer, session))[-1] == "I look into the file."
+        with events.open("ab") as file:
+            file.write(jsonl(*COPILOT[6:]))
+        await has(peer, "None.", session)
+        assert (await listed(peer, "copilot"))["notUnderstood"]["session.shutdown"] == 1
+        assert (await info(peer, session))["origin"]["agent"] == "copilot"
 
 
 async def test_all_follows_the_agents_that_have_sessions_here(agents_home: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from support.dialects import jsonl
 FOREIGN = {
     "claude-code.jsonl": "claude-code", "codex.jsonl": "codex", "go.jsonl": "go", "operator.jsonl": "operator",
     "operator-program.jsonl": "operator", "pi4.jsonl": "pi4", "gemini.jsonl": "gemini", "qwen.jsonl": "qwen",
+    "copilot.jsonl": "copilot",
 }  # fmt: skip
 OLD = 1_700_000_000
 

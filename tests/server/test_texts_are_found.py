@@ -112,6 +112,14 @@ def qwen(line: dict[str, Any]) -> Iterator[str]:
     yield from strings(payload.get("customTitle"))
 
 
+def copilot(line: dict[str, Any]) -> Iterator[str]:
+    data = line["data"]
+    if line["type"] in ("user.message", "assistant.message"):
+        yield from strings(data.get("content"))
+        yield from strings([call.get("arguments") for call in data.get("toolRequests") or []])
+    yield from strings(data.get("summaryContent"))
+
+
 def entries(line: Any) -> Iterator[str]:
     """pi, pi format 4, Go and operator: entries with a message, a summary, a label or a title."""
     for it in line if isinstance(line, list) else [line]:
@@ -129,7 +137,7 @@ def entries(line: Any) -> Iterator[str]:
 
 WRITTEN = {
     "claude-code": claude, "codex": codex, "gemini": gemini, "qwen": qwen, "go": entries, "operator": entries,
-    "pi": entries, "pi4": entries,
+    "pi": entries, "pi4": entries, "copilot": copilot,
 }  # fmt: skip
 
 

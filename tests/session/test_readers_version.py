@@ -20,6 +20,7 @@ DIGESTS = {
     8: "2559f4ae529448b3",
     9: "08aada76b1822ee0",
     10: "0a677ccd7cee1d33",
+    11: "948159aeab47424c",
 }
 """The digest of what each version of the readers gives for the files of all dialects."""
 

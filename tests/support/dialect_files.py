@@ -75,10 +75,11 @@ PI4 = lines_of("pi4.jsonl")
 HOME = lines_of("pi.jsonl")
 GEMINI = lines_of("gemini.jsonl")
 QWEN = lines_of("qwen.jsonl")
+COPILOT = lines_of("copilot.jsonl")
 OPENCODE: Line = json.loads((DATA / "opencode.json").read_bytes())
 NOVA: Line = json.loads((DATA / "nova.json").read_bytes())
 
 FILES: dict[str, list[Any]] = {
     "claude-code": CLAUDE, "codex": CODEX, "operator": OPERATOR, "go": GO, "pi4": PI4, "pi": HOME, "nova": [NOVA],
-    "gemini": GEMINI, "qwen": QWEN, "opencode": [OPENCODE],
+    "gemini": GEMINI, "qwen": QWEN, "opencode": [OPENCODE], "copilot": COPILOT,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Copilot CLI: its place is known from its documents only, and there is no reader for its sessions."""
+"""Copilot CLI: its place and its format are known from public documents and files only. It was not run."""
 
 from sessiond.agents.agent import Agent, Environ
 from sessiond.agents.places import home, named
@@ -13,7 +13,7 @@ COPILOT = Agent(
     title="Copilot CLI",
     short_name="copilot",
     program="copilot",
-    dialect=None,
+    dialect="copilot",
     checked_version=None,
     variables=("COPILOT_HOME",),
     folders=_folders,

@@ -269,7 +269,9 @@ FindingSeverity = Literal["error", "warning", "note"]
 - `note`: information only.
 """
 
-Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex", "gemini", "qwen", "opencode"]
+Dialect = Literal[
+    "pi", "pi4", "operator", "go", "nova", "claude-code", "codex", "gemini", "qwen", "opencode", "copilot"
+]
 """A session format that can be imported.
 
 - `pi`: the v3 format of pi and oh-my-pi, in which sessiond stores sessions.
@@ -282,6 +284,7 @@ Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex",
 - `gemini`: the sessions of Gemini CLI.
 - `qwen`: the sessions of Qwen Code.
 - `opencode`: the sessions of OpenCode, as its `export` writes them or in its database.
+- `copilot`: the events of Copilot CLI.
 """
 
 ExportFormat = Literal[

@@ -4919,7 +4919,9 @@ export type Dialect =
   /** the sessions of Qwen Code. */
   | "qwen"
   /** the sessions of OpenCode, as its `export` writes them or in its database. */
-  | "opencode";
+  | "opencode"
+  /** the events of Copilot CLI. */
+  | "copilot";
 
 /** A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume. */
 export type ExportFormat =

@@ -52,6 +52,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
         "gemini",
         "qwen",
         "opencode",
+        "copilot",
     ),
     "configure --auto-compact": ("on", "off", "default"),
     "blobs [collect]": ("collect",),

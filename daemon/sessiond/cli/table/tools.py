@@ -12,7 +12,7 @@ COMMANDS: dict[str, Command] = {
             Option(
                 "format",
                 "NAME",
-                "pi, pi4, operator, go, nova, claude-code, codex, gemini, qwen or opencode (default: as detected)",
+                "pi, pi4, operator, go, nova, claude-code, codex, gemini, qwen, opencode, copilot (default: detected)",
             ),
             Option("cwd", "DIR", "the folder of the sessions, instead of the one in their files"),
             JSON,

@@ -81,7 +81,7 @@ def _is_found(
     if agent.name in _BY_FOLDER and agent.new_file is not None:
         expected = agent.new_file(WrittenSession(native_id, cwd, _ANY_TIME), environ).path
         return path == expected
-    return part in Path(path).name
+    return part in Path(path).name or part == Path(path).parent.name  # Copilot CLI: <id>/events.jsonl
 
 
 def messages_in_database(path: str, native_id: str) -> list[str]:

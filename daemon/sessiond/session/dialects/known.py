@@ -4,12 +4,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sessiond.session.dialects import claude, codex, gemini, go, home, nova, opencode, operator, pi4, qwen
+from sessiond.session.dialects import (
+    claude,
+    codex,
+    copilot,
+    gemini,
+    go,
+    home,
+    nova,
+    opencode,
+    operator,
+    pi4,
+    qwen,
+)
 from sessiond.session.dialects.documents import object_of
 from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.dialects.source import Source, first_objects
 
-READERS_VERSION: Final = 10
+READERS_VERSION: Final = 11
 """The version of what the dialects read. Increase it when a reader gives other entries or another report for a file."""
 HEAD_BYTES: Final = 1024 * 1024
 """Bytes at the start of a file that are read to detect its dialect."""
@@ -37,6 +49,7 @@ DIALECTS: Final[dict[str, Dialect]] = {
         Dialect(go.NAME, "the Go session manager", go.detect, go.read),
         Dialect(home.NAME, "pi and oh-my-pi", home.detect, home.read),
         Dialect(codex.NAME, "Codex rollouts", codex.detect, codex.read),
+        Dialect(copilot.NAME, "Copilot CLI", copilot.detect, copilot.read),
         Dialect(gemini.NAME, "Gemini CLI", gemini.detect, gemini.read, gemini.detect_document),
         Dialect(opencode.NAME, "OpenCode", opencode.detect, opencode.read, opencode.detect_document),
         Dialect(qwen.NAME, "Qwen Code", qwen.detect, qwen.read),

@@ -2696,6 +2696,7 @@
 ---| "gemini" # the sessions of Gemini CLI.
 ---| "qwen" # the sessions of Qwen Code.
 ---| "opencode" # the sessions of OpenCode, as its `export` writes them or in its database.
+---| "copilot" # the events of Copilot CLI.
 
 ---A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume.
 ---@alias sessiond.ExportFormat

@@ -1,0 +1,112 @@
+"""The reader of Copilot CLI: a log of events becomes a conversation, and sub-agents branch off."""
+
+from typing import Any
+
+from sessiond.session.dialects import known
+from support import dialects
+from support.dialect_files import COPILOT
+from support.dialects import entries, entry, imported, jsonl, tree
+
+SESSION = imported(jsonl(*COPILOT))
+
+
+def id_of(type: str, number: int = 0) -> str:
+    """The id of the nth event of a type."""
+    return str([it["id"] for it in COPILOT if it["type"] == type][number])
+
+
+def message(type: str, number: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = entry(SESSION, id_of(type, number))["message"]
+    return found
+
+
+def test_the_session_has_the_id_folder_and_version_of_its_start() -> None:
+    assert SESSION.source_id == COPILOT[0]["data"]["sessionId"]
+    assert SESSION.cwd == "/work"
+    assert entries(SESSION)[0]["data"]["version"] == "1.0.41"
+
+
+def test_the_path_has_what_was_said_in_order() -> None:
+    said = [it for it in dialects.path(SESSION) if entry(SESSION, it)["type"] == "message"]
+    assert [entry(SESSION, it)["message"]["role"] for it in said] == [
+        "user", "assistant", "toolResult", "toolResult", "assistant", "toolResult", "assistant", "user", "assistant",
+    ]  # fmt: skip
+    assert SESSION.leaf == id_of("assistant.message", -1)
+
+
+def test_an_answer_has_its_thinking_text_calls_model_and_tokens() -> None:
+    answer = message("assistant.message")
+    assert [it["type"] for it in answer["content"]] == ["thinking", "text", "toolCall", "toolCall"]
+    assert answer["content"][2]["arguments"] == {"path": "/work/notes.txt"}
+    assert (answer["model"], answer["stopReason"], answer["usage"]["output"]) == ("model-a", "toolUse", 31)
+    assert message("assistant.message", 3)["model"] == "model-b"
+
+
+def test_results_belong_to_their_calls_and_errors_say_so() -> None:
+    results = [message("tool.execution_complete", number) for number in range(2)]
+    assert [(it["toolCallId"], it["toolName"], it["isError"]) for it in results] == [
+        ("call_1", "view", False), ("call_2", "bash", True),
+    ]  # fmt: skip
+    assert [it["content"][0]["text"] for it in results] == ["three herons", "Exit code 1"]
+    assert results[0]["details"]["result"] == {"detailedContent": "1. three herons"}
+
+
+def test_a_prompt_keeps_its_images_and_what_the_program_made_of_it() -> None:
+    prompt = entry(SESSION, id_of("user.message"))
+    assert [it["type"] for it in prompt["message"]["content"]] == ["text", "image"]
+    assert prompt["foreign"]["transformedContent"].endswith("Which birds are in notes.txt?")
+    assert [it["displayName"] for it in prompt["foreign"]["attachments"]] == ["notes.txt"]
+
+
+def test_a_subagent_is_a_branch_and_its_prompt_is_not_of_the_user() -> None:
+    prompt = entry(SESSION, id_of("user.message", 1))
+    answer = entry(SESSION, id_of("assistant.message", 2))
+    assert (prompt["type"], prompt["display"]) == ("custom_message", False)
+    assert answer["parentId"] == prompt["id"]
+    assert prompt["parentId"] == id_of("assistant.message", 1)
+    assert not {prompt["id"], answer["id"]} & set(dialects.path(SESSION))
+
+
+def test_a_compaction_has_its_summary() -> None:
+    compaction = entry(SESSION, id_of("session.compaction_complete"))
+    assert (compaction["summary"], compaction["tokensBefore"]) == ("They counted herons and owls.", 64000)
+
+
+def test_a_text_of_a_skill_is_not_shown() -> None:
+    skill = entry(SESSION, id_of("skill.invoked"))
+    assert (skill["content"], skill["display"]) == ("Birds are counted twice.", False)
+
+
+def test_other_events_are_stored_unchanged_and_repeated_calls_add_nothing() -> None:
+    assert set(SESSION.report.preserved) == {
+        "session.info", "system.message", "assistant.turn_start", "assistant.turn_end", "subagent.started",
+        "session.compaction_start", "session.shutdown",
+    }  # fmt: skip
+    assert SESSION.report.converted["repeated"] == 2
+    assert SESSION.report.problems == []
+
+
+def test_a_file_that_grows_only_appends() -> None:
+    whole = [it.id for it in SESSION.entries]
+    for count in range(1, len(COPILOT)):
+        part = imported(jsonl(*COPILOT[:count]), growing=True)
+        assert {it.id for it in part.entries} <= set(whole)
+        assert all(any(line.line == it.line for line in SESSION.entries) for it in part.entries)
+
+
+def test_events_that_were_taken_back_leave_a_branch() -> None:
+    prompt = {**COPILOT[-3], "id": "7f009999-1111-4222-8333-444455556666", "parentId": COPILOT[14]["id"]}
+    after = imported(jsonl(*COPILOT[:15], prompt))
+    assert tree(after)[-1][1] == id_of("tool.execution_complete", 2)
+
+
+def test_a_file_without_its_start_and_one_of_the_old_form_are_recognized() -> None:
+    assert known.detect(jsonl(*COPILOT[3:5])) == "copilot"
+    assert known.detect(jsonl({"type": "user.message", "data": "none", "id": "x", "parentId": None})) is None
+
+
+def test_a_result_without_its_call_and_an_event_without_an_id_are_kept() -> None:
+    lost = {**COPILOT[8], "data": {**COPILOT[8]["data"], "toolCallId": "other"}}
+    nameless = {"type": "user.message", "data": {"content": "hello"}, "parentId": None}
+    found = imported(jsonl(COPILOT[0], lost, nameless, b"torn{"))
+    assert found.report.preserved == {"tool.execution_complete": 1, "user.message": 1, "unreadable": 1}
