@@ -24,6 +24,7 @@ ROOMS = (
     "rpc",
     "server",
     "client",
+    "acp",
     "tui",
     "setup",
     "adapters",

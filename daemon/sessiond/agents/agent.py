@@ -111,6 +111,10 @@ class Agent:
             None if the agent needs none.
         hooks: How the agent calls a program at its events; None if it does not, or it is not known.
         mcp: Where the agent finds the MCP servers of its user; None if that is not known.
+        acp_command: The command that starts the agent, or its adapter, as an agent of the Agent Client Protocol; empty
+            if there is none, or it was not checked.
+        before_load: Called with the id of a session of the agent before that agent loads it over that protocol, for an
+            agent whose load destroys the session's file. It may block.
     """
 
     name: str
@@ -128,6 +132,8 @@ class Agent:
     import_command: Callable[[str], list[str]] | None = None
     hooks: HookFile | None = None
     mcp: McpFile | None = None
+    acp_command: tuple[str, ...] = ()
+    before_load: Callable[[str, Environ], None] | None = None
 
     def is_unchecked(self, version: str | None) -> bool:
         """Return whether a version is newer than the one that was checked."""

@@ -62,6 +62,7 @@ CLAUDE_CODE = Agent(
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["claude", "--resume", native_id],
     new_file=_new_file,
+    acp_command=("claude-agent-acp",),
     hooks=HookFile(
         path=lambda environ: moved(environ, "CLAUDE_CONFIG_DIR", ".claude") + "/settings.json",
         events=("SessionStart", "UserPromptSubmit", "Stop", "SubagentStop", "SessionEnd"),

@@ -32,6 +32,7 @@ CODEX = Agent(
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["codex", "resume", native_id],
     new_file=_new_file,
+    acp_command=("codex-acp",),
     hooks=HookFile(
         path=lambda environ: moved(environ, "CODEX_HOME", ".codex") + "/hooks.json",
         events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"),

@@ -1,7 +1,7 @@
 """Gemini CLI: one file for each session, in a folder for each project."""
 
 # Without pathlib, which costs milliseconds at the start of a command.
-# ruff: noqa: PTH120, PTH208
+# ruff: noqa: PTH120, PTH202, PTH208
 
 import os
 import re
@@ -82,6 +82,50 @@ def _owner(projects: str, name: str) -> str | None:
         return None
 
 
+def _keep_copy(native_id: str, environ: Environ) -> None:
+    """Copy the file of a session under another name, which Gemini CLI then loads and continues.
+
+    A load writes an empty history to the file, and the next start of Gemini CLI deletes every file whose name ends with
+    the first 8 characters of the id. A file of another name is neither overwritten nor deleted.
+    """
+    import shutil
+
+    ending = f"-{native_id[:8]}.jsonl"
+    for folder in _folders(environ):
+        for chats in (f"{folder}/{project}/chats" for project in _names(folder)):
+            sizes = {it: _size(f"{chats}/{it}") for it in _files_of(native_id, chats)}
+            own = max((it for it in sizes if it.endswith(ending)), key=sizes.__getitem__, default=None)
+            if own is None or any(sizes[it] >= sizes[own] for it in sizes if not it.endswith(ending)):
+                continue
+            copy = f"{chats}/{own.removesuffix(ending)}-keep{native_id[9:13]}.jsonl"
+            try:
+                with open(f"{chats}/{own}", "rb") as source, open(copy, "xb") as target:
+                    shutil.copyfileobj(source, target)
+            except OSError:
+                continue  # it is there already, or the disk is full: the load goes on with what there is
+
+
+def _files_of(native_id: str, chats: str) -> list[str]:
+    """Return the names of the files of lines in a folder whose first line names a session."""
+    names = [it for it in _names(chats) if it.startswith("session-") and it.endswith(".jsonl")]
+    return [it for it in names if _has_id(f"{chats}/{it}", native_id)]
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def _has_id(path: str, native_id: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return b'"' + native_id.encode() + b'"' in file.readline(_MAX_PATH)
+    except OSError:
+        return False
+
+
 GEMINI = Agent(
     name="gemini",
     title="Gemini CLI",
@@ -94,6 +138,8 @@ GEMINI = Agent(
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["gemini", "--resume", native_id],
     new_file=_new_file,
+    acp_command=("gemini", "--acp"),
+    before_load=_keep_copy,
     hooks=HookFile(
         path=lambda environ: (named(environ, "GEMINI_CLI_HOME") or home(environ)) + "/.gemini/settings.json",
         events=("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"),

@@ -40,6 +40,7 @@ OPENCODE = Agent(
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["opencode", "--session", native_id],
     storage="database",
+    acp_command=("opencode", "acp"),
     import_command=lambda path: ["opencode", "import", path],
     hooks=HookFile(
         path=lambda environ: config_folder(environ) + "/plugins/sessiond.js",

@@ -45,7 +45,7 @@ GROUPS = (
     ("Entries", ("tree", "view", "append", "branch", "diff", "label", "watch")),
     ("What a model sees", ("context", "compact", "configure", "stats", "state")),
     ("The trash", ("delete", "restore", "trash", "cleanup", "purge")),
-    ("Other programs", ("agents", "import", "export")),
+    ("Other programs", ("agents", "acp", "import", "export")),
     ("Other machines", ("sync",)),
     ("Blobs", ("blobs",)),
     ("The daemon", ("status", "clients", "stop", "restart", "doctor", "serve", "attach")),

@@ -41,7 +41,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "agents": ("agents",),
     "machines": ("sync",),
     "setup": ("setup", "hook", "mcp"),
-    "tools": ("import", "export", "completion", "rpc", "terminal", "schema"),
+    "tools": ("acp", "import", "export", "completion", "rpc", "terminal", "schema"),
 }
 """The commands that each module of this package declares."""
 

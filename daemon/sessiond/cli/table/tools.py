@@ -4,6 +4,19 @@ from sessiond.cli.parse.arguments import Command, Option
 from sessiond.cli.table.options import JSON
 
 COMMANDS: dict[str, Command] = {
+    "acp": Command(
+        "Be an agent of the Agent Client Protocol for an editor: run an agent and record the conversation",
+        "acp:acp",
+        ("[AGENT…]",),
+        (Option("agent", "NAME", "the agent whose sessions these are, if its command does not show it"),),
+        "AGENT is claude-code, codex, gemini or opencode, or after -- the whole command of any agent that speaks the\n"
+        "protocol on standard input and output. An editor starts this command in place of the agent's own.",
+        (
+            "sessiond acp gemini",
+            "sessiond acp -- opencode acp",
+            "sessiond acp --agent codex -- ./my-codex-acp",
+        ),
+    ),
     "import": Command(
         "Import session files of other programs",
         "exchange:import_",

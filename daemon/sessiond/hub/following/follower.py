@@ -34,6 +34,7 @@ from sessiond.hub.transfer.reporting import Reporting
 from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus
 from sessiond.protocol import types as t
+from sessiond.session.dialects import recorded
 from sessiond.store.errors import LogReplaced, StorageFailed
 
 log = logging.getLogger(__name__)
@@ -291,6 +292,8 @@ class AgentFollower:
             if added is None:
                 return False
             live = await self._host.session(session_id)
+            if recorded.is_recorded(live.tree, added.imported):
+                return False  # the whole file is compared with what was recorded
 
             def has(entry_id: str) -> bool:
                 return live.tree.any_row(entry_id) is not None

@@ -10,7 +10,8 @@ from sessiond.session.tree import lines
 
 NOT_THERE: Final = "there is no such file or folder"
 OWN_SESSION: Final = "it is a session of sessiond already"
-UNREMARKABLE: Final = frozenset((NO_ENTRIES, NOT_THERE, OWN_SESSION))
+BEING_RECORDED: Final = "its present turn is being recorded by sessiond acp"
+UNREMARKABLE: Final = frozenset((NO_ENTRIES, NOT_THERE, OWN_SESSION, BEING_RECORDED))
 """Reasons to skip a file of an agent that need no attention: a session that just begins, for example."""
 MAX_KINDS: Final = 100
 """Limit of types and of kinds of lines that a result lists for a file."""

@@ -7,6 +7,7 @@ does not move.
 """
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
@@ -25,7 +26,7 @@ from sessiond.hub.transfer.foreign_files import ImportCandidate, NotImported, Re
 from sessiond.hub.transfer.import_appending import append_entries
 from sessiond.hub.transfer.import_pages import ImportPage
 from sessiond.hub.transfer.import_reading import NewSession, Target, new_session
-from sessiond.hub.transfer.import_results import OWN_SESSION, reason_of, report_fields
+from sessiond.hub.transfer.import_results import BEING_RECORDED, OWN_SESSION, reason_of, report_fields
 from sessiond.hub.transfer.reporting import Reporting
 from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
 from sessiond.hub.transfer.source_state import FileStatus, SourceState
@@ -34,7 +35,7 @@ from sessiond.hub.transfer.unchanged import IMPORTER, ImportOutcome, UnchangedSo
 from sessiond.protocol import types as t
 from sessiond.session.content.blobs import PREFIX, referenced_hashes
 from sessiond.session.content.restore_blobs import Find, restore_images
-from sessiond.session.dialects import imported_log
+from sessiond.session.dialects import imported_log, recorded
 from sessiond.session.dialects.import_builder import Imported, ImportedEntry
 from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.tree import lines
@@ -254,6 +255,9 @@ class Imports:
                 finding = BlobFinder(self._blobs_of(path))
                 new = await asyncio.to_thread(new_session, source, session_id, target, finding)
                 return await self._create(new, path, run, missing_images=finding.missing)
+            if recorded.is_recorded(there.tree, imported):
+                own = await asyncio.to_thread(_without_recorded, source, there)
+                return await self._grow(own, session_id, there, path, run)
             if await asyncio.to_thread(imported_log.is_import_of, there.tree, there.read, imported):
                 return await self._grow(source, session_id, there, path, run)
         raise NotImported(f"other sessions have its ids: {', '.join(names)}")
@@ -377,6 +381,14 @@ class _Scanned:
     def read(self, rows: Sequence[int]) -> list[bytes]:
         """Return the entries of rows."""
         return [self.tree.entry(row, bytes(self.data[slice(*self.tree.span(row))])) for row in rows]
+
+
+def _without_recorded(source: ReadSource, there: _Scanned) -> ReadSource:
+    """Return what was read without what was recorded. Raises `NotImported` while a turn is being recorded."""
+    quiet = time.time() - source.state.status.modified_ns / 1e9
+    if quiet < foreign_files.GROWING_SECONDS and recorded.has_open_turn(there.tree, there.read):
+        raise NotImported(BEING_RECORDED)
+    return source._replace(imported=recorded.joined(source.imported, there.tree, there.read))
 
 
 def _blob_bytes(lines: bytes | bytearray, blobs: SessionBlobs) -> int:

@@ -1,0 +1,60 @@
+"""The errors of the proxy: what a person or an editor is told when something fails."""
+
+from sessiond.error_text import TemplatedError
+
+
+class AgentNotStarted(TemplatedError):
+    """Raised when the program of the agent cannot be started."""
+
+    sentence = "Cannot start the agent {program!r}: {reason}."
+    advice = "Install it, or give the whole command: sessiond acp -- COMMAND."
+
+    def __init__(self, program: str, reason: str) -> None:
+        super().__init__(program=program, reason=reason)
+
+
+class AgentEnded(TemplatedError):
+    """Raised for requests that the agent can no longer answer."""
+
+    sentence = "The agent {program!r} ended with status {status} before it answered."
+    advice = "What it sent is stored: start it again and load the session."
+
+    def __init__(self, program: str, status: int | None) -> None:
+        super().__init__(program=program, status="unknown" if status is None else status)
+
+
+class LineTooLong(TemplatedError):
+    """Raised when a peer sends a line that exceeds the limit."""
+
+    sentence = "{sender} sent a line of more than {limit} MiB."
+
+    def __init__(self, sender: str, limit: int) -> None:
+        super().__init__(sender=sender, limit=limit)
+
+
+class NoPipe(TemplatedError):
+    """Raised when standard input or output is a file."""
+
+    sentence = "sessiond acp needs a pipe as {stream}, as an editor starts it."
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream=stream)
+
+
+class SessionUnknown(TemplatedError):
+    """Raised when neither the agent nor the daemon has a session."""
+
+    sentence = "Neither the agent nor sessiond has the session {session_id!r}."
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id=session_id[:200])
+
+
+class NotStored(TemplatedError):
+    """Reported once when entries cannot be stored by the daemon."""
+
+    sentence = "The daemon does not store the session {session_id}: {reason}."
+    advice = "The conversation is kept in {path} and stored by the next start of sessiond acp."
+
+    def __init__(self, session_id: str, reason: str, path: str) -> None:
+        super().__init__(session_id=session_id, reason=reason.rstrip("."), path=path)

@@ -1,0 +1,103 @@
+"""Runs the proxy between the editor on standard input and output and an agent."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+from msgspec import UNSET
+
+from sessiond.acp import jsonrpc
+from sessiond.acp.agent_process import AgentProcess
+from sessiond.acp.errors import AgentNotStarted, LineTooLong, NoPipe
+from sessiond.acp.journal import orphans
+from sessiond.acp.proxy import Proxy
+from sessiond.acp.recording import recover
+from sessiond.acp.running_session import AcpClient
+from sessiond.acp.session_methods import AcpMethods
+from sessiond.acp.stored_sessions import UNAVAILABLE, RecordedAgent, RecordedSessions
+from sessiond.acp.streams import LinePeer, standard_streams
+from sessiond.paths import find_locations
+
+
+def run(agent: RecordedAgent, command: Sequence[str]) -> int:
+    """Run the proxy until the editor or the agent ends.
+
+    Args:
+        agent: The agent, as its sessions name it.
+        command: The command that starts it.
+
+    Returns:
+        The exit status: 0 after the end of the editor, 1 after any other end.
+    """
+    try:
+        return asyncio.run(_run(agent, command))
+    except NoPipe as error:
+        _report(str(error))
+        return 1
+
+
+async def _run(recorded: RecordedAgent, command: Sequence[str]) -> int:
+    editor = await standard_streams()
+    try:
+        agent = await AgentProcess.start(command)
+    except AgentNotStarted as error:
+        _report(str(error))
+        await _refuse(editor, str(error))
+        return 1
+    journals = os.path.join(find_locations().state, "acp")
+    async with AsyncExitStack() as stack:
+        store = RecordedSessions(recorded)
+        stack.push_async_callback(store.close)
+        proxy = Proxy(agent, AcpClient(editor, is_editor=True), store, journals, _report)
+        AcpMethods(proxy)
+        recovering = asyncio.create_task(_recover(journals))
+        running = asyncio.create_task(proxy.run())
+        _end_on_signals(running)
+        try:
+            return await running
+        except asyncio.CancelledError:
+            return 0
+        finally:
+            await recovering
+
+
+def _end_on_signals(running: asyncio.Task[int]) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
+
+
+async def _refuse(editor: LinePeer, message: str) -> None:
+    """Answer the first request, so that the editor shows why there is no agent."""
+    with contextlib.suppress(LineTooLong):
+        while (line := await editor.read()) is not None:
+            with contextlib.suppress(jsonrpc.UnreadableLine):
+                envelope = jsonrpc.decode(line)
+                if envelope.id is not UNSET and envelope.method is not UNSET:
+                    editor.send(jsonrpc.failure(envelope.id, jsonrpc.INTERNAL_ERROR, message))
+                    await editor.drained()
+                    return
+
+
+async def _recover(journals: str) -> None:
+    """Store what earlier proxies could not store."""
+    stores: dict[RecordedAgent, RecordedSessions] = {}
+    for orphan in orphans(journals):
+        try:
+            await recover(orphan, lambda agent: stores.setdefault(agent, RecordedSessions(agent)))
+        except UNAVAILABLE as error:
+            orphan.leave()
+            _report(f"An earlier conversation in {orphan.path} is not stored yet: {error}")
+        else:
+            orphan.done()
+    for store in stores.values():
+        await store.close()
+
+
+def _report(message: str) -> None:
+    with contextlib.suppress(OSError):  # an editor may have closed standard error
+        sys.stderr.write(f"sessiond acp: {message}\n")
+        sys.stderr.flush()

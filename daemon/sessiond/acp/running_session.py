@@ -1,0 +1,100 @@
+"""The state of one session that runs in the agent, and of its clients."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from msgspec import UNSET, Raw
+
+from sessiond.acp.jsonrpc import Envelope
+from sessiond.acp.recording import SessionRecording
+from sessiond.acp.streams import LinePeer
+
+SPOKEN: Final = (
+    "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan",
+)  # fmt: skip
+"""Updates that are part of the conversation."""
+LATEST: Final = ("available_commands_update", "current_mode_update", "config_option_update")
+"""Updates of which the latest one is sent to a client that attaches later."""
+
+
+@dataclass(eq=False, slots=True)
+class AgentRequest:
+    """A request of the agent that clients may answer; the first answer counts.
+
+    Attributes:
+        id: Its id, as the agent wrote it.
+        method: Its method.
+        params: Its params.
+        session: Its session, if it names one that runs.
+        clients: The clients that received it, with the id under which each did.
+        is_answered: Whether the agent has the answer, or needs none any more.
+    """
+
+    id: Raw
+    method: str
+    params: Raw
+    session: "RunningSession | None"
+    clients: "dict[AcpClient, Raw]" = field(default_factory=dict)
+    is_answered: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class AcpClient:
+    """A client of the proxy.
+
+    Attributes:
+        peer: Its connection.
+        is_editor: Whether it started the proxy. Its ids pass unchanged, and it sees all sessions.
+        asked: The requests of the agent that it received, by the key of the id under which it did.
+        observes: Whether it only sees the session.
+    """
+
+    peer: LinePeer
+    is_editor: bool
+    asked: dict[bytes, AgentRequest] = field(default_factory=dict)
+    observes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedPrompt:
+    """A prompt that runs or waits: its client and its request."""
+
+    client: AcpClient
+    envelope: Envelope
+    line: bytes
+
+    @property
+    def request_id(self) -> Raw:
+        """The id of the request."""
+        return Raw(b"null") if self.envelope.id is UNSET else self.envelope.id
+
+
+@dataclass(eq=False, slots=True)
+class RunningSession:
+    """A session that runs in the agent.
+
+    Attributes:
+        id: The id under which clients know it.
+        agent_id: The agent's id of it, which is another one if the agent could not load it.
+        recording: Its recording.
+        clients: The clients that see it.
+        turn: The prompt that runs.
+        waiting: The prompts that wait for the end of the turn.
+        introduction: The content block that the next prompt begins with, for an agent that knows no earlier one.
+        latest: The lines of the latest updates that describe its state, by kind.
+        result: The result of the request that started it, without the id.
+        replay: What becomes of the conversation before the next prompt, which is a replay: some agents go on with that
+            after the response. None: it is no replay.
+    """
+
+    id: str
+    agent_id: str
+    recording: SessionRecording
+    clients: list[AcpClient]
+    turn: QueuedPrompt | None = None
+    waiting: deque[QueuedPrompt] = field(default_factory=deque)
+    introduction: Any = None
+    latest: dict[str, bytes] = field(default_factory=dict)
+    result: dict[str, Raw] = field(default_factory=dict)
+    replay: Literal["shown", "hidden"] | None = None

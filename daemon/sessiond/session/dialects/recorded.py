@@ -1,0 +1,152 @@
+"""Joins what an agent wrote to its own files with what was recorded of the same session while it ran.
+
+`sessiond acp` records a conversation as it happens, and the same conversation is in the files of the agent. Ids tell
+only in part which entry is which: a prompt has none while it runs. So the two are compared by what they say: the text
+of a user or an answer, the id of a tool call, the id of the call that a result answers. Entries that say what was
+recorded are left out, and the others are placed below the recorded ones (decision 0049).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterator, Set
+from dataclasses import replace
+from difflib import SequenceMatcher
+from typing import Any, Final
+
+import msgspec
+
+from sessiond.session.content import fields
+from sessiond.session.dialects.import_builder import Imported, ImportedEntry
+from sessiond.session.tree import lines
+from sessiond.session.tree.codes import KIND, USER
+from sessiond.session.tree.steps import Read
+from sessiond.session.tree.tree import Tree
+
+RECORDED_TYPE: Final = "sessiond.recorded"
+"""`customType` of the entry of a session that is recorded: {by}."""
+_END: Final = b'"customType":"sessiond.acpTurn"'
+_PROMPT: Final = b'"acp":{"turn":'
+_ROWS_AT_ONCE: Final = 100
+_MESSAGE: Final = KIND["message"]
+_CUSTOM: Final = KIND["custom"]
+_SPACE: Final = re.compile(r"\s+")
+
+Said = tuple[str, str]
+"""One thing that a message says: its kind, and its text or the id of a call."""
+
+
+def recorded_id(dialect: str, source_id: str) -> str:
+    """Return the id of the `sessiond.recorded` entry of a session of an agent."""
+    return f"recorded-{fields.digest(dialect, source_id)}"
+
+
+def is_recorded(tree: Tree, imported: Imported) -> bool:
+    """Return whether a session of an agent was recorded while it ran."""
+    return tree.any_row(recorded_id(imported.dialect, imported.source_id)) is not None
+
+
+def has_open_turn(tree: Tree, read: Read) -> bool:
+    """Return whether the last recorded prompt has no end yet."""
+    for row in reversed(range(1, len(tree))):
+        if tree.kind(row) not in (_CUSTOM, _MESSAGE):
+            continue
+        line = read([row])[0]
+        if tree.kind(row) == _CUSTOM and _END in line:
+            return False
+        if tree.role(row) == USER and _PROMPT in line:
+            return True
+    return False
+
+
+def joined(imported: Imported, tree: Tree, read: Read) -> Imported:
+    """Return an import without the entries that say what was recorded; the others have recorded parents.
+
+    Args:
+        imported: What was read from the agent's file.
+        tree: The session.
+        read: Returns its entries by row.
+    """
+    spoken = imported.entries[1 : imported.conversation_count + 1]
+    theirs = [(it.id, said) for it in spoken for said in _said(it.line)]
+    ours = _alike(list(_recorded(tree, read, {it.id for it in imported.entries})), {it[1] for it in theirs})
+    matching = SequenceMatcher(None, [it[1] for it in theirs], [it[1] for it in ours], autojunk=False)
+    found: dict[str, list[str]] = {}
+    for block in matching.get_matching_blocks():
+        for offset in range(block.size):
+            found.setdefault(theirs[block.a + offset][0], []).append(ours[block.b + offset][0])
+    count = Counter(it[0] for it in theirs)
+    # The last recorded entry by the id of each entry of which everything was recorded.
+    names = {
+        it: same[-1] for it, same in found.items() if len(same) == count[it] and tree.any_row(it) is None
+    }
+    kept = [_below(it, names) for it in imported.entries if it.id not in names]
+    leaf = None if imported.leaf is None else names.get(imported.leaf, imported.leaf)
+    return replace(
+        imported, entries=kept, leaf=leaf, conversation_count=imported.conversation_count - len(names)
+    )
+
+
+def _alike(ours: list[tuple[str, Said]], theirs: Set[Said]) -> list[tuple[str, Said]]:
+    """Return what was recorded, an answer without what an adapter put in front of it: it names no other message."""
+    texts = sorted((text for kind, text in theirs if kind == "assistant"), key=len, reverse=True)
+    found = []
+    for entry_id, said in ours:
+        if said[0] == "assistant" and said not in theirs:
+            said = said[0], next((it for it in texts if said[1].endswith(it)), said[1])
+        found.append((entry_id, said))
+    return found
+
+
+def _below(it: ImportedEntry, names: dict[str, str]) -> ImportedEntry:
+    if it.parent_id is None or it.parent_id not in names:
+        return it
+    entry = msgspec.json.decode(it.line, type=dict[str, msgspec.Raw])
+    entry["parentId"] = msgspec.Raw(msgspec.json.encode(names[it.parent_id]))
+    return replace(it, parent_id=names[it.parent_id], line=msgspec.json.encode(entry))
+
+
+def _recorded(tree: Tree, read: Read, of_source: Container[str]) -> Iterator[tuple[str, Said]]:
+    """Yield what the recorded messages say, with their ids, in log order, without entries that the file has, too."""
+    rows = [row for row in range(1, len(tree)) if tree.kind(row) == _MESSAGE]
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        some = rows[start : start + _ROWS_AT_ONCE]
+        for row, line in zip(some, read(some), strict=True):
+            entry_id = tree.id(row)
+            if entry_id is not None and entry_id not in of_source:
+                for said in _said(line):
+                    yield entry_id, said
+
+
+def _said(line: bytes) -> Iterator[Said]:
+    """Yield what a message says. Thoughts are left out, since agents keep them or not."""
+    message = fields.mapping(_decoded(line).get("message"))
+    role = fields.as_text(message.get("role"))
+    if role == "toolResult":
+        yield "result", fields.as_text(message.get("toolCallId"))
+        return
+    content = message.get("content")
+    blocks: list[Any] = (
+        [{"type": "text", "text": content}] if isinstance(content, str) else fields.items(content)
+    )
+    texts: list[str] = []
+    for block in map(fields.mapping, blocks):
+        if block.get("type") == "toolCall":
+            yield from _text(role, texts)
+            texts = []
+            yield "call", fields.as_text(block.get("id"))
+        elif block.get("type") == "text":
+            texts.append(fields.as_text(block.get("text")))
+    yield from _text(role, texts)
+
+
+def _text(role: str, texts: list[str]) -> Iterator[Said]:
+    text = _SPACE.sub(" ", "".join(texts)).strip()
+    if text:
+        yield role, text
+
+
+def _decoded(line: bytes) -> dict[str, Any]:
+    try:
+        return lines.loads(line)
+    except lines.NotAnEntry:
+        return {}
