@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import pytest
 
 from sessiond.client import AgentSession, ContextOverflowError, RpcError, SummaryRequest, connect
+from sessiond.client.methods.append import _identified
 from sessiond.paths import Locations
+from sessiond.session.formats.drafts import drafts
 from support.agents import WINDOW, Writer, an_agent, answer, call, fill, prompt, result, the_path
 from support.homes import a_home
 from support.rpc_peers import until
@@ -115,6 +118,31 @@ async def test_what_a_provider_answered_can_be_appended_as_it_is(
         assert await the_path(session.daemon, session.id) == ["user", "assistant", "toolResult"]
         context = await session.context("anthropic")
         assert [message["role"] for message in context.messages] == ["user", "assistant", "user"]
+
+
+RESPONSES: list[tuple[Literal["openai", "openai-responses", "anthropic"], dict[str, object]]] = [
+    ("openai", {"id": "chatcmpl-1", "choices": [{"message": {"role": "assistant", "content": "there"}}]}),
+    ("anthropic", {"id": "msg_1", "type": "message", "role": "assistant", "content": "there"}),
+    ("openai-responses", {"id": "resp_1", "output": [{"type": "message", "role": "assistant", "content": "there"}]}),
+    ("openai-responses", {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "look", "arguments": "{}"}),
+    ("openai-responses", {"type": "message", "id": "msg_1", "role": "assistant", "content": "there"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("format", "response"), RESPONSES)
+def test_a_response_of_a_provider_gets_an_id_here_so_that_a_repeat_stores_it_once(
+    format: Literal["openai", "openai-responses", "anthropic"], response: dict[str, object]
+) -> None:
+    sent = _identified(response, format)
+    assert (sent["type"], sent["message"]) == ("message", response)
+    assert len(sent["id"]) == 8
+    converted = [bytes(it) for it in drafts(format, msgspec.json.encode(sent))]
+    assert [msgspec.json.decode(it)["id"] for it in converted] == [sent["id"]]
+
+
+def test_entries_of_other_types_are_no_messages_in_any_format() -> None:
+    change = {"type": "model_change", "role": "default", "model": "acme/one", "id": "m"}
+    assert all(_identified(change, format) == change for format in ("agent", "openai-responses", "anthropic"))
 
 
 async def test_a_model_and_a_thinking_level_are_noted_when_they_change(

@@ -2,13 +2,17 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from sessiond.client.methods.base import TWICE, Methods
 from sessiond.protocol import methods as m, types as t
+from sessiond.session.formats import from_openai_responses
+
+_OF_PROVIDERS: Final = frozenset(("role", "choices", "candidates", "parts", "output"))
+"""Fields of messages, items and responses of providers. A message in an entry is its `message`."""
 
 
 class AppendMethods(Methods):
@@ -51,7 +55,7 @@ class AppendMethods(Methods):
         """
         params = t.AppendParams(
             session_id=session_id,
-            entries=[Raw(msgspec.json.encode(_identified(entry))) for entry in entries],
+            entries=[Raw(msgspec.json.encode(_identified(entry, format))) for entry in entries],
             format=format,
             parent_id=parent_id,
             expected_leaf_id=expected_leaf_id,
@@ -62,8 +66,16 @@ class AppendMethods(Methods):
         return await self.call(m.APPEND, params, attempts=TWICE)
 
 
-def _identified(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the entry with an id. A provider's message alone becomes an entry with that message."""
-    if "type" not in entry and "role" in entry:
+def _identified(entry: Mapping[str, Any], format: t.Format) -> Mapping[str, Any]:
+    """Return the entry with an id. A message or a response of a provider becomes an entry with that message."""
+    if ("type" not in entry and "role" in entry) or (format != "agent" and _is_of_provider(entry)):
         entry = {"type": "message", "message": entry}
     return entry if "id" in entry else {"id": secrets.token_hex(4), **entry}
+
+
+def _is_of_provider(entry: Mapping[str, Any]) -> bool:
+    if "message" in entry:
+        return False
+    type = entry.get("type")
+    is_message = type in (None, "message") and not _OF_PROVIDERS.isdisjoint(entry)
+    return is_message or type in from_openai_responses.ITEM_TYPES
