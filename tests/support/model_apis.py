@@ -113,11 +113,13 @@ def _stream_responses(answer: Answer, id: str, model: str) -> Iterator[Json | st
         message = {"type": "message", "role": "assistant", "id": f"msg_{id}", "status": "completed"}
         items.append({**message, "content": content})
     for number, (name, arguments) in enumerate(answer.calls):
+        namespace, _, short = name.rpartition(".")  # Codex has the tools of an MCP server in a namespace
         call = {
             "type": "function_call",
             "id": f"fc_{id}{number}",
             "call_id": f"call_{id}{number}",
-            "name": name,
+            "name": short,
+            **({"namespace": namespace} if namespace else {}),
         }
         items.append({**call, "arguments": json.dumps(arguments)})
     for index, item in enumerate(items):

@@ -1,0 +1,74 @@
+"""The real agents call `recall` of the MCP server that setup registered, and get what another agent's session says.
+
+Needs scripts/install-agents. Without it these tests fail and say so; `-m "not agents"` leaves them out.
+"""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.homes import a_home, environment, sessiond
+from support.patience import BOUND
+from support.real_agents import RealAgents
+from support.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.agents
+
+TOOLS = {
+    "claude-code": "mcp__sessiond__recall",
+    "codex": "mcp__sessiond.recall",
+    "gemini": "mcp_sessiond_recall",
+    "opencode": "sessiond_recall",
+}
+"""The names by which the models of the agents call the tool."""
+PLANTED = "The heron nests in the old mill."
+ASKED = "Say where the bird lives."
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_an_agent_recalls_what_a_session_of_codex_says(name: str, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    with ScriptedModel() as model, a_home() as locations:
+        model.when("Where is the heron?").says(PLANTED)
+        agents = RealAgents(tmp_path / "home", model.url)
+        agents.turn("codex", project, "Where is the heron?")
+        environ = environment(locations, HOME=str(agents.home), SHELL="/bin/bash")
+        environ = {it: value for it, value in environ.items() if not it.startswith("XDG_")}
+
+        def run(*words: str) -> None:
+            subprocess.run(
+                sessiond(*words),
+                env=environ,
+                check=True,
+                stdout=subprocess.DEVNULL,
+                timeout=BOUND,
+                cwd=project,
+            )
+
+        run("import", str(agents.home / ".codex/sessions"))
+        before = settings(agents.home)
+        run("setup", "--yes", "--agent", name, "--no-hooks")
+        script = model.when(ASKED)
+        if name == "claude-code":  # on a busy machine, it asks the model before its servers have started
+            script = script.calls("WaitForMcpServers")
+        script.calls(
+            TOOLS[name], question="where does the heron live?", also=["heron nest", "bird home"]
+        ).says("It lives there.")
+        if name == "claude-code":
+            agents.run(["claude", "-p", ASKED, "--allowedTools", TOOLS[name]], project)
+        else:
+            agents.turn(name, project, ASKED)
+        results = [it for request in model.requests for it in request.texts("result")]
+        assert any(PLANTED in it and "quoted from transcripts" in it for it in results), results
+        run("setup", "--undo")
+        after = settings(agents.home)
+        assert all("sessiond" not in text for text in after.values())
+        assert {path: text for path, text in after.items() if path in before}.keys() == before.keys()
+
+
+def settings(home: Path) -> dict[str, str]:
+    """The settings files in which agents keep their MCP servers."""
+    names = (".claude.json", ".codex/config.toml", ".gemini/settings.json", ".config/opencode/opencode.json")
+    return {it: (home / it).read_text(encoding="utf-8") for it in names if (home / it).exists()}
