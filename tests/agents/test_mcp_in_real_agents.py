@@ -50,12 +50,12 @@ def test_an_agent_recalls_what_a_session_of_codex_says(name: str, tmp_path: Path
         run("import", str(agents.home / ".codex/sessions"))
         before = settings(agents.home)
         run("setup", "--yes", "--agent", name, "--no-hooks")
+        words = {"question": "where does the heron live?", "also": ["heron nest", "bird home"]}
         script = model.when(ASKED)
         if name == "claude-code":  # on a busy machine, it asks the model before its servers have started
             script = script.calls("WaitForMcpServers")
-        script.calls(
-            TOOLS[name], question="where does the heron live?", also=["heron nest", "bird home"]
-        ).says("It lives there.")
+        # Codex may do so, too, and then refuses the first call.
+        script.calls(TOOLS[name], **words).calls(TOOLS[name], **words).says("It lives there.")
         if name == "claude-code":
             agents.run(["claude", "-p", ASKED, "--allowedTools", TOOLS[name]], project)
         else:

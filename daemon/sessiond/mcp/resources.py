@@ -1,6 +1,8 @@
 """The resources: each session, and each entry of one, by its address `sessiond://session/…`."""
 
-from collections.abc import Mapping
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote, urlsplit
 
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
     from sessiond.mcp.tools.table import ToolCall
 
 _PAGE: Final = 50
+_TITLES_SECONDS: Final = 1.0
+"""How long a list waits for its titles. Claude Code offers no tool until the list has come, and the first redaction on
+a machine takes seconds."""
 _MIME_TYPE: Final = "text/plain"
 
 TEMPLATES: Final = (
@@ -51,14 +56,16 @@ async def listed(call: "ToolCall", cursor: str | None) -> Mapping[str, Any]:
     project = await call.project.searched(all_projects=False)
     with reported_errors():
         found = await daemon.list_sessions(project=project, cursor=cursor, limit=_PAGE)
-    names = await call.access.cleaned(
-        [it.title or without_cut_word(it.first_prompt) or "untitled" for it in found.sessions]
-    )
+    titles = [it.title or without_cut_word(it.first_prompt) or "untitled" for it in found.sessions]
+    names: Sequence[str] = [""] * len(titles)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_TITLES_SECONDS):
+            names = await call.access.cleaned(titles)
     resources = [
         {
             "uri": f"{SCHEME}://session/{quote(it.session_id, safe='')}",
             "name": f"session {shown_id(it.session_id)}",
-            "title": cut(" ".join(name.split()), 120),
+            "title": cut(" ".join(name.split()), 120) or f"session of {it.updated_at[:10]}",
             "description": f"{agent_title(it.origin)}, last used {it.updated_at}",
             "mimeType": _MIME_TYPE,
         }
