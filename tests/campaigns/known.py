@@ -32,6 +32,7 @@ NAMES = (
     "soak",
     "fuzz",
     "clock",
+    "sync",
 )  # fmt: skip
 
 
