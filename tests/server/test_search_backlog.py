@@ -87,6 +87,32 @@ async def test_a_small_backlog_is_searched_at_once(at_rest: None, memory: Runnin
     assert await search(peer, "opal") == ({f"o{number}" for number in range(50)}, NOTHING)
 
 
+async def test_the_newest_session_is_searched_before_the_texts_of_older_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(updating, "START_SECONDS", 0.0)
+    monkeypatch.setattr(updating, "CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(updating, "_PAUSE_FACTOR", updating._BUSY_PAUSE_FACTOR)
+    folder = tmp_path / "data/sessions/--any--"
+    folder.mkdir(parents=True)
+
+    def write(name: str, *entries: dict[str, Any]) -> None:
+        path = folder / f"2026-01-01T00-00-00-000Z_{name}.jsonl"
+        path.write_bytes(logs.log(logs.header(id=name), *entries))
+
+    for number in range(60):
+        write(f"session-{number:04}", *(logs.assistant("filler " * 500) for _ in range(100)))
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        assert (await search(peer, "filler"))[1]["sessionCount"] > 0
+        write("session-newest", logs.user("opal", id="newest") | {"timestamp": "2030-01-01T00:00:00.000Z"})
+        async with asyncio.timeout(BOUND):
+            while not (found := await search(peer, "opal"))[0]:  # noqa: ASYNC110 - nothing is sent when it is done
+                await asyncio.sleep(0.05)
+        assert found[0] == {"newest"}
+        assert found[1]["sessionCount"] > 0
+
+
 async def test_the_texts_of_large_new_files_are_not_searched_at_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,7 +89,9 @@ class Hub:
         self.commands = Commands(commands_path)
         self.commands.settle_with(m.HISTORY_ADD, self.history.settle_add)
         self.commands.settle_with(m.HISTORY_DELETE, self.history.settle_delete)
-        self.index = Index(files, index_path, lambda: self._open.diverged(), self.info)
+        self.index = Index(
+            files, index_path, lambda: self._open.diverged(), self.info, lambda: self.exchange.is_importing
+        )
         trash = Trash(files, memory)
         self._open = OpenSessions(files, memory, self.index, trash)
         self._open.takes_images = config.blobs.images

@@ -57,6 +57,7 @@ class Index:
         path: The database file; None means a temporary file.
         open_sessions: Returns the open sessions that may differ from their files.
         describe: Returns the protocol's description of an open session.
+        is_importing: Returns whether files of other programs are read at present.
     """
 
     def __init__(
@@ -65,10 +66,11 @@ class Index:
         path: str | None,
         open_sessions: "Callable[[], Iterable[LiveSession]]",
         describe: "Callable[[LiveSession], t.SessionInfo]",
+        is_importing: "Callable[[], bool]",
     ) -> None:
         self._tracker = OpenTracker(open_sessions, describe, store.lists)
         self._thread = IndexThread(store, path, self._tracker)
-        self.updater = IndexUpdater(self._thread, self._tracker, self._note_position_if_current)
+        self.updater = IndexUpdater(self._thread, self._tracker, self._note_position_if_current, is_importing)
         self._position_changed = asyncio.Event()
         self.position = 0
         """The position of the list up to which its changes may be sent. It grows with every change of a row."""

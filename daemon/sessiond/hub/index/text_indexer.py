@@ -34,7 +34,7 @@ HEADER_TYPE: Final = "session"
 
 
 class TextIndexer:
-    """Indexes the texts of files that are not fully indexed, the least recently updated first."""
+    """Indexes the texts of files that are not fully indexed, the most recently updated first."""
 
     def __init__(self, store: Store, database: Database, files: FileTable) -> None:
         self._store = store
@@ -123,7 +123,7 @@ class TextIndexer:
     def _begin(self) -> bool:
         open_refs = self._files.open_facts
         unindexed = self._database.connection.execute(
-            "SELECT ref FROM files WHERE is_indexed = 0 AND draft IS NOT NULL ORDER BY updated LIMIT ?",
+            "SELECT ref FROM files WHERE is_indexed = 0 AND draft IS NOT NULL ORDER BY updated DESC LIMIT ?",
             (len(open_refs) + 1,),
         )
         self._ref = next((ref for (key,) in unindexed if (ref := as_ref(key)) not in open_refs), None)

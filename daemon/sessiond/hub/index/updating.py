@@ -32,12 +32,14 @@ GATHER_SECONDS: Final = 0.2
 """The time that the background update waits for further changes after a reported change."""
 GROWTH_SECONDS: Final = 0.5
 """The background update begins when no session has grown for this time. A long one indexes open sessions this often."""
+CHECK_SECONDS: Final = 1.0
+"""The time after a check of the files from which on a reported change interrupts the indexing of a backlog."""
 SMALL_BACKLOG_BYTES: Final = 64 * 1024
 """A search indexes a backlog of this size itself, which takes some milliseconds. It does not wait for a larger one."""
 _PAUSE_FACTOR: Final = 0.5
 """The background work pauses for this multiple of the time that it worked."""
 _BUSY_PAUSE_FACTOR: Final = 19.0
-"""The multiple while the event loop is busy, because the thread holds the interpreter lock that the loop needs."""
+"""The multiple while the event loop is busy, or an import is, because both need the interpreter lock."""
 _BUSY_FRACTION: Final = 0.25
 """The fraction of time from which on the event loop counts as busy."""
 
@@ -49,11 +51,19 @@ class IndexUpdater:
         thread: The thread of the index.
         tracker: The open sessions that differ from their files.
         on_change: Called after steps that may have changed rows.
+        is_importing: Returns whether files of other programs are read at present.
     """
 
-    def __init__(self, thread: IndexThread, tracker: OpenTracker, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        thread: IndexThread,
+        tracker: OpenTracker,
+        on_change: Callable[[], None],
+        is_importing: Callable[[], bool],
+    ) -> None:
         self._thread = thread
         self._tracker = tracker
+        self._is_importing = is_importing
         self._on_change = on_change
         self._indexed_extents: dict[LiveSession, tuple[Tree, int]] = {}
         self._indexed_build_number = 0
@@ -132,7 +142,9 @@ class IndexUpdater:
             if not await self._step():
                 return
             self._on_change()
-            await work.rest()
+            await work.rest(gives_way=self._is_importing())
+            if self._must_check_files and time.monotonic() - self._checked_at > CHECK_SECONDS:
+                return  # a session that was written meanwhile is indexed before the rest
             if self._has_grown and time.monotonic() - indexed_at > GROWTH_SECONDS:
                 self._has_grown = False
                 await self._index_open_sessions(build_number)
@@ -213,7 +225,7 @@ class IndexUpdater:
             if rows == before:
                 return None
             if rests:
-                await work.rest()
+                await work.rest(gives_way=self._is_importing())
         return None if rows is None or live.tree is not tree else (tree, rows)
 
 
@@ -234,8 +246,12 @@ class _BackgroundWork:
         self._began = time.monotonic()
         self._loop_began = time.thread_time()
 
-    async def rest(self) -> None:
-        """Pause after the work, for a longer time while the event loop is busy."""
+    async def rest(self, *, gives_way: bool) -> None:
+        """Pause after the work, for a longer time while the event loop is busy or if the work gives way to other work.
+
+        Two threads that compute at the same time change turns for the interpreter lock thousands of times a second,
+        which nearly doubles what both cost.
+        """
         worked = time.monotonic() - self._began
         busy = time.thread_time() - self._loop_began > worked * _BUSY_FRACTION
-        await asyncio.sleep(worked * (_BUSY_PAUSE_FACTOR if busy else _PAUSE_FACTOR))
+        await asyncio.sleep(worked * (_BUSY_PAUSE_FACTOR if busy or gives_way else _PAUSE_FACTOR))

@@ -42,6 +42,11 @@ class Exchange:
         imports, _ = await self._loaded()
         return await imports.run(params, reporting)
 
+    @property
+    def is_importing(self) -> bool:
+        """Whether files of other programs are read at present."""
+        return self._both is not None and self._both[0].is_importing
+
     async def imports(self) -> "Imports":
         """Return the part that imports. It is loaded first if need be."""
         imports, _ = await self._loaded()

@@ -119,6 +119,7 @@ class Imports:
         self._records = SourceRecords(records_path)
         self._unchanged = UnchangedSources(files, self._records)
         self._logs = StoredLogs(files)
+        self._pages_being_imported = 0
         self._followed_leaves: dict[str, str | None] = {}
         """The leaf of each followed session after the last append from its file."""
 
@@ -194,7 +195,20 @@ class Imports:
         """The records of the imported files."""
         return self._records
 
+    @property
+    def is_importing(self) -> bool:
+        """Whether files are read at present."""
+        return self._pages_being_imported > 0
+
     async def _import_page(self, page: ImportPage, run: _Run) -> list[ImportOutcome]:
+        self._pages_being_imported += 1
+        try:
+            return await self._import_changed(page, run)
+        finally:
+            self._pages_being_imported -= 1
+
+    async def _import_changed(self, page: ImportPage, run: _Run) -> list[ImportOutcome]:
+        """Import the files of a page that differ from their records, and record them."""
         format = run.params.format
         unchanged = await asyncio.to_thread(
             self._unchanged.outcomes, [it.path for it in page.files], format, run.titles
