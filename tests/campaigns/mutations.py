@@ -358,11 +358,13 @@ def news_before_the_sync() -> None:
     _replace(queue, "submit", early)
     submit_plain = queue.submit_plain
 
-    def early_plain(self: Any, request: Any, durability: Any) -> None:
-        first, row = len(self._reader.tree), request.prepared.rows[0]
-        submit_plain(self, request, durability)
+    def early_plain(self: Any, requests: Any, durability: Any) -> None:
+        first, rows = len(self._reader.tree), requests.rows
+        submit_plain(self, requests, durability)
         if len(self._announcements._subscribers):
-            self._announcements._subscribers.appended([row.line[:-1]], [first], request.origin, row.id)
+            self._announcements._subscribers.appended(
+                [row.line[:-1] for row in rows], range(first, first + len(rows)), requests.origin, rows[-1].id
+            )
 
     _replace(queue, "submit_plain", early_plain)
 

@@ -25,10 +25,16 @@ def session_id() -> str:
 
 def entry_id() -> str:
     """Return 8 random hex characters. The caller checks that the session has no entry with this id."""
-    if not _ids:
-        drawn = os.urandom(4 * 256).hex()
-        _ids.extend(drawn[at : at + 8] for at in range(0, len(drawn), 8))
-    return _ids.pop()
+    return entry_ids(1)[0]
+
+
+def entry_ids(count: int) -> list[str]:
+    """Return several ids as `entry_id` does. They may repeat."""
+    while len(_ids) < count:
+        _ids.extend(os.urandom(4 * 256).hex(" ", 4).split())
+    ids = _ids[-count:]
+    del _ids[-count:]
+    return ids
 
 
 _ids: list[str] = []
@@ -36,5 +42,14 @@ _ids: list[str] = []
 
 def iso(nanoseconds: int) -> str:
     """Format a time in nanoseconds since 1970 as an ISO 8601 timestamp in UTC with milliseconds."""
-    moment = datetime.datetime.fromtimestamp(nanoseconds / 1e9, tz=datetime.UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    global _last_second
+    second, nanosecond = divmod(nanoseconds, 1_000_000_000)
+    known, text = _last_second
+    if second != known:
+        moment = datetime.datetime.fromtimestamp(second, tz=datetime.UTC)
+        text = moment.isoformat(timespec="seconds").removesuffix("+00:00")
+        _last_second = second, text
+    return f"{text}.{nanosecond // 1_000_000:03d}Z"
+
+
+_last_second = (-1, "")  # one value, because threads format times, too

@@ -5,6 +5,7 @@ but does not limit them: the owner of the connection does. All of the code runs 
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final, cast
 
 from msgspec import UNSET, Raw
@@ -123,6 +124,16 @@ class Connection(asyncio.Protocol):
             if self._ended:
                 self._wind_up()
 
+    def reply_all(self, results: Sequence[tuple[RequestId, object]]) -> None:
+        """Respond to several requests. Raises `NotAwaited` as `reply` does."""
+        if self.closing:
+            return
+        for id, result in results:
+            self._settle(id)
+            self._sending.put(encode_result(id, result), self.mode)
+        if self._ended:
+            self._wind_up()
+
     def fail(self, id: RequestId | None, code: int, message: str, data: object = UNSET) -> None:
         """Respond to a request with an error. With the id None, report an error about a message without an id."""
         body = encode_error(id, code, message, data)
@@ -168,7 +179,10 @@ class Connection(asyncio.Protocol):
 
         It is cheap enough for every message, unlike `queued_bytes`.
         """
-        return len(self._unanswered) > requests or self._sending.holds_more_than(size)
+        sending = self._sending
+        if len(self._unanswered) > requests or sending.unflushed_bytes > size:
+            return True
+        return sending.is_full and sending.queued_bytes > size
 
     @property
     def full(self) -> bool:
@@ -335,6 +349,7 @@ class Connection(asyncio.Protocol):
                     unanswered.add(id)
                     received(self, head, body)
         finally:
+            self._handler.delivered(self)
             self._sending.flush()
         if receiving and not receiving.is_paused and not self.closing:
             self._transport.pause_reading()

@@ -39,6 +39,10 @@ class Handler(Protocol[C]):
         """
         ...
 
+    def delivered(self, connection: C) -> None:
+        """All messages of one delivery were passed to `received`. What is sent before it returns is one write."""
+        return
+
     def broken(self, connection: C, error: BadMessage) -> None:
         """A body that is not a JSON-RPC message has arrived. Requires `fail(error.id, …)`, also for the id None."""
         ...

@@ -91,7 +91,10 @@ def decode_message(body: bytes) -> tuple[Head, bytes]:
 
 def encode_result(id: RequestId, result: object) -> bytes:
     """Return an encoded response. Raw values are spliced at any depth. attrs objects must be unstructured before."""
-    return _encode(_Result(id, result))
+    try:
+        return _encode_valid(_Result(id, result))
+    except UnicodeEncodeError:
+        return _encode(_Result(id, result))
 
 
 def encode_once(result: object) -> Raw:

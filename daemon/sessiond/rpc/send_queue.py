@@ -20,7 +20,8 @@ class SendQueue:
         """Whether the transport has paused writing."""
         self._loop = loop
         self._frames: list[bytes | memoryview] = []
-        self._bytes = 0
+        self.unflushed_bytes = 0
+        """Bytes that were not passed to the transport."""
         self._flush_is_due = False
         self._drained: list[asyncio.Future[None]] = []
 
@@ -31,7 +32,7 @@ class SendQueue:
             return
         frame = encode_frame(body, mode)
         self._frames.append(frame)
-        self._bytes += len(frame)
+        self.unflushed_bytes += len(frame)
         if not self._flush_is_due:
             self._flush_is_due = True
             self._loop.call_soon(self.flush)
@@ -39,7 +40,7 @@ class SendQueue:
     def put_parts(self, frame: list[bytes]) -> None:
         """Queue a frame that is given in parts, and flush by the next tick."""
         self._frames += frame
-        self._bytes += sum(map(len, frame))
+        self.unflushed_bytes += sum(map(len, frame))
         if not self._flush_is_due:
             self._flush_is_due = True
             self._loop.call_soon(self.flush)
@@ -57,29 +58,25 @@ class SendQueue:
         """
         self._flush_is_due = False
         frames = self._frames
-        while self._bytes > _PIECE_BYTES and not everything:
+        while self.unflushed_bytes > _PIECE_BYTES and not everything:
             if self.is_full:
                 return  # `resume` continues
             self.transport.write(self._take_piece())
         if frames:
             data = frames[0] if len(frames) == 1 else b"".join(frames)
             frames.clear()
-            self._bytes = 0
+            self.unflushed_bytes = 0
             self.transport.write(data)
 
     def clear(self) -> None:
         """Drop the bytes that were not written to the transport."""
         self._frames.clear()
-        self._bytes = 0
-
-    def holds_more_than(self, size: int) -> bool:
-        """Return whether more than `size` bytes are queued. Cheaper than `queued_bytes`."""
-        return self._bytes > size or (self.is_full and self.queued_bytes > size)
+        self.unflushed_bytes = 0
 
     @property
     def queued_bytes(self) -> int:
         """Bytes that the operating system has not accepted yet."""
-        return self._bytes + self.transport.get_write_buffer_size()
+        return self.unflushed_bytes + self.transport.get_write_buffer_size()
 
     async def drained(self) -> None:
         """Wait until the transport accepts more. Raises `ConnectionClosed` if the connection ends before that."""
@@ -125,5 +122,5 @@ class SendQueue:
                 count += 1
             data = b"".join(frames[:count])
             del frames[:count]
-        self._bytes -= len(data)
+        self.unflushed_bytes -= len(data)
         return data

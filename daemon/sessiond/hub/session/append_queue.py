@@ -18,17 +18,18 @@ from sessiond.hub.session.batches import (
     LARGE_BATCH_BYTES,
     Done,
     Outcome,
-    PlainRequest,
+    PlainRequests,
     PreparedAt,
     QueuedAppend,
     makes_session,
     scan,
 )
 from sessiond.hub.session.blobs import SessionBlobs
+from sessiond.hub.session.drafts import NewMessage
 from sessiond.hub.session.entry_placement import Placement, Prepared
 from sessiond.hub.session.log_maintenance import LogMaintenance
 from sessiond.hub.session.log_reader import LogReader
-from sessiond.hub.session.pending_batches import MAX_JOINED_BYTES, PendingBatches
+from sessiond.hub.session.pending_batches import PendingBatches
 from sessiond.hub.session.write_block import RESTS_ON_LINES, WriteBlockMonitor, as_committed
 from sessiond.protocol import types as t
 from sessiond.store.base import Durability
@@ -120,23 +121,22 @@ class AppendQueue:
         if self._serving is None:
             self._serving = asyncio.get_running_loop().create_task(self._serve())
 
-    def append_message(self, raw: bytes, durability: Durability, request: PlainRequest) -> bool:
-        """Append a new message at the leaf: see `LiveSession.append_message`."""
-        draft, reader, pending = bytes(raw), self._reader, self._pending
+    def append_messages(
+        self, messages: Sequence[NewMessage], durability: Durability, requests: PlainRequests
+    ) -> bool:
+        """Append new messages at the leaf: see `LiveSession.append_messages`."""
+        reader, pending = self._reader, self._pending
         if self._waiting or reader.log.draft or self._maintenance.closing_error is not None:
             return False
-        if len(draft) > MAX_JOINED_BYTES or self._blobs.needed_by((draft,)):
+        if self._blobs.needed_by([message.body for message in messages]):
             return False
         try:
             if not pending.accepts_batches() or pending.unwritten_bytes > THROTTLE_UNWRITTEN_BYTES:
                 return False
         except (StorageFailed, LogReplaced, HubError):
             return False
-        prepared = entry_placement.prepare_new_message(reader.tree, draft)
-        if prepared is None:
-            return False
-        request.prepared = prepared
-        pending.submit_plain(request, durability)
+        requests.rows = entry_placement.place_messages(reader.tree, messages)
+        pending.submit_plain(requests, durability)
         return True
 
     def _queue(

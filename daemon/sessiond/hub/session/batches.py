@@ -23,6 +23,10 @@ LARGE_BATCH_BYTES: Final = 256 * 1024
 """A batch with more bytes than this is prepared in slices."""
 
 
+OutcomeOf = Callable[[Prepared], "Outcome | Exception"]
+"""Returns what became of a request, from its entries."""
+
+
 class Outcome(msgspec.Struct, frozen=True, gc=False):
     """A committed batch."""
 
@@ -33,17 +37,25 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     seq: int
 
 
-class PlainRequest(Protocol):
-    """The append of one new message at the leaf, which its sender answers by itself."""
+class PlainRequests(Protocol):
+    """Requests of one client that follow each other. Each appends one new entry at the leaf, and changes nothing else.
 
-    prepared: Prepared
+    They are one unit from placing to reply: their rows are queued, committed and announced together, and only the
+    responses are separate.
+
+    Attributes:
+        rows: The entries, one for each request.
+        origin: The origin that notifications name.
+    """
+
+    rows: list[NewRow]
     origin: t.Origin
 
-    def committed(self, log_id: str, seq: int) -> None:
-        """The message is committed as the line `seq`."""
+    def committed(self, log_id: str, first: int) -> None:
+        """The entries are committed as the lines from `first` on."""
 
-    def done(self, outcome: "Outcome | Exception", /) -> None:
-        """The append has failed, or its place in the log was found again after another program wrote to it."""
+    def settle(self, outcome_of: OutcomeOf, /) -> None:
+        """Answer each request after a failure, or after another program wrote between the entries."""
 
 
 class QueuedRequest:
@@ -51,20 +63,26 @@ class QueuedRequest:
 
     Attributes:
         prepared: Its entries.
+        rows: The rows of the entries.
         origin: The origin that notifications name.
         done: Called once, with the outcome or the error.
     """
 
-    __slots__ = ("done", "origin", "prepared")
+    __slots__ = ("done", "origin", "prepared", "rows")
 
     def __init__(self, prepared: Prepared, origin: t.Origin, done: Done) -> None:
         self.prepared = prepared
+        self.rows = prepared.rows
         self.origin = origin
         self.done = done
 
-    def committed(self, log_id: str, seq: int) -> None:
-        """Answer a plain request, whose entry is the line `seq`."""
-        self.done(Outcome(self.prepared, [seq], self.prepared.leaf, log_id, seq))
+    def committed(self, log_id: str, first: int) -> None:
+        """Answer a plain request, whose entry is the line `first`. See `PlainRequests`."""
+        self.done(Outcome(self.prepared, [first], self.prepared.leaf, log_id, first))
+
+    def settle(self, outcome_of: OutcomeOf) -> None:
+        """Answer the request. See `PlainRequests`."""
+        self.done(outcome_of(self.prepared))
 
 
 @dataclass(slots=True)
@@ -73,12 +91,16 @@ class Batch:
 
     Attributes:
         requests: The requests, in log order.
+        leaf_id: The leaf after them.
+        count: The number of their lines.
         size: The bytes of their lines.
-        durability: The durability of the plain requests that may join; None if none may join.
+        durability: The durability of the plain requests that may join; None if the request is not plain.
         future: Set when the lines have their durability.
     """
 
-    requests: "list[QueuedRequest | PlainRequest]"
+    requests: "list[QueuedRequest | PlainRequests]"
+    leaf_id: str | None
+    count: int
     size: int
     durability: Durability | None
     future: asyncio.Future[bool]

@@ -66,13 +66,19 @@ def read_draft(index: int, raw: bytes) -> Draft:
         raise _refusal(index, error) from None
 
 
-def read_new_message(raw: bytes) -> tuple[Raw, str] | None:
-    """Return the message and its role, if a draft has only the members `type` and `message`. None for any other."""
+class NewMessage(msgspec.Struct, frozen=True, gc=False):
+    """The draft of a new message that asks for nothing else."""
+
+    body: bytes
+    role: str
+
+
+def read_new_message(raw: bytes) -> NewMessage | None:
+    """Return the message, if a draft has only the members `type` and `message`. None for any other draft."""
     try:
-        if b"\n" in raw:
-            return None
-        message = _new_message(raw).message
-        return message, _message(message).role
+        body = bytes(_new_message(raw).message)
+        # `in` would first try to make a number of the newline, which costs as much as the decoding.
+        return None if body.find(b"\n") >= 0 else NewMessage(body, _message(body).role)
     except _UNREADABLE:
         return None
 

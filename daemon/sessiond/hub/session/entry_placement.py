@@ -19,7 +19,7 @@ from sessiond.hub.errors import (
     WouldBreakTree,
 )
 from sessiond.hub.session import json_equality
-from sessiond.hub.session.drafts import Draft, read_draft, read_in_steps, read_new_message
+from sessiond.hub.session.drafts import Draft, NewMessage, read_draft, read_in_steps
 from sessiond.session.compaction import safety
 from sessiond.session.tree import command_ids, entries
 from sessiond.session.tree.batches import MORE_FOLLOWS
@@ -96,31 +96,30 @@ def prepare(
         if is_plain and draft.parent_id is UNSET and (draft.id is None or tree.any_row(draft.id) is None):
             entry_id = draft.id or free_id(tree)
             leaf = tree.pending_leaf_id
-            return _plain(_row(draft, entry_id, leaf), leaf)
+            return plain(_row(draft, entry_id, leaf))
     return run(prepare_in_steps(tree, drafts, placement, read))
 
 
-def prepare_new_message(tree: Tree, raw: bytes) -> Prepared | None:
-    """Turn a draft that has only `type` and `message` into a row at the leaf, as `prepare` does, but faster.
-
-    Returns:
-        None if the draft is any other, or cannot be stored. `prepare` then decides.
-    """
-    message = read_new_message(raw)
-    if message is None:
-        return None
-    body, role = message
-    entry_id = free_id(tree)
-    leaf = tree.pending_leaf_id
-    line = b'{"type":"message","id":"%b","parentId":%b,"timestamp":"%b","message":%b}\n' % (
-        entry_id.encode(), _encode(leaf), clock.timestamp().encode(), body
-    )  # fmt: skip
-    return _plain(NewRow(line, "message", entry_id, leaf, role), leaf)
+def place_messages(tree: Tree, messages: Sequence[NewMessage]) -> list[NewRow]:
+    """Turn new messages into rows, each below the one before it and the first at the leaf, as `prepare` does."""
+    rows: list[NewRow] = []
+    timestamp = clock.timestamp().encode()
+    parent_id = tree.pending_leaf_id
+    quoted_parent = _encode(parent_id)
+    for entry_id, message in zip(_free_ids(tree, len(messages)), messages, strict=True):
+        quoted_id = b'"%b"' % entry_id.encode()
+        line = b'{"type":"message","id":%b,"parentId":%b,"timestamp":"%b","message":%b}\n' % (
+            quoted_id, quoted_parent, timestamp, message.body,
+        )  # fmt: skip
+        rows.append(NewRow(line, "message", entry_id, parent_id, message.role))
+        parent_id, quoted_parent = entry_id, quoted_id
+    return rows
 
 
-def _plain(row: NewRow, leaf: str | None) -> Prepared:
+def plain(row: NewRow) -> Prepared:
+    """Return the batch of one new entry at the leaf that changes nothing else."""
     ids = [row.id]
-    return Prepared([row], ids, ids, leaf, row.id, is_plain=True)
+    return Prepared([row], ids, ids, row.parent_id, row.id, is_plain=True)
 
 
 def prepare_in_steps(
@@ -244,6 +243,14 @@ def free_id(tree: Tree, created: Container[str] = ()) -> str:
         entry_id = clock.entry_id()
         if entry_id not in created and tree.any_row(entry_id) is None:
             return entry_id
+
+
+def _free_ids(tree: Tree, count: int) -> list[str]:
+    """Return different new entry ids that are not in the tree."""
+    while True:
+        ids = clock.entry_ids(count)
+        if (count == 1 or len(set(ids)) == count) and not tree.has_any(ids):
+            return ids
 
 
 def _new_id(tree: Tree, draft: Draft, created: Container[str], command: CommandRecord | None) -> str:

@@ -10,11 +10,12 @@ from msgspec import Raw, UnsetType
 
 from sessiond.hub.errors import EntryNotFound, HubError
 from sessiond.hub.session.append_queue import AppendQueue
-from sessiond.hub.session.batches import Done, PlainRequest
+from sessiond.hub.session.batches import Done, PlainRequests
 from sessiond.hub.session.blobs import NO_BLOBS, SessionBlobs
 from sessiond.hub.session.changes import SessionBefore
 from sessiond.hub.session.derived_cache import DerivedCache
 from sessiond.hub.session.divergence import Divergence
+from sessiond.hub.session.drafts import NewMessage
 from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.line_union import ChosenLines, choose
 from sessiond.hub.session.log_maintenance import LogMaintenance
@@ -277,20 +278,22 @@ class LiveSession:
         self._divergence.begin()
         self._appends.append(raw, placement, durability, origin, done)
 
-    def append_message(self, raw: bytes, durability: Durability, request: PlainRequest) -> bool:
-        """Append a new message at the leaf, if it is small and nothing has to be prepared or waited for.
+    def append_messages(
+        self, messages: Sequence[NewMessage], durability: Durability, requests: PlainRequests
+    ) -> bool:
+        """Append new messages at the leaf, one behind the other, if nothing has to be prepared or waited for.
 
-        This is the short way of the most frequent append. It has the same effect as `append`.
+        This is the short way of the most frequent append. It has the same effect as `append` for each of them.
 
         Args:
-            raw: The draft, as JSON.
-            durability: The durability at which it is committed.
-            request: Receives the row, and is answered in log order.
+            messages: The messages.
+            durability: The durability at which they are committed.
+            requests: The requests that append them. They receive the rows, and are answered in log order.
 
         Returns:
-            False if the append needs the general way, or has an error. Then nothing has changed.
+            False if the appends need the general way. Then nothing has changed.
         """
-        if not self._appends.append_message(raw, durability, request):
+        if not self._appends.append_messages(messages, durability, requests):
             return False
         self._divergence.begin()
         return True

@@ -4,18 +4,19 @@ A batch becomes visible as a whole. If a write fails, the batch and all later ba
 program wrote between them, their lines are read from the log again.
 
 Most requests append one message at the leaf. While the last batch waits for its write, such plain requests join it:
-they share one future, one commit and one notification, and each is still answered by itself. So many clients that
-append at the same time cost little more than one that sends the same lines in one request.
+they share one future, one commit and one notification for each client. So many clients that append at the same time
+cost little more than one that sends the same lines in one request.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 from sessiond.hub.session import changes
 from sessiond.hub.session.announcements import Announcements
-from sessiond.hub.session.batches import Batch, Done, Outcome, PlainRequest, QueuedRequest
+from sessiond.hub.session.batches import Batch, Done, Outcome, PlainRequests, QueuedRequest
 from sessiond.hub.session.entry_placement import Prepared
 from sessiond.hub.session.log_reader import LogReader
 from sessiond.hub.session.write_block import WriteBlockMonitor
@@ -26,7 +27,7 @@ from sessiond.store.errors import LogReplaced, StorageFailed
 COMMIT_AT_ONCE: Final = 100
 """The number of requests after which the commits of one turn of the event loop end."""
 MAX_JOINED: Final = 64
-"""The number of requests in one batch. They are committed in one turn of the event loop."""
+"""The number of requests that join one batch. They are committed in one turn of the event loop."""
 MAX_JOINED_BYTES: Final = 64 * 1024
 """The size in bytes from which no further request joins a batch, so that one notification stays small."""
 
@@ -77,7 +78,7 @@ class PendingBatches:
         """Yield the lines of the queued batches."""
         for batch in self._batches:
             for request in batch.requests:
-                for row in request.prepared.rows:
+                for row in request.rows:
                     yield row.line
 
     def submit(
@@ -103,25 +104,28 @@ class PendingBatches:
             self._reader.tree.attach(prepared.rows, leaf=prepared.leaf)
         else:
             future = asyncio.get_running_loop().create_task(self._barrier(durability))
-        self._add(Batch([request], size, None, future))
+        self._add(Batch([request], prepared.leaf, len(prepared.rows), size, None, future))
 
-    def submit_plain(self, request: QueuedRequest | PlainRequest, durability: Durability) -> None:
-        """Queue a plain request: it joins the last batch, if that takes plain requests and waits for its write."""
-        batches, reader = self._batches, self._reader
-        row = request.prepared.rows[0]
-        size = len(row.line)
+    def submit_plain(self, requests: QueuedRequest | PlainRequests, durability: Durability) -> None:
+        """Queue plain requests: they join the last batch, if that takes plain requests and waits for its write."""
+        batches, reader, rows = self._batches, self._reader, requests.rows
+        count, leaf_id = len(rows), rows[-1].id
+        lines = rows[0].line if count == 1 else b"".join([row.line for row in rows])
+        size = len(lines)
         self.unwritten_bytes += size
-        if batches:
-            last = batches[-1]
-            has_room = len(last.requests) < MAX_JOINED and last.size < MAX_JOINED_BYTES
-            if last.durability == durability and has_room and reader.log.extend(last.future, row.line):
-                last.requests.append(request)
+        last = batches[-1] if batches else None
+        if last is not None and last.durability == durability:
+            has_room = last.count + count <= MAX_JOINED and last.size < MAX_JOINED_BYTES
+            if has_room and reader.log.extend(last.future, lines):
+                reader.tree.attach_at_leaf(rows)
+                last.requests.append(requests)
+                last.leaf_id = leaf_id
+                last.count += count
                 last.size += size
-                reader.tree.attach_at_leaf(row)
                 return
-        future = reader.log.append(row.line, durability)
-        reader.tree.attach_at_leaf(row)
-        self._add(Batch([request], size, durability, future))
+        future = reader.log.append(lines, durability)
+        reader.tree.attach_at_leaf(rows)
+        self._add(Batch([requests], leaf_id, count, size, durability, future))
 
     def _add(self, batch: Batch) -> None:
         self._batches.append(batch)
@@ -162,7 +166,7 @@ class PendingBatches:
                 return
             batches.popleft()
             self._commit(batch)
-            committed += len(batch.requests)
+            committed += batch.count
         if not batches:
             self._empty.set()
         elif batches[0].future.done():
@@ -173,21 +177,21 @@ class PendingBatches:
     def _commit(self, batch: Batch) -> None:
         """Make a batch visible, answer its requests, then announce it."""
         self.unwritten_bytes -= batch.size
-        last, tree = batch.requests[-1].prepared, self._reader.tree
-        count = len(batch.requests) if last.is_plain else len(last.rows)
+        tree, is_plain = self._reader.tree, batch.durability is not None
         first = tree.committed
-        may_change_more = count and (not last.is_plain or self._announcements.is_promotion_pending)
+        may_change_more = batch.count and (not is_plain or self._announcements.is_promotion_pending)
         before = changes.facts(tree) if may_change_more else None
-        tree.commit(count, leaf=last.leaf)
+        tree.commit(batch.count, leaf=batch.leaf_id)
         if self._write_block.current is not None:
             self._write_block.update()
-        if last.is_plain:
-            log_id = self._reader.log.log_id
-            for seq, request in enumerate(batch.requests, first):
+        if is_plain:
+            log_id, seq = self._reader.log.log_id, first
+            for request in batch.requests:
                 request.committed(log_id, seq)
+                seq += len(request.rows)
         else:
-            batch.requests[0].done(self._outcome(last))
-        if count:
+            batch.requests[0].settle(self._outcome)
+        if batch.count:
             self._announcements.committed(batch, first, before)
 
     def _outcome(self, prepared: Prepared) -> Outcome:
@@ -208,7 +212,7 @@ class PendingBatches:
             elif isinstance(error := batch.future.exception(), Exception):
                 refusal = error
             for request in batch.requests:
-                request.done(refusal)
+                request.settle(partial(_as_outcome, refusal))
         self._empty.set()
         self._write_block.update()
 
@@ -234,15 +238,19 @@ class PendingBatches:
             reader.log.distrust()
         origins: dict[str, t.Origin] = {}
         for batch in batches:
+            refusal = batch.future.exception() or unread
             for request in batch.requests:
-                prepared = request.prepared
-                refusal = batch.future.exception() or unread or self._error_if_missing(prepared)
-                request.done(refusal if isinstance(refusal, Exception) else self._outcome(prepared))
-                origins.update(dict.fromkeys(prepared.created, request.origin))
+                request.settle(partial(self._outcome_if_stored, refusal))
+                origins.update({row.id: request.origin for row in request.rows})
         self._announcements.read_again(before, origins)
         self.is_log_prepared = not reader.tree.tail and not reader.tree.tail_is_entry
         self._empty.set()
         self._write_block.update()
+
+    def _outcome_if_stored(self, refusal: BaseException | None, prepared: Prepared) -> Outcome | Exception:
+        if refusal is None:
+            refusal = self._error_if_missing(prepared)
+        return refusal if isinstance(refusal, Exception) else self._outcome(prepared)
 
     def _error_if_missing(self, prepared: Prepared) -> StorageFailed | None:
         """Return the error of a batch if one of its lines is no longer in the file; None if all are there."""
@@ -254,6 +262,10 @@ class PendingBatches:
             f"{log.ref}: entry {missing[0]} is not where it was written; another program has changed the file",
             path=log.path,
         )
+
+
+def _as_outcome(refusal: Exception, _prepared: Prepared) -> Exception:
+    return refusal
 
 
 def _consume(future: asyncio.Future[Any]) -> None:

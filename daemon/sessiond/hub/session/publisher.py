@@ -67,12 +67,12 @@ class Publisher(Generic[Session]):
         elif len(subscribers):
             seq = first
             for origin, requests in itertools.groupby(batch.requests, lambda request: request.origin):
-                lines: list[bytes] = []
-                for request in requests:
-                    lines += [row.line[:-1] for row in request.prepared.rows]
-                    leaf_id = request.prepared.leaf
-                subscribers.appended(lines, range(seq, seq + len(lines)), origin, leaf_id)
-                seq += len(lines)
+                rows = [row for request in requests for row in request.rows]
+                following = seq + len(rows)
+                # Only plain requests share a batch, and the leaf after each of these is its entry.
+                leaf_id = batch.leaf_id if following == first + batch.count else rows[-1].id
+                subscribers.appended([row.line[:-1] for row in rows], range(seq, following), origin, leaf_id)
+                seq = following
         if before is not None:
             self._announce_changes(before, batch.requests[-1].origin)
         self._growth_observer.grew(self._session, first)

@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Final, get_args
 
 import msgspec
@@ -27,7 +27,7 @@ from sessiond.rpc.framing import MAX_FRAME, FrameTooLarge, FramingError
 from sessiond.rpc.handler import Handler
 from sessiond.rpc.message import BadMessage, Head, RequestId
 from sessiond.server import errors
-from sessiond.server.connection import handshake, position_encoding
+from sessiond.server.connection import handshake, position_encoding, read_throttle
 from sessiond.server.connection.dispatch import Dispatcher
 from sessiond.server.connection.read_throttle import ReadThrottle
 from sessiond.server.connection.requests import Requests
@@ -118,9 +118,9 @@ class Client(Handler[Connection]):
         server = self.server
         self._read_throttle = ReadThrottle(connection, server.memory_budget, server.spawn, self.max_frame)
         self.requests = Requests(
-            self._answer, self._read_throttle, server.memory_budget, server.spawn, server.spawn_write
+            self.answer, self._read_throttle, server.memory_budget, server.spawn, server.spawn_write
         )
-        self.dispatcher = Dispatcher(self, server, self.requests, self._read_throttle, self._answer)
+        self.dispatcher = Dispatcher(self, server, self.requests, self._read_throttle, self.answer)
         self.server.attached(self)
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
@@ -134,7 +134,13 @@ class Client(Handler[Connection]):
                 self._refuse_after_shutdown(head.id)
             else:
                 self.dispatcher.receive(route, head, len(body))
-        self._read_throttle.pause_if_overloaded()
+        if connection.exceeds(read_throttle.MAX_IN_FLIGHT, read_throttle.QUEUE_SOFT):
+            self._read_throttle.hold()
+
+    def delivered(self, connection: Connection) -> None:
+        """Carry out the requests that the dispatcher has gathered."""
+        if self.dispatcher.has_group:
+            self.dispatcher.start_group()
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
         """Respond to an invalid message with a parse error or `invalidRequest`."""
@@ -170,7 +176,8 @@ class Client(Handler[Connection]):
             self._bridge.close()
         self.server.detached(self)
 
-    def _answer(self, request_id: RequestId, answer: object) -> None:
+    def answer(self, request_id: RequestId, answer: object) -> None:
+        """Send the response to a request: a result or an exception."""
         if self.connection.closing:
             return
         if self._read_throttle.awaits_answer:
@@ -185,12 +192,20 @@ class Client(Handler[Connection]):
         code, message, data = errors.explain(answer)
         self.connection.fail(request_id, code, message, data)
 
+    def reply_all(self, results: Sequence[tuple[RequestId, t.Wire]]) -> None:
+        """Send the results of several requests, which have no text that could be invalid."""
+        if not self.connection.closing:
+            if self._read_throttle.awaits_answer:
+                self._read_throttle.answered()
+            self.connection.reply_all(results)
+
     def _refuse_after_shutdown(self, request_id: object) -> None:
-        self._answer(request_id, errors.InvalidRequest("After `shutdown` only `exit` may come."))  # type: ignore[arg-type]
+        self.answer(request_id, errors.InvalidRequest("After `shutdown` only `exit` may come."))  # type: ignore[arg-type]
 
     # --- life cycle and LSP ----------------------------------------------------------------------------
 
     def _other(self, head: Head, body: bytes) -> None:
+        self.dispatcher.start_group()
         match head.method:
             case "initialize" if head.id is not UNSET:
                 self._initialize(head, body)
@@ -213,7 +228,7 @@ class Client(Handler[Connection]):
             self._refuse_second_handshake()
             greeting = handshake.read_greeting(b"{}" if head.params is UNSET else head.params)
         except Exception as error:  # noqa: BLE001 - answered like any refusal
-            self._answer(request_id, error)
+            self.answer(request_id, error)
             return
         self._initialized = True
         self.name, self.version = greeting.name, greeting.version
@@ -229,7 +244,7 @@ class Client(Handler[Connection]):
             "capabilities": {"experimental": {"sessiond": self.description_of_server()}},
             "serverInfo": {"name": "sessiond", "version": sessiond.__version__},
         }
-        self._answer(request_id, answer)
+        self.answer(request_id, answer)
 
     def hello(self, params: t.HelloParams) -> t.HelloResult:
         """Take the handshake of a client without LSP. Raises `InvalidRequest` or `UnsupportedProtocol`."""
@@ -312,7 +327,7 @@ class Client(Handler[Connection]):
             method = str(head.method)
             too_early = not self._initialized and method.startswith(_LSP)
             refusal = errors.NotInitialized() if too_early else errors.MethodNotFound(method)
-            self._answer(head.id, refusal)  # type: ignore[arg-type]
+            self.answer(head.id, refusal)  # type: ignore[arg-type]
 
     @property
     def _is_bridged(self) -> bool:

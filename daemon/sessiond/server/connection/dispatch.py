@@ -19,9 +19,9 @@ from sessiond.server.connection.deferred import Pending, Unopened
 from sessiond.server.connection.program_order import Order
 from sessiond.server.connection.read_throttle import ReadThrottle
 from sessiond.server.connection.requests import Requests
-from sessiond.server.connection.route import Route
+from sessiond.server.connection.route import RequestGroup, Route
 from sessiond.server.connection.services import Services
-from sessiond.server.connection.tickets import AnyTicket, StartedAppend, Ticket
+from sessiond.server.connection.tickets import AnyTicket, Ticket
 
 C = TypeVar("C")
 
@@ -55,6 +55,10 @@ class Dispatcher(Generic[C]):
         self._answer = answer
         self.order = Order(server.hub.session_id_at, server.spawn)
         self._waiting: dict[RequestId, tuple[int, Ticket]] = {}  # with the sizes of their bodies in bytes
+        self.has_group = False
+        """Whether requests were gathered since the event loop called, and not yet carried out."""
+        self._group: RequestGroup
+        self._group_route: Route[C]
 
     def receive(self, route: Route[C], head: Head, size: int) -> None:
         """Start a request when its turn comes, and answer it.
@@ -69,10 +73,48 @@ class Dispatcher(Generic[C]):
         try:
             if self._server.ending:
                 raise Draining
-            params = _decoded(route, head)
+            encoded = b"{}" if head.params is UNSET else head.params
+            try:
+                params = route.decode(encoded)
+            except (msgspec.DecodeError, RecursionError):
+                params = route.decode_slowly(encoded)
         except Exception as error:  # noqa: BLE001 - everything becomes an answer
             self._answer(request_id, error)
             return
+        if route.group is not None:
+            if self.has_group:
+                if self._group.add(request_id, size, params):
+                    return
+                self.start_group()
+            self._group = route.group(self._client, params)
+            if self._group.add(request_id, size, params):
+                self.has_group, self._group_route = True, route
+                return
+        elif self.has_group:
+            self.start_group()
+        self._enter(request_id, size, route, params)
+
+    def start_group(self) -> None:
+        """Carry out the requests that were gathered. Called before any other request, and when all were received."""
+        if not self.has_group:
+            return
+        group, self.has_group = self._group, False
+        ticket = self.order.try_append(group.session_id)
+        if ticket is not None:
+            try:
+                if group.start(ticket):
+                    return
+            except Exception as error:  # noqa: BLE001 - everything becomes an answer
+                for request_id, _, _ in group.requests:
+                    self._answer(request_id, error)
+                ticket.ended()
+                return
+            ticket.ended()
+        for request_id, size, params in group.requests:
+            self._enter(request_id, size, self._group_route, params)
+
+    def _enter(self, request_id: RequestId, size: int, route: Route[C], params: Any) -> None:
+        """Start a request now or when its turn comes."""
         effect, order = route.effect, self.order
         if effect is None or (route.reads_by_id and order.is_idle):
             self._call(request_id, size, route, params, None)
@@ -80,26 +122,13 @@ class Dispatcher(Generic[C]):
         if effect == "append":
             started = order.try_append(params.session_id)
             if started is not None:
-                self._append(request_id, size, route, params, started)
+                self._call(request_id, size, route, params, started)
                 return
         ticket = _ticket(route, params, partial(self._start, request_id, size, route, params))
         order.enter(ticket)
         if ticket.is_waiting:
             self._waiting[request_id] = size, ticket
             self._read_throttle.began(size)
-
-    def _append(
-        self, request_id: RequestId, size: int, route: Route[C], params: t.Wire, ticket: StartedAppend
-    ) -> None:
-        """Carry out an append whose turn has come, directly if the route can."""
-        try:
-            if route.direct is not None and route.direct(self._client, request_id, size, params, ticket):
-                return
-        except Exception as error:  # noqa: BLE001 - everything becomes an answer
-            self._answer(request_id, error)
-            ticket.ended()
-            return
-        self._call(request_id, size, route, params, ticket)
 
     def cancel(self, request_id: RequestId) -> bool:
         """Cancel a request, if it can still be canceled. Returns False if no request has this id."""
@@ -198,14 +227,6 @@ class Dispatcher(Generic[C]):
     def _drop(self, size: int, ticket: Ticket) -> None:
         ticket.cancel()
         self._read_throttle.ended(size)
-
-
-def _decoded(route: Route[C], head: Head) -> Any:
-    params = b"{}" if head.params is UNSET else head.params
-    try:
-        return route.decode(params)
-    except (msgspec.DecodeError, RecursionError):
-        return route.decode_slowly(params)
 
 
 def _ticket(route: Route[C], params: t.Wire, start: Callable[[Ticket], None]) -> Ticket:

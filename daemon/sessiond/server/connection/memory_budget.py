@@ -110,15 +110,15 @@ class MemoryBudget:
         """Whether clients with many requests in flight should not be read."""
         return self.requests > MAX_REQUESTS or self.incoming.taken > self.incoming.size
 
-    def began(self, size: int) -> None:
-        """Count a request in flight whose body has `size` bytes.
+    def began(self, size: int, count: int = 1) -> None:
+        """Count requests in flight whose bodies have `size` bytes.
 
         A received request is never refused for lack of memory.
         """
-        self.requests += 1
+        self.requests += count
         self.incoming.taken += size
 
-    def ended(self, size: int) -> None:
-        """Stop counting a request that is answered."""
-        self.requests -= 1
+    def ended(self, size: int, count: int = 1) -> None:
+        """Stop counting requests that are answered."""
+        self.requests -= count
         self.incoming.leave(size)

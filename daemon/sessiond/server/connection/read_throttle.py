@@ -53,11 +53,6 @@ class ReadThrottle:
         self._needs = 0  # bytes of an announced large frame that are not acquired yet
         self._place = 0  # bytes acquired for an announced large frame
 
-    def pause_if_overloaded(self) -> None:
-        """Pause reading if too many requests or bytes wait. Called after each message."""
-        if self._connection.exceeds(MAX_IN_FLIGHT, QUEUE_SOFT):
-            self.hold()
-
     def hold(self) -> None:
         """Pause reading until no reason to pause is left."""
         if not self._held:
@@ -70,17 +65,17 @@ class ReadThrottle:
         self._owes_an_answer = True
         self.hold()
 
-    def began(self, size: int) -> None:
-        """Count a request that could not be answered at once, and its body of `size` bytes."""
+    def began(self, size: int, count: int = 1) -> None:
+        """Count requests that could not be answered at once, and the `size` bytes of their bodies."""
         self.bytes += size
-        self._memory_budget.began(size)
+        self._memory_budget.began(size, count)
         if self.bytes > self._max_bytes or (self._memory_budget.is_short and self._has_more_than_its_share):
             self.hold()
 
-    def ended(self, size: int) -> None:
-        """Stop counting a request whose body has `size` bytes."""
+    def ended(self, size: int, count: int = 1) -> None:
+        """Stop counting requests whose bodies have `size` bytes."""
         self.bytes -= size
-        self._memory_budget.ended(size)
+        self._memory_budget.ended(size, count)
 
     def answered(self) -> None:
         """A request has received its response, or will not receive one."""

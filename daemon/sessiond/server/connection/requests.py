@@ -18,7 +18,7 @@ from sessiond.server.connection.encoding import encode_in_steps, is_large
 from sessiond.server.connection.execution import Execution
 from sessiond.server.connection.memory_budget import MemoryBudget
 from sessiond.server.connection.read_throttle import ReadThrottle
-from sessiond.server.connection.tickets import AnyTicket
+from sessiond.server.connection.tickets import AnyTicket, StartedAppend
 
 MAX_WAITING: Final = 64
 """Limit of requests of one client that wait for a summary. They do not pause reading, because only time ends them."""
@@ -60,16 +60,14 @@ class Requests:
         self._tasks: dict[RequestId, asyncio.Task[Any]] = {}
         self._turn = asyncio.Lock()
 
-    def began(self, size: int) -> None:
-        """Count a request that could not be answered at once. `size`: Bytes of its body. `end` must follow."""
-        self._read_throttle.began(size)
+    def began(self, size: int, count: int) -> None:
+        """Count requests that could not be answered at once, and the bytes of their bodies. `ended` must follow."""
+        self._read_throttle.began(size, count)
 
-    def end(self, request_id: RequestId, size: int, ticket: AnyTicket | None, answer: object) -> None:
-        """Answer a request that was counted, and end its ticket. `size`: Bytes of its body."""
-        self._read_throttle.ended(size)
-        self._answer(request_id, answer)
-        if ticket is not None:
-            ticket.ended()
+    def ended(self, size: int, count: int, ticket: StartedAppend) -> None:
+        """Stop counting requests that were answered, and end their ticket."""
+        self._read_throttle.ended(size, count)
+        ticket.ended()
 
     def answer_when_there(
         self, request_id: RequestId, size: int, pending: Pending, ticket: AnyTicket | None
@@ -137,7 +135,10 @@ class Requests:
     def _end(self, request_id: RequestId, size: int, ticket: AnyTicket | None, answer: object) -> None:
         if self._waits:
             self._waits.pop(request_id, None)
-        self.end(request_id, size, ticket, answer)
+        self._read_throttle.ended(size)
+        self._answer(request_id, answer)
+        if ticket is not None:
+            ticket.ended()
 
     async def _answered(
         self, request_id: RequestId, size: int, work: Work, execution: AnyExecution, ticket: AnyTicket | None

@@ -1,8 +1,8 @@
 """The route of one method: how its params are decoded, when it takes effect, and how its handler runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from sessiond.rpc.message import RequestId
 from sessiond.server.connection.execution import Execution
@@ -13,6 +13,39 @@ C = TypeVar("C")
 
 Names: TypeAlias = Callable[[Any], tuple[str | None, str | None]]
 """Returns how params name a session: its id and the path of its file. At most one is not None."""
+
+
+P = TypeVar("P")
+Received: TypeAlias = tuple[RequestId, int, P]
+"""A request: its id, the bytes of its body, and its params."""
+
+
+class RequestGroup(Protocol):
+    """Requests of one method that arrived together and are carried out together.
+
+    The dispatcher fills and starts a group within one call of the event loop, and no other request is carried out
+    meanwhile.
+
+    Attributes:
+        session_id: The session of all requests.
+        requests: The requests, in the order of their arrival.
+
+    """
+
+    session_id: str
+
+    @property
+    def requests(self) -> "Sequence[Received[Any]]":
+        """The requests, in the order of their arrival."""
+        ...
+
+    def add(self, request_id: RequestId, size: int, params: Any, /) -> bool:
+        """Add a request. Returns False, having changed nothing, if it does not belong to the group."""
+        ...
+
+    def start(self, ticket: StartedAppend, /) -> bool:
+        """Carry out the requests, and answer them later. Returns False, having changed nothing, if it cannot."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +60,8 @@ class Route(Generic[C]):
         effect: When the request takes effect on the session that `names` finds in its params. None: it is about no
             session.
         names: Finds the session in the params.
-        direct: Carries out the most frequent request of the method without the objects that other requests need. It
-            returns False, having changed nothing, for any other request. None: there is no such request.
+        group: Makes the group of the most frequent requests of the method, with the params of the first of them. None:
+            requests of the method are carried out one by one.
         reads_by_id: Whether the request only reads, from a session that `sessionId` names.
 
     """
@@ -40,4 +73,4 @@ class Route(Generic[C]):
     effect: Effect | Callable[[Any], Effect] | None
     names: Names
     reads_by_id: bool
-    direct: "Callable[[C, RequestId, int, Any, StartedAppend], bool] | None" = None
+    group: Callable[[C, Any], RequestGroup] | None = None

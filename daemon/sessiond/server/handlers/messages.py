@@ -1,69 +1,115 @@
-"""The short way of `session/append`: one new message at the leaf of an open session, the most frequent request.
+"""The short way of `session/append`: new messages at the leaf of an open session, the most frequent requests.
 
-It has the same effect as `writing.append`. One object per request holds everything until the answer: the place in the
-program order, the row and the sender. While the log waits for a write, messages join one batch (`pending_batches`), so
-the cost of a message is the work of this module and of `LiveSession.append_message`.
+The messages that a client sends in one piece to one session are a group: one unit from placing to reply. The
+dispatcher gathers them while it reads what has arrived, and carries them out before any other request of the client
+and before it returns to the event loop. So nothing can happen between the messages of a group, and each of these is
+done once for all of them: the checks of the session, the place in the program order, the batch at the log, the commit,
+the notification and the write to the socket. A message by itself costs little more than its decoding and its response.
+
+It has the same effect as `writing.append` for each message.
 """
 
 from msgspec import UNSET
 
-from sessiond.hub.session.batches import Outcome
-from sessiond.hub.session.entry_placement import Prepared
+from sessiond.hub.session.batches import OutcomeOf
+from sessiond.hub.session.drafts import NewMessage, read_new_message
+from sessiond.hub.session.entry_placement import plain
 from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.pending_batches import MAX_JOINED, MAX_JOINED_BYTES
 from sessiond.protocol import types as t
 from sessiond.rpc.message import RequestId
 from sessiond.server.connection.client import Client
+from sessiond.server.connection.route import Received
 from sessiond.server.connection.tickets import StartedAppend
 from sessiond.server.handlers.writing import append_result, remember_prompts
+from sessiond.session.tree.tree import NewRow
 
 
-class MessageInFlight:
-    """A message that was queued at the log and is not answered yet. See `PlainRequest`."""
+class MessageGroup:
+    """Messages of one client to one session that are carried out together. See `RequestGroup` and `PlainRequests`."""
 
-    __slots__ = ("_client", "_live", "_request_id", "_size", "_ticket", "origin", "prepared")
+    __slots__ = (
+        "_client", "_durability", "_has_prompt", "_live", "_messages", "_size", "_ticket", "origin", "requests",
+        "rows", "session_id",
+    )  # fmt: skip
 
-    prepared: Prepared
+    rows: list[NewRow]
+    _live: LiveSession
+    _ticket: StartedAppend
 
-    def __init__(
-        self, client: Client, live: LiveSession, request_id: RequestId, size: int, ticket: StartedAppend
-    ) -> None:
+    def __init__(self, client: Client, params: t.AppendParams) -> None:
+        self.session_id = params.session_id
         self.origin = client.origin()
+        self.requests: list[Received[t.AppendParams]] = []
         self._client = client
-        self._live = live
-        self._request_id = request_id
-        self._size = size
-        self._ticket = ticket
+        self._durability = params.durability
+        self._messages: list[NewMessage] = []
+        self._has_prompt = False
+        self._size = 0
 
-    def committed(self, log_id: str, seq: int) -> None:
-        """Answer the request, and remember a prompt."""
-        row = self.prepared.rows[0]
-        entry = t.Appended(id=row.id, seq=seq, status="created")
-        result = t.AppendResult(leaf_id=row.id, log_id=log_id, last_seq=seq, entries=[entry], branched=False)
-        self._client.requests.end(self._request_id, self._size, self._ticket, result)
-        if row.role == "user":
-            remember_prompts(self._client, self._live, self.prepared)
+    def add(self, request_id: RequestId, size: int, params: t.AppendParams) -> bool:
+        """Add a request that appends one message and asks for nothing else. See `RequestGroup`."""
+        if (
+            len(params.entries) != 1
+            or params.parent_id is not UNSET
+            or params.expected_leaf_id is not UNSET
+            or params.session_id != self.session_id
+            or params.durability != self._durability
+            or not params.advance
+            or params.format != "agent"
+        ):
+            return False
+        if len(self._messages) == MAX_JOINED or self._size + size > MAX_JOINED_BYTES:
+            return False
+        message = read_new_message(params.entries[0])
+        if message is None:
+            return False
+        if message.role == "user":
+            self._has_prompt = True
+        self._messages.append(message)
+        self.requests.append((request_id, size, params))
+        self._size += size
+        return True
 
-    def done(self, outcome: Outcome | Exception) -> None:
-        """Answer the request with an error, or with its place after another program wrote to the log."""
-        answer = outcome if isinstance(outcome, Exception) else append_result(outcome)
-        self._client.requests.end(self._request_id, self._size, self._ticket, answer)
-        if not isinstance(outcome, Exception):
-            remember_prompts(self._client, self._live, self.prepared)
+    def start(self, ticket: StartedAppend) -> bool:
+        """Append the messages, if the session is open and takes them now. See `RequestGroup`."""
+        client = self._client
+        live = client.hub.cached(self.session_id)
+        if live is None or client.hub.draining or self.session_id in client.server.arriving:
+            return False
+        self._live, self._ticket = live, ticket
+        if not live.append_messages(self._messages, self._durability, self):
+            return False
+        client.requests.began(self._size, len(self.requests))
+        return True
 
+    def committed(self, log_id: str, first: int) -> None:
+        """Answer the requests, and remember the prompts."""
+        results: list[tuple[RequestId, t.Wire]] = []
+        seq = first
+        for (request_id, _, _), row in zip(self.requests, self.rows, strict=True):
+            entry = t.Appended(id=row.id, seq=seq, status="created")
+            results.append(
+                (
+                    request_id,
+                    t.AppendResult(
+                        leaf_id=row.id, log_id=log_id, last_seq=seq, entries=[entry], branched=False
+                    ),
+                )
+            )
+            seq += 1
+        self._client.reply_all(results)
+        self._client.requests.ended(self._size, len(results), self._ticket)
+        if self._has_prompt:
+            remember_prompts(self._client, self._live, self.rows)
 
-def append(
-    client: Client, request_id: RequestId, size: int, params: t.AppendParams, ticket: StartedAppend
-) -> bool:
-    """Append one message, if the request asks for nothing else and its session is open. See `Route.direct`."""
-    if len(params.entries) != 1 or params.parent_id is not UNSET or params.expected_leaf_id is not UNSET:
-        return False
-    if not params.advance or params.format != "agent" or client.hub.draining:
-        return False
-    live = client.hub.cached(params.session_id)
-    if live is None or params.session_id in client.server.arriving:
-        return False
-    request = MessageInFlight(client, live, request_id, size, ticket)
-    if not live.append_message(params.entries[0], params.durability, request):
-        return False
-    client.requests.began(size)
-    return True
+    def settle(self, outcome_of: OutcomeOf) -> None:
+        """Answer each request with an error, or with its place after another program wrote to the log."""
+        for (request_id, _, _), row in zip(self.requests, self.rows, strict=True):
+            outcome = outcome_of(plain(row))
+            if isinstance(outcome, Exception):
+                self._client.answer(request_id, outcome)
+            else:
+                self._client.answer(request_id, append_result(outcome))
+                remember_prompts(self._client, self._live, [row])
+        self._client.requests.ended(self._size, len(self.rows), self._ticket)

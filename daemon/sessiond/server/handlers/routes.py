@@ -29,7 +29,6 @@ from typing import Any, TypeVar
 
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
-from sessiond.rpc.message import RequestId
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Unopened
 from sessiond.server.connection.execution import (
@@ -44,8 +43,8 @@ from sessiond.server.connection.execution import (
     Uninterrupted,
 )
 from sessiond.server.connection.params import reader_of
-from sessiond.server.connection.route import Names, Route
-from sessiond.server.connection.tickets import READS, Effect, StartedAppend
+from sessiond.server.connection.route import Names, RequestGroup, Route
+from sessiond.server.connection.tickets import READS, Effect
 from sessiond.server.handlers import (
     agents,
     blobs,
@@ -95,10 +94,10 @@ def _route(
     execution: Execution[Client, P, R],
     effect: Effect | Callable[[P], Effect] | None = None,
     names: Names = _not_at_all,
-    direct: "Callable[[Client, RequestId, int, P, StartedAppend], bool] | None" = None,
+    group: Callable[[Client, P], RequestGroup] | None = None,
 ) -> tuple[str, Route[Client]]:
-    """Return a route whose handler takes the client and the params. For `direct` see `Route`."""
-    return _registered(method, execution.call, execution, effect, names, direct)
+    """Return a route whose handler takes the client and the params. For `group` see `Route`."""
+    return _registered(method, execution.call, execution, effect, names, group)
 
 
 def _on_session(
@@ -143,12 +142,12 @@ def _registered(
     execution: Execution[*tuple[Any, ...], Any],
     effect: Effect | Callable[[Any], Effect] | None,
     names: Names,
-    direct: "Callable[[Client, RequestId, int, Any, StartedAppend], bool] | None" = None,
+    group: Callable[[Client, Any], RequestGroup] | None = None,
 ) -> tuple[str, Route[Client]]:
     reader = reader_of(method)
     reads_by_id = effect in READS and names is _by_id
     return method.name, Route(
-        reader.decode, reader.decode_slowly, call, execution, effect, names, reads_by_id, direct
+        reader.decode, reader.decode_slowly, call, execution, effect, names, reads_by_id, group
     )
 
 
@@ -170,7 +169,7 @@ ROUTES: dict[str, Route[Client]] = dict(
         _route(m.IMPORT, Cancellable(exchange.import_), "overhaul"),
         _on_session(m.EXPORT, HugeAnswer(exchange.export)),
         _on_session(m.RESUME, Cancellable(exchange.resume)),
-        _route(m.APPEND, AfterWrite(writing.append), "append", _by_id, messages.append),
+        _route(m.APPEND, AfterWrite(writing.append), "append", _by_id, messages.MessageGroup),
         _on_session(m.ENTRIES, SmallOrLargeAnswer(reading.entries_)),
         _on_session(m.PATH, LargeAnswer(reading.path)),
         _on_session(m.TREE, LargeAnswer(reading.tree), "scan"),

@@ -1,6 +1,6 @@
 """Handlers that append to a log: append, label, rename, tag; and `write`, which appends one entry."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import UNSET
@@ -8,7 +8,7 @@ from msgspec import UNSET
 from sessiond.hub.errors import EntryNotFound, IncompatibleParams, TooManyTags
 from sessiond.hub.session.append_queue import THROTTLE_UNWRITTEN_BYTES
 from sessiond.hub.session.batches import Outcome
-from sessiond.hub.session.entry_placement import AT_THE_LEAF, Placement, Prepared, at_the_leaf
+from sessiond.hub.session.entry_placement import AT_THE_LEAF, Placement, at_the_leaf
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session_info import MAX_TAGS
 from sessiond.protocol import methods as m, types as t
@@ -16,6 +16,7 @@ from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Pending
 from sessiond.session.tree import command_ids, entries, marks
 from sessiond.session.tree.command_ids import CommandRecord
+from sessiond.session.tree.tree import NewRow
 
 
 def append(client: Client, params: t.AppendParams) -> Pending:
@@ -62,7 +63,7 @@ def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: 
             pending.resolve(outcome)
             return
         pending.resolve(append_result(outcome))
-        remember_prompts(client, live, outcome.prepared)
+        remember_prompts(client, live, outcome.prepared.rows)
 
     if params.parent_id is UNSET and params.expected_leaf_id is UNSET and params.advance:
         placement = AT_THE_LEAF
@@ -89,10 +90,10 @@ def append_result(outcome: Outcome) -> t.AppendResult:
     )
 
 
-def remember_prompts(client: Client, live: LiveSession, prepared: Prepared) -> None:
-    """Add the prompts of a committed batch to the prompt history, unless the session is ephemeral."""
+def remember_prompts(client: Client, live: LiveSession, rows: Sequence[NewRow]) -> None:
+    """Add the prompts among committed rows to the prompt history, unless the session is ephemeral."""
     if not live.ephemeral and live.tree.header is not None:
-        client.hub.history.remember(prepared.rows, live.session_id, live.tree.header.cwd)
+        client.hub.history.remember(rows, live.session_id, live.tree.header.cwd)
 
 
 def label(client: Client, live: LiveSession, params: t.LabelParams) -> Pending:

@@ -26,7 +26,7 @@ _encode = msgspec.json.Encoder().encode
 
 def may_refer_to_blobs(entry: bytes) -> bool:
     """Return whether an entry may refer to blobs: a fast check."""
-    return _PREFIX in entry
+    return entry.find(_PREFIX) >= 0  # `in` takes longer: it first tries to make a number of the prefix
 
 
 def restore(entry: bytes, find: Find) -> bytes:

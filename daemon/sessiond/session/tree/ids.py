@@ -4,7 +4,7 @@ A dictionary blocks the event loop while it grows: for 3 ms at 100,000 ids, for 
 further ids above a limit. The parts stay small, but need a Python loop for each id, which takes twice the time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from sessiond.session.tree.mapped_columns import MappedIds
@@ -36,9 +36,27 @@ class Ids:
             return self._mapped.get(entry_id)
         return row
 
+    def has_any(self, entry_ids: Sequence[str]) -> bool:
+        """Return whether any of the ids has a row."""
+        if not self._first.keys().isdisjoint(entry_ids):
+            return True
+        return bool(self._parts or self._mapped) and any(self.get(it) is not None for it in entry_ids)
+
     def set(self, entry_id: str, row: int) -> None:
         """Set the row of an id."""
         self._part_of(entry_id)[entry_id] = row
+
+    def add_new(self, entry_ids: Iterable[str], row: int) -> None:
+        """Map ids that have no row, see `has_any`, to consecutive rows that begin at `row`."""
+        first = self._first
+        if self._parts or len(first) >= _MAX_FIRST:
+            parts = self._parts_beside()
+            for added, entry_id in enumerate(entry_ids, row):
+                parts[hash(entry_id) % _PARTS][entry_id] = added
+            return
+        for entry_id in entry_ids:
+            first[entry_id] = row
+            row += 1
 
     def remove(self, entry_id: str) -> None:
         """Remove an id that was set or added here.

@@ -88,6 +88,10 @@ class LogRows:
         """Return the row of an id, pending or committed, or None."""
         return self._ids.get(entry_id)
 
+    def has_any(self, entry_ids: Sequence[str]) -> bool:
+        """Return whether any of the ids has a row, pending or committed."""
+        return self._ids.has_any(entry_ids)
+
     def id(self, row: int) -> str | None:
         """Return the id of a row; None for the header and for lines without an entry."""
         return self._names[row]

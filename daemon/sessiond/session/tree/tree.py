@@ -81,15 +81,23 @@ class Tree(ReadRows):
         self._pending += rows
         self._pending_leaf = row if leaf == tip else self._row_of(leaf)
 
-    def attach_at_leaf(self, new: NewRow) -> None:
-        """Add one pending row whose parent is the pending leaf, and which becomes the pending leaf."""
-        row = len(self._kinds)
-        role = 0 if new.role is None else ROLE_OF[new.role]
-        self._add(self.end, KIND_OF[new.type], role, self._pending_leaf, new.id)
-        self._ids.set(new.id, row)
-        self.end += len(new.line)
-        self._pending.append(new)
-        self._pending_leaf = row
+    def attach_at_leaf(self, rows: Sequence[NewRow]) -> None:
+        """Add pending rows with new ids: the first below the pending leaf, each further one below the one before."""
+        row, parent, end = len(self._kinds), self._pending_leaf, self.end
+        names = [new.id for new in rows]
+        self._ids.add_new(names, row)
+        self._names += names
+        for new in rows:
+            self._offsets.append(end)
+            self._kinds.append(KIND_OF[new.type])
+            self._roles.append(0 if new.role is None else ROLE_OF[new.role])
+            self._parents.append(parent)
+            end += len(new.line)
+            parent = row
+            row += 1
+        self.end = end
+        self._pending += rows
+        self._pending_leaf = parent
 
     def commit(self, count: int, *, leaf: str | None) -> None:
         """Make the oldest pending rows visible.
