@@ -116,21 +116,28 @@ class Connection(asyncio.Protocol):
 
     def reply(self, id: RequestId, result: object) -> None:
         """Respond to a request. Raises `NotAwaited` on the second response."""
-        if not isinstance(result, EncodedResult):
-            self.reply_body(id, encode_result(id, result))
-        elif not self.closing:
-            self._settle(id)
+        if self.closing:
+            return
+        if id not in self._unanswered:
+            raise NotAwaited(id)
+        if isinstance(result, EncodedResult):
             self._sending.put_parts(encode_frame_of_parts(encode_parts(id, result), self.mode))
-            if self._ended:
-                self._wind_up()
+        else:
+            self._sending.put(encode_result(id, result), self.mode)
+        self._unanswered.remove(id)
+        if self._ended:
+            self._wind_up()
 
     def reply_all(self, results: Sequence[tuple[RequestId, object]]) -> None:
         """Respond to several requests. Raises `NotAwaited` as `reply` does."""
         if self.closing:
             return
+        unanswered, sending, mode = self._unanswered, self._sending, self.mode
         for id, result in results:
-            self._settle(id)
-            self._sending.put(encode_result(id, result), self.mode)
+            if id not in unanswered:
+                raise NotAwaited(id)
+            sending.put(encode_result(id, result), mode)
+            unanswered.remove(id)
         if self._ended:
             self._wind_up()
 
@@ -291,7 +298,7 @@ class Connection(asyncio.Protocol):
         if bodies:
             self._deliver(bodies)
             # The announced body was the first of them: no other frame can arrive while one is unfinished.
-            if not self._receiving.begins_large:
+            if self._unfinished.is_announced and not self._receiving.begins_large:
                 self._tell_of_arrival()
         size = self._unfinished.size_to_announce()
         if size is not None:

@@ -92,7 +92,10 @@ class Dispatcher(Generic[C]):
                 return
         elif self.has_group:
             self.start_group()
-        self._enter(request_id, size, route, params)
+        if route.effect is None or (route.reads_by_id and not self.order.entered):
+            self._call(request_id, size, route, params, None)
+        else:
+            self._enter(request_id, size, route, params)
 
     def start_group(self) -> None:
         """Carry out the requests that were gathered. Called before any other request, and when all were received."""
@@ -114,18 +117,14 @@ class Dispatcher(Generic[C]):
             self._enter(request_id, size, self._group_route, params)
 
     def _enter(self, request_id: RequestId, size: int, route: Route[C], params: Any) -> None:
-        """Start a request now or when its turn comes."""
-        effect, order = route.effect, self.order
-        if effect is None or (route.reads_by_id and order.is_idle):
-            self._call(request_id, size, route, params, None)
-            return
-        if effect == "append":
-            started = order.try_append(params.session_id)
+        """Start a request that has an effect now or when its turn comes."""
+        if route.effect == "append":
+            started = self.order.try_append(params.session_id)
             if started is not None:
                 self._call(request_id, size, route, params, started)
                 return
         ticket = _ticket(route, params, partial(self._start, request_id, size, route, params))
-        order.enter(ticket)
+        self.order.enter(ticket)
         if ticket.is_waiting:
             self._waiting[request_id] = size, ticket
             self._read_throttle.began(size)

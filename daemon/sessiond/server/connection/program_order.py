@@ -34,7 +34,8 @@ class Order:
         self._spawn = spawn
         self._loop = asyncio.get_running_loop()
         self._last_serial = 0
-        self._entered = 0  # requests that have entered and have not ended
+        self.entered = 0
+        """Number of requests that are in progress or wait."""
         self._queues: dict[str, SessionQueue] = {}
         self._writes: dict[int, None] = {}  # serials of unanswered writes, the oldest first
         self._surveys: deque[Ticket] = deque()
@@ -42,15 +43,10 @@ class Order:
         self._held: deque[Ticket] = deque()  # the requests that entered after `_naming`
         self._until_idle: asyncio.Future[None] | None = None
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether no request is in progress or waits."""
-        return not self._entered
-
     def enter(self, ticket: Ticket) -> None:
         """Start a request now or when its turn comes, after all requests that entered before it."""
         ticket.order = self
-        self._entered += 1
+        self.entered += 1
         if self._naming is not None or self._held:
             self._held.append(ticket)
         else:
@@ -59,7 +55,7 @@ class Order:
     def join(self, ticket: Ticket) -> None:
         """Enter a read that was started while the order was idle, and is not answered yet."""
         ticket.order = self
-        self._entered += 1
+        self.entered += 1
         ticket.is_waiting = False
         ticket.queue = self._queue_of(ticket.name or "")
         self._count(ticket.queue, ticket)
@@ -73,7 +69,7 @@ class Order:
             queue = self._queues[name] = SessionQueue(name)
         elif queue.waiting or queue.changing or queue.beginning:
             return None
-        self._entered += 1
+        self.entered += 1
         queue.writing += 1
         self._last_serial += 1
         self._writes[self._last_serial] = None
@@ -81,7 +77,7 @@ class Order:
 
     def append_ended(self, queue: SessionQueue, serial: int) -> None:
         """An append is answered. See `StartedAppend`."""
-        self._entered -= 1
+        self.entered -= 1
         del self._writes[serial]
         queue.writing -= 1
         if not queue.writing:
@@ -160,7 +156,7 @@ class Order:
 
     def ended(self, ticket: Ticket) -> None:
         """A request is answered. See `Ticket.ended`."""
-        self._entered -= 1
+        self.entered -= 1
         effect, queue = ticket.effect, ticket.queue
         if effect in WRITES:
             self._writes.pop(ticket.serial, None)
@@ -179,7 +175,7 @@ class Order:
 
     def on_canceled(self, ticket: Ticket) -> None:
         """A request was canceled before it started. See `Ticket.cancel`."""
-        self._entered -= 1
+        self.entered -= 1
         self._writes.pop(ticket.serial, None)
         if ticket.queue is not None:
             self._look_at(ticket.queue)
