@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from sessiond.agents import opencode_database
+from sessiond.agents.table import AGENTS
 from sessiond.hub.following import database_sources, follower
+from sessiond.hub.following.storage import sources_of
 from sessiond.hub.transfer import foreign_files
 from support.columns import entries_of
 from support.daemons import Peer, running
@@ -285,6 +287,20 @@ async def test_a_followed_database_at_rest_is_not_opened(
     opencode.says("now")
     await has(peer, "now", SESSION)
     assert 0 < len(opened) <= 6
+
+
+async def test_a_database_whose_files_only_got_another_owner_or_mode_is_not_opened(
+    agents_home: Path, opencode: WritingOpenCode, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_sources, "_SETTLED_NS", 0)
+    opencode.begins()
+    sources = sources_of(AGENTS["opencode"], {"HOME": str(agents_home)})
+    sources.census()
+    opened: list[str] = []
+    monkeypatch.setattr(opencode_database, "marks", opened.append)
+    Path(f"{database}-wal").chmod(0o600)  # SQLite sets the owner when root opens the file
+    assert sources.changes_in(str(database)).changed == []
+    assert opened == []
 
 
 async def test_opencode_writes_while_a_reader_reads(peer: Peer, opencode: WritingOpenCode) -> None:

@@ -12,6 +12,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from sessiond.agents import opencode_database
 from sessiond.agents.agent import Agent, Environ
 from sessiond.agents.folder_walk import VisitedFolders, session_files, status_of
@@ -181,7 +183,16 @@ def _is_settled(files: tuple[FileStatus | None, FileStatus | None]) -> bool:
 
 
 def _files_of(path: str) -> tuple[FileStatus | None, FileStatus | None]:
-    return FileStatus.at(path), FileStatus.at(path + _WAL)
+    """Return the status of a database and of its `-wal` file, without the times of changes of the status.
+
+    If this process belongs to root, SQLite sets the owner of the `-wal` file whenever it opens the file.
+    """
+    return _written(path), _written(path + _WAL)
+
+
+def _written(path: str) -> FileStatus | None:
+    status = FileStatus.at(path)
+    return None if status is None else msgspec.structs.replace(status, changed_ns=0)
 
 
 def _identity(status: FileStatus | None) -> tuple[int, int] | None:
