@@ -11,7 +11,7 @@ from support.commands import Shell, a_shell
 from support.mcp_clients import STATELESS, McpClient, McpRefused, an_mcp_client
 
 READING = [
-    "recall", "search_sessions", "list_sessions", "session_overview", "read_session", "compare_branches",
+    "recall", "search_sessions", "list_sessions", "session_overview", "read_session", "compare_branches", "usage",
 ]  # fmt: skip
 WRITING = ["label_entry", "tag_session", "fork_session", "save_note"]
 

@@ -1,5 +1,6 @@
 """The tools of `sessiond mcp` as a model meets them: what they find, how much they say, and what they never say."""
 
+import json  # noqa: TID251 - as a script would write an entry
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -172,6 +173,19 @@ def test_branches_are_listed_read_and_compared(project: Project) -> None:
     compared = project.reader.tool("compare_branches", session_id=session, left=left)
     assert f"both follow entry {fork}" in compared
     assert compared.index("> try rust") < compared.index("> rusty") < compared.index("> try zig")
+
+
+def test_usage_is_reported_by_model_for_the_project(project: Project) -> None:
+    usage = {"input": 1_000, "output": 200, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 1_200,
+             "cost": {"input": 0.5, "output": 0.25, "cacheRead": 0, "cacheWrite": 0, "total": 0.75}}  # fmt: skip
+    answer = {"role": "assistant", "content": [{"type": "text", "text": "ok"}], "provider": "acme", "model": "dear",
+              "usage": usage, "stopReason": "stop", "timestamp": 1_764_000_000_000}  # fmt: skip
+    session = project.shell("new").lines[0]
+    entry = json.dumps({"type": "message", "message": answer})
+    project.shell("append", session, "--user", "q", "--json-entry", entry)
+    text = project.reader.tool("usage", by="model")
+    assert text.startswith("In all: 1 request, 1,200 tokens (200 output), $0.7500.")
+    assert "> acme/dear" in text
 
 
 # Other projects

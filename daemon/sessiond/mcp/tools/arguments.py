@@ -1,6 +1,6 @@
 """The arguments of the tools. The docstring of a type is the description of its tool, which models read."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -126,6 +126,23 @@ class CompareArguments(ProjectArguments, frozen=True):
     session_id: SessionName
     left: EntryName
     right: EntryName | None = None
+
+
+class UsageArguments(ProjectArguments, frozen=True):
+    """Report the tokens and the cost of requests to models, by day, model, agent or project."""
+
+    by: Annotated[Literal["day", "model", "agent", "project"], Meta(description="What a row is about")] = (
+        "day"
+    )
+    since: (
+        Annotated[str, Meta(max_length=40, description="Only requests of this time or later, ISO 8601")]
+        | None
+    ) = None
+    until: (
+        Annotated[str, Meta(max_length=40, description="Only requests of this time or earlier, ISO 8601")]
+        | None
+    ) = None
+    agent: AgentName | None = None
 
 
 class LabelArguments(ProjectArguments, frozen=True):

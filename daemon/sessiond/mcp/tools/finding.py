@@ -58,7 +58,7 @@ async def recall(call: ToolCall, args: a.RecallArguments) -> str:
         found = await _waited_for_index(
             lambda wait_ms: daemon.recall(
                 args.question, also=args.also, budget_tokens=budget, project=project,
-                agent=_agent(args.agent), wait_ms=wait_ms,
+                agent=agent_filter(args.agent), wait_ms=wait_ms,
             ),
             call.report,
         )  # fmt: skip
@@ -93,7 +93,7 @@ async def search(call: ToolCall, args: a.SearchArguments) -> str:
             ).session_id
         found = await _waited_for_index(
             lambda wait_ms: daemon.search(
-                args.query, project=project, session_id=session_id, agent=_agent(args.agent),
+                args.query, project=project, session_id=session_id, agent=agent_filter(args.agent),
                 roles=[args.role] if args.role else None, since=args.since, cursor=args.cursor, limit=limit,
                 wait_ms=wait_ms,
             ),
@@ -128,7 +128,7 @@ async def list_(call: ToolCall, args: a.ListArguments) -> str:
     limit = min(args.limit, _MAX_LISTED)
     with reported_errors():
         found = await daemon.list_sessions(
-            project=project, query=args.query, agent=_agent(args.agent), tags=args.tags or None,
+            project=project, query=args.query, agent=agent_filter(args.agent), tags=args.tags or None,
             cursor=args.cursor, limit=limit, with_total=True,
         )  # fmt: skip
     texts = await call.access.cleaned(
@@ -184,7 +184,8 @@ def when(timestamp: str | None, now: float) -> str:
     return f"{ago} ({timestamp[:16]})"
 
 
-def _agent(name: str | None) -> str | None:
+def agent_filter(name: str | None) -> str | None:
+    """Return the name on the wire of an agent; None without one."""
     return None if name is None else names.name_of(name)
 
 

@@ -90,6 +90,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         Tool("session_overview", "Overview of a session", a.OverviewArguments, "overview:overview"),
         Tool("read_session", "Read a session", a.ReadArguments, "reading:read"),
         Tool("compare_branches", "Compare branches of a session", a.CompareArguments, "comparing:compare"),
+        Tool("usage", "Usage of models", a.UsageArguments, "usage:usage"),
         Tool("label_entry", "Label an entry", a.LabelArguments, "writing:label", writes=True),
         Tool("tag_session", "Tag a session", a.TagArguments, "writing:tag", writes=True),
         Tool("fork_session", "Fork a session", a.ForkArguments, "writing:fork", writes=True),
