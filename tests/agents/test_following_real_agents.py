@@ -18,6 +18,9 @@ from support.patience import BOUND
 from support.real_agents import NAMES, RealAgents, read_call
 from support.scripted_model import ScriptedModel
 
+PROMPT_TOKENS, ANSWER_TOKENS = 11, 7
+"""What the scripted model counts for every request."""
+
 pytestmark = [pytest.mark.agents, pytest.mark.slow]
 
 
@@ -94,6 +97,27 @@ async def test_the_agent_goes_on_and_subscribers_see_its_session_grow(
         await peer.until(lambda it, text=text: any(text in str(body) for body in it.bodies))  # type: ignore[misc]
     assert await session_of(peer, name, SECOND_ANSWER) == session_id
     assert await spoken(peer, session_id) == [QUESTION, ANSWER, SECOND_QUESTION, SECOND_ANSWER]
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini"])
+async def test_the_requests_of_an_agent_count_with_the_tokens_that_the_model_counted(
+    name: str, peer: Peer, agents: RealAgents, project: Path
+) -> None:
+    await asyncio.to_thread(agents.turn, name, project, QUESTION)
+    await session_of(peer, name, ANSWER)
+    await asyncio.to_thread(agents.resume, name, project, native_id_of(name, agents), SECOND_QUESTION)
+    await session_of(peer, name, SECOND_ANSWER)
+
+    async def total() -> dict[str, Any]:
+        found: dict[str, Any] = (await peer.call("usage/report", agent=name, waitMs=60_000))["total"]
+        return found
+
+    async with asyncio.timeout(BOUND):
+        while (counted := await total())["requestCount"] < 2:  # noqa: ASYNC110 - a search may see an answer first
+            await asyncio.sleep(0.02)
+
+    assert counted["requestCount"] == 2
+    assert (counted["tokens"]["input"], counted["tokens"]["output"]) == (2 * PROMPT_TOKENS, 2 * ANSWER_TOKENS)
 
 
 @pytest.mark.parametrize("name", NAMES)

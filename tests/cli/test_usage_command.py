@@ -105,6 +105,11 @@ def test_json_is_the_result_of_the_daemon_with_the_time_zone_of_the_terminal(she
     assert found["total"]["requestCount"] == 3
 
 
+def test_ls_is_list(shell: Shell) -> None:
+    assert "Spending" in shell("ls").out
+    assert shell("ls", "--json").json["sessions"] == shell("list", "--json").json["sessions"]
+
+
 def test_lists_and_searches_take_the_same_periods(shell: Shell) -> None:
     assert "Spending" in shell("list", "--since", "yesterday").out
     assert shell("list", "--until", "2026-11-03").out == ""

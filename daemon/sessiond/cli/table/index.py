@@ -45,10 +45,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 """The commands that each module of this package declares."""
 
-ALIASES: dict[str, str] = {"rm": "delete"}
+ALIASES: dict[str, str] = {"ls": "list", "rm": "delete"}
 
 SIMILAR_COMMANDS: dict[str, str] = {
-    "ls": "list", "sessions": "list", "cat": "context", "log": "tree", "info": "show", "get": "show",
+    "sessions": "list", "cat": "context", "log": "tree", "info": "show", "get": "show",
     "open": "view", "start": "new", "init": "setup", "create": "new", "add": "append",
     "commit": "append", "checkout": "branch", "switch": "branch", "undo": "branch", "bookmark": "label",
     "ask": "recall", "remember": "recall", "cost": "usage", "tokens": "usage", "spend": "usage",
