@@ -87,7 +87,13 @@ def test_the_capabilities_that_the_agent_lacks_are_added_and_the_rest_is_unchang
     with an_editor(home, "--", *scripted_agent("--can", "list")) as editor:
         result = editor.call("initialize", protocolVersion=1)
     assert result["agentCapabilities"]["loadSession"] is True
-    assert set(result["agentCapabilities"]["sessionCapabilities"]) == {"list", "resume", "fork", "close"}
+    assert set(result["agentCapabilities"]["sessionCapabilities"]) == {
+        "list",
+        "resume",
+        "fork",
+        "close",
+        "attach",
+    }
     assert b'"extra":1.5' in editor.lines[0]
     assert result["protocolVersion"] == 1
 

@@ -7,7 +7,7 @@ from msgspec import Raw
 
 from sessiond.acp import jsonrpc
 
-_ADDED: Final = ("list", "resume", "fork", "close")
+_ADDED: Final = ("list", "resume", "fork", "close", "attach")
 _NONE: Final = Raw(b"{}")
 _TRUE: Final = Raw(b"true")
 

@@ -58,3 +58,26 @@ class NotStored(TemplatedError):
 
     def __init__(self, session_id: str, reason: str, path: str) -> None:
         super().__init__(session_id=session_id, reason=reason.rstrip("."), path=path)
+
+
+class RunnerEnded(TemplatedError):
+    """Raised for requests about a session whose process has ended before it answered."""
+
+    sentence = "The process that ran the session {session_id!r} has ended."
+    advice = "What the agent sent is stored. Send the prompt again: the session then goes on here."
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id=session_id[:200])
+
+
+class OnlyObserves(TemplatedError):
+    """Raised for prompts of a client that attached as an observer."""
+
+    sentence = "An observer sends no prompts."
+    advice = "Attach with the role controller."
+
+
+class OtherSession(TemplatedError):
+    """Raised for requests of an attached client about another session than its own."""
+
+    sentence = "This connection is attached to one session and takes no requests about others."

@@ -12,15 +12,17 @@ from msgspec import UNSET
 
 from sessiond.acp import jsonrpc
 from sessiond.acp.agent_process import AgentProcess
+from sessiond.acp.attaching import Attaching
 from sessiond.acp.errors import AgentNotStarted, LineTooLong, NoPipe
 from sessiond.acp.journal import orphans
 from sessiond.acp.proxy import Proxy
 from sessiond.acp.recording import recover
 from sessiond.acp.running_session import AcpClient
 from sessiond.acp.session_methods import AcpMethods
+from sessiond.acp.sharing import SharedSessions
 from sessiond.acp.stored_sessions import UNAVAILABLE, RecordedAgent, RecordedSessions
 from sessiond.acp.streams import LinePeer, standard_streams
-from sessiond.paths import find_locations
+from sessiond.paths import UnsafeFolderError, find_locations, make_private
 
 
 def run(agent: RecordedAgent, command: Sequence[str]) -> int:
@@ -48,12 +50,16 @@ async def _run(recorded: RecordedAgent, command: Sequence[str]) -> int:
         _report(str(error))
         await _refuse(editor, str(error))
         return 1
-    journals = os.path.join(find_locations().state, "acp")
+    locations = find_locations()
+    journals = os.path.join(locations.state, "acp")
     async with AsyncExitStack() as stack:
         store = RecordedSessions(recorded)
         stack.push_async_callback(store.close)
         proxy = Proxy(agent, AcpClient(editor, is_editor=True), store, journals, _report)
-        AcpMethods(proxy)
+        AcpMethods(proxy, lambda: _recover(journals))
+        with contextlib.suppress(UnsafeFolderError):  # without the folder, a session has one client only
+            make_private(locations.runtime)
+            proxy.shared = SharedSessions(locations.runtime, recorded.name, Attaching(proxy).serve)
         recovering = asyncio.create_task(_recover(journals))
         running = asyncio.create_task(proxy.run())
         _end_on_signals(running)

@@ -17,10 +17,12 @@ from msgspec import UNSET, Raw
 
 from sessiond.acp import jsonrpc
 from sessiond.acp.agent_process import AgentProcess
-from sessiond.acp.errors import AgentEnded
+from sessiond.acp.attached_session import AttachedSession
+from sessiond.acp.errors import AgentEnded, OnlyObserves, OtherSession
 from sessiond.acp.jsonrpc import Envelope, UnreadableLine
 from sessiond.acp.recording import SessionRecording
 from sessiond.acp.running_session import LATEST, SPOKEN, AcpClient, AgentRequest, QueuedPrompt, RunningSession
+from sessiond.acp.sharing import SharedSessions
 from sessiond.acp.stored_sessions import RecordedSessions
 from sessiond.error_text import TemplatedError
 
@@ -34,6 +36,20 @@ MAX_BEHIND_BYTES: Final = 16 * 1024 * 1024
 MAX_WAITING: Final = 100
 """Limit of the prompts that wait for the end of a turn."""
 PERMISSION: Final = "session/request_permission"
+RESOLVED: Final = "session/permission_resolved"
+"""Tells the other clients that one has answered; the name is that of the proposal for `session/attach`."""
+QUEUED: Final = "_sessiond/prompt_queued"
+"""Tells a client that its prompt waits for the end of the turn, and at which place."""
+METHOD_NOT_FOUND: Final = -32601
+_OF_THE_EDITOR: Final = (
+    "initialize",
+    "authenticate",
+    "session/new",
+    "session/load",
+    "session/resume",
+    "session/fork",
+)
+"""Methods of the client that started the agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +111,9 @@ class Proxy:
         self.replaying: dict[str, AcpClient | None] = {}
         """The agent's sessions that it replays at present, each with the client that sees that; None: no client."""
         self.handlers: dict[str, Handler] = {"session/prompt": self._prompt}
+        self.shared: SharedSessions | None = None
+        self.attached: dict[str, AttachedSession] = {}
+        """The sessions that run in other processes and to which the editor is attached."""
         self._journals = journals
         self._by_agent_id: dict[str, RunningSession] = {}
         self._pending: dict[bytes, _Pending] = {}
@@ -119,9 +138,13 @@ class Proxy:
             for it in results:
                 if isinstance(it, Exception):
                     self.report(str(it))
+            for attached in self.attached.values():
+                attached.close()
             await self.agent.stop()
             for session in self.sessions.values():
                 await session.recording.close(FLUSH_SECONDS)
+            if self.shared is not None:
+                self.shared.close()  # only now may another process run the sessions
 
     async def serve(self, client: AcpClient) -> None:
         """Take the lines of a client until its end. Raises `LineTooLong`."""
@@ -169,7 +192,11 @@ class Proxy:
         except UnreadableLine as refusal:
             client.peer.send(jsonrpc.failure(None, refusal.code, str(refusal)))
             return
-        if envelope.method is UNSET:
+        if not client.is_editor and not self._is_own(client, envelope):
+            return
+        if client.is_editor and (attached := self._attached(envelope)) is not None:
+            attached.take(envelope, line)
+        elif envelope.method is UNSET:
             self._answer(client, envelope, line)
         elif envelope.id is UNSET:
             if envelope.method != "session/cancel" or self._cancels(client, envelope):
@@ -178,6 +205,31 @@ class Proxy:
             handler = self.handlers.get(envelope.method)
             if handler is None or not await handler(client, envelope, line):
                 self.forward(client, envelope, line)
+
+    def _attached(self, envelope: Envelope) -> AttachedSession | None:
+        """Return the session of another process to which a line of the editor goes."""
+        if not self.attached:
+            return None
+        if envelope.method is UNSET:
+            key = b"" if envelope.id is UNSET else jsonrpc.key(envelope.id)
+            return next((it for it in self.attached.values() if key in it.asked), None)
+        if envelope.method in self.handlers and envelope.method != "session/prompt":
+            return None
+        return self.attached.get(jsonrpc.session_id_of(envelope) or "")
+
+    def _is_own(self, client: AcpClient, envelope: Envelope) -> bool:
+        """Return whether an attached client may send a message. If not, a request is refused."""
+        if envelope.method is UNSET:
+            return True
+        session = self.sessions.get(jsonrpc.session_id_of(envelope) or "")
+        refusal: TemplatedError | None = None
+        if session is None or client not in session.clients or envelope.method in _OF_THE_EDITOR:
+            refusal = OtherSession()
+        elif client.observes:
+            refusal = OnlyObserves()
+        if refusal is not None and envelope.id is not UNSET:
+            self.fail(client, envelope.id, jsonrpc.INVALID_REQUEST, str(refusal))
+        return refusal is None
 
     def forward(
         self, client: AcpClient, envelope: Envelope, line: bytes, on_response: OnResponse | None = None
@@ -257,6 +309,8 @@ class Proxy:
             self.fail(client, prompt.request_id, jsonrpc.INTERNAL_ERROR, message)
         elif session.turn is not None:
             session.waiting.append(prompt)
+            queued = {"sessionId": session.id, "position": len(session.waiting)}
+            client.peer.send(jsonrpc.notification(QUEUED, queued))
         else:
             await self._begin_turn(session, prompt)
         return True
@@ -369,6 +423,12 @@ class Proxy:
             self._send_update(session, client, line)
 
     def _send_update(self, session: RunningSession, client: AcpClient, line: bytes) -> None:
+        if client.held is not None:
+            client.held.append(line)
+            client.held_bytes += len(line)
+            if client.held_bytes > MAX_BEHIND_BYTES:
+                self.detach(session, client)
+            return
         client.peer.send(line)
         if not client.is_editor and client.peer.unread_bytes > MAX_BEHIND_BYTES:
             self.detach(session, client)  # it can attach again, and see what it missed
@@ -378,21 +438,29 @@ class Proxy:
         assert envelope.method is not UNSET
         session = self._by_agent_id.get(jsonrpc.session_id_of(envelope) or "")
         params = Raw(b"null") if envelope.params is UNSET else envelope.params
-        asked = AgentRequest(envelope.id, envelope.method, params, session)
+        if session is not None and session.agent_id != session.id:
+            line = jsonrpc.with_session_id(line, session.id)
+        asked = AgentRequest(envelope.id, envelope.method, params, line, session)
         clients = [self.editor]
         if session is not None:
-            if session.agent_id != session.id:
-                line = jsonrpc.with_session_id(line, session.id)
             if envelope.method == PERMISSION:
                 session.recording.permission(params)
                 clients = [it for it in session.clients if not it.observes]
             elif session.turn is not None:
                 clients = [session.turn.client]
+                if not clients[0].can(envelope.method):
+                    message = "The client that sent the prompt cannot do this."
+                    self.agent.peer.send(jsonrpc.failure(envelope.id, METHOD_NOT_FOUND, message))
+                    return
         for client in clients:
-            own = envelope.id if client.is_editor else self._new_id()
-            asked.clients[client] = own
-            client.asked[jsonrpc.key(own)] = asked
-            client.peer.send(line if client.is_editor else jsonrpc.with_id(line, own))
+            self.ask(client, asked)
+
+    def ask(self, client: AcpClient, asked: AgentRequest) -> None:
+        """Send a client a request of the agent."""
+        own = asked.id if client.is_editor else self._new_id()
+        asked.clients[client] = own
+        client.asked[jsonrpc.key(own)] = asked
+        client.peer.send(asked.line if client.is_editor else jsonrpc.with_id(asked.line, own))
 
     def _answer(self, client: AcpClient, envelope: Envelope, line: bytes) -> None:
         asked = None if envelope.id is UNSET else client.asked.pop(jsonrpc.key(envelope.id), None)
@@ -414,6 +482,8 @@ class Proxy:
         for client, own in asked.clients.items():
             if client is not answering:
                 client.peer.send(jsonrpc.notification("$/cancel_request", {"requestId": own}))
+                resolved = {"sessionId": asked.session and asked.session.id, "requestId": own}
+                client.peer.send(jsonrpc.notification(RESOLVED, resolved))
 
     # --- sessions --------------------------------------------------------------------------------------
 
@@ -443,13 +513,20 @@ class Proxy:
         if isinstance(model := models.get("currentModelId"), str):
             session.recording.model = model
         self._by_agent_id[session.agent_id] = session
+        if self.shared is not None and self.shared.claim(session_id):
+            self.spawn(self.shared.listen(session_id))
         return session
 
     async def unregister(self, session: RunningSession) -> None:
         """End the recording of a session that was closed."""
         self.sessions.pop(session.id, None)
         self._by_agent_id.pop(session.agent_id, None)
+        for client in session.clients:
+            if not client.is_editor:
+                client.peer.close()
         await session.recording.close(FLUSH_SECONDS)
+        if self.shared is not None:
+            self.shared.release(session.id)
 
     def detach(self, session: RunningSession, client: AcpClient) -> None:
         """End the connection of an attached client."""

@@ -90,6 +90,17 @@ class SessionRecorder:
         """The number of the pieces of the text that is being written."""
         return 0 if self._text is None else len(self._text.parts)
 
+    def open_updates(self) -> list[Json]:
+        """Return the updates that show what has no entry yet: an open text, and calls that wait for their input."""
+        found: list[Json] = []
+        if (text := self._text) is not None:
+            kind = next(name for name, it in _KINDS.items() if it == text.kind)
+            more = {} if text.message_id is None else {"messageId": text.message_id}
+            block = {"type": "text", "text": "".join(text.parts)}
+            found.append({"sessionUpdate": kind, "content": block, **more})
+        waiting = [it for it in self._calls.values() if not it.has_call]
+        return found + [{**it.known, "sessionUpdate": "tool_call"} for it in waiting]
+
     # --- messages --------------------------------------------------------------------------------------
 
     def prompt(self, params: Json) -> None:

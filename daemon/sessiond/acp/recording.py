@@ -9,10 +9,11 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from sessiond.acp import jsonrpc
 from sessiond.acp.errors import NotStored
@@ -60,6 +61,19 @@ class _Turn(msgspec.Struct, rename="camel"):
     """Whether the parent is known: the daemon could be asked for the leaf."""
 
 
+@dataclass(frozen=True, slots=True)
+class RecordingState:
+    """What is recorded of a session at one moment.
+
+    Attributes:
+        parent_id: The last entry of the path, which the daemon may not have yet. Default: that of the daemon.
+        open_updates: The updates that show what has no entry yet.
+    """
+
+    parent_id: str | UnsetType | None
+    open_updates: list[Json]
+
+
 class SessionRecording:
     """The recording of one session.
 
@@ -99,6 +113,12 @@ class SessionRecording:
     def has_begun(self) -> bool:
         """Whether anything of the session is recorded."""
         return self._recorder is not None
+
+    def state(self) -> RecordingState:
+        """Return what is recorded at this moment."""
+        if self._recorder is None:
+            return RecordingState(UNSET, [])
+        return RecordingState(self._recorder.parent_id, self._recorder.open_updates())
 
     # --- messages --------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """The state of one session that runs in the agent, and of its clients."""
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -9,6 +10,7 @@ from msgspec import UNSET, Raw
 from sessiond.acp.jsonrpc import Envelope
 from sessiond.acp.recording import SessionRecording
 from sessiond.acp.streams import LinePeer
+from sessiond.session.content import fields
 
 SPOKEN: Final = (
     "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan",
@@ -26,6 +28,7 @@ class AgentRequest:
         id: Its id, as the agent wrote it.
         method: Its method.
         params: Its params.
+        line: Its line, as the editor receives it.
         session: Its session, if it names one that runs.
         clients: The clients that received it, with the id under which each did.
         is_answered: Whether the agent has the answer, or needs none any more.
@@ -34,6 +37,7 @@ class AgentRequest:
     id: Raw
     method: str
     params: Raw
+    line: bytes
     session: "RunningSession | None"
     clients: "dict[AcpClient, Raw]" = field(default_factory=dict)
     is_answered: bool = False
@@ -48,12 +52,26 @@ class AcpClient:
         is_editor: Whether it started the proxy. Its ids pass unchanged, and it sees all sessions.
         asked: The requests of the agent that it received, by the key of the id under which it did.
         observes: Whether it only sees the session.
+        capabilities: What it can do for the agent, as ACP names it. That of the editor is told to the agent by itself.
+        held: Lines that wait until it has seen the past; None if it has.
     """
 
     peer: LinePeer
     is_editor: bool
     asked: dict[bytes, AgentRequest] = field(default_factory=dict)
     observes: bool = False
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
+    held: list[bytes] | None = None
+    held_bytes: int = 0
+
+    def can(self, method: str) -> bool:
+        """Return whether it can answer a request of the agent."""
+        if self.is_editor or not method.startswith(("fs/", "terminal/")):
+            return True
+        if method.startswith("terminal/"):
+            return self.capabilities.get("terminal") is True
+        names = {"fs/read_text_file": "readTextFile", "fs/write_text_file": "writeTextFile"}
+        return fields.mapping(self.capabilities.get("fs")).get(names.get(method, "")) is True
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,13 @@ for it, else quoted in front of the next prompt.
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from msgspec import UNSET, Raw
 
 from sessiond.acp import jsonrpc, replay
+from sessiond.acp.attached_session import AttachedSession
 from sessiond.acp.capabilities import Capabilities, with_added
 from sessiond.acp.errors import SessionUnknown
 from sessiond.acp.jsonrpc import Envelope
@@ -25,16 +26,31 @@ from sessiond.protocol import types as t
 from sessiond.session.content import fields
 
 _NULL: Final = Raw(b"null")
+_ATTEMPTS: Final = 5
+"""Attempts to attach to a session whose process may be ending."""
 
 
 class AcpMethods:
-    """The methods of one proxy."""
+    """The methods of one proxy.
 
-    def __init__(self, proxy: Proxy) -> None:
+    Args:
+        proxy: The proxy.
+        recover: Stores what processes that were killed have left.
+    """
+
+    def __init__(self, proxy: Proxy, recover: Callable[[], Awaitable[None]]) -> None:
         self._proxy = proxy
         self._agent: Agent | None = AGENTS.get(proxy.store.agent.name)
         self._can = Capabilities()
+        self._capabilities: Any = {}
+        self._left: dict[str, str | None] = {}
+        """Sessions whose process has ended, with their folders: the next prompt starts them here."""
+        self._recover = recover
+        self._prompt_here = proxy.handlers["session/prompt"]
         proxy.handlers |= {
+            "session/prompt": self._prompt,
+            "session/attach": self._attach,
+            "session/detach": self._detach,
             "initialize": self._initialize,
             "session/new": self._new,
             "session/list": self._list,
@@ -45,6 +61,8 @@ class AcpMethods:
         }
 
     async def _initialize(self, client: AcpClient, envelope: Envelope, line: bytes) -> bool:
+        self._capabilities = jsonrpc.mapping(envelope.params).get("clientCapabilities") or {}
+
         def on_response(found: Envelope, line: bytes) -> None:
             if found.result is not UNSET:
                 self._can = Capabilities.of(found.result)
@@ -96,6 +114,8 @@ class AcpMethods:
         session_id = jsonrpc.session_id_of(envelope)
         if session_id is None:
             self._proxy.forward(client, envelope, line)
+        elif await self._runs_elsewhere(client, envelope, session_id, "full"):
+            return
         elif "load" not in self._can.native:
             await self._restore(client, envelope, session_id, replays=True)
         else:
@@ -108,8 +128,13 @@ class AcpMethods:
 
     async def _resumed(self, client: AcpClient, envelope: Envelope, line: bytes) -> None:
         session_id = jsonrpc.session_id_of(envelope)
-        if session_id is None or "resume" in self._can.native:
-            self._forward_start(client, envelope, line, session_id or "", replays=False)
+        if session_id is None:
+            self._proxy.forward(client, envelope, line)
+            return
+        if await self._runs_elsewhere(client, envelope, session_id, "none"):
+            return
+        if "resume" in self._can.native:
+            self._forward_start(client, envelope, line, session_id, replays=False)
             return
         if "load" in self._can.native:
             await self._before_load(session_id)
@@ -169,6 +194,8 @@ class AcpMethods:
             params = jsonrpc.mapping(envelope.params)
             await self._start_copy(stored, path, params, session_id)
         except (SessionUnknown, AgentRefused, *UNAVAILABLE) as error:
+            if self._proxy.shared is not None and session_id not in self._proxy.sessions:
+                self._proxy.shared.release(session_id)
             if refusal is not UNSET:
                 self._proxy.deliver(client, _id(envelope), line)
             else:
@@ -286,7 +313,10 @@ class AcpMethods:
         self._proxy.reply(client, _id(envelope), {"sessionId": made, **session.result})
 
     async def _close(self, client: AcpClient, envelope: Envelope, line: bytes) -> bool:
-        session = self._proxy.sessions.get(jsonrpc.session_id_of(envelope) or "")
+        session_id = jsonrpc.session_id_of(envelope) or ""
+        session = self._proxy.sessions.get(session_id)
+        if session_id in self._proxy.attached:
+            return await self._detach(client, envelope, line)
         if session is None:
             return False
         if "close" not in self._can.native:
@@ -304,6 +334,109 @@ class AcpMethods:
 
         self._proxy.forward(client, envelope, line, on_response)
         return True
+
+    # --- sessions that run in other processes --------------------------------------------------------
+
+    async def _attach(self, client: AcpClient, envelope: Envelope, line: bytes) -> bool:
+        policy = fields.text(jsonrpc.mapping(envelope.params).get("historyPolicy")) or "full"
+        self._proxy.spawn(self._attached_or_started(client, envelope, line, policy))
+        return True
+
+    async def _attached_or_started(
+        self, client: AcpClient, envelope: Envelope, line: bytes, policy: str
+    ) -> None:
+        """Attach to a session. One that runs nowhere is started here."""
+        session_id = jsonrpc.session_id_of(envelope)
+        if session_id is None:
+            self._proxy.fail(client, _id(envelope), jsonrpc.INVALID_PARAMS, "sessionId is missing.")
+        elif (session := self._proxy.sessions.get(session_id)) is not None:
+            self._proxy.reply(client, _id(envelope), {"sessionId": session_id, **session.result})
+        elif not await self._runs_elsewhere(client, envelope, session_id, policy):
+            await self._restore(client, envelope, session_id, replays=policy == "full")
+
+    async def _detach(self, client: AcpClient, envelope: Envelope, _line: bytes) -> bool:
+        attached = self._proxy.attached.pop(jsonrpc.session_id_of(envelope) or "", None)
+        if attached is not None:
+            attached.close()
+        self._proxy.reply(client, _id(envelope), {})
+        return True
+
+    async def _runs_elsewhere(
+        self, client: AcpClient, envelope: Envelope, session_id: str, policy: str
+    ) -> bool:
+        """Attach to a session that runs in another process. Returns False if it runs in none: it is then claimed."""
+        role = fields.text(jsonrpc.mapping(envelope.params).get("role"))
+        result = await self._attached_to(client, session_id, jsonrpc.cwd_of(envelope), policy, role)
+        if result is None:
+            return False
+        if envelope.method != "session/attach":
+            result.pop("sessionId", None)
+        self._proxy.reply(client, _id(envelope), result)
+        self._proxy.spawn(self._run_attached(self._proxy.attached[session_id]))
+        return True
+
+    async def _attached_to(
+        self, client: AcpClient, session_id: str, cwd: str | None, policy: str, role: str | None = None
+    ) -> dict[str, Raw] | None:
+        """Connect to the process that runs a session, and return its result; None if no process runs it."""
+        shared = self._proxy.shared
+        if shared is None or session_id in self._proxy.sessions:
+            return None
+        if (former := self._proxy.attached.pop(session_id, None)) is not None:
+            former.close()
+        for _ in range(_ATTEMPTS):
+            if shared.claim(session_id):
+                return None
+            peer = await shared.connect(session_id)
+            if peer is None:
+                continue
+            attached = AttachedSession(session_id, cwd, peer, client)
+            result = await attached.attach(policy, role, self._capabilities)
+            if result is not None:
+                self._proxy.attached[session_id] = attached
+                return result
+        return None
+
+    async def _run_attached(self, attached: AttachedSession) -> None:
+        await attached.run()
+        if self._proxy.attached.get(attached.id) is attached:
+            del self._proxy.attached[attached.id]
+            self._left[attached.id] = attached.cwd
+
+    async def _prompt(self, client: AcpClient, envelope: Envelope, line: bytes) -> bool:
+        session_id = jsonrpc.session_id_of(envelope) or ""
+        if session_id not in self._left:
+            return await self._prompt_here(client, envelope, line)
+        self._proxy.spawn(self._prompt_left(client, envelope, line, session_id))
+        return True
+
+    async def _prompt_left(self, client: AcpClient, envelope: Envelope, line: bytes, session_id: str) -> None:
+        """Go on with a session whose process has ended: here, or in the process that has done so first."""
+        cwd = self._left.pop(session_id)
+        try:
+            if await self._attached_to(client, session_id, cwd, "none") is not None:
+                attached = self._proxy.attached[session_id]
+                self._proxy.spawn(self._run_attached(attached))
+                attached.take(envelope, line)
+                return
+            await self._recover()
+            stored = await self._proxy.store.require(session_id)
+            params = {"sessionId": session_id, "cwd": cwd or stored.cwd}
+            native = next((it for it in ("resume", "load") if it in self._can.native), None)
+            try:
+                if native is None:
+                    raise AgentRefused(_NULL)
+                if native == "load":
+                    await self._before_load(session_id)
+                await self._start_silently(f"session/{native}", params, session_id, session_id)
+            except AgentRefused:
+                path = await self._proxy.store.path(stored.session_id)
+                await self._start_copy(stored, path, params, session_id)
+        except (SessionUnknown, AgentRefused, *UNAVAILABLE) as error:
+            self._left[session_id] = cwd
+            self._refuse(client, envelope, error)
+            return
+        await self._prompt_here(client, envelope, line)
 
     def _refuse(self, client: AcpClient, envelope: Envelope, error: Exception) -> None:
         if isinstance(error, AgentRefused):

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from sessiond.acp.errors import SessionUnknown
 from sessiond.agents.table import AGENTS
@@ -157,13 +157,18 @@ class RecordedSessions:
             drafts = [fields.without(it, entries.COMMAND_FIELD) for it in path[start : start + _COPIED]]
             await self.append(made.session_id, drafts)
 
-    async def path(self, session_id: str) -> list[Entry]:
-        """Return the entries from the root to the leaf, with their images. Raises `UNAVAILABLE`."""
+    async def path(self, session_id: str, leaf_id: str | UnsetType | None = UNSET) -> list[Entry]:
+        """Return the entries from the root to an entry, with their images. Raises `UNAVAILABLE`.
+
+        Args:
+            session_id: The session.
+            leaf_id: The last entry. Default: the leaf.
+        """
         daemon = await self.daemon()
-        page = await daemon.path(session_id, resolve_blobs=True)
+        page = await daemon.path(session_id, leaf_id, resolve_blobs=True)
         found = page.entries
         while page.next_cursor is not None:
-            page = await daemon.path(session_id, cursor=page.next_cursor, resolve_blobs=True)
+            page = await daemon.path(session_id, leaf_id, cursor=page.next_cursor, resolve_blobs=True)
             found += page.entries
         return found
 

@@ -1,0 +1,125 @@
+"""Several clients on one running session: how a client attaches, on the side of the process that runs the session.
+
+The names are those of the proposal for `session/attach` (https://github.com/agentclientprotocol/agent-client-protocol/pull/533):
+a client attaches as controller or observer, and `historyPolicy` says what it is shown of the past.
+"""
+
+import asyncio
+from typing import Final
+
+from msgspec import UNSET, UnsetType
+
+from sessiond.acp import jsonrpc, replay
+from sessiond.acp.errors import LineTooLong
+from sessiond.acp.jsonrpc import Envelope, UnreadableLine
+from sessiond.acp.proxy import PERMISSION, Proxy
+from sessiond.acp.running_session import AcpClient, RunningSession
+from sessiond.acp.stored_sessions import UNAVAILABLE, Entry
+from sessiond.acp.streams import LinePeer
+from sessiond.client.wire import RpcError
+from sessiond.session.content import fields
+
+ATTACH: Final = "session/attach"
+HISTORY_SECONDS: Final = 10.0
+"""Time that an attaching client waits for the daemon to store the last entries."""
+
+
+class Attaching:
+    """Takes the clients of the sessions that run in one proxy."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        self._proxy = proxy
+
+    async def serve(self, session_id: str, peer: LinePeer) -> None:
+        """Serve a client on a connection of its own, to its end."""
+        session = self._proxy.sessions.get(session_id)
+        try:
+            envelope = await _first(peer)
+            if session is None or envelope is None or jsonrpc.session_id_of(envelope) != session_id:
+                return
+            params = jsonrpc.mapping(envelope.params)
+            client = AcpClient(
+                peer, is_editor=False, observes=params.get("role") == "observer",
+                capabilities=fields.mapping(params.get("clientCapabilities")),
+            )  # fmt: skip
+            try:
+                await self._show(session, client, fields.text(params.get("historyPolicy")) or "full")
+                peer.send(jsonrpc.response(envelope.id, {"sessionId": session_id, **session.result}))
+                self._ask_again(client, session)
+                await self._proxy.serve(client)
+            finally:
+                self._leave(session, client)
+        except LineTooLong as error:
+            self._proxy.report(str(error))
+        finally:
+            peer.close()
+
+    async def _show(self, session: RunningSession, client: AcpClient, policy: str) -> None:
+        """Show a client the past, and all that follows without a gap."""
+        recorder_state = session.recording.state()
+        client.held = []
+        session.clients.append(client)
+        if policy == "full":
+            for update in replay.updates(await self._path(session, recorder_state.parent_id)):
+                client.peer.send(jsonrpc.update(session.id, update))
+                await client.peer.drained()
+            for update in recorder_state.open_updates:
+                client.peer.send(jsonrpc.update(session.id, update))
+        for line in session.latest.values():
+            client.peer.send(line)
+        held, client.held = client.held, None
+        for line in held:
+            client.peer.send(line)
+
+    async def _path(self, session: RunningSession, leaf_id: str | UnsetType | None) -> list[Entry]:
+        store = self._proxy.store
+        deadline = asyncio.get_running_loop().time() + HISTORY_SECONDS
+        while True:
+            try:
+                stored = await store.find(session.recording.native_id)
+                if stored is None:
+                    return []
+                return await store.path(stored.session_id, leaf_id)
+            except RpcError as error:
+                if error.kind != "entryNotFound" or asyncio.get_running_loop().time() > deadline:
+                    self._proxy.report(f"An attached client does not see the past: {error}")
+                    return []
+                await asyncio.sleep(0.02)  # the last entries are on their way
+            except UNAVAILABLE as error:
+                self._proxy.report(f"An attached client does not see the past: {error}")
+                return []
+
+    def _ask_again(self, client: AcpClient, session: RunningSession) -> None:
+        """Send a new client the requests for permissions that nobody has answered."""
+        open_requests = {
+            asked
+            for other in session.clients
+            for asked in other.asked.values()
+            if asked.session is session and asked.method == PERMISSION and not asked.is_answered
+        }
+        if not client.observes:
+            for asked in open_requests - {*client.asked.values()}:
+                self._proxy.ask(client, asked)
+
+    def _leave(self, session: RunningSession, client: AcpClient) -> None:
+        if client in session.clients:
+            session.clients.remove(client)
+        for prompt in [it for it in session.waiting if it.client is client]:
+            session.waiting.remove(prompt)
+        for asked in client.asked.values():
+            others = [it for it in asked.clients if it is not client and it in session.clients]
+            if not asked.is_answered and not others:
+                asked.is_answered = True
+                message = "The client that was asked has gone."
+                self._proxy.agent.peer.send(jsonrpc.failure(asked.id, jsonrpc.INTERNAL_ERROR, message))
+
+
+async def _first(peer: LinePeer) -> Envelope | None:
+    line = await peer.read()
+    if line is None:
+        return None
+    try:
+        envelope = jsonrpc.decode(line)
+    except UnreadableLine:
+        return None
+    return envelope if envelope.method == ATTACH and envelope.id is not UNSET else None
