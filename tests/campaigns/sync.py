@@ -41,7 +41,7 @@ def run(ground: Ground) -> Figures:
 
 
 def _work(home: Home, dice: random.Random, number: int) -> list[tuple[str, str]]:
-    """Append, branch, label, rename, tag and delete in the sessions of one side. Returns the acknowledged entries."""
+    """Append, branch, label, rename and tag in the sessions of one side. Returns the acknowledged entries."""
     made: list[tuple[str, str]] = []
     with home.connect_blocking() as daemon:
         for _ in range(_ACTIONS):

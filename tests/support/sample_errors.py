@@ -4,6 +4,7 @@ import inspect
 import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import sessiond
@@ -19,6 +20,12 @@ _SAMPLES: dict[str, Any] = {
     "Literal['damagedLine', 'nulBytes', 'notAnEntry']": "notAnEntry", "Iterable[str]": ["x"], "Raw": None,
 }  # fmt: skip
 
+_OF_EXTRAS = {
+    "sessiond.adapters.claude_agent_sdk": "claude_agent_sdk",
+    "sessiond.adapters.openai_agents": "agents",
+}
+"""Modules that need the SDK of an extra, which is not installed everywhere."""
+
 
 def sample(kind: type[Exception]) -> Exception:
     """An exception of this class."""
@@ -31,7 +38,8 @@ def sample(kind: type[Exception]) -> Exception:
 def exceptions() -> Iterator[type[Exception]]:
     """Every exception class that the package defines, in the order of its modules."""
     for found in pkgutil.walk_packages(sessiond.__path__, "sessiond."):
-        if found.name.endswith("__main__"):
+        sdk = _OF_EXTRAS.get(found.name)
+        if found.name.endswith("__main__") or (sdk is not None and find_spec(sdk) is None):
             continue
         module = import_module(found.name)
         for kind in vars(module).values():
