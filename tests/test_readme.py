@@ -151,7 +151,7 @@ def _run(snippet: Snippet, output: str | None, page: Page) -> None:
             written = page.folder / "config.toml"
             written.write_text(snippet.text, encoding="utf-8")
             assert config.read(str(written)) == config.Config(), f"{snippet.place}"
-        case "sh" | "text" | "json":
+        case "sh" | "text" | "json" | "py" | "lua":
             pass
         case "fish":
             pass  # tests/cli/test_prompt.py has fish read it

@@ -98,7 +98,7 @@ def test_a_reader_in_another_process_leaves_no_trace(path: Path, writer: sqlite3
         "import sys; from sessiond.agents import opencode_database as it; print(it.document(*sys.argv[1:]))"
     )
     read = [sys.executable, "-c", program, str(path), "ses_a"]
-    assert "asked in ses_a" in subprocess.run(read, capture_output=True, check=True, text=True).stdout
+    assert "asked in ses_a" in subprocess.run(read, capture_output=True, check=True, encoding="utf-8").stdout
     assert {it.name: (it.read_bytes(), it.stat().st_mtime_ns) for it in path.parent.iterdir()} == before
     assert len(before) == 3
 

@@ -44,8 +44,9 @@ class RecordingDaemon:
                 return
             with connection:
                 request = connection.recv(65_536).partition(b"\r\n\r\n")[2]
-                if request:
-                    self.woken.append(json.loads(request)["params"])
+                # An agent also starts the MCP server that setup registers, which connects.
+                if request and (decoded := json.loads(request))["method"] == "agent/wake":
+                    self.woken.append(decoded["params"])
                     body = (
                         b'{"jsonrpc":"2.0","id":1,"result":{"isFollowed":true,"note":"%b"}}' % NOTE.encode()
                     )

@@ -74,7 +74,12 @@ def test_every_example_in_the_help_can_be_typed() -> None:
     for name, command in DECLARED.items():
         for example in command.examples:
             typed = example.partition(" > ")[0].split(" | ")
-            commands = [part.split("sessiond ", 1)[1] for part in typed if "sessiond " in part]
+            # Another program may be given the command that it starts: claude mcp add sessiond -- sessiond mcp
+            commands = [
+                part.rpartition(" sessiond -- ")[2].split("sessiond ", 1)[1]
+                for part in typed
+                if "sessiond " in part
+            ]
             for own, *words in map(shlex.split, commands):
                 parse(own, DECLARED[own], words)
             assert any(command.split()[0] == name for command in commands), example

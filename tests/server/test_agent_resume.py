@@ -193,13 +193,16 @@ async def test_a_session_of_opencode_is_imported_once(memory: Running, tmp_path:
     database = tmp_path / "home/.local/share/opencode/opencode.db"
     database.parent.mkdir(parents=True)
     with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute("CREATE TABLE message(id TEXT, session_id TEXT, data TEXT)")
-        rows = [(it, first["nativeSessionId"], "{}") for it in messages]
-        connection.executemany("INSERT INTO message VALUES(?, ?, ?)", rows)
+        connection.execute("CREATE TABLE part(id, message_id, session_id, time_updated, data)")
+        connection.execute("CREATE TABLE message(id, session_id, time_updated, data)")
+        columns = "id, parent_id, slug, directory, title, version, revert, time_created, time_updated"
+        connection.execute(f"CREATE TABLE session({columns})")
+        rows = [(it, first["nativeSessionId"], 0, "{}") for it in messages]
+        connection.executemany("INSERT INTO message VALUES(?, ?, ?, ?)", rows)
     again = await resumed(peer, session, tmp_path, agent="opencode")
     assert (again["nativeSessionId"], again["importArgv"]) == (first["nativeSessionId"], None)
     with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute("INSERT INTO message VALUES('msg_later', ?, '{}')", [first["nativeSessionId"]])
+        connection.execute("INSERT INTO message VALUES('msg_later', ?, 0, '{}')", [first["nativeSessionId"]])
     continued = await resumed(peer, session, tmp_path, agent="opencode")
     assert continued["nativeSessionId"] != first["nativeSessionId"]
     assert continued["importArgv"] is not None

@@ -222,7 +222,9 @@ def processes_below(pid: int) -> list[int]:
     parents: dict[int, int] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            parents[int(folder.name)] = int(
+                (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1]
+            )
     below = {pid}
     while more := {it for it, parent in parents.items() if parent in below} - below:
         below |= more

@@ -7,6 +7,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from msgspec import Raw
+
 import sessiond
 from sessiond.session.dialects.recognition import ForeignProgram
 from sessiond.session.tree.problems import LineProblem
@@ -17,7 +19,7 @@ _SAMPLES: dict[str, Any] = {
     "ForeignProgram": ForeignProgram("x", "X"),
     "dict[str, Any]": {"build": "1.0", "pid": 7}, "RequestId": 3, "Exception": ValueError("why"),
     "int | str": 3, "dict[str, typing.Any]": {"supported": []},
-    "Literal['damagedLine', 'nulBytes', 'notAnEntry']": "notAnEntry", "Iterable[str]": ["x"], "Raw": None,
+    "Literal['damagedLine', 'nulBytes', 'notAnEntry']": "notAnEntry", "Iterable[str]": ["x"], "Raw": Raw(b"{}"),
 }  # fmt: skip
 
 _OF_EXTRAS = {

@@ -8,6 +8,7 @@ from typing import Final
 
 from sessiond.client.daemon import Daemon
 from sessiond.client.wire import RpcError
+from sessiond.error_text import TemplatedError
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.content.blobs import referenced_hashes
 from sessiond.session.union.comparable import lines_in
@@ -41,8 +42,10 @@ class SyncSide:
     known_blobs: set[str] = field(default_factory=set)
 
 
-class SessionChangedError(Exception):
-    """Raised when a session has changed since it was compared. Nothing was written."""
+class SessionChangedError(TemplatedError):
+    """Raised when a put meets other lines than those that were compared. The sync compares again."""
+
+    sentence = "A session was written to while it was synchronized. Run the sync again."
 
 
 class Copying:

@@ -98,7 +98,9 @@ class _Reader:
         if model is None or model == self._model:
             return
         self._model = model
-        self._add(line, value, "model_change", {"provider": NAME, "modelId": model}, at)
+        self._add(
+            line, value, "model_change", {"model": f"{NAME}/{model}", "provider": NAME, "modelId": model}, at
+        )
         self._builder.count("model change")
 
     def _take_user(self, line: SourceLine, value: dict[str, Any], data: dict[str, Any], at: str) -> None:
