@@ -13,7 +13,7 @@ from sessiond.client import connect
 from sessiond.paths import Locations
 from support.homes import a_home, environment
 
-pytest.importorskip("agents")
+pytest.importorskip("agents.memory")
 
 from agents.memory import Session
 

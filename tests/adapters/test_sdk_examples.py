@@ -36,7 +36,7 @@ def environ(model: ScriptedModel, tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("package", "module"), [("claude_agent_sdk", "claude_agent_sdk"), ("agents", "openai_agents")]
+    ("package", "module"), [("claude_agent_sdk", "claude_agent_sdk"), ("agents.memory", "openai_agents")]
 )
 def test_the_lines_of_the_guide_name_what_there_is(package: str, module: str) -> None:
     pytest.importorskip(package)
@@ -78,7 +78,7 @@ def test_the_claude_program_continues_from_the_store(
 def test_the_openai_program_knows_its_earlier_run_and_what_a_person_wrote_between(
     environ: dict[str, str], model: ScriptedModel, tmp_path: Path
 ) -> None:
-    pytest.importorskip("agents")
+    pytest.importorskip("agents.memory")
     model.when("Is there a heron").calls("look", place="reeds").says("Yes, in the reeds.")
     model.when("And now").says("It flew away.")
     program = [sys.executable, str(EXAMPLES / "openai_agent.py"), "bird-watching"]

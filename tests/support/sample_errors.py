@@ -4,7 +4,7 @@ import inspect
 import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from msgspec import Raw
@@ -23,10 +23,18 @@ _SAMPLES: dict[str, Any] = {
 }  # fmt: skip
 
 _OF_EXTRAS = {
-    "sessiond.adapters.claude_agent_sdk": "claude_agent_sdk",
-    "sessiond.adapters.openai_agents": "agents",
+    "sessiond.adapters.claude_agent_sdk": "claude-agent-sdk",
+    "sessiond.adapters.openai_agents": "openai-agents",
 }
-"""Modules that need the SDK of an extra, which is not installed everywhere."""
+"""Modules that need the SDK of an extra, which is not installed everywhere, with its distribution."""
+
+
+def is_installed(distribution: str) -> bool:
+    """Whether a distribution is installed. The name of its module may also be that of a folder of tests."""
+    try:
+        return bool(version(distribution))
+    except PackageNotFoundError:
+        return False
 
 
 def sample(kind: type[Exception]) -> Exception:
@@ -41,7 +49,7 @@ def exceptions() -> Iterator[type[Exception]]:
     """Every exception class that the package defines, in the order of its modules."""
     for found in pkgutil.walk_packages(sessiond.__path__, "sessiond."):
         sdk = _OF_EXTRAS.get(found.name)
-        if found.name.endswith("__main__") or (sdk is not None and find_spec(sdk) is None):
+        if found.name.endswith("__main__") or (sdk is not None and not is_installed(sdk)):
             continue
         module = import_module(found.name)
         for kind in vars(module).values():
