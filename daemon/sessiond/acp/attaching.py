@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from sessiond.acp import jsonrpc, replay
 from sessiond.acp.errors import LineTooLong
 from sessiond.acp.jsonrpc import Envelope, UnreadableLine
-from sessiond.acp.proxy import PERMISSION, Proxy
+from sessiond.acp.proxy import Proxy
 from sessiond.acp.running_session import AcpClient, RunningSession
 from sessiond.acp.stored_sessions import UNAVAILABLE, Entry
 from sessiond.acp.streams import LinePeer
@@ -45,7 +45,8 @@ class Attaching:
             try:
                 await self._show(session, client, fields.text(params.get("historyPolicy")) or "full")
                 peer.send(jsonrpc.response(envelope.id, {"sessionId": session_id, **session.result}))
-                self._ask_again(client, session)
+                if not client.observes:
+                    self._proxy.requests.ask_again(client, session)
                 await self._proxy.serve(client)
             finally:
                 self._leave(session, client)
@@ -89,29 +90,12 @@ class Attaching:
                 self._proxy.report(f"An attached client does not see the past: {error}")
                 return []
 
-    def _ask_again(self, client: AcpClient, session: RunningSession) -> None:
-        """Send a new client the requests for permissions that nobody has answered."""
-        open_requests = {
-            asked
-            for other in session.clients
-            for asked in other.asked.values()
-            if asked.session is session and asked.method == PERMISSION and not asked.is_answered
-        }
-        if not client.observes:
-            for asked in open_requests - {*client.asked.values()}:
-                self._proxy.ask(client, asked)
-
     def _leave(self, session: RunningSession, client: AcpClient) -> None:
         if client in session.clients:
             session.clients.remove(client)
         for prompt in [it for it in session.waiting if it.client is client]:
             session.waiting.remove(prompt)
-        for asked in client.asked.values():
-            others = [it for it in asked.clients if it is not client and it in session.clients]
-            if not asked.is_answered and not others:
-                asked.is_answered = True
-                message = "The client that was asked has gone."
-                self._proxy.agent.peer.send(jsonrpc.failure(asked.id, jsonrpc.INTERNAL_ERROR, message))
+        self._proxy.requests.abandon(client, session)
 
 
 async def _first(peer: LinePeer) -> Envelope | None:

@@ -1,5 +1,7 @@
 """The errors of the proxy: what a person or an editor is told when something fails."""
 
+from msgspec import Raw
+
 from sessiond.error_text import TemplatedError
 
 
@@ -21,6 +23,16 @@ class AgentEnded(TemplatedError):
 
     def __init__(self, program: str, status: int | None) -> None:
         super().__init__(program=program, status="unknown" if status is None else status)
+
+
+class AgentRefused(TemplatedError):
+    """Raised when the response to a request of the proxy is an error, which `error` has as it is written."""
+
+    sentence = "The agent answered with the error {error}."
+
+    def __init__(self, error: Raw) -> None:
+        super().__init__(error=bytes(error).decode("utf-8", "replace")[:1_000])
+        self.error = error
 
 
 class LineTooLong(TemplatedError):

@@ -16,10 +16,14 @@ from sessiond.unicode import valid_json
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 NOT_FOUND: Final = -32002
 """ACP's error code of a session or file that does not exist."""
+
+
+_NULL: Final = Raw(b"null")
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -30,6 +34,11 @@ class Envelope(msgspec.Struct, frozen=True):
     params: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
     error: Raw | UnsetType = UNSET
+
+    @property
+    def request_id(self) -> Raw:
+        """The id of a request; null if it has none."""
+        return _NULL if self.id is UNSET else self.id
 
 
 class _SessionParams(msgspec.Struct, frozen=True, rename="camel"):
@@ -75,6 +84,12 @@ def session_id_of(envelope: Envelope) -> str | None:
     """Return the member `sessionId` of the params, or None."""
     found = _session(envelope)
     return None if found is None or found.session_id is UNSET else found.session_id
+
+
+def session_id_in(result: Raw) -> str | None:
+    """Return the member `sessionId` of a result, or None."""
+    found = value(members(result).get("sessionId", _NULL))
+    return found if isinstance(found, str) else None
 
 
 def cwd_of(envelope: Envelope) -> str | None:
@@ -163,7 +178,11 @@ def response(request_id: Any, result: Any) -> bytes:
     return _encode({"jsonrpc": "2.0", "id": request_id, "result": result}) + b"\n"
 
 
-def failure(request_id: Any, code: int, message: str, data: Any = None) -> bytes:
+def failure(request_id: Any, code: int, message: str) -> bytes:
     """Return the line of an error response."""
-    error = {"code": code, "message": message, **({} if data is None else {"data": data})}
+    return failed_response(request_id, {"code": code, "message": message})
+
+
+def failed_response(request_id: Any, error: Any) -> bytes:
+    """Return the line of an error response with an error of another one."""
     return _encode({"jsonrpc": "2.0", "id": request_id, "error": error}) + b"\n"

@@ -13,14 +13,15 @@ from msgspec import UNSET
 from sessiond.acp import jsonrpc
 from sessiond.acp.agent_process import AgentProcess
 from sessiond.acp.attaching import Attaching
+from sessiond.acp.elsewhere import SessionsElsewhere
 from sessiond.acp.errors import AgentNotStarted, LineTooLong, NoPipe
-from sessiond.acp.journal import orphans
 from sessiond.acp.proxy import Proxy
-from sessiond.acp.recording import recover
+from sessiond.acp.recovering import recover_all
+from sessiond.acp.restoring import StoredStarts
 from sessiond.acp.running_session import AcpClient
 from sessiond.acp.session_methods import AcpMethods
 from sessiond.acp.sharing import SharedSessions
-from sessiond.acp.stored_sessions import UNAVAILABLE, RecordedAgent, RecordedSessions
+from sessiond.acp.stored_sessions import RecordedAgent, RecordedSessions
 from sessiond.acp.streams import LinePeer, standard_streams
 from sessiond.paths import UnsafeFolderError, find_locations, make_private
 
@@ -56,11 +57,12 @@ async def _run(recorded: RecordedAgent, command: Sequence[str]) -> int:
         store = RecordedSessions(recorded)
         stack.push_async_callback(store.close)
         proxy = Proxy(agent, AcpClient(editor, is_editor=True), store, journals, _report)
-        AcpMethods(proxy, lambda: _recover(journals))
+        stored = StoredStarts(proxy)
+        AcpMethods(proxy, stored, SessionsElsewhere(proxy, stored, lambda: recover_all(journals, _report)))
         with contextlib.suppress(UnsafeFolderError):  # without the folder, a session has one client only
             make_private(locations.runtime)
-            proxy.shared = SharedSessions(locations.runtime, recorded.name, Attaching(proxy).serve)
-        recovering = asyncio.create_task(_recover(journals))
+            proxy.sessions.shared = SharedSessions(locations.runtime, recorded.name, Attaching(proxy).serve)
+        recovering = asyncio.create_task(recover_all(journals, _report))
         running = asyncio.create_task(proxy.run())
         _end_on_signals(running)
         try:
@@ -86,21 +88,6 @@ async def _refuse(editor: LinePeer, message: str) -> None:
                     editor.send(jsonrpc.failure(envelope.id, jsonrpc.INTERNAL_ERROR, message))
                     await editor.drained()
                     return
-
-
-async def _recover(journals: str) -> None:
-    """Store what earlier proxies could not store."""
-    stores: dict[RecordedAgent, RecordedSessions] = {}
-    for orphan in orphans(journals):
-        try:
-            await recover(orphan, lambda agent: stores.setdefault(agent, RecordedSessions(agent)))
-        except UNAVAILABLE as error:
-            orphan.leave()
-            _report(f"An earlier conversation in {orphan.path} is not stored yet: {error}")
-        else:
-            orphan.done()
-    for store in stores.values():
-        await store.close()
 
 
 def _report(message: str) -> None:

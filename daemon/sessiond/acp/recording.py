@@ -8,21 +8,20 @@ daemon refuses, the messages stay in the journal, and memory holds no more than 
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from sessiond.acp import jsonrpc
+from sessiond.acp.entry_batches import append_renamed, batch_of, size_of
 from sessiond.acp.errors import NotStored
-from sessiond.acp.journal import Orphan, TurnJournal
+from sessiond.acp.journal import TurnJournal
+from sessiond.acp.journal_records import JournalHead, JournalTurn, apply
 from sessiond.acp.recorder import SessionRecorder
-from sessiond.acp.stored_sessions import UNAVAILABLE, RecordedAgent, RecordedSessions
-from sessiond.client.wire import RpcError
+from sessiond.acp.stored_sessions import UNAVAILABLE, RecordedSessions
 from sessiond.protocol import types as t
-from sessiond.session.content import fields
 
 Json = dict[str, Any]
 Report = Callable[[str], None]
@@ -33,32 +32,10 @@ QUIET_SECONDS: Final = 2.0
 """Time after which a text outside of a turn counts as complete."""
 MAX_WAITING_BYTES: Final = 64 * 1024 * 1024
 """Limit of the entries that wait for the daemon. More are only in the journal."""
-MAX_BATCH: Final = 200
-MAX_BATCH_BYTES: Final = 8 * 1024 * 1024
 MAX_EARLY: Final = 100
 """Limit of updates before the first prompt that are kept until the session is stored."""
 MAX_EARLY_BYTES: Final = 64 * 1024
 """Limit of one of them."""
-
-
-class _Head(msgspec.Struct, rename="camel"):
-    """The first record of a journal."""
-
-    agent: str
-    dialect: str
-    native_id: str
-    cwd: str
-
-
-class _Turn(msgspec.Struct, rename="camel"):
-    """The record with which a recorder begins."""
-
-    key: str
-    parent_id: str | None
-    takes_titles: bool
-    model: str | None = None
-    is_placed: bool = True
-    """Whether the parent is known: the daemon could be asked for the leaf."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +182,7 @@ class SessionRecording:
         if self._recorder is None:
             return
         self._write(kind, found)
-        _apply(self._recorder, kind, found if isinstance(found, Raw) else Raw(found))
+        apply(self._recorder, kind, found if isinstance(found, Raw) else Raw(found))
         self._queue()
 
     def _write(self, kind: str, found: bytes | Raw) -> None:
@@ -221,7 +198,7 @@ class SessionRecording:
         if self._is_behind or not drafts:
             return
         self._waiting += drafts
-        self._waiting_bytes += sum(map(_size, drafts))
+        self._waiting_bytes += sum(map(size_of, drafts))
         if self._waiting_bytes > MAX_WAITING_BYTES:
             self._fail(OSError(f"more than {MAX_WAITING_BYTES >> 20} MiB wait for it"))
             return
@@ -233,14 +210,14 @@ class SessionRecording:
             await self._work.wait()
             self._work.clear()
             while self._waiting:
-                batch = _batch(self._waiting)
+                batch = batch_of(self._waiting)
                 try:
                     await self._append(batch)
                 except UNAVAILABLE as error:
                     self._fail(error)
                     return
                 del self._waiting[: len(batch)]
-                self._waiting_bytes -= sum(map(_size, batch))
+                self._waiting_bytes -= sum(map(size_of, batch))
             if self._recorder is not None and not self._recorder.in_turn and not self._recorder.has_open_text:
                 self._forget()
             self._stored.set()
@@ -255,8 +232,8 @@ class SessionRecording:
     def _journal_head(self) -> list[tuple[str, bytes]]:
         assert self._recorder is not None
         it, agent = self._recorder, self._store.agent
-        session = _Head(agent.name, agent.dialect, self.native_id, self.cwd)
-        turn = _Turn(it.key, it.parent_id, it.takes_titles, it.model, self._session_id is not None)
+        session = JournalHead(agent.name, agent.dialect, self.native_id, self.cwd)
+        turn = JournalTurn(it.key, it.parent_id, it.takes_titles, it.model, self._session_id is not None)
         return [("session", msgspec.json.encode(session)), ("turn", msgspec.json.encode(turn))]
 
     async def _append(self, batch: list[Json]) -> None:
@@ -287,111 +264,3 @@ class SessionRecording:
             else:
                 recorder.chunk()
             self._queue()
-
-
-async def append_renamed(
-    store: RecordedSessions, session_id: str, batch: list[Json], renamed: dict[str, str]
-) -> None:
-    """Append entries. One whose id is used for something else gets another id. Raises `UNAVAILABLE`.
-
-    Args:
-        store: The sessions in the daemon.
-        session_id: The session.
-        batch: The entries.
-        renamed: The new ids of entries by their former ones, to which new ones are added.
-    """
-    while True:
-        drafts = [_with_names(it, renamed) for it in batch]
-        try:
-            await store.append(session_id, drafts)
-        except RpcError as error:
-            used = error.details.get("entryId")
-            draft = next((it for it in batch if renamed.get(it["id"], it["id"]) == used), None)
-            if error.kind != "idReused" or draft is None or draft["id"] in renamed:
-                raise
-            own = draft["id"]
-            renamed[own] = (
-                f"{own[:50]}-{fields.digest(own, str(draft['parentId']))[:8]}"  # the same in a repeat
-            )
-        else:
-            return
-
-
-async def recover(orphan: Orphan, stores: Callable[[RecordedAgent], RecordedSessions]) -> None:
-    """Store what a proxy that was killed had not stored yet. Raises `UNAVAILABLE`.
-
-    Args:
-        orphan: Its journal.
-        stores: Returns the sessions of an agent.
-    """
-    recorder: SessionRecorder | None = None
-    head: _Head | None = None
-    found: t.SessionInfo | None = None
-    renamed: dict[str, str] = {}
-    for kind, raw in orphan.records:
-        if kind == "session":
-            head = msgspec.json.decode(raw, type=_Head)
-            store = stores(RecordedAgent(head.agent, head.dialect))
-            found = await store.ensure(head.native_id, head.cwd)
-        elif kind == "turn" and head is not None and found is not None:
-            turn = msgspec.json.decode(raw, type=_Turn)
-            if not turn.is_placed:
-                turn.parent_id = found.leaf_id
-            recorder = SessionRecorder(head.agent, turn.key, turn.parent_id, turn.model)
-            recorder.takes_titles = turn.takes_titles
-        elif recorder is not None:
-            _apply(recorder, kind, raw)
-    if recorder is None or found is None:
-        return
-    if recorder.in_turn:
-        recorder.ended(None, "The proxy ended in the middle of the turn.")
-    recorder.close()
-    while recorder.drafts:
-        batch = _batch(recorder.drafts)
-        await append_renamed(store, found.session_id, batch, renamed)
-        del recorder.drafts[: len(batch)]
-
-
-def _apply(recorder: SessionRecorder, kind: str, raw: Raw) -> None:
-    """Have a recorder take a message of a journal."""
-    match kind:
-        case "prompt":
-            recorder.prompt(jsonrpc.mapping(raw))
-        case "update":
-            recorder.update(jsonrpc.mapping(raw))
-        case "permission":
-            recorder.permission(jsonrpc.mapping(raw))
-        case "answered":
-            params, outcome = msgspec.json.decode(raw, type=tuple[Raw, Raw])
-            recorder.answered(jsonrpc.mapping(params), jsonrpc.value(outcome))
-        case "ended":
-            recorder.ended(jsonrpc.mapping(raw))
-        case "failed":
-            recorder.ended(None, jsonrpc.value(raw))
-
-
-def _batch(waiting: list[Json]) -> list[Json]:
-    """Return the first entries that go into one request."""
-    size = 0
-    for count, it in enumerate(waiting[:MAX_BATCH]):
-        size += _size(it)
-        if size > MAX_BATCH_BYTES and count:
-            return waiting[:count]
-    return waiting[:MAX_BATCH]
-
-
-def _size(draft: Json) -> int:
-    """Return about how many bytes an entry has."""
-    found = draft.get("message") or draft.get("data") or {}
-    blocks = found.get("content") if isinstance(found, dict) else None
-    texts = [
-        it.get("text") or it.get("thinking") or it.get("data") or ""
-        for it in blocks or []
-        if isinstance(it, dict)
-    ]
-    return 300 + sum(len(it) for it in texts if isinstance(it, str))
-
-
-def _with_names(draft: Json, renamed: Mapping[str, str]) -> Json:
-    own, parent = draft["id"], draft["parentId"]
-    return {**draft, "id": renamed.get(own, own), "parentId": renamed.get(parent, parent)}

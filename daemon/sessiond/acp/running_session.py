@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
+from sessiond.acp import jsonrpc
+from sessiond.acp.errors import AgentRefused, SessionUnknown
 from sessiond.acp.jsonrpc import Envelope
 from sessiond.acp.recording import SessionRecording
 from sessiond.acp.streams import LinePeer
@@ -73,6 +75,26 @@ class AcpClient:
         names = {"fs/read_text_file": "readTextFile", "fs/write_text_file": "writeTextFile"}
         return fields.mapping(self.capabilities.get("fs")).get(names.get(method, "")) is True
 
+    def reply(self, request_id: Raw, result: Any) -> None:
+        """Answer a request of the client."""
+        self.peer.send(jsonrpc.response(request_id, result))
+
+    def fail(self, request_id: Raw, code: int, message: str) -> None:
+        """Answer a request of the client with an error."""
+        self.peer.send(jsonrpc.failure(request_id, code, message))
+
+    def refuse(self, request_id: Raw, error: Exception) -> None:
+        """Answer a request of the client with an error that was raised."""
+        if isinstance(error, AgentRefused):
+            self.peer.send(jsonrpc.failed_response(request_id, error.error))
+        else:
+            code = jsonrpc.NOT_FOUND if isinstance(error, SessionUnknown) else jsonrpc.INTERNAL_ERROR
+            self.fail(request_id, code, str(error))
+
+    def deliver(self, request_id: Raw, line: bytes) -> None:
+        """Send the client the agent's response to its request."""
+        self.peer.send(line if self.is_editor else jsonrpc.with_id(line, request_id))
+
 
 @dataclass(frozen=True, slots=True)
 class QueuedPrompt:
@@ -81,11 +103,6 @@ class QueuedPrompt:
     client: AcpClient
     envelope: Envelope
     line: bytes
-
-    @property
-    def request_id(self) -> Raw:
-        """The id of the request."""
-        return Raw(b"null") if self.envelope.id is UNSET else self.envelope.id
 
 
 @dataclass(eq=False, slots=True)

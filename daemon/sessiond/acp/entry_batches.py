@@ -1,0 +1,68 @@
+"""Entries on their way to the daemon: how many go into one request, and what happens if an id is used."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sessiond.acp.stored_sessions import RecordedSessions
+from sessiond.client.wire import RpcError
+from sessiond.session.content import fields
+
+Json = dict[str, Any]
+
+MAX_BATCH: Final = 200
+MAX_BATCH_BYTES: Final = 8 * 1024 * 1024
+
+
+async def append_renamed(
+    store: RecordedSessions, session_id: str, batch: list[Json], renamed: dict[str, str]
+) -> None:
+    """Append entries. One whose id is used for something else gets another id. Raises `UNAVAILABLE`.
+
+    Args:
+        store: The sessions in the daemon.
+        session_id: The session.
+        batch: The entries.
+        renamed: The new ids of entries by their former ones, to which new ones are added.
+    """
+    while True:
+        drafts = [_with_names(it, renamed) for it in batch]
+        try:
+            await store.append(session_id, drafts)
+        except RpcError as error:
+            used = error.details.get("entryId")
+            draft = next((it for it in batch if renamed.get(it["id"], it["id"]) == used), None)
+            if error.kind != "idReused" or draft is None or draft["id"] in renamed:
+                raise
+            own = draft["id"]
+            renamed[own] = (
+                f"{own[:50]}-{fields.digest(own, str(draft['parentId']))[:8]}"  # the same in a repeat
+            )
+        else:
+            return
+
+
+def batch_of(waiting: list[Json]) -> list[Json]:
+    """Return the first entries that go into one request."""
+    size = 0
+    for count, it in enumerate(waiting[:MAX_BATCH]):
+        size += size_of(it)
+        if size > MAX_BATCH_BYTES and count:
+            return waiting[:count]
+    return waiting[:MAX_BATCH]
+
+
+def size_of(draft: Json) -> int:
+    """Return about how many bytes an entry has."""
+    found = draft.get("message") or draft.get("data") or {}
+    blocks = found.get("content") if isinstance(found, dict) else None
+    texts = [
+        it.get("text") or it.get("thinking") or it.get("data") or ""
+        for it in blocks or []
+        if isinstance(it, dict)
+    ]
+    return 300 + sum(len(it) for it in texts if isinstance(it, str))
+
+
+def _with_names(draft: Json, renamed: Mapping[str, str]) -> Json:
+    own, parent = draft["id"], draft["parentId"]
+    return {**draft, "id": renamed.get(own, own), "parentId": renamed.get(parent, parent)}
