@@ -23,7 +23,7 @@ def message(type: str, number: int = 0) -> dict[str, Any]:
 def test_the_session_has_the_id_folder_and_version_of_its_start() -> None:
     assert SESSION.source_id == COPILOT[0]["data"]["sessionId"]
     assert SESSION.cwd == "/work"
-    assert entries(SESSION)[0]["data"]["version"] == "1.0.41"
+    assert entries(SESSION)[0]["data"]["sourceVersion"] == "1.0.41"
 
 
 def test_the_path_has_what_was_said_in_order() -> None:

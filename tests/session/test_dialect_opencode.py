@@ -47,7 +47,10 @@ def test_the_document_of_the_tests_becomes_a_session() -> None:
     assert len(path(session)) == 11
     assert not kept(session)
     assert (session.source_id, session.cwd) == ("ses_000000000001Example0001", "/work")
-    assert (session.parent_source, origin(session)["version"]) == ("ses_000000000000Example0000", "1.18.33")
+    assert (session.parent_source, origin(session)["sourceVersion"]) == (
+        "ses_000000000000Example0000",
+        "1.18.33",
+    )
     assert as_log(session).tree.title == "The plan"
 
 

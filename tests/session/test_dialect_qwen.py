@@ -39,7 +39,7 @@ def test_the_file_of_the_tests_becomes_a_tree_without_the_lines_of_the_program()
     assert (entry(session, "d8")["parentId"], entry(session, "d9")["parentId"]) == ("d6", "d8")
     assert sorted(kept(session)) == [2, 10]
     assert (session.source_id, session.cwd) == ("44444444-2222-4333-8444-555555555555", "/work")
-    assert origin(session)["version"] == "0.15.10"
+    assert origin(session)["sourceVersion"] == "0.15.10"
     assert as_log(session).tree.title == "The plan"
 
 

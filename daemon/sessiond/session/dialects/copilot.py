@@ -89,7 +89,7 @@ class _Reader:
             builder.source_id = session
         builder.cwd = fields.text(fields.mapping(data.get("context")).get("cwd")) or builder.cwd
         if (version := fields.text(data.get("copilotVersion"))) is not None:
-            builder.origin["version"] = version
+            builder.source_version = version
         builder.parent_source = fields.text(data.get("detachedFromSpawningParentSessionId"))
         builder.count("header")
         self._change_model(line, value, fields.text(data.get("selectedModel")), at)

@@ -72,7 +72,7 @@ class _Reader:
         builder.cwd = fields.text(info.get("directory")) or ""
         builder.parent_source = fields.text(info.get("parentID"))
         if (version := fields.text(info.get("version"))) is not None:
-            builder.origin["version"] = version
+            builder.source_version = version
         builder.count("header")
         if (title := fields.text(info.get("title"))) is not None:
             builder.add_beside(line, "session_info", {"name": title}, name=f"title-{fields.digest(title)}")

@@ -111,7 +111,7 @@ class _Reader:
         builder.cwd = next((it for value in values if (it := fields.text(value.get("cwd")))), "")
         version = next((it for value in values if (it := fields.text(value.get("version")))), None)
         if version is not None:
-            builder.origin["version"] = version
+            builder.source_version = version
         self._carried = {"cwd": builder.cwd, "version": version, "sessionId": session}
 
     def _take(self, it: Linked, above: str | None) -> str | None:
