@@ -20,8 +20,8 @@ PLACES = {
     "pi": "/home/ada/.pi/agent/sessions/--srv-demo--/2026-11-20T10-00-00-000Z_0199.jsonl",
     "oh-my-pi": "/home/ada/.omp/agent/sessions/-demo/2026-11-20T10-00-00-000Z_0199.jsonl",
     "copilot": "/home/ada/.copilot/session-state/0199/events.jsonl",
-    "cursor": "/home/ada/.cursor/chats/demo/0199/store.db",
-    "cline": "/home/ada/.cline/data/tasks/0199/api_conversation_history.json",
+    "cursor": "/home/ada/.cursor/projects/demo/agent-transcripts/0199/0199.jsonl",
+    "cline": "/home/ada/.cline/data/sessions/0199/0199.messages.json",
 }
 
 MOVED = [
@@ -40,6 +40,10 @@ MOVED = [
         {"PI_CODING_AGENT_DIR": "/srv/pi", "PI_CODING_AGENT_SESSION_DIR": "/srv/s"},
         "/srv/s",
     ),
+    ("cursor", {"CURSOR_CONFIG_DIR": "/srv/cursor"}, "/srv/cursor/projects"),
+    ("cline", {"CLINE_DIR": "/srv/cline"}, "/srv/cline/data/sessions"),
+    ("cline", {"CLINE_DATA_DIR": "/srv/data"}, "/srv/data/sessions"),
+    ("cline", {"CLINE_SESSION_DATA_DIR": "/srv/sessions"}, "/srv/sessions"),
     ("oh-my-pi", {"PI_CONFIG_DIR": ".config/omp"}, "/home/ada/.config/omp/agent/sessions"),
 ]
 
@@ -52,6 +56,10 @@ NO_SESSIONS = [
     ("opencode", "opencode.db-wal"),
     ("opencode", "storage/opencode.db"),
     ("qwen", "demo/telemetry.jsonl"),
+    ("cursor", "demo/agent-transcripts/0199.txt"),
+    ("cursor", "demo/terminals/0199.jsonl"),
+    ("cline", "0199/0199.json"),
+    ("cline", "0199/ui_messages.json"),
 ]
 
 
@@ -76,6 +84,24 @@ def test_another_file_of_an_agent_is_no_session(name: str, path: str) -> None:
 
 def test_subagents_of_claude_code_are_sessions() -> None:
     assert AGENTS["claude-code"].is_session_file("demo/6b1f/subagents/agent-1.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("cursor", "demo/agent-transcripts/0199.jsonl"),
+        ("cursor", "demo/agent-transcripts/0199/subagents/01.jsonl"),
+        ("cline", "0199/explorer/01.messages.json"),
+        ("cline", "0199/api_conversation_history.json"),
+    ],
+)
+def test_agents_may_have_session_files_of_several_forms(name: str, path: str) -> None:
+    assert AGENTS[name].is_session_file(path)
+
+
+def test_tasks_of_the_extension_of_cline_are_resumed_by_no_command() -> None:
+    assert AGENTS["cline"].resume_command("1772352000000") == []
+    assert AGENTS["cline"].resume_command("1772352000000_k3v9p")[-1] == "1772352000000_k3v9p"
 
 
 def test_names_are_distinct_and_short_names_fit_a_column() -> None:

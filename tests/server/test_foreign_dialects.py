@@ -19,7 +19,7 @@ from support.dialects import jsonl
 FOREIGN = {
     "claude-code.jsonl": "claude-code", "codex.jsonl": "codex", "go.jsonl": "go", "operator.jsonl": "operator",
     "operator-program.jsonl": "operator", "pi4.jsonl": "pi4", "gemini.jsonl": "gemini", "qwen.jsonl": "qwen",
-    "copilot.jsonl": "copilot",
+    "copilot.jsonl": "copilot", "cursor.jsonl": "cursor",
 }  # fmt: skip
 OLD = 1_700_000_000
 

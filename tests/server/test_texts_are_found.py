@@ -22,6 +22,7 @@ OLD = 1_700_000_000
 RECORDED = DATA.parent / "agents"
 FILES = [
     *(it for it in sorted(DATA.glob("*.jsonl"))),
+    *(it for it in sorted(DATA.glob("cline*.json"))),
     *(it for it in sorted(RECORDED.glob("*.jsonl"))),
     *(it for it in samples().values()),
 ]
@@ -120,6 +121,20 @@ def copilot(line: dict[str, Any]) -> Iterator[str]:
     yield from strings(data.get("summaryContent"))
 
 
+def cline(line: Any) -> Iterator[str]:
+    for it in line["messages"] if isinstance(line, dict) else line:
+        blocks = it["content"]
+        for block in [{"text": blocks}] if isinstance(blocks, str) else blocks:
+            if block.get("type") != "tool_result":
+                text = str(block.get("text", "")).partition("<environment_details>")[0]
+                yield from () if text.startswith("[") else [text]  # what a tool returned
+                yield from strings([block.get("input"), block.get("content")])
+
+
+def cursor(line: dict[str, Any]) -> Iterator[str]:
+    yield from strings([line.get("message")])
+
+
 def entries(line: Any) -> Iterator[str]:
     """pi, pi format 4, Go and operator: entries with a message, a summary, a label or a title."""
     for it in line if isinstance(line, list) else [line]:
@@ -138,10 +153,14 @@ def entries(line: Any) -> Iterator[str]:
 WRITTEN = {
     "claude-code": claude, "codex": codex, "gemini": gemini, "qwen": qwen, "go": entries, "operator": entries,
     "pi": entries, "pi4": entries, "copilot": copilot,
+    "cline": cline, "cursor": cursor,
 }  # fmt: skip
 
 
 def objects(data: bytes) -> Iterator[Any]:
+    if data.startswith(b"{\n"):  # one object on many lines
+        yield json.loads(data)
+        return
     for line in data.split(b"\n"):
         try:
             value = json.loads(line.decode("utf-8-sig"))

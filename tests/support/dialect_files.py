@@ -76,10 +76,14 @@ HOME = lines_of("pi.jsonl")
 GEMINI = lines_of("gemini.jsonl")
 QWEN = lines_of("qwen.jsonl")
 COPILOT = lines_of("copilot.jsonl")
+CURSOR = lines_of("cursor.jsonl")
+CLINE: Line = json.loads((DATA / "cline.messages.json").read_bytes())
+CLINE_TASK: list[Line] = json.loads((DATA / "cline-task.json").read_bytes())
 OPENCODE: Line = json.loads((DATA / "opencode.json").read_bytes())
 NOVA: Line = json.loads((DATA / "nova.json").read_bytes())
 
 FILES: dict[str, list[Any]] = {
     "claude-code": CLAUDE, "codex": CODEX, "operator": OPERATOR, "go": GO, "pi4": PI4, "pi": HOME, "nova": [NOVA],
     "gemini": GEMINI, "qwen": QWEN, "opencode": [OPENCODE], "copilot": COPILOT,
+    "cursor": CURSOR, "cline": [CLINE],
 }  # fmt: skip

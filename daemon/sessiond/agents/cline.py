@@ -1,16 +1,31 @@
-"""Cline: its places are known from its documents only, and there is no reader for its sessions."""
+"""Cline: its places and formats are known from its public sources only. It was not run."""
 
 from sessiond.agents.agent import Agent, Environ
 from sessiond.agents.places import home, named
 
-_IN_EDITOR = "Code/User/globalStorage/saoudrizwan.claude-dev/tasks"
+_EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
+_IN_EDITOR = "User/globalStorage/saoudrizwan.claude-dev/tasks"
 
 
 def _folders(environ: Environ) -> list[str]:
-    cline = named(environ, "CLINE_DIR") or home(environ) + "/.cline"
+    data = (
+        named(environ, "CLINE_DATA_DIR")
+        or (named(environ, "CLINE_DIR") or home(environ) + "/.cline") + "/data"
+    )
+    sessions = named(environ, "CLINE_SESSION_DATA_DIR") or f"{data}/sessions"
     config = named(environ, "XDG_CONFIG_HOME") or home(environ) + "/.config"
-    library = home(environ) + "/Library/Application Support"
-    return [f"{cline}/data/tasks", f"{config}/{_IN_EDITOR}", f"{library}/{_IN_EDITOR}"]
+    above = config, home(environ) + "/Library/Application Support"
+    return [
+        sessions,
+        f"{data}/tasks",
+        *(f"{it}/{editor}/{_IN_EDITOR}" for it in above for editor in _EDITORS),
+    ]
+
+
+def _is_session_file(path: str) -> bool:
+    # <session>/<session>.messages.json of the command-line program, with its subagents in folders below, and
+    # <task>/api_conversation_history.json of the extension.
+    return path.endswith((".messages.json", "/api_conversation_history.json"))
 
 
 CLINE = Agent(
@@ -18,10 +33,11 @@ CLINE = Agent(
     title="Cline",
     short_name="cline",
     program="cline",
-    dialect=None,
+    dialect="cline",
     checked_version=None,
-    variables=("CLINE_DIR", "XDG_CONFIG_HOME"),
+    variables=("CLINE_DIR", "CLINE_DATA_DIR", "CLINE_SESSION_DATA_DIR", "XDG_CONFIG_HOME"),
     folders=_folders,
-    is_session_file=lambda path: path.endswith("/api_conversation_history.json"),
-    resume_command=lambda _native_id: [],
+    is_session_file=_is_session_file,
+    # The ids of the extension's tasks are numbers. Only the extension resumes them.
+    resume_command=lambda native_id: [] if native_id.isdigit() else ["cline", "--id", native_id],
 )

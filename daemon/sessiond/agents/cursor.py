@@ -1,16 +1,18 @@
-"""Cursor's agent for terminals: its place is known from its documents only, and there is no reader for its sessions."""
+"""Cursor: its transcripts are known from public descriptions only. It was not run, and its databases are not read."""
 
 from sessiond.agents.agent import Agent, Environ
 from sessiond.agents.places import home, named
 
 
 def _folders(environ: Environ) -> list[str]:
-    return [(named(environ, "CURSOR_CONFIG_DIR") or home(environ) + "/.cursor") + "/chats"]
+    return [(named(environ, "CURSOR_CONFIG_DIR") or home(environ) + "/.cursor") + "/projects"]
 
 
 def _is_session_file(path: str) -> bool:
     parts = path.split("/")
-    return len(parts) == 3 and parts[-1] == "store.db"  # <project>/<chat>/store.db
+    # <project>/agent-transcripts/<id>/<id>.jsonl, earlier <project>/agent-transcripts/<id>.jsonl, and subagents in
+    # <project>/agent-transcripts/<id>/subagents/<id>.jsonl
+    return 3 <= len(parts) <= 5 and parts[1] == "agent-transcripts" and path.endswith(".jsonl")
 
 
 CURSOR = Agent(
@@ -18,7 +20,7 @@ CURSOR = Agent(
     title="Cursor",
     short_name="cursor",
     program="cursor-agent",
-    dialect=None,
+    dialect="cursor",
     checked_version=None,
     variables=("CURSOR_CONFIG_DIR",),
     folders=_folders,

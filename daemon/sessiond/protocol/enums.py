@@ -270,8 +270,9 @@ FindingSeverity = Literal["error", "warning", "note"]
 """
 
 Dialect = Literal[
-    "pi", "pi4", "operator", "go", "nova", "claude-code", "codex", "gemini", "qwen", "opencode", "copilot"
-]
+    "pi", "pi4", "operator", "go", "nova", "claude-code", "codex", "gemini", "qwen", "opencode", "copilot",
+    "cline", "cursor",
+]  # fmt: skip
 """A session format that can be imported.
 
 - `pi`: the v3 format of pi and oh-my-pi, in which sessiond stores sessions.
@@ -285,6 +286,8 @@ Dialect = Literal[
 - `qwen`: the sessions of Qwen Code.
 - `opencode`: the sessions of OpenCode, as its `export` writes them or in its database.
 - `copilot`: the events of Copilot CLI.
+- `cline`: the messages of Cline, of its command-line program or of its extension for VS Code.
+- `cursor`: the transcripts of Cursor's agent.
 """
 
 ExportFormat = Literal[

@@ -4921,7 +4921,11 @@ export type Dialect =
   /** the sessions of OpenCode, as its `export` writes them or in its database. */
   | "opencode"
   /** the events of Copilot CLI. */
-  | "copilot";
+  | "copilot"
+  /** the messages of Cline, of its command-line program or of its extension for VS Code. */
+  | "cline"
+  /** the transcripts of Cursor's agent. */
+  | "cursor";
 
 /** A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume. */
 export type ExportFormat =

@@ -53,6 +53,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
         "qwen",
         "opencode",
         "copilot",
+        "cline",
+        "cursor",
     ),
     "configure --auto-compact": ("on", "off", "default"),
     "blobs [collect]": ("collect",),

@@ -25,7 +25,7 @@ COMMANDS: dict[str, Command] = {
             Option(
                 "format",
                 "NAME",
-                "pi, pi4, operator, go, nova, claude-code, codex, gemini, qwen, opencode, copilot (default: detected)",
+                "a format, such as claude-code, codex or pi4 (default: detected)",
             ),
             Option("cwd", "DIR", "the folder of the sessions, instead of the one in their files"),
             JSON,

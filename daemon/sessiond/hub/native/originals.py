@@ -3,6 +3,8 @@
 The files and databases of agents are only read. All functions but `origin_of` block.
 """
 
+import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -81,7 +83,17 @@ def _is_found(
     if agent.name in _BY_FOLDER and agent.new_file is not None:
         expected = agent.new_file(WrittenSession(native_id, cwd, _ANY_TIME), environ).path
         return path == expected
-    return part in Path(path).name or part == Path(path).parent.name  # Copilot CLI: <id>/events.jsonl
+    if agent.name == "cursor" and not _has_chat(agent, native_id, cwd, environ):
+        return False  # of the editor, or of another folder
+    # Copilot CLI: <id>/events.jsonl
+    return part in Path(path).name or part == Path(path).parent.name
+
+
+def _has_chat(agent: Agent, native_id: str, cwd: str, environ: Mapping[str, str]) -> bool:
+    """Return whether Cursor's command-line program has the chat of a transcript, in this folder."""
+    [projects] = agent.folders(environ)
+    workspace = hashlib.md5(os.fsencode(cwd), usedforsecurity=False).hexdigest()
+    return (Path(projects).parent / "chats" / workspace / native_id).is_dir()
 
 
 def messages_in_database(path: str, native_id: str) -> list[str]:

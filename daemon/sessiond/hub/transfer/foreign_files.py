@@ -14,7 +14,7 @@ from sessiond.agents import opencode_database
 from sessiond.agents.opencode_database import UnreadableDatabase
 from sessiond.error_text import TemplatedError
 from sessiond.hub import clock
-from sessiond.hub.transfer import compressed, database_sources, gemini_folders
+from sessiond.hub.transfer import cline_tasks, compressed, cursor_projects, database_sources, gemini_folders
 from sessiond.hub.transfer.source_state import (
     FileStatus,
     SourceState,
@@ -22,7 +22,7 @@ from sessiond.hub.transfer.source_state import (
     digest_of_companions,
     is_settled,
 )
-from sessiond.session.dialects import codex, gemini, known
+from sessiond.session.dialects import cline, codex, cursor, gemini, known
 from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.dialects.source import Source
 
@@ -209,6 +209,10 @@ def companions(path: str, dialect: str, titles: Titles) -> dict[str, Any]:
         beside["title"] = title
     if dialect == gemini.NAME and (folder := gemini_folders.folder_of(path)) is not None:
         beside["cwd"] = folder
+    if dialect == cline.NAME:
+        beside |= cline_tasks.beside(path)
+    if dialect == cursor.NAME:
+        beside |= cursor_projects.beside(path)
     meta = os.path.splitext(path)[0] + ".meta.json"  # noqa: PTH122 - for each of many files, and pathlib is slow
     if os.path.isfile(meta):  # noqa: PTH113
         try:

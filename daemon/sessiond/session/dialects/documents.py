@@ -1,4 +1,4 @@
-"""Reads source files that are one JSON object, written on one line or on many."""
+"""Reads source files that are one JSON value, written on one line or on many."""
 
 from typing import Any
 
@@ -24,13 +24,17 @@ def only_object(source: Source) -> SourceLine | None:
     return SourceLine(1, data, value)
 
 
-def object_of(data: bytes) -> dict[str, Any] | None:
-    """Return the object that is a whole file, or None."""
+def value_of(data: bytes) -> Any:
+    """Return the JSON value that is a whole file, or None."""
+    text = data.removeprefix(lines.BOM).strip()
     try:
-        value = lines.loads(data.removeprefix(lines.BOM).strip())
+        # The value of a field is decoded as leniently as an object is.
+        found = lines.loads(text if text.startswith(b"{") else b'{"":' + text + b"}")
     except lines.NotAnEntry:
         return None
-    return value
+    if text.startswith(b"{"):
+        return found
+    return found[""] if len(found) == 1 else None
 
 
 def _is_object(line: bytes) -> bool:

@@ -6,8 +6,10 @@ from typing import Any, Final
 
 from sessiond.session.dialects import (
     claude,
+    cline,
     codex,
     copilot,
+    cursor,
     gemini,
     go,
     home,
@@ -17,7 +19,7 @@ from sessiond.session.dialects import (
     pi4,
     qwen,
 )
-from sessiond.session.dialects.documents import object_of
+from sessiond.session.dialects.documents import value_of
 from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.dialects.source import Source, first_objects
 
@@ -31,7 +33,8 @@ HEAD_BYTES: Final = 1024 * 1024
 class Dialect:
     """One dialect: its name, the program it belongs to (`about`), and the functions that detect and read it.
 
-    `detect` receives the first lines of a file, `detect_document` a file that is one object.
+    `detect` receives the first lines of a file, `detect_document` a file that is one object, and `detect_array` a file
+    that is one array.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Dialect:
     detect: Callable[[list[dict[str, Any]]], bool]
     read: Callable[[Source], Imported]
     detect_document: Callable[[dict[str, Any]], bool] | None = None
+    detect_array: Callable[[list[Any]], bool] | None = None
 
 
 DIALECTS: Final[dict[str, Dialect]] = {
@@ -54,6 +58,8 @@ DIALECTS: Final[dict[str, Dialect]] = {
         Dialect(opencode.NAME, "OpenCode", opencode.detect, opencode.read, opencode.detect_document),
         Dialect(qwen.NAME, "Qwen Code", qwen.detect, qwen.read),
         Dialect(claude.NAME, "Claude Code", claude.detect, claude.read),
+        Dialect(cline.NAME, "Cline", cline.detect, cline.read, cline.detect_document, cline.detect_array),
+        Dialect(cursor.NAME, "Cursor", cursor.detect, cursor.read),
         Dialect(nova.NAME, "NOVA states", lambda _first: False, nova.read, nova.detect_object),
     )
 }
@@ -66,9 +72,11 @@ def detect(head: bytes) -> str | None:
     for dialect in DIALECTS.values():
         if dialect.detect(first):
             return dialect.name
-    document = object_of(head)
-    if document is None:
-        return None
-    return next(
-        (it.name for it in DIALECTS.values() if it.detect_document and it.detect_document(document)), None
-    )
+    whole = value_of(head)
+    if isinstance(whole, dict):
+        return next(
+            (it.name for it in DIALECTS.values() if it.detect_document and it.detect_document(whole)), None
+        )
+    if isinstance(whole, list):
+        return next((it.name for it in DIALECTS.values() if it.detect_array and it.detect_array(whole)), None)
+    return None

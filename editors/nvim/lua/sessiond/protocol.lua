@@ -2697,6 +2697,8 @@
 ---| "qwen" # the sessions of Qwen Code.
 ---| "opencode" # the sessions of OpenCode, as its `export` writes them or in its database.
 ---| "copilot" # the events of Copilot CLI.
+---| "cline" # the messages of Cline, of its command-line program or of its extension for VS Code.
+---| "cursor" # the transcripts of Cursor's agent.
 
 ---A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume.
 ---@alias sessiond.ExportFormat

@@ -1,0 +1,64 @@
+"""Finds what Cline writes about a session in files beside its messages: the folder, the title and the model.
+
+The command-line program has a file `<id>.json` beside `<id>.messages.json`. The extension for VS Code has one file for
+all tasks: `state/taskHistory.json`. All functions block.
+"""
+
+import functools
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from sessiond.session.content import fields
+from sessiond.session.dialects import cline
+
+_HISTORY: Final = "state/taskHistory.json"
+_ORIGIN: Final = "sessionHistoryOrigin"
+
+
+def beside(path: str) -> dict[str, str]:
+    """Return the folder, title, time, provider, model and version that are known of a session, each if it is."""
+    file = Path(path)
+    if not file.name.endswith(cline.SUFFIX):
+        found = _history(file.parent.parent.parent / _HISTORY).get(file.parent.name, {})
+        return _texts(cwd=found.get("cwdOnTaskInitialization"), model=found.get("modelId"))
+    found = _value(file.with_name(file.name.removesuffix(cline.SUFFIX) + ".json"))
+    if not found:  # a subagent's session
+        found = fields.without(_value(file.parent / f"{file.parent.name}.json"), "metadata")
+    about = fields.mapping(found.get("metadata"))
+    return _texts(
+        cwd=found.get("cwd"), title=about.get("title"), startedAt=found.get("started_at"),
+        provider=found.get("provider"), model=found.get("model"),
+        version=fields.mapping(about.get(_ORIGIN)).get("version"),
+    )  # fmt: skip
+
+
+def _texts(**values: Any) -> dict[str, str]:
+    return {name: it for name, it in values.items() if fields.text(it) is not None}
+
+
+def _value(path: Path) -> dict[str, Any]:
+    try:
+        return fields.mapping(msgspec.json.decode(path.read_bytes()))
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+def _history(path: Path) -> dict[str, dict[str, Any]]:
+    """Return what Cline's list of tasks says about each, by id."""
+    try:
+        status = path.stat()
+    except OSError:
+        return {}
+    return _tasks(path, status.st_mtime_ns, status.st_size)
+
+
+@functools.lru_cache(maxsize=4)
+def _tasks(path: Path, _modified_ns: int, _size: int) -> dict[str, dict[str, Any]]:
+    """Return what `_history` returns; a list is read once for all tasks while it does not change."""
+    try:
+        tasks = fields.items(msgspec.json.decode(path.read_bytes()))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {it["id"]: it for it in tasks if isinstance(it, dict) and isinstance(it.get("id"), str)}
