@@ -17,8 +17,6 @@ from scripts.benchmarks.report import table
 from scripts.benchmarks.running import MEASUREMENTS, grow, run
 
 CURVES = Path(".cache/bench-curves")
-WHOLE = frozenset({"open"})
-"""What is recorded with all rounds and sizes. The others are recorded with few rounds: ten minutes must do."""
 
 NOTE = (
     "Medians of rounds that alternate with their reference, and the lowest and highest round. Rates and times depend\n"
@@ -32,7 +30,9 @@ def parser() -> argparse.ArgumentParser:
     it.add_argument(
         "names", nargs="*", metavar="NAME", help=f"one of {', '.join(MEASUREMENTS)} (default: all)"
     )
-    it.add_argument("--quick", action="store_true", help="fewer rounds, no million entries")
+    it.add_argument(
+        "--quick", action="store_true", help="a smoke run: one round and small sizes, in three minutes"
+    )
     it.add_argument("--json", metavar="FILE", type=_path, help="write the results to this file")
     it.add_argument(
         "--against",
@@ -78,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
                 plan.commit, python, plan.names, turns=asked.turns, quick=asked.quick
             )
         else:
-            ours, failed = run(plan.names, quick=plan.quick)
+            ours, failed = run(plan.names, quick=asked.quick)
             if asked.curves or asked.record:
                 ours = msgspec.structs.replace(ours, charts=grow(quick=asked.quick))
     except (_Misused, results.NotResults, against.UnknownCommit) as error:
@@ -109,13 +109,9 @@ class _Misused(Exception):
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is run, and with what it is compared: results of another run, or a commit by its full id.
-
-    `quick` has the measurements that run with fewer rounds.
-    """
+    """What is run, and with what it is compared: results of another run, or a commit by its full id."""
 
     names: list[str]
-    quick: frozenset[str]
     theirs: results.Results | None = None
     commit: str = ""
 
@@ -131,16 +127,13 @@ def _plan(asked: argparse.Namespace) -> _Plan:
     if (asked.curves or asked.record) and find_spec("matplotlib") is None:
         raise _Misused("pictures need Matplotlib, which the extra `bench` installs")
     names = asked.names or ([] if asked.curves and not asked.record else list(MEASUREMENTS))
-    quick = frozenset(names) - WHOLE if asked.record else frozenset[str]()
-    if asked.quick:
-        quick = frozenset(names)
     if asked.against is None:
-        return _Plan(names, quick)
+        return _Plan(names)
     if asked.curves:
         raise _Misused("curves are not compared")
     if _path(asked.against).is_file():
-        return _Plan(names, quick, theirs=results.read(_path(asked.against)))
-    return _Plan(names, quick, commit=against.resolved(asked.against))
+        return _Plan(names, theirs=results.read(_path(asked.against)))
+    return _Plan(names, commit=against.resolved(asked.against))
 
 
 if __name__ == "__main__":

@@ -41,17 +41,19 @@ LOADS = (
     Load("append synced, 1 pipelined client", "synced", 1, 4_800),
     Load("append synced, batches of 100 entries, 8 clients", "synced", 8, 320, entries=100, depth=4),
 )
+SMOKE_LOADS = (LOADS[0], LOADS[3], LOADS[7])
+"""One of each kind for a quick run: written, synced with history, and batches."""
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
     """Every client appends to the same session, which is where group commit must prove itself."""
-    rounds, scale = (3, 2) if quick else (5, 1)
+    rounds, part, loads = (1, 8, SMOKE_LOADS) if quick else (5, 1, LOADS)
     rows: list[Row] = []
     with sessiond(folder / "home") as daemon, echo(folder, REPLY_BYTES) as bare, minimal(folder) as least:
-        for load in LOADS:
-            rows += _throughput(daemon, bare, least, load, rounds, scale)
-        rows.append(_group_commit(daemon, rounds))
-        rows += _latency(daemon, folder, rounds, 150)
+        for load in loads:
+            rows += _throughput(daemon, bare, least, load, rounds, part)
+        rows.append(_group_commit(daemon, rounds, part))
+        rows += _latency(daemon, folder, rounds, 50 if quick else 150)
     return rows
 
 
@@ -102,11 +104,11 @@ def _limited_by(ours: list[Outcome], limits: list[Outcome]) -> str:
     )
 
 
-def _group_commit(daemon: Daemon, rounds: int) -> Row:
+def _group_commit(daemon: Daemon, rounds: int, part: int) -> Row:
     one, many = [], []
     for _ in range(rounds):
-        one.append(drive(daemon, appends(new_session(daemon), "synced", 400), clients=1, depth=1))
-        many.append(drive(daemon, appends(new_session(daemon), "synced", 200), clients=64, depth=1))
+        one.append(drive(daemon, appends(new_session(daemon), "synced", 400 // part), clients=1, depth=1))
+        many.append(drive(daemon, appends(new_session(daemon), "synced", 200 // part), clients=64, depth=1))
     single, together = middle(outcome.rate for outcome in one), middle(outcome.rate for outcome in many)
     return sampled(
         "append synced, 64 clients that wait for each reply",

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from support import peers
 
-DEPTH = 10_000
+DEPTH, SMOKE_DEPTH = 10_000, 2_000
 FORMATS = ("openai", "anthropic", "google")
 PROGRAM = Path(__file__).parent / "peer_programs" / "context.mjs"
 
@@ -47,8 +47,8 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
     """Yardsticks: msgspec decoding the same lines, and pi and oh-my-pi where they are installed."""
     session = "bench-context"
     path = folder / session_name(session)
-    write_session(path, session, DEPTH, branch_every=0)
-    rounds = 5 if quick else 15
+    depth, rounds = (SMOKE_DEPTH, 1) if quick else (DEPTH, 15)
+    write_session(path, session, depth, branch_every=0)
     took, decoded = [], []
     shaped: dict[str, list[float]] = {format: [] for format in FORMATS}
     with sessiond(folder / "home") as daemon, daemon.connect() as client:
@@ -60,9 +60,9 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
             for format, times in shaped.items():
                 params: dict[str, object] = {"sessionId": session, "format": format}
                 times.append(exchange(daemon, "session/context", params)[0])
-    _expect(len(msgspec.json.decode(reply)["result"]["messages"]))
-    asked, own = middle(took), asyncio.run(_in_process(path, rounds))
-    others = {it: _peer(it, path, rounds) for it in peers.BOTH} if peers.available() else {}
+    _expect(len(msgspec.json.decode(reply)["result"]["messages"]), depth)
+    asked, own = middle(took), asyncio.run(_in_process(path, depth, rounds))
+    others = {it: _peer(it, path, depth, rounds) for it in peers.BOTH} if peers.available() else {}
     opened, warm = ([getattr(it, name) for it in own] for name in ("opened", "warm"))
     opening = (
         f"msgspec takes {duration(middle(decoded))} to decode the lines of the file in one call. The daemon also "
@@ -70,7 +70,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
     )
     return [
         sampled(
-            f"context of a path of {DEPTH:,} entries, with its {len(reply) / 1e6:.0f} MB at the client",
+            f"context of a path of {depth:,} entries, with its {len(reply) / 1e6:.0f} MB at the client",
             took,
             "s",
             ratio=f"{asked / middle(decoded):.1f} x msgspec decoding it ({duration(middle(decoded))})",
@@ -113,14 +113,14 @@ def _against(ours: float, what: str, theirs: float, reason: str = "") -> Row:
     )
 
 
-def _peer(peer: peers.Peer, path: Path, rounds: int) -> Figures:
+def _peer(peer: peers.Peer, path: Path, depth: int, rounds: int) -> Figures:
     request = {"peer": peer.name, "file": str(path), "rounds": rounds}
     figures = msgspec.json.decode(peers.run_program(peer, PROGRAM, request, timeout=120), type=Figures)
-    _expect(figures.messages)
+    _expect(figures.messages, depth)
     return figures
 
 
-async def _in_process(path: Path, rounds: int) -> list[Timed]:
+async def _in_process(path: Path, depth: int, rounds: int) -> list[Timed]:
     """As the hub does it: a session that is open, whose last context is kept."""
     store = FileStore(path.parent / "data", path.parent / "state")
     timed: list[Timed] = []
@@ -133,7 +133,7 @@ async def _in_process(path: Path, rounds: int) -> list[Timed]:
         for _ in ("opened", "warm"):
             context = await session.contexts.at(leaf)
             times.append(time.perf_counter() - start)
-            _expect(len(context.messages))
+            _expect(len(context.messages), depth)
             start = time.perf_counter()
         await session.log.close()
         timed.append(Timed(*times))
@@ -141,9 +141,9 @@ async def _in_process(path: Path, rounds: int) -> list[Timed]:
     return timed
 
 
-def _expect(messages: int) -> None:
-    if messages != DEPTH:
-        raise RuntimeError(f"the context has {messages} messages, not {DEPTH}")
+def _expect(messages: int, depth: int) -> None:
+    if messages != depth:
+        raise RuntimeError(f"the context has {messages} messages, not {depth}")
 
 
 def _decode(path: Path) -> float:

@@ -38,8 +38,8 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
     os.environ.pop("CLAUDE_CONFIG_DIR", None)
     try:
         return [
-            *_first(folder, 600 if quick else 6_000),
-            *_many(folder, UNCHANGED // 10 if quick else UNCHANGED),
+            *(_first(folder, 60, idle_seconds=2.0) if quick else _first(folder, 6_000)),
+            *(_many(folder, 100, checks=1) if quick else _many(folder, UNCHANGED, checks=5)),
         ]
     finally:
         if former is None:
@@ -48,7 +48,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
             os.environ["HOME"] = former
 
 
-def _first(folder: Path, count: int) -> list[Row]:
+def _first(folder: Path, count: int, *, idle_seconds: float = _IDLE_SECONDS) -> list[Row]:
     """The first following of long sessions, and what it takes until the next line of one of them is seen."""
     projects = folder / "ada/.claude/projects"
     size = write_transcripts(projects, count)
@@ -60,7 +60,7 @@ def _first(folder: Path, count: int) -> list[Row]:
         indexed = daemon.settled_cpu() - before
         agent = _agent(daemon)
         announced, searchable = _new_lines(daemon, projects)
-        idle = _idle(daemon)
+        idle = _idle(daemon, idle_seconds)
         longest = _longest(report, began)
     limit = FIRST_GB * size / 1e9
     return [
@@ -83,7 +83,7 @@ def _first(folder: Path, count: int) -> list[Row]:
     ]  # fmt: skip
 
 
-def _many(folder: Path, count: int) -> list[Row]:
+def _many(folder: Path, count: int, *, checks: int) -> list[Row]:
     """Sessions of two messages: the first following, and checks when none of them has changed."""
     projects = folder / "ada/.claude/projects"
     for path in projects.rglob("*.jsonl"):
@@ -94,9 +94,9 @@ def _many(folder: Path, count: int) -> list[Row]:
         followed, _ = _follow(daemon)
         _until_indexed(daemon)
         agent = _agent(daemon)
-        checks, stats = [], []
-        for _ in range(5):
-            checks.append(_checked(daemon))
+        checked, stats = [], []
+        for _ in range(checks):
+            checked.append(_checked(daemon))
             stats.append(stat_all(projects, count))
     report = folder / "holds-of-start"
     with probed_sessiond(home, report) as daemon:
@@ -112,8 +112,8 @@ def _many(folder: Path, count: int) -> list[Row]:
         ),
         sampled("  stored here", [agent["storedBytes"] / size], "x", limit=STORED),
         sampled(
-            f"  a check of {count:,} unchanged files, CPU", checks, "s",
-            ratio=f"{middle(checks) / stat:.1f} x their stat ({milliseconds(stat)})",
+            f"  a check of {count:,} unchanged files, CPU", checked, "s",
+            ratio=f"{middle(checked) / stat:.1f} x their stat ({milliseconds(stat)})",
         ),
         sampled("  a daemon that starts with them, CPU until it is idle", [started], "s"),
         sampled(
@@ -212,8 +212,8 @@ def _write(path: Path, number: int, text: str) -> None:
         file.write(msgspec.json.encode(line) + b"\n")
 
 
-def _idle(daemon: Daemon) -> float:
+def _idle(daemon: Daemon, seconds: float) -> float:
     before = daemon.settled_cpu()
     start = time.perf_counter()
-    time.sleep(_IDLE_SECONDS)
+    time.sleep(seconds)
     return (daemon.cpu() - before) / (time.perf_counter() - start)

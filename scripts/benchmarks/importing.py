@@ -13,7 +13,7 @@ import msgspec
 from scripts.benchmarks.processes import Daemon, sessiond
 from scripts.benchmarks.report import Row, middle, milliseconds, sampled
 
-FILES, LINES = 400, 120
+FILES, SMOKE_FILES, LINES = 400, 100, 120
 MEAN_TEXT = 900
 """Characters of an average message."""
 AGAIN = 0.1
@@ -24,30 +24,31 @@ _WRITTEN_AT = 1_767_225_600
 def measure(folder: Path, *, quick: bool) -> list[Row]:
     """Measure the processor time of the daemon and of the command `sessiond import FOLDER` together."""
     transcripts = folder / "projects"
-    size = write_transcripts(transcripts, FILES)
+    count = SMOKE_FILES if quick else FILES
+    size = write_transcripts(transcripts, count)
     first, again, stats, restarted = [], [], [], []
-    for number in range(2 if quick else 5):
+    for number in range(1 if quick else 5):
         home = folder / f"home-{number}"
         with sessiond(home) as daemon:
-            first.append(_import(daemon, home, transcripts, "created"))
+            first.append(_import(daemon, home, transcripts, f"{count} created"))
             daemon.settled_cpu()
             for _ in range(3):
-                again.append(_import(daemon, home, transcripts, "unchanged"))
-                stats.append(stat_all(transcripts, FILES))
+                again.append(_import(daemon, home, transcripts, f"{count} unchanged"))
+                stats.append(stat_all(transcripts, count))
         with sessiond(home) as daemon:
-            restarted.append(_import(daemon, home, transcripts, "unchanged"))
-    reference = f"stat of {FILES} files ({milliseconds(middle(stats))})"
+            restarted.append(_import(daemon, home, transcripts, f"{count} unchanged"))
+    reference = f"stat of {count} files ({milliseconds(middle(stats))})"
     return [
-        sampled(f"import {FILES} transcripts ({size / 1e6:.0f} MB), CPU of daemon and command", first, "s"),
+        sampled(f"import {count} transcripts ({size / 1e6:.0f} MB), CPU of daemon and command", first, "s"),
         sampled(
             "  again, unchanged", again, "s",
-            ratio=f"{middle(again) / middle(stats):.0f} x {reference}", limit=AGAIN,
+            ratio=f"{middle(again) / middle(stats):.0f} x {reference}", limit=AGAIN if count == FILES else None,
         ),
         sampled("  in a daemon that was started just now", restarted, "s"),
     ]  # fmt: skip
 
 
-def _import(daemon: Daemon, home: Path, transcripts: Path, status: str) -> float:
+def _import(daemon: Daemon, home: Path, transcripts: Path, outcome: str) -> float:
     """Import the folder, and return the seconds of processor time. Raises `RuntimeError` for another outcome."""
     program = str(Path(sys.executable).with_name("sessiond"))
     before = daemon.cpu() + _children()
@@ -61,7 +62,7 @@ def _import(daemon: Daemon, home: Path, transcripts: Path, status: str) -> float
         encoding="utf-8",
     )
     used = daemon.cpu() + _children() - before
-    if done.stderr.split("\n")[0] != f"{FILES} {status}":
+    if done.stderr.split("\n")[0] != outcome:
         raise RuntimeError(f"the import is not complete: {done.stderr!r:.300}")
     return used
 

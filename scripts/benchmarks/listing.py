@@ -16,6 +16,8 @@ from scripts.benchmarks.session_files import session_name, write_session
 
 SESSIONS, ENTRIES = 1_000, 100
 MANY, FEW_ENTRIES = 10_000, 10
+SMOKE_SESSIONS, SMOKE_MANY = 100, 500
+"""The numbers of sessions of a quick run. The targets are those of the full numbers."""
 RESTARTED_LIST = 0.290
 WARM_LIST = 0.008
 WARM_PAGE = 0.020
@@ -24,50 +26,54 @@ PAGE = 50
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
     """A daemon without an index reads the ends of every file; the next one, and the next time, it knows them."""
-    rounds = 3 if quick else 7
-    return [*_all_of_some(folder / "some", rounds), *_page_of_many(folder / "many", rounds)]
+    if quick:
+        return [
+            *_all_of_some(folder / "some", SMOKE_SESSIONS, 1),
+            *_page_of_many(folder / "many", SMOKE_MANY, 1),
+        ]
+    return [*_all_of_some(folder / "some", SESSIONS, 7), *_page_of_many(folder / "many", MANY, 3)]
 
 
-def _all_of_some(home: Path, rounds: int) -> list[Row]:
-    for number in range(SESSIONS):
+def _all_of_some(home: Path, count: int, rounds: int) -> list[Row]:
+    for number in range(count):
         session = f"bench-list-{number:04}"
         write_session(home / "data/sessions/--tmp--" / session_name(session), session, ENTRIES)
     cold, completed, restarted, warm, walked, limits = [], [], [], [], [], []
     peers = PeerTimes("list")
     for _ in range(rounds):
         walked.append(_walk(home / "data/sessions"))
-        peers.round(home / "data/sessions/--tmp--", size=SESSIONS)
+        peers.round(home / "data/sessions/--tmp--", size=count)
         shutil.rmtree(home / "state", ignore_errors=True)
         with sessiond(home) as daemon:
-            cold.append(_list(daemon, SESSIONS, SESSIONS))
+            cold.append(_list(daemon, count, count))
             completed.append(until(lambda: _is_complete(daemon), every=0.05))
-            warm.append(middle(_list(daemon, SESSIONS, SESSIONS) for _ in range(5)))
+            warm.append(middle(_list(daemon, count, count) for _ in range(5)))
         with sessiond(home) as daemon:
-            restarted.append(_list(daemon, SESSIONS, SESSIONS))
+            restarted.append(_list(daemon, count, count))
         limits.append(_least(home))
     walk = middle(walked)
     return [
         sampled(
-            f"list {SESSIONS:,} sessions of {ENTRIES} entries, without an index",
+            f"list {count:,} sessions of {ENTRIES} entries, without an index",
             cold,
             "s",
             ratio=f"{middle(cold) / walk:.1f} x reading the files ({milliseconds(walk)})",
         ),
-        *peers.rows(cold, must_beat=["omp"]),
+        *peers.rows(cold, must_beat=["omp"] if count == SESSIONS else []),
         sampled("  until every row is complete, from then on", completed, "s"),
         sampled(
             "  in a daemon that was started just now",
             restarted,
             "s",
             ratio=f"{middle(restarted) / walk:.2f} x reading the files",
-            limit=RESTARTED_LIST,
+            limit=RESTARTED_LIST if count == SESSIONS else None,
         ),
         sampled(
             "  again",
             warm,
             "s",
             ratio=f"{middle(warm) / walk:.2f} x reading the files",
-            limit=WARM_LIST,
+            limit=WARM_LIST if count == SESSIONS else None,
             reason=f"SQLite reads the stored rows, and a server without layers sends as many bytes, in "
             f"{milliseconds(middle(limits))}. The daemon also asks the system whether the newest files have changed, "
             "and its index has a thread of its own.",
@@ -75,24 +81,24 @@ def _all_of_some(home: Path, rounds: int) -> list[Row]:
     ]
 
 
-def _page_of_many(home: Path, rounds: int) -> list[Row]:
-    for number in range(MANY):
+def _page_of_many(home: Path, count: int, rounds: int) -> list[Row]:
+    for number in range(count):
         session = f"bench-many-{number:05}"
         folder = home / f"data/sessions/--project-{number % 100}--"
         cwd = f"/project-{number % 100}"
         write_session(folder / session_name(session), session, FEW_ENTRIES, cwd=cwd)
     with sessiond(home) as daemon:
-        cold = _list(daemon, PAGE, MANY)
+        cold = _list(daemon, PAGE, count)
     restarted, warm, filtered = [], [], []
-    for _ in range(min(rounds, 3)):
+    for _ in range(rounds):
         with sessiond(home) as daemon:
-            restarted.append(_list(daemon, PAGE, MANY))
-            warm.append(middle(_list(daemon, PAGE, MANY) for _ in range(9)))
-            filtered.append(middle(_list(daemon, PAGE, MANY, query="line") for _ in range(9)))
+            restarted.append(_list(daemon, PAGE, count))
+            warm.append(middle(_list(daemon, PAGE, count) for _ in range(9)))
+            filtered.append(middle(_list(daemon, PAGE, count, query="line") for _ in range(9)))
     return [
-        Row(f"list {PAGE} of {MANY:,} sessions, without an index", milliseconds(cold)),
+        Row(f"list {PAGE} of {count:,} sessions, without an index", milliseconds(cold)),
         sampled("  in a daemon that was started just now", restarted, "s"),
-        sampled("  again", warm, "s", limit=WARM_PAGE),
+        sampled("  again", warm, "s", limit=WARM_PAGE if count == MANY else None),
         sampled("  of those with a word", filtered, "s"),
     ]
 

@@ -11,6 +11,7 @@ from scripts.benchmarks.report import Row, at_most, duration, middle, sampled
 from scripts.benchmarks.session_files import session_name, write_session
 
 SESSIONS, ENTRIES = 2_000, 10
+SMOKE_SESSIONS = 200
 TIMES = 15
 MAX_RATIO = 1.5
 """Of the time without open sessions: runs a few milliseconds long vary by a third."""
@@ -18,7 +19,8 @@ MAX_RATIO = 1.5
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
     """Nobody has the sessions open after the first look; after the second a client has, as an editor would."""
-    names = [f"bench-opened-{number:04}" for number in range(SESSIONS)]
+    count = SMOKE_SESSIONS if quick else SESSIONS
+    names = [f"bench-opened-{number:04}" for number in range(count)]
     for name in names:
         write_session(folder / "data/sessions/--tmp--" / session_name(name), name, ENTRIES)
     rows: dict[str, list[tuple[float, float, float]]] = {"session/list": [], "session/search": []}
@@ -33,19 +35,19 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
                 held = {method: _took(daemon, method) for method in rows}
         for method, times in rows.items():
             times.append((none[method], looked_at[method], held[method]))
-    return [row for method, times in rows.items() for row in _rows(method.partition("/")[2], times)]
+    return [row for method, times in rows.items() for row in _rows(method.partition("/")[2], times, count)]
 
 
-def _rows(what: str, times: list[tuple[float, float, float]]) -> list[Row]:
+def _rows(what: str, times: list[tuple[float, float, float]], count: int) -> list[Row]:
     none, looked_at, held = zip(*times, strict=True)
     return [
-        sampled(f"{what} of {SESSIONS:,} sessions, none of them open", none, "s"),
-        _compared("  right after all of them were looked at", looked_at, none),
-        _compared("  while a client has all of them open", held, none),
+        sampled(f"{what} of {count:,} sessions, none of them open", none, "s"),
+        _compared("  right after all of them were looked at", looked_at, none, count),
+        _compared("  while a client has all of them open", held, none, count),
     ]
 
 
-def _compared(what: str, took: tuple[float, ...], none: tuple[float, ...]) -> Row:
+def _compared(what: str, took: tuple[float, ...], none: tuple[float, ...], count: int) -> Row:
     ratio = middle(took) / middle(none)
     return sampled(
         what,
@@ -55,7 +57,7 @@ def _compared(what: str, took: tuple[float, ...], none: tuple[float, ...]) -> Ro
         bar=f"<= {MAX_RATIO} x",
         verdict=at_most(ratio, MAX_RATIO),
         reason="Before each query and after it, the daemon checks every open session for changes that the index does "
-        f"not have, {SESSIONS:,} of them here. That takes {duration(middle(took) - middle(none))} in all.",
+        f"not have, {count:,} of them here. That takes {duration(middle(took) - middle(none))} in all.",
     )
 
 

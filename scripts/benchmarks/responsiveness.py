@@ -27,7 +27,7 @@ from scripts.benchmarks.small_requests import Taken
 
 P99 = 0.025
 LONGEST = 0.100
-ENTRIES = 100_000
+ENTRIES, SMOKE_ENTRIES = 100_000, 5_000
 _WITH_LARGE_ENTRY = ("entry of 30 MB", "all of them together")
 _REASON = (
     "An entry is decoded in one call, because msgspec cannot decode a part of a value, and the call holds the "
@@ -47,7 +47,8 @@ class Phase:
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
     home = folder / "home"
-    kinds = HeavyRequests(home, folder, 20_000 if quick else ENTRIES).kinds()
+    entries = SMOKE_ENTRIES if quick else ENTRIES
+    kinds = HeavyRequests(home, folder, entries).kinds()
     wanted = os.environ.get("BENCH_KINDS")  # for work on one of them
     if wanted is not None:
         kinds = {name: kind for name, kind in kinds.items() if name in wanted.split(",")}
@@ -68,7 +69,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
                     _one(daemon, kind)
             with _phase("all of them together", phases):
                 _together(daemon, list(kinds.values()))
-        return [row for phase in phases for row in _rows(phase, taken, read_report(report))]
+        return [row for phase in phases for row in _rows(phase, taken, read_report(report), entries)]
 
 
 def _one(daemon: Daemon, heavy: Heavy) -> None:
@@ -122,7 +123,7 @@ def _small_requests(daemon: Daemon, session: str) -> Iterator[list[Taken]]:
         process.wait()
 
 
-def _rows(phase: Phase, taken: Sequence[Taken], holds: Sequence[Hold]) -> Iterator[Row]:
+def _rows(phase: Phase, taken: Sequence[Taken], holds: Sequence[Hold], entries: int) -> Iterator[Row]:
     waits = [it.seconds for it in taken if phase.began <= it.at <= phase.ended + 0.05]
     if len(waits) < 2:
         waits += [phase.ended - phase.began] * 2
@@ -139,7 +140,7 @@ def _rows(phase: Phase, taken: Sequence[Taken], holds: Sequence[Hold]) -> Iterat
     )
     p99, most = cuts[98], max(waits)
     yield Row(
-        f"small requests beside {phase.name}",
+        f"small requests beside {phase.name}, of {entries:,} entries",
         f"p50 {duration(cuts[49])}, p99 {duration(p99)}, max {duration(most)}",
         f"took {duration(phase.ended - phase.began)}{held}",
         f"p99 <= {P99 * 1e3:.0f}, max <= {LONGEST * 1e3:.0f} ms",

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -41,17 +41,21 @@ MEASUREMENTS = {
 
 
 class Measurement(Protocol):
-    """Takes an empty folder of its own; `quick` means fewer rounds and no million entries."""
+    """Takes an empty folder of its own.
+
+    `quick` means a smoke run: one round, with sizes that take a few seconds. Rows name their sizes, and only those of
+    the full sizes have the project's targets.
+    """
 
     def __call__(self, folder: Path, *, quick: bool) -> list[Row]: ...
 
 
-def run(names: Sequence[str], *, quick: Collection[str]) -> tuple[Results, list[str]]:
+def run(names: Sequence[str], *, quick: bool) -> tuple[Results, list[str]]:
     """Run measurements.
 
     Args:
         names: Names in `MEASUREMENTS`.
-        quick: Those of them that run with fewer rounds and without a million entries.
+        quick: Whether they are smoke runs; see `Measurement`.
 
     Returns:
         The results, and the names of the measurements that raised. Their tracebacks are on standard error.
@@ -64,7 +68,7 @@ def run(names: Sequence[str], *, quick: Collection[str]) -> tuple[Results, list[
     for name in names:
         print(f"{name} …", end="", flush=True, file=sys.stderr)
         try:
-            measured.append(_run_one(name, quick=name in quick))
+            measured.append(_run_one(name, quick=quick))
         except Exception:  # noqa: BLE001 - the results of the others are kept
             print(file=sys.stderr)
             traceback.print_exc()
@@ -74,7 +78,7 @@ def run(names: Sequence[str], *, quick: Collection[str]) -> tuple[Results, list[
     results = Results(
         date=f"{datetime.now(UTC):%Y-%m-%d}",
         commit=commit_of(ROOT),
-        quick=set(names) <= set(quick),
+        quick=quick,
         machine=machine,
         measurements=tuple(measured),
     )

@@ -15,9 +15,10 @@ from scripts.benchmarks.report import Row, milliseconds, sampled
 from scripts.benchmarks.session_files import assistant_message, session_name, write_session
 
 SESSIONS, ENTRIES = 10, 10_000
+SMOKE_ENTRIES = 1_000
 QUERY = 0.050
-APPENDS = 400
-BURST = 20_000
+APPENDS, SMOKE_APPENDS = 400, 100
+BURST, SMOKE_BURST = 20_000, 2_000
 BURST_INDEXED = 3.0
 QUESTIONS = (
     ("a word of a few entries", {"query": "needle"}),
@@ -31,13 +32,16 @@ QUESTIONS = (
 def measure(folder: Path, *, quick: bool) -> list[Row]:
     """Time appends while the index is made, and as many when it is there."""
     home = folder / "home"
+    entries, count, burst = (
+        (SMOKE_ENTRIES, SMOKE_APPENDS, SMOKE_BURST) if quick else (ENTRIES, APPENDS, BURST)
+    )
     for number in range(SESSIONS):
         session = f"bench-search-{number:02}"
         path = home / "data/sessions/--tmp--" / session_name(session)
-        write_session(path, session, ENTRIES)
+        write_session(path, session, entries)
         with path.open("ab") as file:
             file.write(_needle(number))
-    total = SESSIONS * ENTRIES
+    total = SESSIONS * entries
     with sessiond(home) as daemon:
         session = new_session(daemon)
         index = home / "state/index.db"
@@ -45,34 +49,37 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
         began = time.perf_counter()
         busy: list[float] = []
         while _waiting(index):
-            if len(busy) < APPENDS:
+            if len(busy) < count:
                 busy += latencies(daemon, appends(session, "synced", 50))
             else:  # appends without end would keep the index waiting
                 time.sleep(0.02)
         took = time.perf_counter() - began
-        quiet = latencies(daemon, appends(session, "synced", APPENDS))
+        quiet = latencies(daemon, appends(session, "synced", count))
         rows = [
             sampled(f"full-text index of {total:,} entries, made in the background", [took], "s"),
             _undisturbed(busy, quiet),
         ]
         for name, params in QUESTIONS:
-            times = [_search(daemon, params) for _ in range(5 if quick else 15)]
-            rows.append(sampled(f"search {total:,} entries: {name}", times, "s", limit=QUERY))
-        rows += _after_bursts(daemon, session, rounds=1 if quick else 3)
+            times = [_search(daemon, params) for _ in range(2 if quick else 15)]
+            rows.append(
+                sampled(f"search {total:,} entries: {name}", times, "s", limit=None if quick else QUERY)
+            )
+        rows += _after_bursts(daemon, session, burst, rounds=1 if quick else 3)
     return rows
 
 
-def _after_bursts(daemon: Process, session: str, rounds: int) -> list[Row]:
+def _after_bursts(daemon: Process, session: str, burst: int, rounds: int) -> list[Row]:
     """The first search after many appends, and the time until all of them are searched."""
     searched: list[float] = []
     indexed: list[float] = []
     for _ in range(rounds):
-        drive(daemon, appends(session, "written", BURST), clients=1, depth=64)
+        drive(daemon, appends(session, "written", burst), clients=1, depth=64)
         searched.append(_search(daemon, {"query": "needle"}))
         indexed.append(until(lambda: not _unsearched(daemon), every=0.05))
+    query, until_indexed = (QUERY, BURST_INDEXED) if burst == BURST else (None, None)
     return [
-        sampled(f"search just after {BURST:,} appends", searched, "s", limit=QUERY),
-        sampled("  until all of them are searched, from then on", indexed, "s", limit=BURST_INDEXED),
+        sampled(f"search just after {burst:,} appends", searched, "s", limit=query),
+        sampled("  until all of them are searched, from then on", indexed, "s", limit=until_indexed),
     ]
 
 

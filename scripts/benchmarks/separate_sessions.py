@@ -15,7 +15,7 @@ LINE_BYTES = 600
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
     """Every writer waits for its reply. No two of them share a sync, so the disk has as many as there are appends."""
-    rounds, each = (3, 40) if quick else (5, 80)
+    rounds, each = (1, 10) if quick else (5, 80)
     outcomes: list[Outcome] = []
     disk: list[float] = []
     threads: list[float] = []

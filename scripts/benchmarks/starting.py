@@ -31,10 +31,10 @@ _LSP_LIBRARIES = "import asyncio, logging, sqlite3, msgspec, lsprotocol.types, p
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
-    rounds = 11 if quick else 31
+    rounds = 3 if quick else 31
     home = folder / "home"
     ready, idle, with_lsp = [], [], []
-    for _ in range(3 if quick else 9):
+    for _ in range(1 if quick else 9):
         start = time.perf_counter()
         with sessiond(home) as daemon:
             ready.append(time.perf_counter() - start)

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Collection
 from pathlib import Path
 from types import ModuleType
 
@@ -149,22 +148,20 @@ def test_a_record_has_all_measurements_and_the_charts(
     assert "| open | 200 ms |" in record.PAGE.read_text(encoding="utf-8")
 
 
-def test_a_record_opens_the_largest_sessions_and_runs_everything_else_with_few_rounds(
+def test_a_record_has_full_sizes_unless_it_is_quick(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("matplotlib")
-    measurement(monkeypatch, "open", Row("it", "1"))
-    asked: list[Collection[str]] = []
+    asked: list[bool] = []
 
-    def run(names: list[str], *, quick: Collection[str]) -> object:
+    def run(names: list[str], *, quick: bool) -> object:
         asked.append(quick)
         raise against.Failed("that is enough")
 
     monkeypatch.setattr(command, "run", run)
     main(["--record"])
     main(["--record", "--quick"])
-    main(["open"])
-    assert asked == [{"one", "two"}, {"one", "two", "open"}, set()]
+    assert asked == [False, True]
 
 
 def test_nothing_is_recorded_if_a_measurement_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
