@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import threading
 import time
 import uuid
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -374,10 +375,14 @@ def _end_in(seconds: float, note: str | None) -> t.DrainingNote:
     return t.DrainingNote(deadline_at=clock.iso(time.time_ns() + round(seconds * 1e9)), note=note)
 
 
+_bridge_import = threading.Lock()
+
+
 def _import_bridge() -> Callable[[Client], Bridge]:
-    from sessiond.server.lsp.compact_types import load_types
+    with _bridge_import:  # several editors may come at once, and load_types() changes attrs while it imports
+        from sessiond.server.lsp.compact_types import load_types
 
-    load_types()  # before any other module imports the types
-    from sessiond.server.lsp.bridge import LspBridge
+        load_types()  # before any other module imports the types
+        from sessiond.server.lsp.bridge import LspBridge
 
-    return LspBridge
+        return LspBridge

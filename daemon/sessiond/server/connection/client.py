@@ -345,7 +345,11 @@ class Client(Handler[Connection]):
             self.server.spawn(self._build_bridge())
 
     async def _build_bridge(self) -> None:
-        bridge = await self.server.make_bridge(self)
+        try:
+            bridge = await self.server.make_bridge(self)
+        except Exception:
+            self.connection.close()  # otherwise the client would wait for a response forever
+            raise
         waiting, self._for_bridge = self._for_bridge or [], None
         if self.connection.closing:
             bridge.close()
