@@ -63,7 +63,11 @@ def _path(whole: ExportedSession, losses: ConversionLosses) -> list[dict[str, An
 
 def _edited(path: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the entries with the edits of the path applied, and without the edits."""
-    edits = {it.get("targetId"): it.get("replacement") for it in path if fields.type_of(it) == "context_edit"}
+    edits = {
+        fields.text(it.get("targetId")): it.get("replacement")
+        for it in path
+        if fields.type_of(it) == "context_edit"
+    }
     if not edits:
         return path
     edited: list[dict[str, Any]] = []
@@ -119,7 +123,7 @@ def _complete(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _first_kept(entry: dict[str, Any], order: list[Any], kept: set[Any]) -> dict[str, Any]:
     """Return the first entry that a compaction keeps, if that entry is not written: the next one that is."""
-    first = entry.get("firstKeptEntryId")
+    first = fields.text(entry.get("firstKeptEntryId"))
     if fields.type_of(entry) != "compaction" or first in kept or first not in order:
         return {}
     later = (it for it in order[order.index(first) :] if it in kept)
