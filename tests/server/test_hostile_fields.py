@@ -183,7 +183,7 @@ _VALUES = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_no_value_of_any_field_makes_an_answer_internal(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
