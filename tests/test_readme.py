@@ -7,8 +7,11 @@ blocks are run; a `text` block right behind one is its output. `sh` blocks set u
 scripts/demo do that, so only the files that they name are looked for.
 """
 
+import ast
+import json  # noqa: TID251 - snippets are read as other programs read them
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -151,7 +154,14 @@ def _run(snippet: Snippet, output: str | None, page: Page) -> None:
             written = page.folder / "config.toml"
             written.write_text(snippet.text, encoding="utf-8")
             assert config.read(str(written)) == config.Config(), f"{snippet.place}"
-        case "sh" | "text" | "json" | "py" | "lua":
+        case "py":  # a part of a program: tests/adapters/test_sdk_examples.py runs the whole
+            compile(snippet.text, snippet.place, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        case "json":
+            json.loads(snippet.text)
+        case "lua" if luajit := shutil.which("luajit"):
+            done = page.finished([luajit, "-e", f"assert(loadstring([====[{snippet.text}]====]))"])
+            assert done.returncode == 0, f"{snippet.place}:\n{done.stdout}"
+        case "sh" | "text" | "lua":
             pass
         case "fish":
             pass  # tests/cli/test_prompt.py has fish read it
