@@ -324,8 +324,9 @@ async def test_a_truncated_file_takes_nothing_away(agents_home: Path, tmp_path: 
 
 
 async def test_files_that_cannot_be_followed_are_named_and_stop_nothing(
-    agents_home: Path, tmp_path: Path
+    agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(follower, "POLL_SECONDS", 0.2)  # a folder with a link to a folder is not watched
     claude = WritingClaude(agents_home)
     claude.asks("hello")
     folder = claude.path.parent

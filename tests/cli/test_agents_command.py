@@ -15,6 +15,8 @@ def test_agents_are_listed_followed_and_forgotten(tmp_path: Path) -> None:
     claude = WritingClaude(home)
     claude.asks("hello")
     claude.says("good day")
+    with claude.path.open("a", encoding="utf-8") as file:
+        file.write("torn{\n")
     with a_shell(tmp_path) as shell:
         agents = partial(shell, "agents", HOME=str(home), CLAUDE_CONFIG_DIR="")
         before = agents()
@@ -22,10 +24,23 @@ def test_agents_are_listed_followed_and_forgotten(tmp_path: Path) -> None:
         assert "sessiond agents follow claude-code" in before.err
         assert agents("follow", "--all").lines == ["Followed: claude-code"]
         _wait_until_it_is_here(shell)
-        assert agents().lines[0].split()[:2] == ["claude-code", "followed"]
+        listed = agents()
+        assert listed.lines[0].split()[:2] == ["claude-code", "followed"]
+        assert f"{claude.path}:3: the line is not JSON" in listed.err
+        assert f"sed -n 3p {claude.path}" in listed.err
         assert "repeat it with --yes" in agents("forget", "claude-code").err
         assert agents("forget", "claude-code", "--yes").lines == ["1 session moved to the trash."]
         assert agents("unfollow", "--all").lines == ["Followed: no agent"]
+
+
+def test_the_name_of_a_file_of_an_agent_cannot_control_the_terminal(tmp_path: Path) -> None:
+    claude = WritingClaude(tmp_path / "ada")
+    claude.asks("hello")
+    claude.path.with_name("evil\x1b[2J\n.jsonl").symlink_to("/etc/passwd")
+    with a_shell(tmp_path) as shell:
+        listed = shell("agents", HOME=str(tmp_path / "ada"), CLAUDE_CONFIG_DIR="")
+        assert "it is a symbolic link, which is not followed" in listed.err
+        assert "\x1b" not in listed.out + listed.err
 
 
 def _wait_until_it_is_here(shell: Shell) -> None:

@@ -13,6 +13,8 @@ from typing import Final
 from sessiond.agents.agent import Agent, Environ
 
 LINK: Final = "it is a symbolic link, which is not followed"
+UNREADABLE: Final = "it cannot be read: "
+"""How the reason begins for a path that the system refuses to read."""
 
 
 @dataclass(slots=True)
@@ -87,4 +89,4 @@ def status_of(entry: "os.DirEntry[str]", visited: VisitedFolders) -> os.stat_res
 def reason(error: Exception) -> str:
     """Return why a path is left out after an error."""
     strerror = getattr(error, "strerror", None)
-    return f"it cannot be read: {str(strerror or error).lower()}"
+    return f"{UNREADABLE}{str(strerror or error).lower()}"

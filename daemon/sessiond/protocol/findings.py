@@ -225,7 +225,29 @@ KINDS: Final[Mapping[str, Kind]] = {
     "agentFileSkipped": Kind(
         "note",
         "A file of a followed agent is not read.",
-        "All its other files are followed. See: ls -ld {path}, and sessiond agents.",
+        "All its other files are followed. View it: ls -ld {path}; head -c 500 {path}. If a newer version of the agent"
+        " wrote it, update sessiond.",
+    ),
+    "agentFileForbidden": Kind(
+        "note",
+        "You have no right to read a file or folder of a followed agent.",
+        "As its owner, give yourself the right: chmod u+rX {path}. It is then read.",
+    ),
+    "agentFileLinked": Kind(
+        "note",
+        "A file or folder of a followed agent is a symbolic link, which may lead out of the agent's folder.",
+        "To import once what it names: sessiond import {path}. To follow it, move it to the place of the link.",
+    ),
+    "agentLineDamaged": Kind(
+        "note",
+        "A line in a file of a followed agent cannot be read, or not in its place.",
+        "All other lines are read. View it: sed -n {line}p {path} | head -c 500. If a newer version of the agent wrote"
+        " it, update sessiond.",
+    ),
+    "agentFileDamaged": Kind(
+        "note",
+        "A file of a followed agent cannot be read as a whole.",
+        "All that could be read is here. See: sessiond import {path} --json.",
     ),
     "uncheckedAgentVersion": Kind(
         "note",

@@ -2844,7 +2844,7 @@ export interface AgentInfo {
   queuedCount: number;
   /** Lines that are stored unchanged, by kind: the 100 most frequent kinds. */
   notUnderstood: Record<string, number>;
-  /** Files and databases that are not read, or not as expected: the first 20. */
+  /** Files and databases that are not read, or not as they are: the first 20. */
   problems: AgentProblem[];
   /** The number of all these files. */
   problemCount: number;
@@ -2852,12 +2852,16 @@ export interface AgentInfo {
   [extension: `x-${string}`]: unknown;
 }
 
-/** A file or folder of an agent that is not read. */
+/** A file or folder of an agent that is not read, or not as it is. */
 export interface AgentProblem {
   /** The absolute path. */
   path: string;
-  /** The reason, as a sentence. */
+  /** What is wrong, as a sentence. */
   message: string;
+  /** The first line with the problem, 1-based; null if it is none of a line. */
+  line: number | null;
+  /** What to do. */
+  advice: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -5204,6 +5208,14 @@ export type FindingKind =
   | "lowWatchLimit"
   /** A file of a followed agent is not read. */
   | "agentFileSkipped"
+  /** You have no right to read a file or folder of a followed agent. */
+  | "agentFileForbidden"
+  /** A file or folder of a followed agent is a symbolic link, which may lead out of the agent's folder. */
+  | "agentFileLinked"
+  /** A line in a file of a followed agent cannot be read, or not in its place. */
+  | "agentLineDamaged"
+  /** A file of a followed agent cannot be read as a whole. */
+  | "agentFileDamaged"
   /** A newer version of a followed agent than the one that was checked writes its sessions. */
   | "uncheckedAgentVersion"
   /** The daemon can open few files at a time, so clients have to wait if there are many. */

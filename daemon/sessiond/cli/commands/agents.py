@@ -97,7 +97,7 @@ def _noun(agent: dict[str, Any]) -> str:
 
 
 def _explain(agent: dict[str, Any]) -> None:
-    """Print what is not understood, and the files that are not read."""
+    """Print what is not understood, and the files that are not read, or not as they are, with what to do."""
     title = one_line(agent["title"])
     if kinds := agent["notUnderstood"]:
         few = ", ".join(f"{count:,} {one_line(kind)}" for kind, count in list(kinds.items())[:_FEW])
@@ -110,9 +110,14 @@ def _explain(agent: dict[str, Any]) -> None:
             file=sys.stderr,
         )
     for problem in agent["problems"][:_FEW]:
-        print(f"{title}: {one_line(problem['path'])}: {one_line(problem['message'])}", file=sys.stderr)
+        line = "" if problem["line"] is None else f":{problem['line']}"
+        print(f"{title}: {one_line(problem['path'])}{line}: {one_line(problem['message'])}", file=sys.stderr)
+        print(f"  {one_line(problem['advice'])}", file=sys.stderr)
     if (more := agent["problemCount"] - len(agent["problems"][:_FEW])) > 0:
-        print(f"{title}: {human.count(more, 'other file')} not read: sessiond agents --json", file=sys.stderr)
+        print(
+            f"{title}: {human.count(more, 'other file')} with a problem: sessiond agents --json",
+            file=sys.stderr,
+        )
 
 
 def _forget(daemon: BlockingDaemon, args: ParsedArguments, name: str) -> int:

@@ -1,9 +1,10 @@
-"""Checks the files and databases of followed agents: names those that are not read, and versions that were not checked.
+"""Checks the files and databases of followed agents: names those that are not read as they are, and unchecked versions.
 
 No file of an agent is opened. What was found when a file was read is in the records of imports.
 """
 
 import contextlib
+import itertools
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -12,14 +13,14 @@ from sessiond.agents.agent import Agent
 from sessiond.agents.table import AGENTS
 from sessiond.hub.doctor.databases import opened_read_only
 from sessiond.hub.doctor.scope import Scope
-from sessiond.hub.following import agent_list
+from sessiond.hub.following import agent_list, agent_problems
+from sessiond.hub.following.agent_problems import AgentFileProblem
 from sessiond.hub.following.storage import sources_of
-from sessiond.hub.transfer.import_results import UNREMARKABLE
 from sessiond.hub.transfer.source_records import SourceRecord, records_below
 
 
 def check_agent_files(scope: Scope) -> Iterator[None]:
-    """Report the files and folders of followed agents that are not read, and newer versions than the checked one."""
+    """Report files of followed agents that are not read, or not as they are, and versions that were not checked."""
     for name in scope.config.agents.follow:
         if name in AGENTS:
             _check(scope, AGENTS[name])
@@ -29,16 +30,32 @@ def check_agent_files(scope: Scope) -> Iterator[None]:
 def _check(scope: Scope, agent: Agent) -> None:
     found = sources_of(agent, os.environ).census()
     for path, reason in found.problems.items():
-        scope.add("agentFileSkipped", reason, path)
+        _add(scope, agent_problems.of_unread(path, reason))
+    if agent.storage == "files":
+        for path in itertools.filterfalse(_is_readable, found.sources):
+            _add(scope, agent_problems.of_unread(path, agent_problems.FORBIDDEN))
     records = _records(scope.locations.imports, agent)
     for path, record in records.items():
-        is_unchanged = found.sources.get(path) == record.state.status
-        if record.skipped is not None and is_unchanged and record.skipped.message not in UNREMARKABLE:
-            scope.add("agentFileSkipped", record.skipped.message, path)
+        status = found.sources.get(path)
+        # A file that was not read may be readable since; what was read of a file stays in it.
+        if status is not None and (record.session is not None or status == record.state.status):
+            problem = agent_problems.of_record(path, record)
+            if problem is not None:
+                _add(scope, problem)
     newest = agent_list.newest_version(records.values())
     if agent.is_unchecked(newest):
         message = f"version {newest} of {agent.title} wrote sessions, and {agent.checked_version} was checked"
         scope.add("uncheckedAgentVersion", message, agent.folders(os.environ)[0])
+
+
+def _is_readable(path: str) -> bool:
+    """Return whether this process may read a file."""
+    # A setuid program has other rights than its user, whose rights are asked for without `effective_ids`.
+    return os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _add(scope: Scope, problem: AgentFileProblem) -> None:
+    scope.add(problem.kind, problem.message, problem.path, line=problem.line)
 
 
 def _records(path: str, agent: Agent) -> dict[str, SourceRecord]:

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Final
 
 from sessiond.agents.agent import Agent, Environ, version_numbers
 from sessiond.agents.folder_walk import has_session_files
 from sessiond.agents.table import AGENTS
 from sessiond.hub import clock
+from sessiond.hub.following import agent_problems
 from sessiond.hub.following.followed_agent import FollowedAgent
 from sessiond.hub.following.storage import sources_of
 from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
@@ -56,21 +58,24 @@ def _describe(
     agent: Agent, environ: Environ, records: SourceRecords, followed: FollowedAgent | None
 ) -> t.AgentInfo:
     if followed is not None and followed.has_census:
-        files, problems = followed.files(), {**followed.problems}
+        files, unread = followed.files(), {**followed.problems}
         size = followed.sources.size_of(files)
     else:
         sources = sources_of(agent, environ)
         census = sources.census()
-        files, problems, size = census.sources, census.problems, sources.size_of(census.sources)
+        files, unread, size = census.sources, census.problems, sources.size_of(census.sources)
+    problems = {path: agent_problems.of_unread(path, reason) for path, reason in unread.items()}
     preserved: Counter[str] = Counter()
     sessions: set[str] = set()
     stored = 0
     recorded = records.below(agent.folders(environ))
     for path, record in recorded.items():
-        if record.session is None:
-            if record.skipped is not None and path in files and followed is None:
-                problems[path] = record.skipped.message
-        elif record.session.session_id not in sessions:
+        # The follower knows itself which files are not read at present.
+        if path in files and (record.session is not None or followed is None):
+            found = agent_problems.of_record(path, record)
+            if found is not None:
+                problems.setdefault(path, found)
+        if record.session is not None and record.session.session_id not in sessions:
             sessions.add(record.session.session_id)
             stored += record.blob_bytes + (0 if record.log_status is None else record.log_status.size)
             preserved.update(record.session.preserved_lines)
@@ -87,9 +92,6 @@ def _describe(
         waiting_count=0 if followed is None else len(followed.waiting),
         queued_count=0 if followed is None else followed.queued_count,
         not_understood=dict(preserved.most_common(MAX_KINDS)),
-        problems=[
-            t.AgentProblem(path=lines.valid_text(path), message=lines.valid_text(reason))
-            for path, reason in list(problems.items())[:MAX_PROBLEMS]
-        ],
+        problems=[it.on_the_wire() for it in islice(problems.values(), MAX_PROBLEMS)],
         problem_count=len(problems),
     )  # fmt: skip

@@ -58,6 +58,8 @@ def find(original: Original, cwd: str, environ: Mapping[str, str]) -> str | None
         The path; None if the session is gone, or if the agent would not find it from this folder.
     """
     agent = AGENTS[original.agent]
+    if original.native_id.startswith("-"):
+        return None  # the command that resumes it would take the id for an option
     if agent.storage == "database":
         paths = _files(agent, environ)
         return next((path for path in paths if messages_in_database(path, original.native_id)), None)

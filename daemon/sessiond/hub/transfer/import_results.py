@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any, Final
 
+from sessiond.agents.folder_walk import UNREADABLE
 from sessiond.hub.transfer.foreign_files import NO_ENTRIES, NotImported
 from sessiond.protocol import types as t
 from sessiond.session.dialects.import_builder import Imported
@@ -51,6 +52,6 @@ def reason_of(refusal: Exception) -> str:
         case FileNotFoundError():
             return NOT_THERE
         case OSError(strerror=str(strerror)):
-            return f"it cannot be read: {strerror.lower()}"
+            return f"{UNREADABLE}{strerror.lower()}"
         case _:
             return str(refusal)

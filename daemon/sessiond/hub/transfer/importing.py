@@ -43,6 +43,8 @@ from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Store
 from sessiond.store.errors import LogExists, LogNotFound, LogReplaced, StorageFailed, StorageFull
 
+NO_FOLDER: Final = "it names no folder; import it with `cwd`"
+"""The problem of a session whose file does not tell where it began."""
 _OF_ONE_FILE: Final = (NotImported, HubError, LogExists, LogReplaced, StorageFailed, ChildFailed)
 """Errors that skip one file and do not end the import."""
 
@@ -321,7 +323,7 @@ class Imports:
         run.reporting.created(info)
         _report_missing(new.imported, missing_images)
         if not new.cwd:
-            new.imported.report.add_problem(0, "it names no folder; import it with `cwd`")
+            new.imported.report.add_problem(0, NO_FOLDER)
         return msgspec.structs.replace(
             session, status="created", added_count=new.added, **report_fields(new.imported, path)
         )

@@ -17,10 +17,12 @@ class AgentListParams(Params, frozen=True):
 
 
 class AgentProblem(Wire, frozen=True):
-    """A file or folder of an agent that is not read."""
+    """A file or folder of an agent that is not read, or not as it is."""
 
     path: str  # the absolute path
-    message: str  # the reason, as a sentence
+    message: str  # what is wrong, as a sentence
+    line: int | None = None  # the first line with the problem, 1-based; null if it is none of a line
+    advice: str = ""  # what to do
 
 
 class AgentInfo(Wire, frozen=True):
@@ -46,7 +48,7 @@ class AgentInfo(Wire, frozen=True):
     waiting_count: int  # the number of them that are still to be read, if it is followed
     queued_count: int  # the number of them that were to be read at the last check of all files
     not_understood: dict[str, int]  # lines that are stored unchanged, by kind: the 100 most frequent kinds
-    problems: list[AgentProblem]  # files and databases that are not read, or not as expected: the first 20
+    problems: list[AgentProblem]  # files and databases that are not read, or not as they are: the first 20
     problem_count: int  # the number of all these files
 
 

@@ -1488,13 +1488,15 @@
 ---@field waitingCount integer The number of them that are still to be read, if it is followed.
 ---@field queuedCount integer The number of them that were to be read at the last check of all files.
 ---@field notUnderstood table<string, integer> Lines that are stored unchanged, by kind: the 100 most frequent kinds.
----@field problems sessiond.AgentProblem[] Files and databases that are not read, or not as expected: the first 20.
+---@field problems sessiond.AgentProblem[] Files and databases that are not read, or not as they are: the first 20.
 ---@field problemCount integer The number of all these files.
 
----A file or folder of an agent that is not read.
+---A file or folder of an agent that is not read, or not as it is.
 ---@class (exact) sessiond.AgentProblem
 ---@field path string The absolute path.
----@field message string The reason, as a sentence.
+---@field message string What is wrong, as a sentence.
+---@field line? integer The first line with the problem, 1-based; null if it is none of a line.
+---@field advice string What to do.
 
 ---Follow agents: import their sessions now, and from then on what they write, as soon as they write it.
 ---
@@ -2853,6 +2855,10 @@
 ---| "readOnlyDisk" # A folder is on a filesystem that is mounted read-only, as after a disk error.
 ---| "lowWatchLimit" # The system limits watched files, so changes by other programs may be detected late (within a minute).
 ---| "agentFileSkipped" # A file of a followed agent is not read.
+---| "agentFileForbidden" # You have no right to read a file or folder of a followed agent.
+---| "agentFileLinked" # A file or folder of a followed agent is a symbolic link, which may lead out of the agent's folder.
+---| "agentLineDamaged" # A line in a file of a followed agent cannot be read, or not in its place.
+---| "agentFileDamaged" # A file of a followed agent cannot be read as a whole.
 ---| "uncheckedAgentVersion" # A newer version of a followed agent than the one that was checked writes its sessions.
 ---| "lowDescriptorLimit" # The daemon can open few files at a time, so clients have to wait if there are many.
 ---| "wrongClock" # The clock of the machine is wrong, or was when an entry was written, so times and ages are wrong. The order of entries does not depend on it.
