@@ -1,8 +1,9 @@
-"""A SQLite database file for use on one thread: opened on first use, renamed when damaged."""
+"""SQLite database files: opened on first use, renamed when damaged."""
 
 import logging
 import os
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
@@ -18,7 +19,7 @@ _SUFFIXES: Final = ("", "-wal", "-shm")
 
 
 class DatabaseFile:
-    """A SQLite database.
+    """A SQLite database for use on one thread.
 
     With `synchronous="FULL"`, a committed transaction survives a power failure; with `NORMAL`, only the death of the
     process. If SQLite cannot use the file, it is renamed to `<name>.damaged-<n>`, and a new file is created.
@@ -107,6 +108,48 @@ class DatabaseFile:
                 os.rename(self._path + suffix, free + suffix)  # noqa: PTH104 - a name with a suffix
         log.warning("%s was renamed to %s, and a new one is created", self._name, free)
         return free
+
+
+class OptionalRecords:
+    """A SQLite database of records that the daemon can do without. The methods block, on any thread.
+
+    If the file cannot be used, a warning is logged, reads return a default, and changes have no effect.
+
+    Args:
+        path: The path of the file; None means a temporary file.
+        tables: See `DatabaseFile`.
+        name: See `DatabaseFile`.
+        synchronous: See `DatabaseFile`.
+    """
+
+    def __init__(
+        self, path: str | None, tables: str, *, name: str, synchronous: Literal["FULL", "NORMAL"]
+    ) -> None:
+        self._file = DatabaseFile(path or "", tables, name=name, synchronous=synchronous)
+        self._name = name
+        self._lock = threading.Lock()
+
+    def read(self, work: Callable[[sqlite3.Connection], T], default: T) -> T:
+        """Call `work` with the connection and return its result, or `default` if the file is unusable.
+
+        Raises:
+            Draining: The file was closed.
+        """
+        try:
+            with self._lock:
+                return self._file.use(work)
+        except StorageFailed as error:
+            log.warning("Cannot use %s: %s", self._name, error)
+            return default
+
+    def change(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Call `work` with the connection in a transaction. See `read`."""
+        self.read(lambda it: in_transaction(it, lambda: work(it)), None)
+
+    def close(self) -> None:
+        """Close the database file. Later calls raise `Draining`."""
+        with self._lock:
+            self._file.close()
 
 
 def in_transaction(connection: sqlite3.Connection, work: Callable[[], T]) -> T:

@@ -4,21 +4,15 @@ Positions of logs are a cache. Those of purged sessions say that a session was d
 come back from another machine; without them it may. The methods block and may be called on any thread.
 """
 
-import logging
 import os
 import sqlite3
-import threading
-from collections.abc import Callable, Collection, Mapping
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
 
 import msgspec
 
-from sessiond.hub.database_file import DatabaseFile, in_transaction
+from sessiond.hub.database_file import OptionalRecords
 from sessiond.session.union.log_position import LogPosition
-from sessiond.store.errors import StorageFailed
-
-log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 MAX_PURGED: Final = 100_000
 """Limit of purged sessions that are remembered. The oldest are forgotten first."""
@@ -54,8 +48,7 @@ class SyncRecords:
     """The records in a database file; `path` None: in a temporary file."""
 
     def __init__(self, path: str | None) -> None:
-        self._file = DatabaseFile(path or "", _TABLES, name="the records of syncs", synchronous="FULL")
-        self._lock = threading.Lock()
+        self._records = OptionalRecords(path, _TABLES, name="the records of syncs", synchronous="FULL")
 
     def positions(self) -> dict[str, RecordedPosition]:
         """Return the recorded positions by ref."""
@@ -67,7 +60,7 @@ class SyncRecords:
                     found[os.fsdecode(ref)] = RecordedPosition(stamp, position)
             return found
 
-        return self._use(work, {})
+        return self._records.read(work, {})
 
     def put_positions(self, new: Mapping[str, RecordedPosition], gone: Collection[str]) -> None:
         """Store positions by ref in place of earlier ones, and delete those of `gone`."""
@@ -78,7 +71,7 @@ class SyncRecords:
             connection.executemany("DELETE FROM positions WHERE ref = ?", [[os.fsencode(it)] for it in gone])
 
         if new or gone:
-            self._use(lambda it: in_transaction(it, lambda: work(it)), None)
+            self._records.change(work)
 
     def purged(self) -> list[LogPosition]:
         """Return the positions of purged sessions."""
@@ -87,7 +80,7 @@ class SyncRecords:
             rows = connection.execute("SELECT position FROM purged")
             return [it for (data,) in rows if (it := _decoded(data)) is not None]
 
-        return self._use(work, [])
+        return self._records.read(work, [])
 
     def put_purged(self, position: LogPosition) -> None:
         """Record that a session was purged."""
@@ -100,20 +93,11 @@ class SyncRecords:
             newest = connection.execute("SELECT max(number) FROM purged").fetchone()[0]
             connection.execute("DELETE FROM purged WHERE number <= ?", [newest - MAX_PURGED])
 
-        self._use(lambda it: in_transaction(it, lambda: work(it)), None)
+        self._records.change(work)
 
     def close(self) -> None:
         """Close the database file. Later calls raise `Draining`."""
-        with self._lock:
-            self._file.close()
-
-    def _use(self, work: Callable[[sqlite3.Connection], T], default: T) -> T:
-        try:
-            with self._lock:
-                return self._file.use(work)
-        except StorageFailed as error:
-            log.warning("Cannot use the records of syncs: %s", error)
-            return default
+        self._records.close()
 
 
 def _decoded(data: bytes) -> LogPosition | None:

@@ -4,22 +4,16 @@ The database is a cache. If it is missing or damaged, files are read again, and 
 and may be called on any thread.
 """
 
-import logging
 import os
 import sqlite3
-import threading
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 
-from sessiond.hub.database_file import DatabaseFile, in_transaction
+from sessiond.hub.database_file import OptionalRecords
 from sessiond.hub.transfer.source_state import FileStatus, SourceState
 from sessiond.protocol import types as t
-from sessiond.store.errors import StorageFailed
-
-log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 MAX_RECORDS: Final = 100_000
 """Limit of records. The oldest ones are deleted."""
@@ -71,8 +65,7 @@ class SourceRecords:
     """The records in a database file; `path` None: in a temporary file."""
 
     def __init__(self, path: str | None) -> None:
-        self._file = DatabaseFile(path or "", _TABLES, name="the records of imports", synchronous="NORMAL")
-        self._lock = threading.Lock()
+        self._records = OptionalRecords(path, _TABLES, name="the records of imports", synchronous="NORMAL")
 
     def find(self, paths: Iterable[str], format: str | None) -> dict[str, SourceRecord]:
         """Return the records of those of the files that have one.
@@ -94,11 +87,11 @@ class SourceRecords:
                     found[path] = record
             return found
 
-        return self._use(work, {})
+        return self._records.read(work, {})
 
     def below(self, folders: Iterable[str]) -> dict[str, SourceRecord]:
         """Return the records of all files below these folders for which the format was detected, by path."""
-        return self._use(lambda it: records_below(it, folders), {})
+        return self._records.read(lambda it: records_below(it, folders), {})
 
     def delete_below(self, folders: Iterable[str]) -> None:
         """Delete the records of all files below these folders."""
@@ -107,7 +100,7 @@ class SourceRecords:
             for folder in folders:
                 connection.execute("DELETE FROM sources WHERE path > ? AND path < ?", _bounds(folder))
 
-        self._use(lambda it: in_transaction(it, lambda: work(it)), None)
+        self._records.change(work)
 
     def put(self, records: Mapping[str, SourceRecord], format: str | None) -> None:
         """Store the records of files by their absolute paths, in place of earlier ones. See `find` for `format`."""
@@ -123,20 +116,11 @@ class SourceRecords:
             connection.execute("DELETE FROM sources WHERE number <= ?", [newest - MAX_RECORDS])
 
         if rows:
-            self._use(lambda it: in_transaction(it, lambda: work(it)), None)
+            self._records.change(work)
 
     def close(self) -> None:
         """Close the database file. Later calls raise `Draining`."""
-        with self._lock:
-            self._file.close()
-
-    def _use(self, work: Callable[[sqlite3.Connection], T], default: T) -> T:
-        try:
-            with self._lock:
-                return self._file.use(work)
-        except StorageFailed as error:
-            log.warning("Cannot use the records of imports: %s", error)
-            return default
+        self._records.close()
 
 
 def records_below(connection: sqlite3.Connection, folders: Iterable[str]) -> dict[str, SourceRecord]:
