@@ -34,6 +34,7 @@ MEASUREMENTS = {
     "redact": "redaction",
     "import": "importing",
     "following": "following",
+    "usage": "usage_reports",
     "tree": "trees",
     "export": "exporting",
 }

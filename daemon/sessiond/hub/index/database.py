@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from sessiond.hub.index import text_tables, usage_table
+from sessiond.hub.index import text_tables, usage_table, usage_totals
 from sessiond.hub.index.seal import Verification, remove_seal, write_seal
 
 log = logging.getLogger(__name__)
 
-VERSION: Final = 10
+VERSION: Final = 11
 """Incremented with every change of the tables or of their content. A file with another version is rebuilt."""
 _APPLICATION_ID: Final = 0x5E551D
 _FILE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", "-seal")
@@ -217,7 +217,7 @@ class Database:
 
     def _create_tables(self) -> None:
         self.connection.executescript(
-            f"BEGIN; {_TABLES} {text_tables.TABLES} {usage_table.TABLES}"
+            f"BEGIN; {_TABLES} {text_tables.TABLES} {usage_table.TABLES} {usage_totals.TABLES}"
             f" PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
         )
 

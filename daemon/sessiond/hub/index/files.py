@@ -257,6 +257,7 @@ class FileTable:
             "UPDATE files SET ref = ?, stamp = ?, checksum = ? WHERE id = ?",
             (facts[0], facts[2], row_checksum([known.id, *facts]), known.id),
         )
+        usage_table.rank_again(connection, known.id)
         self.reader.forget(ref)
         if ref in self._provisional:
             del self._provisional[ref]

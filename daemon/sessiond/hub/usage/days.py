@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sessiond.hub.errors import IncompatibleParams
-from sessiond.hub.index.usage_table import DAY_MS
+from sessiond.hub.index.usage_totals import DAY_MS, HALF_HOUR_MS, half_hour_of
 from sessiond.time_zone import local_name
 
 _MINUTE_MS: Final = 60_000
@@ -85,7 +85,22 @@ def sql_of_day(changes: list[OffsetChange], column: str) -> str:
     first, *others = changes
     cases = "".join(f" WHEN {column} >= {it.at_ms} THEN {it.offset_ms}" for it in reversed(others))
     offset = f"CASE{cases} ELSE {first.offset_ms} END" if others else str(first.offset_ms)
-    return f"({column} + {offset}) / {DAY_MS}"
+    return f"({column} + {offset} + {DAY_MS}) / {DAY_MS} - 1"  # SQLite rounds towards 0, and an offset may be below it
+
+
+def cut_half_hours(changes: list[OffsetChange], utc_days: list[int]) -> set[int]:
+    """Return the half-hours that are not on one local day, of those on some days in UTC.
+
+    There are none where the clocks are ahead of UTC by a multiple of half an hour.
+
+    Args:
+        changes: The changes of the offset on these days.
+        utc_days: Days counted from 1970.
+    """
+    offsets = {it.offset_ms for it in changes if it.offset_ms % HALF_HOUR_MS}
+    ends = {day * DAY_MS + -offset % DAY_MS for offset in offsets for day in utc_days}
+    cut = {it.at_ms for it in changes if it.at_ms % HALF_HOUR_MS}
+    return {half_hour_of(at) for at in ends | cut}
 
 
 def name_of_day(day: int) -> str:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Final
 
-from sessiond.hub.index.usage_table import HALF_HOUR_MS, Model
-from sessiond.hub.usage.prices import HALF_HOURS, PriceCard, PriceList, Rates
+from sessiond.hub.index.usage_table import Model
+from sessiond.hub.index.usage_totals import HALF_HOUR_MS, HALF_HOURS
+from sessiond.hub.usage.prices import PriceCard, PriceList, Rates
 
 if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot

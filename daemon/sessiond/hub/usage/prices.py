@@ -1,14 +1,11 @@
 """Prices of models: how much the tokens of a request cost, as values that a report looks up."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
-from sessiond.hub.index.usage_table import DAY_MS, HALF_HOUR_MS, Model, UsageSum
-
-HALF_HOURS: Final = DAY_MS // HALF_HOUR_MS
-"""The number of half-hours of a day."""
+from sessiond.hub.index.usage_table import Model
+from sessiond.hub.index.usage_totals import HALF_HOURS, PriceSteps, UsageSum
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +46,17 @@ class PriceCard:
     is_hourly: bool
     rates: Mapping[tuple[int, int, int], Rates]
 
-    def rates_for(self, moment: int, exceeded: int) -> Rates:
-        """Return the prices at a time for prompts of a size.
+    @property
+    def steps(self) -> PriceSteps:
+        """What the price depends on."""
+        return PriceSteps(self.starts[1:], self.limits, self.is_hourly)
 
-        Args:
-            moment: The day in UTC, or the half-hour if the price depends on the time of day; see `UsageSum`.
-            exceeded: The greatest limit of the report that the prompts exceed; 0 for none.
-        """
-        day, half_hour = divmod(moment, HALF_HOURS) if self.is_hourly else (moment, 0)
-        period = max(bisect_right(self.starts, day) - 1, 0)
-        return self.rates[period, half_hour, bisect_right(self.limits, exceeded)]
+    def rates_for(self, moment: int, size: int) -> Rates:
+        """Return the prices at a time for prompts of a size; see `UsageSum`."""
+        if not self.is_hourly:
+            return self.rates[moment, 0, size]
+        day, half_hour = divmod(moment, HALF_HOURS)
+        return self.rates[max(bisect_right(self.starts, day) - 1, 0), half_hour, size]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +91,3 @@ class PriceBook:
     def card(self, model: Model) -> PriceCard | None:
         """Return the prices of a model, or None."""
         return self._cards.get(model)
-
-    def limits(self, models: Sequence[Model]) -> list[int]:
-        """Return the limits of all these models, in ascending order."""
-        return sorted(
-            {limit for it in models if (card := self.card(it)) is not None for limit in card.limits}
-        )

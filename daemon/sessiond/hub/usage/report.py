@@ -5,16 +5,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from sessiond.hub.index import usage_table
-from sessiond.hub.index.usage_table import Model, UsageFilter, UsageSum
+from sessiond.hub.index import usage_table, usage_totals
+from sessiond.hub.index.usage_table import Model
+from sessiond.hub.index.usage_totals import UsageFilter, UsageSum
 from sessiond.hub.usage import days
-from sessiond.hub.usage.prices import PriceBook
+from sessiond.hub.usage.prices import PriceBook, PriceCard
 from sessiond.protocol import types as t
 
 OWN: Final = "sessiond"
 """The name under which sessions count that were read from no agent."""
 _GROUPS: Final = {
-    "model": "usage.model",
+    "model": "model",
     "agent": "files.agent",
     "project": "coalesce(projects.project, files.cwd)",
 }
@@ -27,19 +28,20 @@ class Sums:
     Attributes:
         rows: The sums.
         models: All models by their numbers.
-        limits: The limits to which `UsageSum.size` refers.
+        cards: The prices that were known when the sums were read, by the numbers of the models; None for no known
+            price.
         zone: The time zone of days.
     """
 
     rows: list[UsageSum]
     models: dict[int, Model]
-    limits: list[int]
+    cards: dict[int, PriceCard | None]
     zone: days.Zone
 
-    def unpriced(self, book: PriceBook) -> list[Model]:
-        """Return the models whose requests must be priced and that the book does not have yet."""
-        needed = {self.models[it.model]: None for it in self.rows if it.cost is None}
-        return [model for model in needed if not book.has(model)]
+    def unpriced(self) -> list[Model]:
+        """Return the models whose requests must be priced and whose prices were not looked up yet."""
+        needed = {it.model for it in self.rows if it.cost is None} - self.cards.keys()
+        return [self.models[number] for number in sorted(needed)]
 
 
 def read(
@@ -64,16 +66,17 @@ def read(
     wanted = UsageFilter(since, until, params.agent, params.cwd, params.project)
     zone = days.zone(params.time_zone)
     models = usage_table.models(connection)
-    limits = book.limits(list(models.values()))
-    hourly = [
-        number for number, it in models.items() if (card := book.card(it)) is not None and card.is_hourly
-    ]
+    cards = {number: book.card(it) for number, it in models.items() if book.has(it)}
+    prices = {number: card.steps for number, card in cards.items() if card is not None}
+    cut: set[int] = set()
     if params.by == "day":
-        group = days.sql_of_day(zone.changes(usage_table.days(connection, wanted)), "at")
+        utc_days = usage_totals.days(connection, wanted)
+        changes = zone.changes(utc_days)
+        group, cut = days.sql_of_day(changes, "at"), days.cut_half_hours(changes, utc_days)
     else:
         group = _GROUPS[params.by]
-    rows = usage_table.sums(connection, wanted, group=group, limits=limits, hourly=hourly)
-    return Sums(rows, models, limits, zone)
+    rows = usage_totals.sums(connection, wanted, group=group, prices=prices, cut=cut)
+    return Sums(rows, models, cards, zone)
 
 
 def made(
@@ -89,9 +92,8 @@ def made(
         model = sums.models[it.model]
         estimate: float | None = 0.0
         if it.cost is None:
-            card = book.card(model)
-            exceeded = sums.limits[it.size - 1] if it.size else 0
-            estimate = None if card is None else card.rates_for(it.moment, exceeded).cost_of(it)
+            card = sums.cards[it.model]
+            estimate = None if card is None else card.rates_for(it.moment, it.size).cost_of(it)
             is_estimated = True
         if estimate is None:
             unpriced.setdefault(_name_of(model), _Unpriced()).add(it)

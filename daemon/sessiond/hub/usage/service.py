@@ -49,10 +49,12 @@ class UsageReports:
 
         while True:
             sums, uncounted = await self._index.usage(params, read)
-            unknown = sums.unpriced(book)
-            if not unknown:
+            unpriced = sums.unpriced()
+            if not unpriced:
                 return await asyncio.to_thread(report.made, sums, params, book, uncounted)
-            book.add(await _looked_up(unknown))
+            # What another report looked up meanwhile only has to be read with its prices.
+            if unknown := [it for it in unpriced if not book.has(it)]:
+                book.add(await _looked_up(unknown))
 
 
 def _new_book() -> "PriceBook":
