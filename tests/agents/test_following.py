@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from sessiond.agents.table import AGENTS
 from sessiond.hub.following import file_sources, follower, sources
 from sessiond.hub.transfer import foreign_files, source_state
 from sessiond.hub.transfer.importing import Imports
 from sessiond.hub.transfer.source_state import FileStatus
+from sessiond.session.dialects.writing import NATIVE_WRITERS
 from support.columns import entries_of
 from support.daemons import Peer, refusal, running
 from support.dialect_files import COPILOT, SESSION, codex, meta, said
@@ -450,6 +452,17 @@ async def test_all_follows_the_agents_that_have_sessions_here(agents_home: Path,
         peer = await daemon.attach()
         assert await peer.call("agent/follow", all=True) == {"followed": ["claude-code", "codex"]}
         assert await peer.call("agent/unfollow", all=True) == {"followed": []}
+
+
+async def test_the_list_says_for_which_agents_a_session_can_be_written(
+    agents_home: Path, tmp_path: Path
+) -> None:
+    async with running(tmp_path / "home") as daemon:
+        agents = (await (await daemon.attach()).call("agent/list"))["agents"]
+    assert {it["name"] for it in agents if it["isWritable"]} == set(NATIVE_WRITERS)
+    assert {it["name"]: tuple(it["variables"]) for it in agents} == {
+        name: it.variables for name, it in AGENTS.items()
+    }
 
 
 async def test_an_agent_that_is_not_known_is_refused(agents_home: Path, tmp_path: Path) -> None:

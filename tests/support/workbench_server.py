@@ -173,7 +173,8 @@ def _environment(server: Server) -> dict[str, str]:
     return {
         **kept,
         "HOME": str(home),
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        # A test may put programs of that person into the second folder.
+        "PATH": f"{Path(sys.executable).parent}:{server.folder / 'bin'}:{os.environ['PATH']}",
         "SESSIOND_HOME": str(server.folder / "sd"),
         "EXTENSIONS_GALLERY": json.dumps(gallery),
     }

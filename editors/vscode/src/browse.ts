@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 import { comparingCommands } from "./commands/comparing.ts";
 import { entryCommands } from "./commands/entries.ts";
 import { exportCommands } from "./commands/exporting.ts";
+import { resumeCommands } from "./commands/resuming.ts";
 import { sessionCommands } from "./commands/sessions.ts";
 import { viewCommands } from "./commands/viewing.ts";
 import type { Views } from "./commands/target.ts";
@@ -27,6 +28,7 @@ export function registerViews(daemon: Daemon, memory: vscode.Memento, extension:
     ...entryCommands(views),
     ...comparingCommands(views),
     ...exportCommands(views),
+    ...resumeCommands(views),
   };
   const registered = Object.entries(commands).map(([name, run]) =>
     vscode.commands.registerCommand(name, (argument?: unknown) => attempt(() => run(argument))),

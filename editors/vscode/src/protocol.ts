@@ -2826,6 +2826,10 @@ export interface AgentInfo {
   isUncheckedVersion: boolean;
   /** The absolute paths of the folders that may hold its sessions. */
   folders: string[];
+  /** The environment variables that move these folders. */
+  variables: string[];
+  /** Whether `session/resume` can write a session for it. */
+  isWritable: boolean;
   /** Whether its sessions are read as it writes them. */
   isFollowed: boolean;
   /** The number of its session files, or of the sessions in its databases. */

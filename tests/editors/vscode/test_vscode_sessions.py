@@ -7,11 +7,16 @@ import pytest
 from support.browsers import expect
 from support.commands import Shell
 from support.daemons import assistant, user
+from support.dialect_files import meta, said
+from support.homes import wait_until
 from support.stories import Story, Teller
 from support.workbench import Window
+from support.workbench_server import Server
+from support.writing_agents import write_codex
 
 pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
 
+OWN = "01999999-1111-7222-8333-444444444444"
 TITLE, WHY = "The last line", "Why does it drop the last line?"
 
 
@@ -108,6 +113,45 @@ def test_two_entries_are_compared_side_by_side(window: Window, shell: Shell, sto
     editor = window.page.locator(".monaco-diff-editor")
     expect(editor).to_contain_text("Done: it counts.")
     expect(editor).to_contain_text("It fails, as it should.")
+
+
+def test_a_session_is_resumed_from_an_entry_in_another_agent_and_in_its_own(
+    window: Window, server: Server, teller: Teller, story: Story
+) -> None:
+    # A folder, an id or a title may be hostile; the program gets its arguments without a shell between.
+    codex = server.folder / "bin/codex"
+    codex.parent.mkdir(exist_ok=True)
+    codex.write_text(
+        '#!/bin/sh\npwd > started\nprintf "%s\\n" "$@" >> started\nmv started started.txt\nread line\n',
+        encoding="utf-8",
+    )
+    codex.chmod(0o755)
+    teller.call("session/tag", sessionId=story.id, tags=["parser"])
+    window.open_session(TITLE, WHY)
+    window.tree.menu("Done: it counts.", "Resume from Here in Another Agent…")
+    window.pick("Codex")
+    expect(window.dialog).to_contain_text("1 × tags")
+    window.dialog.get_by_role("button", name="Resume").click()
+    folder, *words = _started(teller)
+    assert (folder, words[0]) == (str(teller.folder.resolve()), "resume")
+    [written] = (server.folder / "home/.codex/sessions").rglob(f"rollout-*{words[1]}.jsonl")
+    text = written.read_text(encoding="utf-8")
+    assert "Done: it counts." in text
+    assert "Write a failing test first." not in text
+    lines = meta(id=OWN, cwd=str(teller.folder)), said("user", "Is it fast?"), said("assistant", "Yes.")
+    path = write_codex(server.folder / "home", *lines, name=OWN)
+    teller.call("session/import", path=str(path))
+    window.sessions.menu("Is it fast?", "Resume in Its Agent")
+    assert _started(teller) == [str(teller.folder.resolve()), "resume", OWN]
+
+
+def _started(teller: Teller) -> list[str]:
+    """The folder in which the program was started, and its arguments."""
+    told = teller.folder / "started.txt"
+    wait_until(told.exists)
+    lines = told.read_text(encoding="utf-8").splitlines()
+    told.unlink()
+    return lines
 
 
 def test_a_session_is_exported_into_its_folder(window: Window, shell: Shell) -> None:

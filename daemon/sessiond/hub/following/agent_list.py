@@ -15,6 +15,7 @@ from sessiond.hub.following.storage import sources_of
 from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
 from sessiond.protocol import types as t
 from sessiond.session.dialects import known
+from sessiond.session.dialects.writing import NATIVE_WRITERS
 from sessiond.session.tree import lines
 
 MAX_PROBLEMS: Final = 20
@@ -85,7 +86,8 @@ def _describe(
         name=agent.name, title=agent.title, short_name=agent.short_name, program=agent.program,
         format=agent.dialect if readable(agent) else None, checked_version=agent.checked_version,
         newest_version=newest_version_here, is_unchecked_version=agent.is_unchecked(newest_version_here),
-        folders=[lines.valid_text(it) for it in agent.folders(environ)], is_followed=followed is not None,
+        folders=[lines.valid_text(it) for it in agent.folders(environ)], variables=list(agent.variables),
+        is_writable=agent.name in NATIVE_WRITERS, is_followed=followed is not None,
         file_count=len(files), size_bytes=size,
         last_written_at=None if newest is None else clock.iso(newest),
         session_count=len(sessions), stored_bytes=stored,

@@ -39,6 +39,8 @@ class AgentInfo(Wire, frozen=True):
     )  # the newest version that wrote a session here; null if no file names its version
     is_unchecked_version: bool  # whether that version is newer than the checked one
     folders: list[str]  # the absolute paths of the folders that may hold its sessions
+    variables: list[str]  # the environment variables that move these folders
+    is_writable: bool  # whether `session/resume` can write a session for it
     is_followed: bool  # whether its sessions are read as it writes them
     file_count: int  # the number of its session files, or of the sessions in its databases
     size_bytes: int  # the size of these files or databases

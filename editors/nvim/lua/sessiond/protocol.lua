@@ -1479,6 +1479,8 @@
 ---@field newestVersion? string The newest version that wrote a session here; null if no file names its version.
 ---@field isUncheckedVersion boolean Whether that version is newer than the checked one.
 ---@field folders string[] The absolute paths of the folders that may hold its sessions.
+---@field variables string[] The environment variables that move these folders.
+---@field isWritable boolean Whether `session/resume` can write a session for it.
 ---@field isFollowed boolean Whether its sessions are read as it writes them.
 ---@field fileCount integer The number of its session files, or of the sessions in its databases.
 ---@field sizeBytes integer The size of these files or databases.

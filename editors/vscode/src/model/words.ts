@@ -148,7 +148,13 @@ export function sessionWords(session: KnownSession, current: boolean, now: numbe
       : current
         ? { id: "eye", color: "charts.green" }
         : { id: session.isDraft ? "edit" : "comment-discussion" },
-    context: ["session", session.path !== null && "+file", session.isDraft && "+draft", current && "+current"]
+    context: [
+      "session",
+      session.path !== null && "+file",
+      session.isDraft && "+draft",
+      session.origin && "+agent",
+      current && "+current",
+    ]
       .filter(Boolean)
       .join(""),
   };
