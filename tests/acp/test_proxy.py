@@ -11,6 +11,7 @@ from sessiond.paths import Locations
 from support.acp_editors import (
     Refused,
     an_editor,
+    command_of,
     customs,
     is_running,
     processes_below,
@@ -163,6 +164,18 @@ def test_a_killed_proxy_loses_nothing_that_was_shown_and_its_agent_ends(
     assert not list((Path(home.state) / "acp").iterdir())
 
 
+def test_a_killed_proxy_leaves_no_process_of_an_agent_that_ignores_the_end_of_its_input(
+    home: Locations, tmp_path: Path
+) -> None:
+    with an_editor(home, "--", *scripted_agent()) as editor:
+        session = editor.start(tmp_path)
+        editor.begin_prompt(session, "say so far\ndeaf")
+        wait_until(lambda: any("sleep" in command_of(it) for it in processes_below(editor.process.pid)))
+        below = processes_below(editor.process.pid)
+        editor.kill()
+        wait_until(lambda: not any(map(is_running, below)))
+
+
 def test_a_text_that_is_being_written_is_stored_piece_by_piece(home: Locations, tmp_path: Path) -> None:
     go = tmp_path / "go"
     with an_editor(home, "--", *scripted_agent()) as editor:
@@ -220,45 +233,11 @@ def test_without_an_agent_the_usage_is_explained(home: Locations) -> None:
         assert b"claude-code, codex, gemini, opencode" in b"".join(editor.errors)
 
 
-def test_an_editor_that_does_not_read_bounds_the_memory_and_loses_nothing(
-    home: Locations, tmp_path: Path
-) -> None:
-    with an_editor(home, "--", *scripted_agent()) as editor:
-        session = editor.start(tmp_path)
-        editor.is_reading.clear()
-        prompt = editor.begin_prompt(session, "flood 4000 10000")
-        wait_until(_Rest(editor.process.pid))
-        assert _memory_mib(editor.process.pid) < 90
-        editor.is_reading.set()
-        assert editor.answer(prompt)["stopReason"] == "end_turn"
-        assert len(editor.said()) == 40_000_000
-
-
 def test_a_long_line_passes(home: Locations, tmp_path: Path) -> None:
     with an_editor(home, "--", *scripted_agent()) as editor:
         session = editor.start(tmp_path)
         assert editor.prompt(session, "flood 1 20000000")["stopReason"] == "end_turn"
         assert len(editor.said()) == 20_000_000
-
-
-class _Rest:
-    """Tells whether a process has used no processor during the last calls."""
-
-    def __init__(self, pid: int) -> None:
-        self._stat = Path(f"/proc/{pid}/stat")
-        self._used, self._quiet = -1, 0
-
-    def __call__(self) -> bool:
-        fields = self._stat.read_text(encoding="ascii").rpartition(")")[2].split()
-        used = int(fields[11]) + int(fields[12])
-        self._quiet = self._quiet + 1 if used == self._used else 0
-        self._used = used
-        return self._quiet > 100
-
-
-def _memory_mib(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
-    return next(int(it.split()[1]) for it in lines if it.startswith("VmHWM")) >> 10
 
 
 def test_the_answer_of_an_agent_keeps_the_type_of_an_id(home: Locations, tmp_path: Path) -> None:

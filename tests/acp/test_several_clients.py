@@ -1,33 +1,12 @@
 """Several editors on one running session, each with a `sessiond acp` of its own."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sessiond.paths import Locations
-from support.acp_editors import Editor, Refused, an_editor, scripted_agent, spoken, stored
+from support.acp_editors import Refused, an_editor, scripted_agent, spoken, stored, two_editors
 from support.homes import wait_until
-
-FILES = {"fs": {"readTextFile": True}}
-
-
-@contextmanager
-def two_editors(
-    home: Locations, tmp_path: Path, method: str = "session/load", capabilities: Any = FILES, **params: Any
-) -> Iterator[tuple[Editor, Editor, str]]:
-    """Two editors, of which the second is attached to the session that runs for the first; its id."""
-    memory = tmp_path / "memory"
-    memory.mkdir()
-    words = ["--agent", "scripted", "--", *scripted_agent("--can", "load", "--memory", str(memory))]
-    with an_editor(home, *words) as first, an_editor(home, *words) as second:
-        session = first.start(tmp_path)
-        first.prompt(session, "say One.")
-        second.call("initialize", protocolVersion=1, clientCapabilities=capabilities)
-        second.call(method, sessionId=session, cwd=str(tmp_path), mcpServers=[], **params)
-        yield first, second, session
 
 
 def test_an_editor_that_attaches_sees_the_past_and_both_see_what_follows(
@@ -129,3 +108,57 @@ def test_an_observer_sees_the_session_and_sends_no_prompts(home: Locations, tmp_
             second.prompt(session, "say Two.")
         first.prompt(session, "say Three.")
         wait_until(lambda: second.said() == "Three.")
+
+
+def test_what_a_killed_process_left_is_recognized_and_the_next_one_takes_the_session(
+    home: Locations, tmp_path: Path
+) -> None:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    words = ["--agent", "scripted", "--", *scripted_agent("--can", "load", "--memory", str(memory))]
+    with an_editor(home, *words) as first:
+        session = first.start(tmp_path)
+        first.prompt(session, "say One.")
+        wait_until(lambda: len(sockets(home)) == 1)
+        first.kill()
+    assert sockets(home)
+    with an_editor(home, *words) as second, an_editor(home, *words) as third:
+        for editor in (second, third):
+            editor.call("initialize", protocolVersion=1, clientCapabilities={})
+            editor.call("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+        [socket] = sockets(home)
+        assert socket.stat().st_mode & 0o777 == 0o600
+        assert socket.parent.stat().st_mode & 0o777 == 0o700
+        third.prompt(session, "say Two.")
+        wait_until(lambda: second.said() == third.said() == "One.Two.")
+
+
+def test_the_lock_and_the_socket_of_a_killed_process_are_removed_by_any_later_one(
+    home: Locations, tmp_path: Path
+) -> None:
+    with an_editor(home, "--agent", "scripted", "--", *scripted_agent()) as first:
+        first.start(tmp_path)
+        wait_until(lambda: len(sockets(home)) == 1)
+        first.kill()
+    with an_editor(home, "--agent", "scripted", "--", *scripted_agent()) as later:
+        later.call("initialize", protocolVersion=1, clientCapabilities={})
+        assert not list(Path(home.runtime).glob("acp-*"))
+
+
+def test_an_editor_that_leaves_stops_nothing(home: Locations, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    with two_editors(home, tmp_path) as (first, second, session):
+        second.begin_prompt(session, f"say Two.\npause {go}\nsay Three.")
+        second.begin_prompt(session, "say Never.")
+        wait_until(lambda: first.said() == "One.Two.")
+        assert second.close() == 0
+        go.touch()
+        wait_until(lambda: first.said() == "One.Two.Three.")
+        assert first.prompt(session, "say Four.")["stopReason"] == "end_turn"
+    texts = [text for kind, text in spoken(stored(home, session)) if kind == "assistant text"]
+    assert texts == ["One.", "Two.Three.", "Four."]
+
+
+def sockets(home: Locations) -> list[Path]:
+    """The sockets of running sessions, and those that killed processes left."""
+    return [it for it in Path(home.runtime).glob("acp-*") if it.is_socket()]

@@ -18,6 +18,9 @@ from support.patience import BOUND
 
 Json = dict[str, Any]
 
+READS_FILES: Json = {"fs": {"readTextFile": True}}
+"""The capabilities of an editor that reads files for the agent."""
+
 
 class Refused(Exception):
     """The answer to a request is an error."""
@@ -70,7 +73,7 @@ class Editor:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.lines.append(line)
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, RecursionError):
                 found = json.loads(line)
                 self._messages.append(found)
                 if "method" in found and "id" in found and (result := self.asked(found)) is not None:
@@ -118,8 +121,8 @@ class Editor:
 
     def updates(self, kind: str | None = None) -> list[Json]:
         """The updates that were received, of one kind or of all."""
-        found = [it["params"]["update"] for it in self.messages() if it.get("method") == "session/update"]
-        return [it for it in found if kind is None or it["sessionUpdate"] == kind]
+        found = [_update_in(it) for it in self.messages() if it.get("method") == "session/update"]
+        return [it for it in found if it and (kind is None or it.get("sessionUpdate") == kind)]
 
     def said(self, kind: str = "agent_message_chunk") -> str:
         """The text of all chunks that were received."""
@@ -129,7 +132,7 @@ class Editor:
 
     def start(self, folder: Path) -> str:
         """Initialize, begin a session in a folder, and return its id."""
-        self.call("initialize", protocolVersion=1, clientCapabilities={"fs": {"readTextFile": True}})
+        self.call("initialize", protocolVersion=1, clientCapabilities=READS_FILES)
         return str(self.call("session/new", cwd=str(folder), mcpServers=[])["sessionId"])
 
     def begin_prompt(self, session_id: str, text: str) -> int:
@@ -166,6 +169,13 @@ class Editor:
         self.process.wait(BOUND)
 
 
+def _update_in(notification: Json) -> Json:
+    """The update of a notification; empty if the notification has another shape."""
+    params = notification.get("params")
+    update = params.get("update") if isinstance(params, dict) else None
+    return update if isinstance(update, dict) else {}
+
+
 def _allow(request: Json) -> Json | None:
     if request["method"] == "session/request_permission":
         return {"outcome": {"outcome": "selected", "optionId": "allow"}}
@@ -183,6 +193,26 @@ def an_editor(locations: Locations, *words: str, **env: str) -> Iterator[Editor]
             editor.process.kill()
             editor.process.wait(BOUND)
         editor.tidy()
+
+
+@contextlib.contextmanager
+def two_editors(
+    home: Locations,
+    tmp_path: Path,
+    method: str = "session/load",
+    capabilities: Any = READS_FILES,
+    **params: Any,
+) -> Iterator[tuple[Editor, Editor, str]]:
+    """Two editors, of which the second is attached to the session that runs for the first; its id."""
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    words = ["--agent", "scripted", "--", *scripted_agent("--can", "load", "--memory", str(memory))]
+    with an_editor(home, *words) as first, an_editor(home, *words) as second:
+        session = first.start(tmp_path)
+        first.prompt(session, "say One.")
+        second.call("initialize", protocolVersion=1, clientCapabilities=capabilities)
+        second.call(method, sessionId=session, cwd=str(tmp_path), mcpServers=[], **params)
+        yield first, second, session
 
 
 def stored(locations: Locations, native_id: str) -> list[Json]:
@@ -229,6 +259,13 @@ def processes_below(pid: int) -> list[int]:
     while more := {it for it, parent in parents.items() if parent in below} - below:
         below |= more
     return sorted(below - {pid})
+
+
+def command_of(pid: int) -> str:
+    """The command line of a process; empty if it has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return ""
 
 
 def is_running(pid: int) -> bool:

@@ -12,7 +12,7 @@ send JSON         any line
 wait              do nothing until the prompt is canceled
 pause FILE        do nothing until a file is there
 flood COUNT SIZE  so many chunks of so many characters
-deaf              read nothing any more
+deaf              read nothing any more, and start a program that does neither
 die               end at once
 
 python -m support.scripted_acp_agent [--can load,list,resume,fork,close] [--memory FOLDER] [--log FILE] [--no-ids]
@@ -20,6 +20,7 @@ python -m support.scripted_acp_agent [--can load,list,resume,fork,close] [--memo
 
 import argparse
 import json  # noqa: TID251 - as another program writes it
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -219,6 +220,7 @@ class Agent:
             self.do_say(session_id, "x" * size)
 
     def do_deaf(self, _session_id: str, _rest: str) -> None:
+        subprocess.Popen(["sleep", "3600"])
         time.sleep(3600)
 
     def do_die(self, _session_id: str, _rest: str) -> None:

@@ -10,8 +10,11 @@ from typing import Final
 from sessiond.acp.errors import AgentNotStarted
 from sessiond.acp.streams import READ_BYTES, LinePeer
 
-_WATCHDOG: Final = ("/bin/sh", "-c", 'read -r _; kill -KILL -- "-$1"', "sh")
-"""Kills a process group when its input ends, which happens however the process at the other end ends."""
+_WATCHDOG: Final = ("/bin/sh", "-c", 'read -r _; kill -s KILL -- "-$1"', "sh")
+"""Kills a process group when its input ends, which happens however the process at the other end ends.
+
+dash takes `--` only after `-s`.
+"""
 END_SECONDS: Final = 2.0
 """Time that an agent has to end by itself after the end of its input. Some ignore the end."""
 

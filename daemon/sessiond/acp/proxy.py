@@ -81,7 +81,7 @@ class Proxy:
         try:
             await asyncio.wait(loops, return_when=asyncio.FIRST_COMPLETED)
             if loops[1].done() and not loops[0].done():
-                return await self._agent_ended()
+                return await self._agent_ended(loops[1].exception())
             return 0
         finally:
             for task in loops:
@@ -106,8 +106,8 @@ class Proxy:
             self._from_agent(line)
             await self._editor.peer.drained()
 
-    async def _agent_ended(self) -> int:
-        ended = AgentEnded(self.agent.program, await self.agent.ended())
+    async def _agent_ended(self, error: BaseException | None) -> int:
+        ended = error or AgentEnded(self.agent.program, await self.agent.ended())
         self.calls.fail_all(str(ended))
         for session in self.sessions:
             if session.turn is not None:
