@@ -61,7 +61,9 @@ async def _run(recorded: RecordedAgent, command: Sequence[str]) -> int:
         AcpMethods(proxy, stored, SessionsElsewhere(proxy, stored, lambda: recover_all(journals, _report)))
         with contextlib.suppress(UnsafeFolderError):  # without the folder, a session has one client only
             make_private(locations.runtime)
-            proxy.sessions.shared = SharedSessions(locations.runtime, recorded.name, Attaching(proxy).serve)
+            shared = SharedSessions(locations.runtime, recorded.name, Attaching(proxy).serve)
+            shared.tidy()
+            proxy.sessions.shared = shared
         recovering = asyncio.create_task(recover_all(journals, _report))
         running = asyncio.create_task(proxy.run())
         _end_on_signals(running)

@@ -9,11 +9,14 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Final
 
 from sessiond.acp.streams import READ_BYTES, LinePeer
 from sessiond.session.content import fields
 
+_PREFIX: Final = "acp-"
+_LOCK: Final = ".lock"
 _DIGITS: Final = 9
 """Digits of the digest in a name: the path must not be longer than that of the daemon's socket."""
 CONNECT_SECONDS: Final = 5.0
@@ -42,21 +45,24 @@ class SharedSessions:
         """Take the lock of a session. Returns False if another process has it."""
         if session_id in self._locks:
             return True
-        path = self._path(session_id) + ".lock"
-        while True:
-            try:
-                file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            except OSError:
-                return True  # without a runtime folder, nothing is shared
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(file)
-                return False
-            if _is_at(file, path):
-                self._locks[session_id] = file
-                return True
-            os.close(file)  # its last owner has removed it meanwhile
+        try:
+            file = _locked(self._path(session_id) + _LOCK)
+        except OSError:
+            return True  # without a runtime folder, nothing is shared
+        if file is None:
+            return False
+        self._locks[session_id] = file
+        return True
+
+    def tidy(self) -> None:
+        """Remove the locks and sockets of processes that were killed."""
+        with contextlib.suppress(OSError):
+            for lock in Path(self._runtime).glob(f"{_PREFIX}*{_LOCK}"):
+                file = _locked(str(lock))
+                if file is not None:
+                    lock.with_suffix("").unlink(missing_ok=True)
+                    lock.unlink()
+                    os.close(file)
 
     async def listen(self, session_id: str) -> None:
         """Take clients for a session whose lock this process has."""
@@ -86,7 +92,7 @@ class SharedSessions:
                 os.unlink(path)  # noqa: PTH108
         if (file := self._locks.pop(session_id, None)) is not None:
             with contextlib.suppress(OSError):
-                os.unlink(path + ".lock")  # noqa: PTH108
+                os.unlink(path + _LOCK)  # noqa: PTH108
             os.close(file)
 
     def close(self) -> None:
@@ -106,7 +112,21 @@ class SharedSessions:
 
     def _path(self, session_id: str) -> str:
         digest = fields.digest(self._agent, session_id)
-        return f"{self._runtime}/acp-{digest[:_DIGITS]}"
+        return f"{self._runtime}/{_PREFIX}{digest[:_DIGITS]}"
+
+
+def _locked(path: str) -> int | None:
+    """Open and lock a file, which is made if need be. Returns None if another process has it. Raises `OSError`."""
+    while True:
+        file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(file)
+            return None
+        if _is_at(file, path):
+            return file
+        os.close(file)  # its last owner has removed it meanwhile
 
 
 def _is_at(file: int, path: str) -> bool:
