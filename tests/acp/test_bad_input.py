@@ -107,7 +107,7 @@ def test_messages_of_odd_shapes_stop_nothing(home: Locations, tmp_path: Path) ->
 
 def _prompts(editor: Editor, session: str, text: str) -> bool:
     try:
-        return editor.prompt(session, text)["stopReason"] == "end_turn"
+        return bool(editor.prompt(session, text)["stopReason"] == "end_turn")
     except Refused:  # it has just been detached
         return False
 

