@@ -4,10 +4,14 @@ import argparse
 import datetime
 import faulthandler
 import secrets
+import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from campaigns import known, table
@@ -38,6 +42,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, help="so many rounds instead")
     parser.add_argument("--minutes", type=float, help="end each campaign after so many minutes")
     parser.add_argument("--seed", type=int, help="repeat the chances of a run (default: new ones)")
+    parser.add_argument("--jobs", type=int, default=1, help="so many campaigns at the same time (default: 1)")
     parser.add_argument("--whole", action="store_true", help="what is not installed counts as a failure")
     parser.add_argument("--record", action="store_true", help="keep the figures (with --long)")
     asked = parser.parse_args()
@@ -55,15 +60,46 @@ def main() -> int:
     names = list(known.NAMES) if "all" in asked.names else asked.names
     if unknown := set(names) - set(known.NAMES):
         parser.error(f"there is no campaign {', '.join(sorted(unknown))}; --list says which there are")
-    failed = [name for name in names if not fight(known.campaign(name), asked)]
+    if asked.record and asked.jobs > 1:
+        parser.error("figures are recorded of campaigns that run alone")
+    if asked.jobs > 1:
+        failed = fight_side_by_side(names, asked)
+    else:
+        failed = [name for name in names if not fight(known.campaign(name), asked)]
     if failed:
         print(f"FAILED: {', '.join(failed)}")
     return 1 if failed else 0
 
 
+def fight_side_by_side(names: Sequence[str], asked: argparse.Namespace) -> list[str]:
+    """Run campaigns in processes, several at a time, and those that measure alone after them; the names that failed."""
+    printing = threading.Lock()
+
+    def failed(name: str) -> bool:
+        words = command_of(known.campaign(name), asked, seed_of(asked)).split()[1:]
+        options = ["--whole"] if asked.whole else []
+        done = subprocess.run(
+            [sys.executable, "-m", "campaigns", *words, *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+            check=False,
+        )  # fmt: skip
+        with printing:
+            print(done.stdout, end="", flush=True)
+        return done.returncode != 0
+
+    together = [name for name in names if name not in known.ALONE]
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        outcomes = dict(zip(together, pool.map(failed, together), strict=True))
+    return [name for name in names if (outcomes[name] if name in outcomes else failed(name))]
+
+
+def seed_of(asked: argparse.Namespace) -> int:
+    return asked.seed if asked.seed is not None else secrets.randbelow(1_000_000)
+
+
 def fight(campaign: Campaign, asked: argparse.Namespace) -> bool:
     """Run one campaign and say how it went; False when it failed."""
-    seed = asked.seed if asked.seed is not None else secrets.randbelow(1_000_000)
+    seed = seed_of(asked)
     again = command_of(campaign, asked, seed)
     print(f"{campaign.name}: {campaign.promise}", flush=True)
     start = time.monotonic()

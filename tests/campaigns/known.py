@@ -34,6 +34,8 @@ NAMES = (
     "clock",
     "sync",
 )  # fmt: skip
+ALONE = frozenset({"load", "soak"})
+"""Campaigns that measure how fast or how large a daemon is, so that no other may run at the same time."""
 
 
 def campaign(name: str) -> Campaign:

@@ -38,6 +38,7 @@ async def wrong(peer: Peer, steps: list[Step]) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture],
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

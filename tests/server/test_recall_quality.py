@@ -27,6 +27,7 @@ async def ranks(peer: Peer, wordings: dict[Fact, list[str]]) -> list[bool]:
     return found
 
 
+@pytest.mark.slow
 async def test_facts_are_found_by_their_words_and_by_others(tmp_path: Path) -> None:
     recall_corpus.write(tmp_path / "data/sessions", FACTS, SESSIONS)
     async with running(tmp_path) as daemon:
