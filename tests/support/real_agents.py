@@ -19,6 +19,8 @@ VERSIONS: dict[str, Any] = json.loads(
 )
 NAMES = tuple(VERSIONS)
 """The agents that can be run, by their names in `sessiond.agents.table`."""
+TURN_BOUND = 3 * BOUND
+"""Seconds within which an agent starts, makes a turn and ends, on a busy machine."""
 ADAPTERS = ("claude-agent-acp", "codex-acp")
 """The programs that run two of them for editors."""
 
@@ -169,7 +171,7 @@ class RealAgents:
                 encoding="utf-8",
                 errors="replace",
                 stdin=subprocess.DEVNULL,
-                timeout=BOUND,
+                timeout=TURN_BOUND,
             )
         except subprocess.TimeoutExpired as late:
             raise AgentFailed(f"{command} did not end in time: {late.output!r} {late.stderr!r}") from late
