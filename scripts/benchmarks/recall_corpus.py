@@ -36,6 +36,7 @@ class Fact:
 
     Attributes:
         name: A part of the ids of its entries.
+        file: The name of the file that it is from.
         project: The folder of the project.
         kind: How it is stated.
         text: The fact; of a contradicted one, what was true at first.
@@ -46,6 +47,7 @@ class Fact:
     """
 
     name: str
+    file: str
     project: str
     kind: Kind
     text: str
@@ -62,6 +64,7 @@ class Fact:
 
 @dataclass
 class _Block:
+    file: str
     fact: str
     later: str = ""
     same: str = ""
@@ -81,7 +84,9 @@ def facts() -> list[Fact]:
                 _ALTERNATIVES.sub(rf"\{side + 1}", text)
                 for text in (block.fact, block.later, block.same, block.other, *block.also)
             )
-            found.append(Fact(f"{number}-{side}", project, kind, fact, later, same, other, tuple(also)))
+            found.append(
+                Fact(f"{number}-{side}", block.file, project, kind, fact, later, same, other, tuple(also))
+            )
     return found
 
 
@@ -203,7 +208,7 @@ def _blocks() -> Iterator[_Block]:
             lines = [line for line in block.splitlines() if line and not line.startswith("#")]
             if not lines:
                 continue
-            made = _Block(lines[0])
+            made = _Block(path.name, lines[0])
             for line in lines[1:]:
                 name, _, text = line.partition(": ")
                 if name == "also":

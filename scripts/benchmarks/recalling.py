@@ -136,6 +136,9 @@ def _asked(
         for kind in ("stated", "contradicted", "abandoned", "compacted"):
             some = [rank for rank, it in zip(ranks, planted, strict=True) if it.kind == kind]
             yield Row(f"  {kind} ({len(some)})", str(_score(some)))
+        for file in dict.fromkeys(it.file for it in planted):
+            some = [rank for rank, it in zip(ranks, planted, strict=True) if it.file == file]
+            yield Row(f"  {file} ({len(some)})", str(_score(some)))
 
 
 def _rank(fact: Fact, found: Sequence[str]) -> int:
