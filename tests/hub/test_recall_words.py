@@ -5,6 +5,7 @@ from hypothesis import given, strategies as st
 
 from sessiond.hub.recall import question, synonyms
 from sessiond.hub.recall.stemming import Stemmer, stems_of_texts
+from sessiond.hub.recall.stop_words import STOP_WORDS
 from sessiond.session.content import identifiers
 
 
@@ -16,11 +17,26 @@ def terms(wording: str, text: str) -> dict[str, set[str]]:
 
 def test_the_file_has_some_hundred_groups_of_different_terms() -> None:
     loaded = synonyms.load()
-    assert 200 <= len(loaded.groups) <= 400
+    assert 800 <= len(loaded.groups) <= 1500
     for group in loaded.groups:
         stems = [it.stems for it in group]
-        assert len(group) >= 2
+        assert len(stems) == len(set(stems)) >= 1, group
         assert all(0 < len(it) <= synonyms.MAX_TERM_WORDS for it in stems), group
+        assert not any(set(it.words) <= STOP_WORDS for it in group), group
+
+
+def test_a_term_of_a_kind_is_compared_with_the_kind_and_not_with_its_siblings() -> None:
+    text = "cloud, hosted: aws, gcp"
+    assert terms("cloud", text) == {"cloud": {"hosted", "aws", "gcp"}}
+    assert terms("aws", text) == {"aws": {"cloud", "hosted"}}
+
+
+@pytest.mark.parametrize(
+    ("question_text", "asks"),
+    [("how many pods run?", True), ("port of the debugger", True), ("why is it slow?", False)],
+)
+def test_a_question_may_ask_for_a_number(question_text: str, asks: bool) -> None:
+    assert question.read([question_text], synonyms.read(""), Stemmer()).asks_number is asks
 
 
 def test_a_word_has_the_other_terms_of_its_groups() -> None:

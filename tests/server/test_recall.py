@@ -107,6 +107,27 @@ async def test_a_newer_passage_about_something_else_does_not_replace_the_answer(
     assert [(it["entryId"], it["newest"]) for it in found] == [("a", False), ("b", False)]
 
 
+async def test_a_passage_that_shares_only_the_words_of_the_question_is_about_something_else(
+    peer: Peer,
+) -> None:
+    await session_in(peer, "/w", assistant("Glider altitude is measured by Ann", id="a", timestamp=OLD))
+    await session_in(peer, "/w", assistant("Glider altitude was painted green", id="b", timestamp=NEW))
+    assert [it["newest"] for it in await passages(peer, "glider altitude")] == [False, False]
+
+
+async def test_a_question_for_a_number_prefers_sentences_with_one(peer: Peer) -> None:
+    await session_in(peer, "/w", assistant("The lathe spins and has a guard", id="words", timestamp=NEW))
+    await session_in(peer, "/w", assistant("The lathe spins at 900 rounds", id="number", timestamp=OLD))
+    assert (await names(peer, "lathe spins"))[0] == "words"
+    assert (await names(peer, "how often does the lathe spin?"))[0] == "number"
+
+
+async def test_words_of_two_sentences_count_less_than_words_of_one(peer: Peer) -> None:
+    await session_in(peer, "/w", assistant("I saw an otter. The dam is new.", id="apart", timestamp=NEW))
+    await session_in(peer, "/w", assistant("I saw an otter at the dam.", id="together", timestamp=OLD))
+    assert await names(peer, "otter dam") == ["together", "apart"]
+
+
 async def test_a_passage_names_its_place(peer: Peer) -> None:
     session_id = await session_in(
         peer, "/w", user("Who owns the lighthouse?", id="q"),

@@ -12,12 +12,20 @@ from sessiond.hub.recall.stemming import Stemmer
 from sessiond.hub.recall.stop_words import STOP_WORDS
 from sessiond.session.content import identifiers, search_words
 
-WINDOW: Final = 120
-"""The length of the part of a text in which matches count most, in characters: that of a sentence."""
+WINDOW: Final = 240
+"""The maximum length of the part of a text in which matches count most, in characters. It lies in one sentence."""
 MAX_CHARS: Final = 20_000
 """The characters of a text that are examined."""
 _MAX_OCCURRENCES: Final = 600
 _SENTENCE_END: Final = re.compile(r"[.!?]\s+|\s*\n\s*")
+_BEFORE: Final = 120
+"""The characters before the best part in which words of the subject are looked for."""
+_MAX_SUBJECT: Final = 480
+_NUMBER: Final = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|thousand|percent|half|twice|midnight|noon)"
+    r"\b",
+    re.IGNORECASE,
+)
 
 
 class Occurrence(NamedTuple):
@@ -38,12 +46,14 @@ class Match:
         near: The values of the concepts in its best part, in which each word counts for one concept only.
         start: Where the best part begins.
         end: Where the last match of the best part ends.
+        has_number: Whether the sentence of the best part has a number.
     """
 
     best: dict[int, float]
     near: dict[int, float]
     start: int
     end: int
+    has_number: bool
 
 
 class Matcher:
@@ -65,43 +75,49 @@ class Matcher:
 
     def match(self, text: str) -> Match:
         """Return the matches of a text."""
-        occurrences = self._occurrences(text[:MAX_CHARS])
+        text = text[:MAX_CHARS]
+        occurrences = self._occurrences(text)
         best: dict[int, float] = {}
         for it in occurrences:
             best[it.concept] = max(best.get(it.concept, 0.0), it.value)
-        return Match(best, *_best_part(occurrences))
+        ends = [it.end() for it in _SENTENCE_END.finditer(text)]
+        near, start, end = _best_part(occurrences, ends)
+        has_number = _NUMBER.search(text, *_sentence(start, ends, len(text))) is not None
+        return Match(best, near, start, end, has_number)
 
     def subject(self, text: str, match: Match) -> frozenset[str]:
-        """Return the stems of the words of the sentences that the best part of a text is in, without numbers."""
+        """Return the stems of the words of the sentence that the best part of a text is in, without numbers."""
         text = text[:MAX_CHARS]
         ends = [it.end() for it in _SENTENCE_END.finditer(text)]
-        start = ([0, *ends])[bisect_right(ends, match.start)]
-        end = ([*ends, len(text)])[bisect_right(ends, match.end)]
+        start, end = _sentence(match.start, ends, len(text))
+        sentence = text[max(start, match.start - _BEFORE) : end][:_MAX_SUBJECT]
         words = {
             word
-            for word, _, _ in search_words.token_spans(
-                text[max(start, match.start - WINDOW) : end][: 4 * WINDOW]
-            )
+            for word, _, _ in search_words.token_spans(sentence)
             if word not in STOP_WORDS and not word[0].isdigit()
         }
         return frozenset(stem for stem in self._stemmer.stems(words).values() if stem is not None)
 
+    def beyond(self, subject: frozenset[str]) -> frozenset[str]:
+        """Return the stems of a subject that no word of the question and none of its synonyms has."""
+        return subject - self._wanted
+
     def _occurrences(self, text: str) -> list[Occurrence]:
         places: dict[str, list[tuple[int, int]]] = {}
-        spans = list(search_words.token_spans(text))
-        written = {text[start:end] for _, start, end in spans}
-        self._learn(written - self._wanted_in.keys())
-        for _, start, end in spans:
-            for stem in self._wanted_in[text[start:end]]:
+        spans = list(search_words.word_spans(text))
+        self._learn({word for word, _, _ in spans} - self._wanted_in.keys())
+        for word, start, end in spans:
+            for stem in self._wanted_in[word]:
                 places.setdefault(stem, []).append((start, end))
         found = [
             Occurrence(start, end, concept, value)
-            for stem, matches in self._single.items()
-            for concept, value in matches
-            for start, end in places.get(stem, ())
+            for stem, spans_of_stem in places.items()
+            for concept, value in self._single.get(stem, ())
+            for start, end in spans_of_stem
         ]
         for term, concept, value in self._joined:
-            found += _joined(places, term, concept, value)
+            if term[0] in places:
+                found += _joined(places, term, concept, value)
         return sorted(found)[:_MAX_OCCURRENCES]
 
     def _learn(self, written: Collection[str]) -> None:
@@ -130,13 +146,23 @@ def _joined(
     return found
 
 
-def _best_part(occurrences: Sequence[Occurrence]) -> tuple[dict[int, float], int, int]:
-    """Return the values of the concepts in the part of a text that is worth most, its start and its end."""
+def _sentence(place: int, ends: Sequence[int], length: int) -> tuple[int, int]:
+    """Return the start and the end of the sentence that a place of a text is in."""
+    number = bisect_right(ends, place)
+    return ends[number - 1] if number else 0, ends[number] if number < len(ends) else length
+
+
+def _best_part(occurrences: Sequence[Occurrence], ends: Sequence[int]) -> tuple[dict[int, float], int, int]:
+    """Return the values of the concepts in the part of a text that is worth most, its start and its end.
+
+    What is said about a matter is mostly said in one sentence. Matches in two sentences are more often there by chance.
+    """
     most, near, start, end = 0.0, dict[int, float](), 0, 0
     after = 0
     for first, it in enumerate(occurrences):
         after = max(after, first)
-        while after < len(occurrences) and occurrences[after].start < it.start + WINDOW:
+        limit = min(it.start + WINDOW, _sentence(it.start, ends, MAX_CHARS)[1])
+        while after < len(occurrences) and occurrences[after].start < limit:
             after += 1
         part = occurrences[first:after]
         if sum(other.value for other in part) <= most:

@@ -10,7 +10,7 @@ _SAME: Final = 0.5
 """The share of the words of the shorter one that two passages about the same matter have in common."""
 _FEWEST: Final = 2
 """The minimum number of these words."""
-_CLOSE: Final = 0.7
+_CLOSE: Final = 0.6
 """The share of the score of the best passage about a matter that another one about it has."""
 
 
@@ -62,4 +62,13 @@ def _groups(passages: Sequence[Passage]) -> list[list[Passage]]:
 def _is_same(best: Passage, other: Passage) -> bool:
     common = len(best.subject & other.subject)
     shorter = min(len(best.subject), len(other.subject))
-    return common >= max(_FEWEST, _SAME * shorter) and other.score >= _CLOSE * best.score
+    return (
+        common >= max(_FEWEST, _SAME * shorter)
+        and _share_more_than_the_question(best, other)
+        and other.score >= _CLOSE * best.score
+    )
+
+
+def _share_more_than_the_question(best: Passage, other: Passage) -> bool:
+    """Return whether the common words are not only those of the question, by which both were found."""
+    return not best.beyond or not other.beyond or not best.beyond.isdisjoint(other.beyond)

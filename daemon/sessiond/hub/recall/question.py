@@ -1,5 +1,6 @@
 """Reads the wordings of a question: the concepts that each of them names."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -13,7 +14,7 @@ MAX_CONCEPTS: Final = 24
 """The maximum number of words of one wording that count."""
 MAX_SYNONYMS: Final = 24
 """The maximum number of synonyms of one word."""
-SYNONYM_WEIGHT: Final = 0.6
+SYNONYM_WEIGHT: Final = 0.7
 """The value of a synonym, compared with the word itself, if the word is in one group."""
 DERIVED_WEIGHT: Final = 0.6
 """The value of a word that is derived from it."""
@@ -21,6 +22,14 @@ REPEATED: Final = 0.35
 """How much more a word is worth for each further wording that has it."""
 SHORTEST_NAME: Final = 5
 """The minimum length of a word that is also looked for within names in code."""
+
+
+_ASKS_NUMBER: Final = re.compile(
+    r"\b(?:how (?:many|much|long|often|far|large|big|old)|when|(?:at )?what (?:time|moment|size)|limit|max(?:imum)?"
+    r"|min(?:imum)?|count|number|percentage|fraction|share|ttl|lifetime|threshold|quota|duration|interval|period|size|port"
+    r"|version|rate|cap|schedule|retention|timeout)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +55,19 @@ class Concept:
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuestion:
-    """The concepts of all wordings, the concepts of each wording by their place in `concepts`, and names in code."""
+    """What the wordings of a question ask for.
+
+    Attributes:
+        concepts: The concepts of all wordings.
+        wordings: The concepts of each wording, by their place in `concepts`.
+        names: Names in code.
+        asks_number: Whether the answer has a number or a time.
+    """
 
     concepts: tuple[Concept, ...]
     wordings: tuple[tuple[int, ...], ...]
     names: tuple[str, ...]
+    asks_number: bool
 
 
 def read(wordings: Sequence[str], synonyms: Synonyms, stemmer: Stemmer) -> ParsedQuestion:
@@ -72,7 +89,8 @@ def read(wordings: Sequence[str], synonyms: Synonyms, stemmer: Stemmer) -> Parse
     for place, concept in enumerate(concepts):
         count = sum(place in it for it in read_wordings)
         concepts[place] = replace(concept, weight=1 + REPEATED * (count - 1))
-    return ParsedQuestion(tuple(concepts), tuple(read_wordings), tuple(names)[:MAX_CONCEPTS])
+    asks_number = any(_ASKS_NUMBER.search(wording) for wording in wordings)
+    return ParsedQuestion(tuple(concepts), tuple(read_wordings), tuple(names)[:MAX_CONCEPTS], asks_number)
 
 
 def _concepts(wording: str, synonyms: Synonyms, stemmer: Stemmer) -> list[Concept]:

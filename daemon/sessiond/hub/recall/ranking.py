@@ -20,6 +20,8 @@ _NEAR: Final = 0.85
 """The weight of matches that are close together, compared with those anywhere in the entry."""
 _NAME_WEIGHT: Final = 0.25
 """The weight of a rare name in code, compared with all the words of the best entry."""
+_NUMBER_WEIGHT: Final = 1.15
+"""The weight of a sentence with a number, if the question asks for a number or a time."""
 _HALF_LIFE_MS: Final = 90 * 86_400_000.0
 _RECENCY: Final = 0.05
 _WEIGHTS: Final = {
@@ -60,7 +62,8 @@ class Passage:
         text: The text.
         start: Where the part that matches best begins.
         matched: The words of the question that it matches, with the values of the matches.
-        subject: The stems of the words of the sentences that match best.
+        subject: The stems of the words of the sentence that matches best.
+        beyond: Those of them that the question does not have.
         score: What it is worth, compared with the best one, whose score is 1.0.
         neighbor: The message before or after it.
     """
@@ -78,6 +81,7 @@ class Passage:
     start: int
     matched: Mapping[str, float]
     subject: frozenset[str]
+    beyond: frozenset[str]
     score: float
     neighbor: Neighbor | None
 
@@ -117,7 +121,7 @@ class Finder:
         matcher = Matcher(asked.concepts, found.values, self._stemmer)
         scored = [_Scored(row, matcher.match(row.text)) for row in _rows(connection, found.entries)]
         scored = _without_copies(scored)
-        ranked = _ranked(scored, found)[:MAX_FOUND]
+        ranked = _ranked(scored, found, asked)[:MAX_FOUND]
         sessions: dict[int, tuple[str, t.ListedSession, list[tuple[int, int]]]] = {}
         projects: dict[str, str] = {}
         passages = []
@@ -164,10 +168,13 @@ def _without_copies(scored: Sequence[_Scored]) -> list[_Scored]:
     return list(originals.values())
 
 
-def _ranked(scored: Sequence[_Scored], found: candidates.Candidates) -> list[tuple[_Scored, float]]:
+def _ranked(
+    scored: Sequence[_Scored], found: candidates.Candidates, asked: question.ParsedQuestion
+) -> list[tuple[_Scored, float]]:
     """Return the entries with their scores, best first; of equal ones, the newer comes first."""
     now = time.time_ns() // 1_000_000
-    weights = [_weight(it.row, now) for it in scored]
+    number = _NUMBER_WEIGHT if asked.asks_number else 1.0
+    weights = [_weight(it.row, now) * (number if it.match.has_number else 1.0) for it in scored]
     values = [_value(it.match) * weight for it, weight in zip(scored, weights, strict=True)]
     rarity = {name: 1.0 / len(entries) ** 0.5 for name, entries in found.by_name.items()}
     named = [
@@ -211,11 +218,12 @@ def _passage(
     ref, session, off_path = place
     matched = {concepts[number].word: value for number, value in sorted(it.match.best.items())}
     row = it.row
+    subject = matcher.subject(row.text, it.match)
     return Passage(
         ref=ref, seq=row.seq, on_path=not is_in(row.seq, off_path), session=session, project=project,
         entry_id=row.target or row.entry_id, type=row.type, role=row.role, at=row.at, text=row.text,
         start=it.match.start, matched=matched,
-        subject=matcher.subject(row.text, it.match), score=score,
+        subject=subject, beyond=matcher.beyond(subject), score=score,
         neighbor=_neighbor(connection, row, off_path),
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Synonyms:
-    """The groups, and the numbers of the groups that each term is in, by the stems of the term."""
+    """Groups of terms, and the numbers of the groups that may stand for a term, by the stems of the term."""
 
     groups: tuple[tuple[Term, ...], ...]
     by_stems: dict[tuple[str, ...], tuple[int, ...]]
@@ -35,13 +35,22 @@ def load() -> Synonyms:
 
 
 def read(text: str) -> Synonyms:
-    """Return the synonyms of a text: one group a line, terms separated by commas, comments after `#`."""
+    """Return the synonyms of a text, which `synonyms.txt` describes."""
     lines = [line.partition("#")[0] for line in text.splitlines()]
-    written = [[term.split() for term in line.split(",") if term.split()] for line in lines if line.strip()]
-    stems = iter(stems_of_texts([" ".join(words) for group in written for words in group]))
-    groups = tuple(tuple(Term(tuple(words), next(stems)) for words in group) for group in written)
+    written = [[_terms(part) for part in line.split(":")] for line in lines if line.strip()]
+    stems = iter(stems_of_texts([" ".join(it) for parts in written for part in parts for it in part]))
+    groups: list[tuple[Term, ...]] = []
     by_stems: dict[tuple[str, ...], tuple[int, ...]] = {}
-    for number, group in enumerate(groups):
-        for term in group:
-            by_stems[term.stems] = (*by_stems.get(term.stems, ()), number)
-    return Synonyms(groups, by_stems)
+    for parts in written:
+        names, *of_kinds = [tuple(Term(tuple(words), next(stems)) for words in part) for part in parts]
+        kinds = tuple(term for part in of_kinds for term in part)
+        for askers, group in ((names, names + kinds), (kinds, names)):
+            if askers:
+                for term in askers:
+                    by_stems[term.stems] = (*by_stems.get(term.stems, ()), len(groups))
+                groups.append(group)
+    return Synonyms(tuple(groups), by_stems)
+
+
+def _terms(part: str) -> list[list[str]]:
+    return [term.split() for term in part.split(",") if term.split()]

@@ -94,9 +94,13 @@ def tokens(text: str) -> list[str]:
 
 
 def token_spans(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each word of a text, folded, with its start and end."""
-    for found in _TOKEN.finditer(text):
-        yield fold(found[0]), found.start(), found.end()
+    """Return each word of a text, folded, with its start and end."""
+    return ((fold(word), start, end) for word, start, end in word_spans(text))
+
+
+def word_spans(text: str) -> Iterator[tuple[str, int, int]]:
+    """Return each word of a text as it is written, with its start and end."""
+    return ((found[0], *found.span()) for found in _TOKEN.finditer(text))
 
 
 def fold(word: str) -> str:
