@@ -4,6 +4,7 @@ Needs scripts/install-agents. Without it these tests fail and say so; `-m "not a
 """
 
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,20 +21,36 @@ TOOLS = {
     "codex": "mcp__sessiond.recall",
     "gemini": "mcp_sessiond_recall",
     "opencode": "sessiond_recall",
+    "qwen": "mcp__sessiond__recall",
 }
 """The names by which the models of the agents call the tool."""
 PLANTED = "The heron nests in the old mill."
 ASKED = "Say where the bird lives."
 
 
-@pytest.mark.parametrize("name", TOOLS)
-def test_an_agent_recalls_what_a_session_of_codex_says(name: str, tmp_path: Path) -> None:
-    project = tmp_path / "project"
+@dataclass(frozen=True)
+class Planted:
+    """A project in which Codex has had a session with the fact, and the folder with that session."""
+
+    project: Path
+    sessions: Path
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    folder = tmp_path_factory.mktemp("codex")
+    project = folder / "project"
     project.mkdir()
-    with ScriptedModel() as model, a_home() as locations:
+    with ScriptedModel() as model:
         model.when("Where is the heron?").says(PLANTED)
+        RealAgents(folder / "home", model.url).turn("codex", project, "Where is the heron?")
+    return Planted(project, folder / "home/.codex/sessions")
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_an_agent_recalls_what_a_session_of_codex_says(name: str, planted: Planted, tmp_path: Path) -> None:
+    with ScriptedModel() as model, a_home() as locations:
         agents = RealAgents(tmp_path / "home", model.url)
-        agents.turn("codex", project, "Where is the heron?")
         environ = environment(locations, HOME=str(agents.home), SHELL="/bin/bash")
         environ = {it: value for it, value in environ.items() if not it.startswith("XDG_")}
 
@@ -44,10 +61,10 @@ def test_an_agent_recalls_what_a_session_of_codex_says(name: str, tmp_path: Path
                 check=True,
                 stdout=subprocess.DEVNULL,
                 timeout=BOUND,
-                cwd=project,
+                cwd=planted.project,
             )
 
-        run("import", str(agents.home / ".codex/sessions"))
+        run("import", str(planted.sessions))
         before = settings(agents.home)
         run("setup", "--yes", "--agent", name, "--no-hooks")
         words = {"question": "where does the heron live?", "also": ["heron nest", "bird home"]}
@@ -57,9 +74,9 @@ def test_an_agent_recalls_what_a_session_of_codex_says(name: str, tmp_path: Path
         # Codex may do so, too, and then refuses the first call.
         script.calls(TOOLS[name], **words).calls(TOOLS[name], **words).says("It lives there.")
         if name == "claude-code":
-            agents.run(["claude", "-p", ASKED, "--allowedTools", TOOLS[name]], project)
+            agents.run(["claude", "-p", ASKED, "--allowedTools", TOOLS[name]], planted.project)
         else:
-            agents.turn(name, project, ASKED)
+            agents.turn(name, planted.project, ASKED)
         results = [it for request in model.requests for it in request.texts("result")]
         assert any(PLANTED in it and "quoted from transcripts" in it for it in results), results
         run("setup", "--undo")
@@ -70,5 +87,11 @@ def test_an_agent_recalls_what_a_session_of_codex_says(name: str, tmp_path: Path
 
 def settings(home: Path) -> dict[str, str]:
     """The settings files in which agents keep their MCP servers."""
-    names = (".claude.json", ".codex/config.toml", ".gemini/settings.json", ".config/opencode/opencode.json")
+    names = (
+        ".claude.json",
+        ".codex/config.toml",
+        ".gemini/settings.json",
+        ".config/opencode/opencode.json",
+        ".qwen/settings.json",
+    )
     return {it: (home / it).read_text(encoding="utf-8") for it in names if (home / it).exists()}
