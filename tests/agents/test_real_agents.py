@@ -48,7 +48,12 @@ def test_a_turn_prints_the_answer_and_leaves_one_session_where_the_table_says(na
 
 
 def typed(name: str, prompt: str) -> str:
-    """The prompt as the agent stores it: `opencode run` puts one with spaces into quotation marks."""
+    """The prompt as the agent stores it.
+
+    `opencode run` joins the words of its command line to one text, and puts each word that has a space into quotation
+    marks. The text with the marks is what the model is sent and what the database has, so the reader keeps them: it
+    cannot tell them from marks that a person typed, and a resumed session must say what the model was told.
+    """
     return f'"{prompt}"' if name == "opencode" else prompt
 
 
