@@ -60,6 +60,23 @@ async def test_a_file_with_lines_that_cannot_be_read_is_named_with_the_first_of_
         assert (path, line, advice) == (str(claude.path), 2, problem["advice"])
 
 
+async def test_a_file_with_a_hole_takes_no_space(agents_home: Path, tmp_path: Path) -> None:
+    claude = WritingClaude(agents_home)
+    claude.asks("hello")
+    with claude.path.open("r+b") as file:
+        file.truncate(16 << 20)
+    os.utime(claude.path, (YEAR_2001, YEAR_2001))
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await following(peer)
+        assert await texts(peer) == ["hello"]
+        [problem] = await problems(peer)
+        assert (problem["line"], problem["message"][:27]) == (2, "the line contains NUL bytes")
+        [agent] = [it for it in (await peer.call("agent/list"))["agents"] if it["name"] == "claude-code"]
+        assert agent["sizeBytes"] == 16 << 20
+        assert agent["storedBytes"] < 10_000
+
+
 async def test_many_files_with_problems_are_counted_and_some_are_named(
     agents_home: Path, tmp_path: Path
 ) -> None:

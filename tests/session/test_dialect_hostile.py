@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sessiond.session.dialects import known
-from sessiond.session.dialects.import_builder import Imported
+from sessiond.session.dialects.import_builder import IMPORT_TYPE, Imported
 from sessiond.session.dialects.source import Source
 from support.dialect_files import FILES
-from support.dialects import WRITTEN_AT, jsonl, kept
+from support.dialects import WRITTEN_AT, entries, jsonl, kept
 
 pytestmark = pytest.mark.slow
 
@@ -105,6 +105,16 @@ def test_bytes_that_are_no_text_are_kept_to_the_letter(dialect: str) -> None:
     session = read(dialect, line + b"\n" + b"\x00\x01\n")
     raw = set(kept(session).values())
     assert {line.hex(), "\x00\x01"} <= raw or dialect == "pi"
+
+
+@pytest.mark.parametrize("dialect", [it for it in known.DIALECTS if it not in ("nova", "pi")])
+def test_of_a_hole_in_a_file_only_the_size_is_kept(dialect: str) -> None:
+    session = read(dialect, b"\0" * 10_000 + b"torn" + b"\0" * 5_000 + b"\n")
+    [found] = [it["data"] for it in entries(session) if it.get("customType") == IMPORT_TYPE]
+    assert (found["raw"], found["leadingNulCount"], found["trailingNulCount"]) == ("torn", 10_000, 5_000)
+    assert [it.message for it in session.report.problems] == [
+        "the line contains NUL bytes, probably from a power failure"
+    ]
 
 
 @st.composite

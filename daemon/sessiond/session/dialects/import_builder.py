@@ -20,6 +20,8 @@ IMPORT_TYPE: Final = "sessiond.import"
 MOVE_TYPE: Final = "sessiond.leafMoved"
 """`customType` of an entry that records that a line of the source moved its leaf: {targetId}."""
 MAX_PROBLEMS: Final = 100
+MAX_NULS: Final = 4096
+"""Limit of NUL bytes at the ends of a line that is stored unchanged; more are only counted."""
 _USUAL: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,20}(Z|[+-][0-9:]{4,6})?", re.ASCII)
 _EPOCH: Final = "1970-01-01T00:00:00.000Z"
 
@@ -204,11 +206,12 @@ class ImportBuilder:
             The id of the entry.
         """
         self.report.preserved[kind] += 1
-        data = {"origin": self.dialect, "line": line.number, "reason": reason}
+        raw, nuls = _without_nuls(line.raw)
+        data = {"origin": self.dialect, "line": line.number, "reason": reason, **nuls}
         try:
-            data["raw"] = line.raw.decode()
+            data["raw"] = raw.decode()
         except UnicodeDecodeError:
-            data["rawHex"] = line.raw.hex()
+            data["rawHex"] = raw.hex()
         payload = {"customType": IMPORT_TYPE, "data": data}
         name = self._free(name or f"raw-{line.number}")
         self._beside.append((line.number, name, "custom", self._clock or _EPOCH, payload))
@@ -296,6 +299,18 @@ class ImportBuilder:
     def _line(self, type: str, name: str, parent: str | None, at: str, payload: dict[str, Any]) -> bytes:
         head = {"type": type, "id": name, "parentId": parent, "timestamp": at}
         return fields.dumps({**head, **payload})
+
+
+def _without_nuls(raw: bytes) -> tuple[bytes, dict[str, int]]:
+    """Return a line without the NUL bytes at its ends, and their numbers, if there are many.
+
+    After a power failure, or in a file with a hole, a line may have gigabytes of them, and none on the disk.
+    """
+    inner = raw.strip(b"\0")
+    if len(raw) - len(inner) <= MAX_NULS:
+        return raw, {}
+    leading = len(raw) - len(raw.lstrip(b"\0")) if inner else 0
+    return inner, {"leadingNulCount": leading, "trailingNulCount": len(raw) - len(inner) - leading}
 
 
 def origin_id(dialect: str, source_id: str) -> str:

@@ -87,6 +87,9 @@ def _lenient_value(line: bytes) -> Any:
     if not line.strip():
         raise NotAnEntry("damagedLine", "the line is empty")
     try:
+        # A file with a hole has lines of gigabytes that begin with NUL: nothing is decoded to see that.
+        if line.startswith(b"\0"):
+            raise ValueError
         return _lenient.decode(line.decode("utf-8", "replace"))
     except RecursionError:
         raise NotAnEntry("damagedLine", "the line is nested too deeply") from None
