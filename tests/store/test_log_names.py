@@ -73,3 +73,21 @@ def test_a_folder_is_read_again_only_when_it_has_changed(
     write(folders[2], "new")
     assert names.has("new")
     assert read[6:] == [str(folders[2])]
+
+
+def test_a_look_that_takes_long_is_not_repeated_at_once_unless_the_id_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sessiond.store.files.log_names.SHORT_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("sessiond.store.files.log_names.REST_FACTOR", 1_000_000)
+    names = names_of(tmp_path)
+    path = write(tmp_path, "one")
+    assert names.has("one")
+    write(tmp_path, "of another program")
+    assert not names.has("of another program")
+    write(tmp_path, "own")
+    names.add("own")
+    assert names.has("own")  # after a look, which finds the other one
+    assert names.has("of another program")
+    path.unlink()
+    assert not names.has("one")

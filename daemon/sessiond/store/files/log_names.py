@@ -1,7 +1,8 @@
 """The session ids in the names of all logs, for creating a log of an id that no other log has.
 
-A folder is read again when its modification time has changed, which it does with each name in it. So a look-up costs
-one `stat` for each folder, however many logs there are.
+A folder is read again when its modification time has changed, which it does with each name in it. So a look costs one
+`stat` for each folder, however many logs there are. With thousands of folders, that takes longer than creating a log.
+The next look then comes after some time, and what this process creates meanwhile is known without it.
 """
 
 import os
@@ -19,6 +20,12 @@ _SETTLED_NS: Final = 100_000_000
 """A folder that changed less than this many nanoseconds before it was read may change again at the same time."""
 
 
+SHORT_LOOK_SECONDS: Final = 0.002
+"""A look that took longer is not repeated for each new log."""
+REST_FACTOR: Final = 10
+"""For so many times as long as it took."""
+
+
 @dataclass(slots=True)
 class _Folder:
     modified_ns: int = -1
@@ -33,13 +40,31 @@ class LogNames:
     def __init__(self, roots: Sequence[Root]) -> None:
         self._roots = roots
         self._folders: dict[str, _Folder] = {}
+        self._added: set[str] = set()  # since the last look
+        self._next_look = -float("inf")
         self._lock = threading.Lock()
 
     def has(self, session_id: str) -> bool:
         """Return whether a log has this id in its name. Raises `OSError` if an own folder cannot be read."""
         with self._lock:
-            self._update()
-            return any(session_id in it.ids for it in self._folders.values())
+            if time.monotonic() >= self._next_look or self._is_known(session_id):
+                self._look()
+            return self._is_known(session_id)
+
+    def add(self, session_id: str) -> None:
+        """Record that this process has created or restored a log."""
+        with self._lock:
+            self._added.add(session_id)
+
+    def _is_known(self, session_id: str) -> bool:
+        return session_id in self._added or any(session_id in it.ids for it in self._folders.values())
+
+    def _look(self) -> None:
+        began = time.monotonic()
+        self._added.clear()  # their files are there
+        self._update()
+        took = time.monotonic() - began
+        self._next_look = began + took * (1 + REST_FACTOR) if took > SHORT_LOOK_SECONDS else began
 
     def _update(self) -> None:
         found: dict[str, _Folder] = {}

@@ -331,7 +331,9 @@ class FileStore:
                     raise LogExists(session_id)
                 make_folder(path.parent.parent, self._calls)
                 make_folder(path.parent, self._calls)
-                return self._descriptors.open(lambda: self._new_log(path, lines))
+                fd = self._descriptors.open(lambda: self._new_log(path, lines))
+                self._names.add(session_id)
+                return fd
         finally:
             self._being_created.discard(session_id)
 
@@ -342,6 +344,7 @@ class FileStore:
                     raise LogExists(found.session_id)
                 # The retention would trash an own log again by its age. A file of another program is unchanged.
                 move_back(found, target, renew=self.keeps(str(target)), calls=self._calls)
+                self._names.add(name)
         finally:
             self._being_created.discard(name)
 
