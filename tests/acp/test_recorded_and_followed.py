@@ -3,13 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sessiond.acp.recorder import SessionRecorder
 from sessiond.acp.stored_sessions import RecordedAgent
 from sessiond.session.dialects.import_builder import session_ids
 from support.columns import entries_of
 from support.daemons import Peer, running
 from support.dialect_files import SESSION
-from support.following import has, info, texts
+from support.following import has, info, texts, until
 from support.writing_agents import WritingClaude
 
 CLAUDE = RecordedAgent("claude-code", "claude-code")
@@ -43,8 +45,8 @@ class Recording:
         self.it.close()
         await self._store()
 
-    async def ends(self) -> None:
-        self.it.ended({"stopReason": "end_turn"})
+    async def ends(self, **result: Any) -> None:
+        self.it.ended({"stopReason": "end_turn", **result})
         await self._store()
 
     async def _store(self) -> None:
@@ -135,3 +137,40 @@ async def test_a_file_is_not_read_while_a_turn_is_being_recorded(agents_home: Pa
         await recording.says("Fine.")
         await recording.ends()
         assert await texts(peer) == ["How are you?", "Fine."]
+
+
+async def tokens(peer: Peer) -> tuple[int, int, int]:
+    """The requests that count, with their tokens in and out."""
+    total = (await peer.call("usage/report", waitMs=60_000))["total"]
+    return total["requestCount"], total["tokens"]["input"], total["tokens"]["output"]
+
+
+@pytest.mark.parametrize("is_followed", [True, False])
+async def test_the_tokens_of_a_turn_count_once(is_followed: bool, agents_home: Path, tmp_path: Path) -> None:
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        recording = Recording(peer)
+        recording.it.counts_usage = not is_followed
+        await recording.begin()
+        claude = WritingClaude(agents_home)
+        for question, answer in (("How are you?", "Fine."), ("And now?", "Still fine.")):
+            await recording.asks(question)
+            await recording.says(answer)
+            await recording.ends(usage={"inputTokens": 30, "outputTokens": 9})
+            claude.asks(question)
+            claude.says(answer, usage={"input_tokens": 20, "output_tokens": 8})
+        claude.asks("And in the terminal?")
+        claude.says("Well.", usage={"input_tokens": 7, "output_tokens": 1})
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        await has(peer, "Well.")
+        expected = (3, 47, 17) if is_followed else (3, 67, 19)
+        await until(lambda: _counts(peer, expected))
+        claude.asks("Again?")
+        claude.says("Again.", usage={"input_tokens": 1, "output_tokens": 1})
+        await has(peer, "Again.")
+        await until(lambda: _counts(peer, (4, expected[1] + 1, expected[2] + 1)))
+        assert len(await texts(peer)) == 8
+
+
+async def _counts(peer: Peer, expected: tuple[int, int, int]) -> bool:
+    return await tokens(peer) == expected

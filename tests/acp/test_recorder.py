@@ -219,3 +219,16 @@ def test_messages_of_any_shape_are_taken_without_an_error() -> None:
     it.answered({}, None)
     it.ended({})
     assert len({entry["id"] for entry in it.drafts}) == len(it.drafts)
+
+
+def test_a_turn_has_the_model_that_the_agent_names_and_tokens_that_its_file_tells_are_left_to_it() -> None:
+    quota = {"token_count": {"input_tokens": 5}, "model_usage": [{"model": "scripted-2"}]}
+    for counts_usage, tokens in ((True, 5), (False, 0)):
+        it = recorder(model="scripted-1")
+        it.counts_usage = counts_usage
+        prompt(it, "hello")
+        say(it, "Well")
+        it.ended({"stopReason": "end_turn", "_meta": {"quota": quota}})
+        message = it.drafts[1]["message"]
+        assert (message["model"], message["usage"]["input"]) == ("scripted-2", tokens)
+        assert customs(it.drafts, TURN_TYPE)[0]["usage"]["inputTokens"] == 5

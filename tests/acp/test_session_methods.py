@@ -131,6 +131,31 @@ def test_a_fork_begins_with_the_conversation_and_leaves_the_other_session_alone(
     assert stored(home, session) == before
 
 
+def test_a_fork_of_a_session_in_which_nothing_was_said_is_a_new_session(
+    home: Locations, tmp_path: Path
+) -> None:
+    with an_editor(home, *start(home, tmp_path)) as editor:
+        session = editor.start(tmp_path)
+        fork = editor.call("session/fork", sessionId=session, cwd=str(tmp_path), mcpServers=[])["sessionId"]
+        assert fork != session
+        assert editor.prompt(fork, "say Hi.")["stopReason"] == "end_turn"
+    assert [text for _, text in spoken(stored(home, fork))] == ["say Hi.", "Hi."]
+
+
+@pytest.mark.parametrize("method", ["session/load", "session/resume"])
+def test_a_session_that_runs_already_is_not_started_again(
+    method: str, home: Locations, tmp_path: Path
+) -> None:
+    with an_editor(home, *start(home, tmp_path)) as editor:
+        session = editor.start(tmp_path)
+        editor.call(method, sessionId=session, cwd=str(tmp_path), mcpServers=[])
+        editor.prompt(session, "say Hi.")
+        editor.call(method, sessionId=session, cwd=str(tmp_path), mcpServers=[])
+        editor.prompt(session, "say Ho.")
+    assert (tmp_path / "log").read_bytes().count(b'"session/new"') == 1
+    assert b"<transcript>" not in (tmp_path / "log").read_bytes()
+
+
 @pytest.mark.parametrize("can", ["", ALL])
 def test_a_closed_session_ends_its_turn_and_can_be_loaded_again(
     can: str, home: Locations, tmp_path: Path

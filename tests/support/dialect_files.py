@@ -25,6 +25,8 @@ def claude(type: str, uuid: str, parent: str | None, content: Any = None, **fiel
             "model": "claude-test-1",
             "stop_reason": fields.pop("stop", "end_turn"),
         }
+        if "usage" in fields:
+            line["message"]["usage"] = fields.pop("usage")
     return line | fields
 
 

@@ -23,6 +23,7 @@ class JournalTurn(msgspec.Struct, rename="camel"):
     parent_id: str | None
     takes_titles: bool
     model: str | None = None
+    counts_usage: bool = True
     is_placed: bool = True
     """Whether the parent is known: the daemon could be asked for the leaf."""
 

@@ -65,6 +65,8 @@ class SessionRecorder:
         self.agent = agent
         self.model = model
         self.takes_titles = True
+        self.counts_usage = True
+        """Whether the tokens of a turn are stored. If not, they count from the agent's own file."""
         self.drafts: list[Json] = []
         self.in_turn = False
         self.parent_id = parent_id
@@ -156,7 +158,13 @@ class SessionRecorder:
         """Take the end of a turn: the result of its prompt, or why there is none."""
         stop = "error" if result is None else fields.as_text(result.get("stopReason")) or "end_turn"
         usage = None if result is None else _usage_in(result)
-        self.close(_STOPS.get(stop, "error" if result is None else "stop"), usage)
+        self.model = _model_in(result or {}) or self.model
+        counted = usage if self.counts_usage else None
+        if counted and not self.has_open_text:
+            spent = {"provider": self.agent, "model": self.model or "unknown", "usage": _usage(counted)}
+            self.close()
+            self._add("model_usage", {"purpose": "turn", **spent})
+        self.close(_STOPS.get(stop, "error" if result is None else "stop"), counted)
         for call in self._calls.values():
             if call.has_call and not call.has_result and call.has_output:
                 self._result(call)
@@ -273,6 +281,13 @@ def _usage_in(result: Json) -> Json | None:
         if count
         else None
     )
+
+
+def _model_in(result: Json) -> str | None:
+    """Return the model of a turn, if the agent names exactly one."""
+    quota = fields.mapping(fields.mapping(result.get("_meta")).get("quota"))
+    names = {fields.text(fields.mapping(it).get("model")) for it in fields.items(quota.get("model_usage"))}
+    return names.pop() if len(names) == 1 else None
 
 
 def _usage(found: Json) -> Json:

@@ -114,6 +114,7 @@ class SessionRecording:
             self._store.agent.name, secrets.token_hex(4), None if found is None else found.leaf_id, self.model
         )
         recorder.takes_titles = found is None or found.title is None
+        recorder.counts_usage = not await asyncio.to_thread(self._store.is_followed)
         try:
             self._journal = TurnJournal(self._journals, self._journal_head)
         except OSError as error:
@@ -233,7 +234,9 @@ class SessionRecording:
         assert self._recorder is not None
         it, agent = self._recorder, self._store.agent
         session = JournalHead(agent.name, agent.dialect, self.native_id, self.cwd)
-        turn = JournalTurn(it.key, it.parent_id, it.takes_titles, it.model, self._session_id is not None)
+        turn = JournalTurn(
+            it.key, it.parent_id, it.takes_titles, it.model, it.counts_usage, self._session_id is not None
+        )
         return [("session", msgspec.json.encode(session)), ("turn", msgspec.json.encode(turn))]
 
     async def _append(self, batch: list[Json]) -> None:

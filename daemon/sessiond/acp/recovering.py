@@ -54,6 +54,7 @@ async def recover(orphan: Orphan, stores: Callable[[RecordedAgent], RecordedSess
                 turn.parent_id = found.leaf_id
             recorder = SessionRecorder(head.agent, turn.key, turn.parent_id, turn.model)
             recorder.takes_titles = turn.takes_titles
+            recorder.counts_usage = turn.counts_usage
         elif recorder is not None:
             apply(recorder, kind, raw)
     if recorder is None or found is None:

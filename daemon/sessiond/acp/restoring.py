@@ -6,7 +6,7 @@ for it, else quoted in front of the next prompt.
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import UNSET, Raw
@@ -39,7 +39,7 @@ class StoredStarts:
         self, client: AcpClient, envelope: Envelope, session_id: str, *, replays: bool, refusal: Any = UNSET,
         line: bytes = b"",
     ) -> None:  # fmt: skip
-        """Go on with a stored session that the agent cannot load.
+        """Go on with a stored session that the agent cannot load, or with one that runs here already.
 
         Args:
             client: The client.
@@ -49,11 +49,15 @@ class StoredStarts:
             refusal: The agent's error, if it was asked.
             line: The line of that error.
         """
+        session = self._proxy.sessions.get(session_id)
         try:
-            stored = await self._proxy.store.require(session_id)
-            path = await self._proxy.store.path(stored.session_id)
-            params = jsonrpc.mapping(envelope.params)
-            session = await self.start_copy(stored, path, params, session_id)
+            stored = await self._proxy.store.find(session_id)
+            if stored is None and session is None:
+                raise SessionUnknown(session_id)
+            path = [] if stored is None else await self._proxy.store.path(stored.session_id)
+            if stored is not None and session is None:
+                params = jsonrpc.mapping(envelope.params)
+                session = await self.start_copy(stored, path, params, session_id)
         except (SessionUnknown, AgentRefused, *UNAVAILABLE) as error:
             self._proxy.sessions.give_up(session_id)
             if refusal is not UNSET:
@@ -65,7 +69,7 @@ class StoredStarts:
             for update in replay.updates(path):
                 client.peer.send(jsonrpc.update(session_id, update))
                 await client.peer.drained()
-        client.reply(envelope.request_id, session.result)
+        client.reply(envelope.request_id, {} if session is None else session.result)
 
     async def start_copy(
         self, stored: t.SessionInfo, path: list[Entry], params: Mapping[str, Any], session_id: str | None
@@ -89,6 +93,21 @@ class StoredStarts:
                 return await self.start_silently(method, started, session_id or written, written)
             except AgentRefused as refusal:
                 self._proxy.report(f"The agent does not load the session that was written for it: {refusal}")
+        return await self.start_new({"cwd": stored.cwd, **params}, session_id, path)
+
+    async def start_new(
+        self, params: Mapping[str, Any], session_id: str | None = None, path: Sequence[Entry] = ()
+    ) -> RunningSession:
+        """Start a new session of the agent. Returns it.
+
+        Args:
+            params: The params of a request about another session.
+            session_id: The id under which clients know it. Default: the agent's id.
+            path: The entries that its next prompt quotes.
+
+        Raises:
+            AgentRefused: The agent refused it.
+        """
         made: list[RunningSession] = []
 
         def on_result(result: Raw) -> None:
@@ -101,9 +120,7 @@ class StoredStarts:
                 made.append(session)
 
         started = {name: it for name, it in params.items() if name != "sessionId"}
-        await self._proxy.calls.call(
-            "session/new", {"mcpServers": [], "cwd": stored.cwd, **started}, on_result
-        )
+        await self._proxy.calls.call("session/new", {"mcpServers": [], **started}, on_result)
         if not made:
             raise AgentRefused(jsonrpc.encoded({"code": jsonrpc.INTERNAL_ERROR, "message": "no sessionId"}))
         return made[0]

@@ -171,15 +171,20 @@ class AcpMethods:
         return True
 
     async def _forked(self, client: AcpClient, envelope: Envelope, source: str) -> None:
+        running = self._proxy.sessions.get(source)
+        params = jsonrpc.mapping(envelope.params)
         try:
-            stored = await self._proxy.store.require(source)
-            path = await self._proxy.store.path(stored.session_id)
-            session = await self._stored.start_copy(stored, path, jsonrpc.mapping(envelope.params), None)
-            await self._proxy.store.copy(source, session.id, session.recording.cwd)
+            if running is not None and not running.recording.has_begun:  # nothing was said yet
+                fork = await self._stored.start_new({"cwd": running.recording.cwd, **params})
+            else:
+                stored = await self._proxy.store.require(source)
+                path = await self._proxy.store.path(stored.session_id)
+                fork = await self._stored.start_copy(stored, path, params, None)
+                await self._proxy.store.copy(source, fork.id, fork.recording.cwd)
         except (SessionUnknown, AgentRefused, *UNAVAILABLE) as error:
             client.refuse(envelope.request_id, error)
             return
-        client.reply(envelope.request_id, {"sessionId": session.id, **session.result})
+        client.reply(envelope.request_id, {"sessionId": fork.id, **fork.result})
 
     async def _close(self, client: AcpClient, envelope: Envelope, line: bytes) -> bool:
         session_id = jsonrpc.session_id_of(envelope) or ""

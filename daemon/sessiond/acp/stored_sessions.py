@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
 
+from sessiond import config
 from sessiond.acp.errors import SessionUnknown
 from sessiond.agents.table import AGENTS
 from sessiond.client import connect
@@ -20,7 +21,7 @@ from sessiond.client.daemon import Daemon
 from sessiond.client.daemon_socket import DaemonConnectionError
 from sessiond.client.retries import retry_while_unavailable
 from sessiond.client.wire import DisconnectedError, RpcError
-from sessiond.paths import UnsafeFolderError
+from sessiond.paths import UnsafeFolderError, find_locations
 from sessiond.protocol import types as t
 from sessiond.session.content import fields
 from sessiond.session.dialects.import_builder import origin_id, session_ids
@@ -89,6 +90,13 @@ class RecordedSessions:
     async def close(self) -> None:
         """End the connection."""
         await self._stack.aclose()
+
+    def is_followed(self) -> bool:
+        """Return whether the daemon reads the files of the agent. Blocks."""
+        try:
+            return self.agent.name in config.read(find_locations().config_file).agents.follow
+        except config.InvalidConfigError:
+            return False
 
     async def find(self, native_id: str) -> t.SessionInfo | None:
         """Return the session that has the agent's session with this id as its origin. Raises `UNAVAILABLE`."""

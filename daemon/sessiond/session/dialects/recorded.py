@@ -4,6 +4,8 @@
 only in part which entry is which: a prompt has none while it runs. So the two are compared by what they say: the text
 of a user or an answer, the id of a tool call, the id of the call that a result answers. Entries that say what was
 recorded are left out, and the others are placed below the recorded ones (decision 0049).
+
+The tokens of a turn count once: those that were recorded, else those of the agent's file, as `model_usage` entries.
 """
 
 import re
@@ -11,12 +13,13 @@ from collections import Counter
 from collections.abc import Container, Iterator, Set
 from dataclasses import replace
 from difflib import SequenceMatcher
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from sessiond.session.content import fields
 from sessiond.session.dialects.import_builder import Imported, ImportedEntry
+from sessiond.session.state.recorded_usage import usage_of_entry
 from sessiond.session.tree import lines
 from sessiond.session.tree.codes import KIND, USER
 from sessiond.session.tree.steps import Read
@@ -28,6 +31,9 @@ _END: Final = b'"customType":"sessiond.acpTurn"'
 _PROMPT: Final = b'"acp":{"turn":'
 _ROWS_AT_ONCE: Final = 100
 _MESSAGE: Final = KIND["message"]
+_USAGE: Final = "model_usage"
+_OF_FILE: Final = "usage-"
+"""Begins the ids of entries with the tokens of messages that were left out."""
 _CUSTOM: Final = KIND["custom"]
 _SPACE: Final = re.compile(r"\s+")
 
@@ -66,9 +72,10 @@ def joined(imported: Imported, tree: Tree, read: Read) -> Imported:
         tree: The session.
         read: Returns its entries by row.
     """
-    spoken = imported.entries[1 : imported.conversation_count + 1]
-    theirs = [(it.id, said) for it in spoken for said in _said(it.line)]
-    ours = _alike(list(_recorded(tree, read, {it.id for it in imported.entries})), {it[1] for it in theirs})
+    last = imported.conversation_count + 1
+    theirs = [(it.id, said) for it in imported.entries[1:last] for said in _said(it.line)]
+    recorded = list(_recorded(tree, read, {it.id for it in imported.entries}))
+    ours = _alike([(it.id, said) for it in recorded for said in it.said], {it[1] for it in theirs})
     matching = SequenceMatcher(None, [it[1] for it in theirs], [it[1] for it in ours], autojunk=False)
     found: dict[str, list[str]] = {}
     for block in matching.get_matching_blocks():
@@ -79,11 +86,55 @@ def joined(imported: Imported, tree: Tree, read: Read) -> Imported:
     names = {
         it: same[-1] for it, same in found.items() if len(same) == count[it] and tree.any_row(it) is None
     }
-    kept = [_below(it, names) for it in imported.entries if it.id not in names]
+    counted = {it.id for it in recorded if it.is_counted}
+    conversation = list(_conversation(imported.entries[1:last], names, counted, tree))
+    kept = [imported.entries[0], *conversation, *(_below(it, names) for it in imported.entries[last:])]
     leaf = None if imported.leaf is None else names.get(imported.leaf, imported.leaf)
-    return replace(
-        imported, entries=kept, leaf=leaf, conversation_count=imported.conversation_count - len(names)
-    )
+    return replace(imported, entries=kept, leaf=leaf, conversation_count=len(conversation))
+
+
+def _conversation(
+    entries: list[ImportedEntry], names: dict[str, str], counted: Container[str], tree: Tree
+) -> Iterator[ImportedEntry]:
+    """Yield the entries of a conversation that were not recorded, and the tokens of recorded turns without any.
+
+    Args:
+        entries: The entries of the file.
+        names: The recorded entries by the ids of those that say the same. Those of tokens that were recorded are added.
+        counted: The recorded entries of turns whose tokens were recorded.
+        tree: The session.
+    """
+    place: str | None = None  # the last recorded entry, if the last message of the file was recorded
+    for it in entries:
+        if it.id in names:
+            place = names[it.id]
+            if place not in counted and (usage := _usage_of(it, place)) is not None:
+                yield usage
+        elif it.type == _USAGE and place is not None and place in counted and tree.any_row(it.id) is None:
+            names[it.id] = names.get(it.parent_id or "", it.parent_id or place)
+        else:
+            if it.type == "message":
+                place = None
+            yield _below(it, names)
+
+
+def _usage_of(it: ImportedEntry, parent_id: str) -> ImportedEntry | None:
+    """Return the tokens of a message as an entry of their own; None if it has none."""
+    if it.role != "assistant":
+        return None
+    entry = _decoded(it.line)
+    message = fields.mapping(entry.get("message"))
+    usage = fields.mapping(message.get("usage"))
+    if not any(fields.number(usage.get(name)) for name in ("input", "output", "cacheRead", "cacheWrite")):
+        return None
+    entry_id = f"{_OF_FILE}{fields.digest(it.id)}"
+    keys = {"requestKey": entry.get("requestKey"), "responseId": message.get("responseId")}
+    made = {
+        "type": _USAGE, "id": entry_id, "parentId": parent_id, "timestamp": entry.get("timestamp"),
+        "purpose": "turn", "provider": message.get("provider"), "model": message.get("model"), "usage": usage,
+        **{name: key for name, key in keys.items() if key is not None},
+    }  # fmt: skip
+    return ImportedEntry(entry_id, parent_id, _USAGE, msgspec.json.encode(made))
 
 
 def _alike(ours: list[tuple[str, Said]], theirs: Set[Said]) -> list[tuple[str, Said]]:
@@ -105,16 +156,32 @@ def _below(it: ImportedEntry, names: dict[str, str]) -> ImportedEntry:
     return replace(it, parent_id=names[it.parent_id], line=msgspec.json.encode(entry))
 
 
-def _recorded(tree: Tree, read: Read, of_source: Container[str]) -> Iterator[tuple[str, Said]]:
-    """Yield what the recorded messages say, with their ids, in log order, without entries that the file has, too."""
-    rows = [row for row in range(1, len(tree)) if tree.kind(row) == _MESSAGE]
+class _Recorded(NamedTuple):
+    """A recorded message: its id, what it says, and whether the tokens of its turn were recorded."""
+
+    id: str
+    said: list[Said]
+    is_counted: bool
+
+
+def _recorded(tree: Tree, read: Read, of_source: Container[str]) -> Iterator[_Recorded]:
+    """Yield the recorded messages in log order, without those that the file has, too."""
+    turn: list[tuple[str, list[Said]]] = []
+    is_counted = False
+    rows = [row for row in range(1, len(tree)) if tree.kind(row) in (_MESSAGE, KIND[_USAGE])]
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         some = rows[start : start + _ROWS_AT_ONCE]
         for row, line in zip(some, read(some), strict=True):
             entry_id = tree.id(row)
-            if entry_id is not None and entry_id not in of_source:
-                for said in _said(line):
-                    yield entry_id, said
+            if entry_id is None or entry_id in of_source or entry_id.startswith(_OF_FILE):
+                continue
+            if tree.role(row) == USER:
+                yield from (_Recorded(*it, is_counted) for it in turn)
+                turn, is_counted = [], False
+            if tree.kind(row) == _MESSAGE:
+                turn.append((entry_id, list(_said(line))))
+            is_counted = is_counted or usage_of_entry(line) is not None
+    yield from (_Recorded(*it, is_counted) for it in turn)
 
 
 def _said(line: bytes) -> Iterator[Said]:
