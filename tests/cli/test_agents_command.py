@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from support.commands import Shell, a_shell
-from support.dialect_files import SESSION
+from support.dialect_files import CURSOR, SESSION
+from support.dialects import jsonl
 from support.writing_agents import WritingClaude
 
 
@@ -31,6 +32,15 @@ def test_agents_are_listed_followed_and_forgotten(tmp_path: Path) -> None:
         assert "repeat it with --yes" in agents("forget", "claude-code").err
         assert agents("forget", "claude-code", "--yes").lines == ["1 session moved to the trash."]
         assert agents("unfollow", "--all").lines == ["Followed: no agent"]
+
+
+def test_an_agent_that_was_not_run_is_said_to_be_known_from_documents(tmp_path: Path) -> None:
+    transcript = tmp_path / "ada/.cursor/projects/work/agent-transcripts/0199.jsonl"
+    transcript.parent.mkdir(parents=True)
+    transcript.write_bytes(jsonl(*CURSOR))
+    with a_shell(tmp_path) as shell:
+        listed = shell("agents", HOME=str(tmp_path / "ada"), CURSOR_CONFIG_DIR="")
+        assert "Cursor: it is read as public documents describe its format; it was not run" in listed.err
 
 
 def test_the_name_of_a_file_of_an_agent_cannot_control_the_terminal(tmp_path: Path) -> None:

@@ -64,21 +64,19 @@ def test_the_session_of_a_subagent_is_below_that_of_its_agent() -> None:
 
 def test_the_path_has_prompts_answers_and_results_in_order() -> None:
     assert [kind for _, _, kind in tree(session())] == [
-        "user", "assistant", "toolResult", "toolResult", "assistant", "user", "custom_message", "assistant",
+        "user", "fileMention", "assistant", "toolResult", "toolResult", "assistant", "user", "custom_message",
+        "assistant",
     ]  # fmt: skip
     assert dialects.path(session()) == [name for name, _, _ in tree(session())]
 
 
 def test_a_prompt_has_its_text_without_tags_its_file_and_its_image() -> None:
     prompt = messages(session(), "user")[0]
-    assert [it["type"] for it in prompt["content"]] == ["text", "text", "image"]
+    assert [it["type"] for it in prompt["content"]] == ["text", "image"]
     assert prompt["content"][0]["text"] == "Which birds are in notes.txt?"
-    assert prompt["content"][1] == {
-        "type": "text",
-        "text": "three herons are noted",
-        "path": "/work/notes.txt",
-    }
-    assert prompt["content"][2]["mimeType"] == "image/png"
+    assert prompt["content"][1]["mimeType"] == "image/png"
+    [mention] = messages(session(), "fileMention")
+    assert mention["files"] == [{"path": "/work/notes.txt", "content": "three herons are noted"}]
 
 
 def test_results_belong_to_their_calls_and_errors_say_so() -> None:
@@ -127,10 +125,10 @@ def test_messages_after_a_checkpoint_that_was_restored_become_a_branch() -> None
     document = deepcopy(CLINE)
     document["messages"][4:] = [{"role": "user", "content": "And the owls?"}]
     found = read(document, SESSION_PATH)
-    common = [it[:2] for it in tree(session())[:5]]
-    assert [it[:2] for it in tree(found)[:5]] == common
-    assert tree(found)[5][0] not in {name for name, _, _ in tree(session())}
-    assert tree(found)[5][1] == common[-1][0]
+    common = [it[:2] for it in tree(session())[:6]]
+    assert [it[:2] for it in tree(found)[:6]] == common
+    assert tree(found)[6][0] not in {name for name, _, _ in tree(session())}
+    assert tree(found)[6][1] == common[-1][0]
 
 
 def test_a_system_prompt_and_items_that_are_no_messages_are_kept() -> None:

@@ -22,6 +22,7 @@ DIGESTS = {
     10: "0a677ccd7cee1d33",
     11: "948159aeab47424c",
     12: "b0ea69bf7cdfcc56",
+    13: "a86c78bc376ac2e0",
 }
 """The digest of what each version of the readers gives for the files of all dialects."""
 

@@ -24,7 +24,8 @@ async def texts(peer: Peer, session: str = SESSION) -> list[str]:
     if not found:
         return []
     entries = entries_of(await peer.call("session/entries", sessionId=session, limit=1_000))
-    contents = [it["message"]["content"] for it in entries if it["type"] == "message"]
+    messages = [it["message"] for it in entries if it["type"] == "message"]
+    contents = [it["content"] for it in messages if it["role"] != "fileMention"]
     parts = [[{"type": "text", "text": it}] if isinstance(it, str) else it for it in contents]
     return [part["text"] for content in parts for part in content if part["type"] == "text"]
 

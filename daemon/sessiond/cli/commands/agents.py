@@ -103,6 +103,8 @@ def _explain(agent: dict[str, Any]) -> None:
         few = ", ".join(f"{count:,} {one_line(kind)}" for kind, count in list(kinds.items())[:_FEW])
         others = ", …" if len(kinds) > _FEW else ""
         print(f"{title}: lines that are stored unchanged: {few}{others}", file=sys.stderr)
+    if agent["format"] is not None and agent["checkedVersion"] is None:
+        print(f"{title}: it is read as public documents describe its format; it was not run", file=sys.stderr)
     if agent["isUncheckedVersion"]:
         print(
             f"{title}: version {one_line(agent['newestVersion'])} wrote sessions here, and version"

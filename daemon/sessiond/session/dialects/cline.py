@@ -142,6 +142,9 @@ class _Reader:
         content = message["content"]
         for number, block in enumerate(it for it in fields.items(content) if _is_result(it)):
             self._take_result(line, number, block, at)
+        files = [it for it in fields.items(content) if _is_file(it)]
+        if files:
+            content = [it for it in content if not _is_file(it)]
         typed: list[dict[str, Any]] = []
         inserted: list[dict[str, Any]] = []
         is_result = False
@@ -162,6 +165,11 @@ class _Reader:
             payload = {"message": timed({"role": "user", "content": typed}, at), **_foreign(message)}
             self._add(line, self._name(), "message", payload, at)
             self._builder.count("user")
+        if files:
+            mentioned = [{"path": it["path"], "content": fields.as_text(it.get("content"))} for it in files]
+            payload = {"message": timed({"role": "fileMention", "files": mentioned}, at)}
+            self._add(line, self._name("files"), "message", payload, at)
+            self._builder.count("named files")
         if inserted:
             payload = {"customType": f"{NAME}.inserted", "content": inserted, "display": False}
             self._add(line, self._name("inserted"), "custom_message", payload, at)
@@ -211,6 +219,12 @@ def _is_message(value: object) -> bool:
 
 def _is_result(block: object) -> bool:
     return isinstance(block, dict) and block.get("type") == "tool_result"
+
+
+def _is_file(block: object) -> bool:
+    return (
+        isinstance(block, dict) and block.get("type") == "file" and fields.text(block.get("path")) is not None
+    )
 
 
 def _blocks(content: Any) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from sessiond.session.dialects.documents import value_of
 from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.dialects.source import Source, first_objects
 
-READERS_VERSION: Final = 12
+READERS_VERSION: Final = 13
 """The version of what the dialects read. Increase it when a reader gives other entries or another report for a file."""
 HEAD_BYTES: Final = 1024 * 1024
 """Bytes at the start of a file that are read to detect its dialect."""
