@@ -21,12 +21,28 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 def test_a_hit_says_where_it_is_and_how_to_see_it(shell: Shell) -> None:
     ran = shell("search", "race lock")
-    head, snippet, command = ran.lines
-    assert head.split("  ")[1:3] == ["assistant", "Flaky test"]
+    head, snippet, place = ran.lines
+    assert head.split("  ")[0] == "Flaky test"
     assert snippet == "    A race of the zephyr with its lock"
-    words = command.split()
+    assert place.split("  ")[-2] == "assistant"
+    words = place.split("  ")[-1].split()
     assert words[:3] == ["sessiond", "show", "search-me-1"]
     assert "A race of the zephyr" in shell(*words[1:]).out
+
+
+def test_hits_of_one_session_stand_together_below_its_title(shell: Shell) -> None:
+    lines = shell("search", "zephyr", "--session", "search-me-1").lines
+    assert [it for it in lines if not it.startswith(" ")] == [lines[0]]
+    assert lines[0].startswith("Flaky test  ")
+    assert len(lines) == 1 + 2 * 3
+
+
+def test_a_word_finds_longer_ones_that_begin_with_it_unless_it_is_exact(shell: Shell) -> None:
+    shell("append", "search-me-1", "--assistant", "The parser is tokenizing 'an item'", "--model", "acme/one")
+    assert shell("search", "parse token").lines[1] == "    The parser is tokenizing 'an item'"
+    assert shell("search", "parse", "--exact").out == ""
+    assert shell("search", '"an item" pars').lines[1] == "    The parser is tokenizing 'an item'"
+    assert shell("search", '"an ite"').out == ""
 
 
 def test_what_was_found_is_in_color_where_there_is_color(shell: Shell) -> None:
@@ -101,3 +117,9 @@ def test_prompts_are_deleted_by_their_ids(shell: Shell) -> None:
     assert [line.split()[0] for line in shell("history").lines] == ids[:1]
     assert shell("history", "delete", *ids, "--json").json["deletedIds"] == ids[:1]
     assert shell("history").out == ""
+
+
+def test_a_session_without_a_title_is_named_by_its_first_prompt(shell: Shell) -> None:
+    session = shell("new", "--id", "untitled-search").lines[0]
+    shell("append", session, "--user", "Where does the sirocco come from?")
+    assert shell("search", "sirocco").lines[0].startswith("Where does the sirocco come from?  ")

@@ -1,4 +1,4 @@
-"""The command search: finds entries by their words, and prints the command that shows each."""
+"""The command search: finds entries by their words, and prints them by session, each with the command that shows it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,28 @@ _WAIT_MS = 60_000
 
 def search(args: ParsedArguments) -> int:
     """Send `session/search`."""
-    params: dict[str, Any] = {"query": args.required("QUERY")}
-    if not params["query"].strip():
+    params = _params(args)
+    with connect() as daemon:
+        if "sessionId" in params:
+            params["sessionId"] = whole_id(daemon, params["sessionId"])
+        if args.flag("json"):
+            print(daemon.call_text("session/search", params))
+            return 0
+        found = daemon.call("session/search", params)
+    style = style_for(sys.stdout)
+    sessions: dict[str, list[dict[str, Any]]] = {}  # in the order of the best hit of each
+    for hit in found["hits"]:
+        sessions.setdefault(hit["sessionId"], []).append(hit)
+    print(*(_formatted(hits, style) for hits in sessions.values()), sep="\n\n", end="\n" if sessions else "")
+    _print_notes(found, is_limited="project" in params or "cwd" in params)
+    return 0
+
+
+def _params(args: ParsedArguments) -> dict[str, Any]:
+    query = args.required("QUERY")
+    if not query.strip():
         raise UsageError("QUERY is empty", "sessiond list shows every session.")
+    params: dict[str, Any] = {"query": query if args.flag("exact") else with_beginnings(query)}
     place = place_filter(args)
     if args.value("session") is None or args.flag("here") or args.value("cwd") is not None:
         params |= place
@@ -45,41 +64,49 @@ def search(args: ParsedArguments) -> int:
         params["waitMs"] = _WAIT_MS
     if (limit := args.number("limit", at_least=1)) is not None:
         params["limit"] = limit
-    with connect() as daemon:
-        if "sessionId" in params:
-            params["sessionId"] = whole_id(daemon, params["sessionId"])
-        if args.flag("json"):
-            print(daemon.call_text("session/search", params))
-            return 0
-        found = daemon.call("session/search", params)
-    style = style_for(sys.stdout)
-    print(*(_formatted(hit, style) for hit in found["hits"]), sep="\n\n", end="\n" if found["hits"] else "")
-    _print_notes(found, is_limited="project" in params or "cwd" in params)
-    return 0
+    return params
 
 
-def _formatted(hit: dict[str, Any], style: Style) -> str:
-    session, entry = one_line(hit["sessionId"]), hit.get("labeledEntryId") or hit.get("entryId")
-    head = [
-        style(human.ago(hit["timestamp"] or "", time.time()), "dim"),
-        one_line(hit.get("role") or hit["type"]),
-        style(one_line(hit.get("title") or "untitled"), "bold"),
-        style(one_line(human.folder(hit["cwd"], os.path.expanduser("~"))), "blue"),  # noqa: PTH111 - as in sessions
-    ]
-    if origin := hit.get("origin"):
+def with_beginnings(query: str) -> str:
+    """Return a query that also finds words that only begin with its words, if these have at least three characters.
+
+    Phrases in quotation marks stay as they are.
+    """
+    parts = query.split('"')
+    for number in range(0, len(parts), 2):  # those outside of quotation marks
+        words = parts[number].split(" ")
+        parts[number] = " ".join(f"{it}*" if len(it) > 2 and it[-1].isalnum() else it for it in words)
+    return '"'.join(parts)
+
+
+def _formatted(hits: Sequence[dict[str, Any]], style: Style) -> str:
+    """Return the hits of one session below its title."""
+    first = hits[0]
+    title = one_line(first.get("title") or first.get("firstPrompt") or "untitled")
+    if style.columns is not None:
+        title = fit(title, style.columns, style.ellipsis)
+    about = [style(one_line(human.folder(first["cwd"], os.path.expanduser("~"))), "blue")]  # noqa: PTH111
+    if origin := first.get("origin"):
         from sessiond.agents import names
 
-        head.insert(2, style(one_line(names.short_name_of(origin["agent"])), "cyan"))
-    if not hit["onPath"]:
-        head.append("(on another branch)")
-    command = f"sessiond show {session}" + (f" --entry {one_line(entry)}" if entry else "")
-    return "\n".join(
-        (
-            "  ".join(head),
-            _INDENT + _marked(hit["snippet"], _in_code_points(hit["snippet"], hit["ranges"]), style),
-            _INDENT + style(command, "dim"),
+        about.insert(0, style(one_line(names.short_name_of(origin["agent"])), "cyan"))
+    lines = [style(title, "bold") + "  " + "  ".join(about)]
+    for hit in hits:
+        entry = hit.get("labeledEntryId") or hit.get("entryId")
+        when = [
+            style(human.ago(hit["timestamp"] or "", time.time()), "dim"),
+            one_line(hit.get("role") or hit["type"]),
+        ]
+        if not hit["onPath"]:
+            when.append("(on another branch)")
+        command = f"sessiond show {one_line(hit['sessionId'])}" + (
+            f" --entry {one_line(entry)}" if entry else ""
         )
-    )
+        lines += [
+            _INDENT + _marked(hit["snippet"], _in_code_points(hit["snippet"], hit["ranges"]), style),
+            _INDENT + "  ".join([*when, style(command, "dim")]),
+        ]
+    return "\n".join(lines)
 
 
 def _in_code_points(text: str, ranges: Sequence[dict[str, int]]) -> list[tuple[int, int]]:
@@ -112,7 +139,7 @@ def _print_notes(found: dict[str, Any], *, is_limited: bool) -> None:
         left = human.count(unsearched["sessionCount"], "session"), human.size(unsearched["sizeBytes"])
         print(f"{left[0]} ({left[1]}) could not be searched yet. --wait waits for them.", file=sys.stderr)
     elif not found["hits"]:
-        print("No matches. All words must occur in one entry; word* matches a prefix.", file=sys.stderr)
+        print("No matches. All words must occur in one entry.", file=sys.stderr)
         if is_limited:
             print("  --all searches the sessions of all projects.", file=sys.stderr)
     if found.get("nextCursor"):

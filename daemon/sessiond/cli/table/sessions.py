@@ -96,12 +96,14 @@ COMMANDS: dict[str, Command] = {
             Option("label", "TEXT", "only entries with this label; repeatable"),
             SINCE,
             UNTIL,
+            Option("exact", "", "only whole words: parse does not find parser"),
             Option("wait", "", "wait until all sessions are indexed, for at most a minute"),
             Option("limit", "N", "maximum number of results (default: 20)", short="n"),
             CURSOR,
             JSON,
         ),
-        'QUERY consists of words that must all occur, "phrases in quotes" and prefixes*.',
+        'QUERY consists of words and "phrases in quotes" that must all occur in one entry. A word of three or more\n'
+        "letters also finds longer words that begin with it. Results of one session stand together, below its title.",
         paged=True,
     ),
     "recall": Command(

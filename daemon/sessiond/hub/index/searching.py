@@ -233,6 +233,7 @@ def _hits(
                 timestamp=None if at is None else clock.iso(at * 1_000_000), snippet=snippet.text,
                 ranges=[t.CharacterRange(start=at, end=end) for at, end in snippet.ranges[:_MAX_RANGES]],
                 on_path=not is_in(seq, off_path), labeled_entry_id=target, origin=session.origin,
+                first_prompt=session.first_prompt if session.title is None else None,
             )
         )  # fmt: skip
         refs.append(ref)

@@ -68,6 +68,7 @@ class Hit(Wire, frozen=True):
     on_path: bool  # whether it lies on the path to the session's leaf
     labeled_entry_id: str | None = None  # only for a label: the labeled entry
     origin: SessionOrigin | None = None  # the origin of the session; null if it began here
+    first_prompt: str | None = None  # the beginning of its first prompt; only if the session has no title
 
 
 class UnsearchedTexts(Wire, frozen=True):

@@ -299,6 +299,7 @@
 ---@field onPath boolean Whether it lies on the path to the session's leaf.
 ---@field labeledEntryId? string Only for a label: the labeled entry.
 ---@field origin? sessiond.SessionOrigin The origin of the session; null if it began here.
+---@field firstPrompt? string The beginning of its first prompt; only if the session has no title.
 
 ---A part of a text, in the position encoding of the handshake.
 ---@class (exact) sessiond.CharacterRange
