@@ -82,17 +82,14 @@ def test_a_long_question_is_cut() -> None:
     ],
 )
 def test_names_in_code_are_split(text: str, parts: str, names: str) -> None:
-    assert (identifiers.parts(text), identifiers.names(text)) == (parts, names)
+    assert identifiers.found_in(text) == (parts, names)
 
 
 @given(st.text('abAB09_./:- é\n\t"', max_size=30))
 def test_names_are_those_that_their_patterns_find_in_the_whole_text(text: str) -> None:
-    assert list(identifiers._found(identifiers._CAMEL, identifiers._CAMEL_MARK, text)) == (
-        identifiers._CAMEL.findall(text)
-    )
-    assert list(identifiers._found(identifiers._NAME, identifiers._NAME_MARK, text)) == (
-        identifiers._NAME.findall(text)
-    )
+    for pattern in (identifiers._CAMEL, identifiers._NAME):
+        found = [it for place in identifiers._places(text) for it in pattern.findall(text, *place)]
+        assert found == pattern.findall(text)
 
 
 @pytest.mark.parametrize(

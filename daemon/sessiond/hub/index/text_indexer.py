@@ -200,8 +200,9 @@ class TextIndexer:
         numbered = [(number, it) for number, (_, it) in enumerate(texts, first)]
         with self._database.transaction():
             connection.executemany("INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?)", rows)
-            text_tables.add(connection, numbered)
+            # Before the texts: a statement that adds several rows makes FTS5 write what it has gathered.
             usage_table.add(connection, updated.id, found.usages, found.created_at)
+            text_tables.add(connection, numbered)
             self._files.save_progress(ref, updated)
 
 

@@ -6,7 +6,7 @@ The tables for recall hold no text of their own. An entry is removed from them b
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from sessiond.session.content import identifiers
 from sessiond.session.content.search_text import SearchText
@@ -39,7 +39,7 @@ def add(connection: sqlite3.Connection, texts: Sequence[tuple[int, SearchText]])
     connection.executemany(
         "INSERT INTO words(rowid, text) VALUES(?, ?)", ((number, it.text) for number, it in texts)
     )
-    recalled = [(number, recalled_text(it.text, it.role)) for number, it in texts]
+    recalled = list(_recalled((number, it.role, it.text) for number, it in texts))
     connection.executemany("INSERT INTO stems(rowid, text) VALUES(?, ?)", _stems_of(recalled))
     connection.executemany("INSERT INTO names(rowid, text) VALUES(?, ?)", _names_of(recalled))
 
@@ -54,7 +54,7 @@ def remove(connection: sqlite3.Connection, file: int) -> None:
     for table, derive in (("stems", _stems_of), ("names", _names_of)):
         connection.executemany(
             f"INSERT INTO {table}({table}, rowid, text) VALUES('delete', ?, ?)",
-            derive(_recalled_of(connection, file)),
+            derive(_recalled(_texts_of(connection, file))),
         )
     connection.execute("DELETE FROM texts WHERE id IN (SELECT id FROM entries WHERE file = ?)", (file,))
 
@@ -64,23 +64,33 @@ def recalled_text(text: str, role: str | None) -> str:
     return text[: MAX_RECALLED_TOOL_CHARS if role in _TOOL_ROLES else MAX_RECALLED_CHARS]
 
 
-def _recalled_of(connection: sqlite3.Connection, file: int) -> Iterator[tuple[int, str]]:
-    rows = connection.execute(
+class _Recalled(NamedTuple):
+    """What recall finds of the text of an entry."""
+
+    number: int
+    text: str
+    parts: str
+    names: str
+
+
+def _recalled(texts: Iterable[tuple[int, str | None, str]]) -> Iterator[_Recalled]:
+    """Yield what recall finds of texts, each with its number and its role."""
+    for number, role, text in texts:
+        part = recalled_text(text, role)
+        yield _Recalled(number, part, *identifiers.found_in(part))
+
+
+def _texts_of(connection: sqlite3.Connection, file: int) -> Iterator[tuple[int, str | None, str]]:
+    return connection.execute(
         "SELECT texts.id, role, text FROM texts JOIN entries ON entries.id = texts.id WHERE entries.file = ?",
         (file,),
     )
-    for number, role, text in rows:
-        yield number, recalled_text(text, role)
 
 
-def _stems_of(recalled: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    for number, text in recalled:
-        parts = identifiers.parts(text)
-        yield number, f"{text} {parts}" if parts else text
+def _stems_of(recalled: Iterable[_Recalled]) -> Iterator[tuple[int, str]]:
+    for it in recalled:
+        yield it.number, f"{it.text} {it.parts}" if it.parts else it.text
 
 
-def _names_of(recalled: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    for number, text in recalled:
-        names = identifiers.names(text)
-        if names:
-            yield number, names
+def _names_of(recalled: Iterable[_Recalled]) -> Iterator[tuple[int, str]]:
+    return ((it.number, it.names) for it in recalled if it.names)

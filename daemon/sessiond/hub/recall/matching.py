@@ -122,7 +122,9 @@ class Matcher:
 
     def _learn(self, written: Collection[str]) -> None:
         """Remember which of the wanted stems words have, as they are written in texts, and the parts of names."""
-        inner = {it: [search_words.fold(it), *identifiers.parts(it).lower().split()] for it in written}
+        inner = {
+            it: [search_words.fold(it), *identifiers.found_in(it).parts.lower().split()] for it in written
+        }
         stems = self._stemmer.stems({word for words in inner.values() for word in words})
         for it, words in inner.items():
             found = dict.fromkeys(stems[word] for word in words)

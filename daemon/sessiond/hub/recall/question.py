@@ -94,7 +94,7 @@ def read(wordings: Sequence[str], synonyms: Synonyms, stemmer: Stemmer) -> Parse
 
 
 def _concepts(wording: str, synonyms: Synonyms, stemmer: Stemmer) -> list[Concept]:
-    words = search_words.tokens(f"{wording} {identifiers.parts(wording)}")
+    words = search_words.tokens(f"{wording} {identifiers.found_in(wording).parts}")
     stems = stemmer.stems([search_words.fold(word) for word in words])
     pairs = [(word, stem) for word in map(search_words.fold, words) if (stem := stems[word]) is not None]
     only_stop_words = all(word in STOP_WORDS for word, _ in pairs)
@@ -139,4 +139,4 @@ def _names(wording: str) -> list[str]:
     """Return the names in a wording, and its longer words, which may be part of a name."""
     words = [search_words.fold(word) for word in search_words.tokens(wording)]
     longer = [it for it in words if len(it) >= SHORTEST_NAME and it.isascii() and it not in STOP_WORDS]
-    return [*identifiers.names(wording).split(), *longer]
+    return [*identifiers.found_in(wording).names.split(), *longer]

@@ -11,7 +11,6 @@ MAX_TOKENS: Final = 1_000_000_000_000
 MAX_COST: Final = 1_000_000_000.0
 """Limit of the cost of one usage, in its currency; a greater number counts as 0."""
 
-_PARTS: Final = ("input", "output", "cacheRead", "cacheWrite")
 _NUMBERS: Final = (int, float)  # exact types exclude bool; the range check excludes NaN
 
 
@@ -55,7 +54,9 @@ class Cost:
 
 def tokens_of(usage: dict[str, Any]) -> Tokens:
     """Return the tokens of a usage. Values that cannot be counts are 0."""
-    input_count, output_count, read, written = (as_count(usage.get(name)) for name in _PARTS)
+    get = usage.get
+    input_count, output_count = as_count(get("input")), as_count(get("output"))
+    read, written = as_count(get("cacheRead")), as_count(get("cacheWrite"))
     total = as_count(usage.get("totalTokens")) or input_count + output_count + read + written
     return Tokens(input_count, output_count, read, written, total)
 
@@ -64,7 +65,9 @@ def cost_of(recorded: Any) -> Cost:
     """Return the cost of a usage: an object with its parts, or a number. Values that cannot be costs are 0."""
     if not isinstance(recorded, dict):
         return Cost(total=_as_cost(recorded))
-    input_count, output_count, read, written = (_as_cost(recorded.get(name)) for name in _PARTS)
+    get = recorded.get
+    input_count, output_count = _as_cost(get("input")), _as_cost(get("output"))
+    read, written = _as_cost(get("cacheRead")), _as_cost(get("cacheWrite"))
     total = _as_cost(recorded.get("total")) or input_count + output_count + read + written
     return Cost(input_count, output_count, read, written, total)
 
