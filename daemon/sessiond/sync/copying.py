@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from sessiond.client.daemon import Daemon
 from sessiond.client.wire import RpcError
 from sessiond.error_text import TemplatedError
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.content.blobs import referenced_hashes
 from sessiond.session.union.comparable import lines_in
+from sessiond.sync.counterpart import Counterpart
 from sessiond.sync.folders import FolderMap
 from sessiond.sync.report import SessionProblem, SyncReport, Transferred
 
@@ -25,17 +25,17 @@ _SEQS_AT_ONCE: Final = 20_000
 
 @dataclass(slots=True)
 class SyncSide:
-    """A daemon that receives lines.
+    """A daemon or a bundle that receives lines.
 
     Attributes:
-        daemon: The daemon.
+        daemon: The daemon or bundle.
         folders: Maps the folders of the other side to those of this one.
         moved: Counts what it receives.
         is_target: Whether this sync may change it.
         known_blobs: The blobs that it has for certain.
     """
 
-    daemon: Daemon
+    daemon: Counterpart
     folders: FolderMap
     moved: Transferred
     is_target: bool = True
@@ -55,14 +55,17 @@ class Copying:
         self._report = report
 
     async def whole(self, source: SyncSide, target: SyncSide, position: t.SyncPosition) -> None:
-        """Copy a session that the target does not have, page by page."""
+        """Copy a session that the target does not have, page by page. It may be in the trash of the source."""
         session_id, after, is_first = position.session_id, 0, True
         if self._report.is_dry_run:
             self._count(target, position.line_count, 0, is_new=True)
             return
         while True:
             page = await source.daemon.call(
-                m.SYNC_LINES, t.SyncLinesParams(session_id=session_id, after=after, limit_bytes=PAGE_BYTES)
+                m.SYNC_LINES,
+                t.SyncLinesParams(
+                    session_id=session_id, trash_id=position.trash_id, after=after, limit_bytes=PAGE_BYTES
+                ),
             )
             data = base64.b64decode(page.lines)
             await self._copy_blobs(source, target, data, session_id)
@@ -82,7 +85,7 @@ class Copying:
             after = page.next_after
 
     async def read(
-        self, source: Daemon, session_id: str, seqs: Sequence[int], trash_id: str | None = None
+        self, source: Counterpart, session_id: str, seqs: Sequence[int], trash_id: str | None = None
     ) -> list[bytes]:
         """Return lines of a session by their seqs, ascending."""
         lines: list[bytes] = []

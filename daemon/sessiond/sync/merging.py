@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sessiond.client.daemon import Daemon
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.union.difference import LineKey, Own, own_lines, parents_of
 from sessiond.session.union.merge import ancestry, merge, read_own, tags_in
 from sessiond.sync.copying import Copying, SessionChangedError, SyncSide
+from sessiond.sync.counterpart import Counterpart
 from sessiond.sync.report import SessionProblem, SyncReport
 
 _ATTEMPTS: Final = 5
@@ -28,7 +28,7 @@ class CopyKeys:
     header_tags: list[str]
 
 
-async def read_keys(daemon: Daemon, session_id: str, trash_id: str | None = None) -> CopyKeys:
+async def read_keys(daemon: Counterpart, session_id: str, trash_id: str | None = None) -> CopyKeys:
     """Read the ids and hashes of a copy, page by page."""
     keys: list[LineKey] = []
     after: int | None = 0

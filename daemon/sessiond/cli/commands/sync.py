@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -14,12 +13,14 @@ import msgspec
 from sessiond import human
 from sessiond.cli.exit_codes import FAILURE, SUCCESS, UNAVAILABLE
 from sessiond.cli.parse.arguments import UsageError
+from sessiond.cli.parse.folder_pairs import folder_pairs
+from sessiond.cli.render.session_progress import SessionProgress
 from sessiond.cli.render.style import style_for
+from sessiond.cli.render.transfer import amount_of, print_problems
 from sessiond.client import connect
 from sessiond.client.backoff import pauses
-from sessiond.sync.folders import InvalidPairError, pair_of
 from sessiond.sync.peer import PeerLostError, PeerUnavailableError, connect_through, ssh_command
-from sessiond.sync.report import SyncReport, Transferred
+from sessiond.sync.report import SyncReport
 from sessiond.sync.run import SyncOptions, synchronize
 from sessiond.sync.watching import keep_together
 from sessiond.text import one_line
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from sessiond.cli.parse.arguments import ParsedArguments
 
 _HELP = "sessiond sync --help"
-_ERASED = "\r\x1b[K"
-_MAX_PROBLEMS = 20
 
 
 def sync(args: ParsedArguments) -> int:
@@ -75,27 +74,17 @@ def _options(args: ParsedArguments, name: str) -> SyncOptions:
     if args.flag("watch") and args.flag("dry-run"):
         raise UsageError("--watch and --dry-run cannot both be given", _HELP)
     project = args.value("project")
-    try:
-        pairs = [pair_of(_absolute(text)) for _, text in args.occurrences("map")]
-    except InvalidPairError as error:
-        raise UsageError(str(error), _HELP) from None
     return SyncOptions(
         push=push or not pull, pull=pull or not push, drafts=args.flag("drafts"),
         project=None if project is None else str(Path(project).expanduser().absolute()),
-        agent=args.value("agent"), tags=[tag for _, tag in args.occurrences("tag")], pairs=pairs,
+        agent=args.value("agent"), tags=[tag for _, tag in args.occurrences("tag")], pairs=folder_pairs(args),
         is_dry_run=args.flag("dry-run"), name=name,
     )  # fmt: skip
 
 
-def _absolute(pair: str) -> str:
-    """Return a pair whose first folder may begin with `~`, which a shell does not replace in the middle of a word."""
-    here, equals, there = pair.partition("=")
-    return f"{Path(here).expanduser()}{equals}{there}" if here else pair
-
-
 async def _once(command: Sequence[str], options: SyncOptions) -> SyncReport:
     async with connect(name="sync") as here, connect_through(command, options.name) as there:
-        with _Progress() as progress:
+        with SessionProgress() as progress:
             return await synchronize(here, there, options, progress)
 
 
@@ -118,25 +107,6 @@ async def _watch(command: Sequence[str], options: SyncOptions, show: Callable[[S
         await asyncio.sleep(next(waits))
 
 
-class _Progress:
-    """Draws the number of sessions that are done in one line of standard error, if that is a terminal."""
-
-    def __init__(self) -> None:
-        self._draws = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-
-    def __call__(self, done: int, count: int) -> None:
-        if self._draws:
-            text = f"{_ERASED}{done:,} of {human.count(count, 'session')}"
-            print(text, end="", file=sys.stderr, flush=True)
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._draws:
-            print(_ERASED, end="", file=sys.stderr, flush=True)
-
-
 def _show_json(report: SyncReport) -> None:
     print(msgspec.json.encode(report).decode(), flush=True)
 
@@ -145,7 +115,7 @@ def _show(report: SyncReport) -> None:
     would = "Would have " if report.is_dry_run else ""
     for verb, moved in (("sent", report.sent), ("received", report.received)):
         if moved.line_count or moved.session_count or moved.blob_count:
-            print(f"{would}{verb if would else verb.capitalize()} {_amount(moved)}")
+            print(f"{would}{verb if would else verb.capitalize()} {amount_of(moved)}")
     for verb, names in (
         ("Merged, since both machines added to it", report.merged),
         ("Moved to the trash, since the other machine deleted it", report.trashed),
@@ -153,19 +123,7 @@ def _show(report: SyncReport) -> None:
     ):
         for name in names:
             print(f"{verb}: {one_line(name)}")
-    for problem in report.problems[:_MAX_PROBLEMS]:
-        print(f"{one_line(problem.session_id)} stays different: {one_line(problem.message)}", file=sys.stderr)
-    if len(report.problems) > _MAX_PROBLEMS:
-        print(f"{len(report.problems) - _MAX_PROBLEMS:,} more problems: --json lists all", file=sys.stderr)
+    print_problems(report.problems, "stays different")
     if not report.has_changes and not report.problems:
         print(f"Nothing to do: {human.count(report.session_count, 'session')} compared")
     sys.stdout.flush()
-
-
-def _amount(moved: Transferred) -> str:
-    parts = [human.count(moved.line_count, "line")]
-    if moved.session_count:
-        parts.append(human.count(moved.session_count, "new session"))
-    if moved.blob_count:
-        parts.append(human.count(moved.blob_count, "blob"))
-    return ", ".join([*parts, human.size(moved.byte_count)] if moved.byte_count else parts)

@@ -12,18 +12,16 @@ from sessiond.hub.execution.slices import run_in_slices
 from sessiond.hub.session.log_reader import ReadableSession, read_into
 from sessiond.hub.trash import Trash
 from sessiond.protocol import types as t
-from sessiond.session.tree.codes import KIND, NONE
-from sessiond.session.tree.entries import TAGS_TYPE
 from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import Tree
-from sessiond.session.union.comparable import comparable, short_hash
+from sessiond.session.union.comparable import comparable
+from sessiond.session.union.line_keys import key_page, tag_rows
 from sessiond.store.base import Store
 from sessiond.store.errors import LogNotFound
 
 OpenForReading = Callable[[str], contextlib.AbstractAsyncContextManager[ReadableSession]]
 
 _STEP_BYTES: Final = 128 * 1024
-_CUSTOM: Final = KIND["custom"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,37 +123,14 @@ class StoredLineReader:
 
 def _ids(stored: StoredLines, after: int, limit: int) -> Steps[t.SyncIdsResult]:
     tree = stored.tree
-    seqs: list[int] = []
-    ids: list[str | None] = []
-    hashes: list[str] = []
-    parents: list[int] = []
-    row, last, read = after + 1, tree.committed, 0
-    while row < last and len(seqs) < limit:
-        line = stored.line(row)
-        read += len(line)
-        if line.strip():
-            parent = tree.parent(row)
-            seqs.append(row)
-            ids.append(tree.id(row))
-            hashes.append(short_hash(comparable(line)))
-            parents.append(-1 if parent == NONE else parent)
-        row += 1
-        if read > _STEP_BYTES:
-            read = 0
-            yield
+    page = yield from key_page(tree, stored.read, after, limit)
     header = tree.header
     return t.SyncIdsResult(
-        seqs=seqs, ids=ids, hashes=hashes, parents=parents,
-        next_after=row - 1 if row < last else None, log_id=stored.log_id, last_seq=tree.seq, leaf_id=tree.leaf_id,
-        tag_seqs=_tag_rows(stored),
+        seqs=[it.seq for it in page.keys], ids=[it.id for it in page.keys], hashes=[it.hash for it in page.keys],
+        parents=[it.parent for it in page.keys], next_after=page.next_after, log_id=stored.log_id,
+        last_seq=tree.seq, leaf_id=tree.leaf_id, tag_seqs=tag_rows(tree, stored.read),
         header_tags=list(header.tags or ()) if header is not None else [],
     )  # fmt: skip
-
-
-def _tag_rows(stored: StoredLines) -> list[int]:
-    """Return the rows that set the tags. Few rows have a property at all."""
-    rows = sorted(row for row in stored.tree.state_rows if stored.tree.kind(row) == _CUSTOM)
-    return [row for row in rows if TAGS_TYPE.encode() in stored.line(row)]
 
 
 def _page(stored: StoredLines, rows: Sequence[int], limit_bytes: int) -> Steps[t.SyncLinesResult]:
