@@ -14,7 +14,7 @@ from support.sample_errors import exceptions, sample
 ROOT = Path(__file__).parents[1]
 OUTSIDE = ("sessiond.server.lsp.editor.Refused",)
 """Exceptions that are no templates: an error of pygls, which is made from one of ours."""
-BASES = {"TemplatedError", "HubError", "DaemonConnectionError", "FramingError", "ToolError"}
+BASES = {"TemplatedError", "HubError", "DaemonConnectionError", "FramingError", "ToolError", "BundleError"}
 """What is caught and never raised, so that it has no sentence."""
 
 

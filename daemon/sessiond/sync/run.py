@@ -1,7 +1,7 @@
 """One sync: compares the positions of two daemons, and brings each session that differs together."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,6 +10,7 @@ from sessiond.client.wire import RpcError
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.union.difference import own_lines
 from sessiond.sync.copying import Copying, SyncSide
+from sessiond.sync.counterpart import Counterpart
 from sessiond.sync.folders import FolderMap, FolderPair, is_inside
 from sessiond.sync.merging import Merging, read_keys
 from sessiond.sync.report import SessionProblem, SyncReport
@@ -34,7 +35,9 @@ class SyncOptions:
         project: Only sessions of this folder here and the folders below it, or of the same folder there.
         agent: Only sessions that were read from sessions of this agent.
         tags: Only sessions with all of these tags.
+        session_ids: Only these sessions; None: all.
         pairs: Folders here, and the same folders there.
+        undelete: Whether a session that the target has deleted is copied. Otherwise it is deleted at the source, too.
         is_dry_run: Whether nothing is written.
         name: The name of the other side, for the notes in the trash.
     """
@@ -45,7 +48,9 @@ class SyncOptions:
     project: str | None = None
     agent: str | None = None
     tags: Sequence[str] = ()
+    session_ids: Collection[str] | None = None
     pairs: Sequence[FolderPair] = field(default_factory=tuple)
+    undelete: bool = False
     is_dry_run: bool = False
     name: str = "another machine"
 
@@ -76,15 +81,23 @@ async def synchronize(
     if theirs.is_same:
         report.session_count = report.unchanged_count = sum(it.state == "stored" for it in mine.sessions)
         return report
-    await _Run(here, there, mine, theirs, options, report).run(progress)
+    await bring_together(here, there, mine, theirs, options, report, progress)
     return report
+
+
+async def bring_together(
+    here: Counterpart, there: Counterpart, mine: t.SyncPositionsResult, theirs: t.SyncPositionsResult,
+    options: SyncOptions, report: SyncReport, progress: Progress,
+) -> None:  # fmt: skip
+    """Do what `synchronize` does, with two sides whose positions are known. Either may be a bundle."""
+    await _Run(here, there, mine, theirs, options, report).run(progress)
 
 
 class _Run:
     """The sync of two stores whose positions are known."""
 
     def __init__(
-        self, here: Daemon, there: Daemon, mine: t.SyncPositionsResult, theirs: t.SyncPositionsResult,
+        self, here: Counterpart, there: Counterpart, mine: t.SyncPositionsResult, theirs: t.SyncPositionsResult,
         options: SyncOptions, report: SyncReport,
     ) -> None:  # fmt: skip
         back = [FolderPair(pair.target, pair.source) for pair in options.pairs]
@@ -153,6 +166,8 @@ class _Run:
 
     def _is_chosen(self, position: t.SyncPosition) -> bool:
         options = self._options
+        if options.session_ids is not None and position.session_id not in options.session_ids:
+            return False
         if options.agent is not None and position.agent != options.agent:
             return False
         if not set(options.tags) <= set(position.tags):
@@ -172,8 +187,11 @@ class _Run:
         self, source: SyncSide, target: SyncSide, stored: t.SyncPosition, gone: t.SyncPosition | None
     ) -> Callable[[], Awaitable[None]] | None:
         """Return what a session needs that only one side has outside of the trash."""
-        if gone is None or (gone.state == "purged" and gone.digest != stored.digest):
+        is_wanted = self._options.undelete and target.is_target
+        if gone is None or (gone.state == "purged" and (is_wanted or gone.digest != stored.digest)):
             return (lambda: self._copying.whole(source, target, stored)) if target.is_target else None
+        if is_wanted:
+            return lambda: self._restore(target, stored, gone)
         if gone.digest == stored.digest:
             return (lambda: self._trash(source, stored)) if source.is_target else None
         return lambda: self._compare_with_trash(source, target, stored, gone)
@@ -196,8 +214,11 @@ class _Run:
             if source.is_target:
                 await self._trash(source, stored)
             return
-        if not target.is_target:
-            return
+        if target.is_target:
+            await self._restore(target, stored, gone)
+
+    async def _restore(self, target: SyncSide, stored: t.SyncPosition, gone: t.SyncPosition) -> None:
+        """Restore a session from the trash of a side, and give it the lines that it lacks."""
         if not self._options.is_dry_run:
             await target.daemon.call(m.TRASH_RESTORE, t.RestoreParams(trash_id=gone.trash_id))
             await self._merging.merge(stored.session_id)

@@ -14,6 +14,7 @@ import sys
 
 from sessiond import human
 from sessiond.cli.exit_codes import FAILURE, SUCCESS
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import session_id
 from sessiond.cli.render import progress
@@ -28,10 +29,16 @@ if TYPE_CHECKING:
     from sessiond.client.blocking import BlockingDaemon
 
 _FEW = 5
+_FOR_BUNDLES = ("identity", "map", "dry-run", "no-size-limit")
+"""Options of import that apply only to a bundle."""
 
 
 def import_(args: ParsedArguments) -> int:
-    """Send `session/import`."""
+    """Send `session/import`; for a bundle, store its sessions."""
+    if _is_bundle(args):
+        from sessiond.cli.commands.bundle import take
+
+        return take(args, os.path.abspath(args.required("PATH")))
     params: dict[str, Any] = {"path": os.path.abspath(args.required("PATH"))}
     if (dialect := args.value("format")) is not None:
         params["format"] = dialect
@@ -56,6 +63,20 @@ def import_(args: ParsedArguments) -> int:
     else:
         _explain_import(whole["sessions"], whole["skipped"])
     return SUCCESS if whole["sessions"] else FAILURE
+
+
+def _is_bundle(args: ParsedArguments) -> bool:
+    """Return whether the file is a bundle, by its bytes. Raises `UsageError` for an option of the other kind."""
+    from sessiond.sync.bundle.recognition import is_bundle_file
+
+    is_bundle = is_bundle_file(args.required("PATH"))
+    wrong = ("format", "cwd") if is_bundle else _FOR_BUNDLES
+    for name, _ in args.occurrences(*wrong):
+        what = (
+            "does not apply to a bundle" if is_bundle else "applies only to a bundle, which this file is not"
+        )
+        raise UsageError(f"--{name} {what}", "sessiond import --help")
+    return is_bundle
 
 
 def _pages(daemon: BlockingDaemon, params: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -45,8 +45,12 @@ def delete(args: ParsedArguments) -> int:
 
 
 def restore(args: ParsedArguments) -> int:
-    """Send `trash/restore` for each session, until one is refused."""
+    """Send `trash/restore` for each session, until one is refused; for a backup, store what is in it."""
     names = stdin.ids(args)
+    if (file := _backup_file(names, args)) is not None:
+        from sessiond.cli.commands.bundle import take
+
+        return take(args, os.path.abspath(file))
     with connect(args) as daemon:
         for name in names:
             params = named_in_trash(daemon, name)
@@ -57,6 +61,30 @@ def restore(args: ParsedArguments) -> int:
             print(one_line(session["sessionId"]))
             print(f"Restored to {one_line(session['path'] or 'memory')}", file=sys.stderr)
     return 0
+
+
+def _backup_file(names: list[str], args: ParsedArguments) -> str | None:
+    """Return the file that the only name is; None if the names are ids of sessions. Raises `UsageError`.
+
+    An id has neither a slash nor a dot.
+    """
+    from sessiond.sync.bundle.recognition import is_bundle_file
+
+    [name, *others] = names
+    is_file = (_is_path(name) or "." in name) and not others
+    if is_file and os.path.isdir(name):  # noqa: PTH112 - as above
+        from pathlib import Path
+
+        from sessiond.cli.commands.bundle import newest_backup
+
+        newest = newest_backup(Path(name))
+        then = "" if newest is None else f"The newest backup in it: sessiond restore {newest}"
+        raise UsageError(f"{one_line(name)} is a folder", then)
+    if is_file or (not others and is_bundle_file(name)):
+        return name
+    for option, _ in args.occurrences("identity", "map", "dry-run", "no-size-limit"):
+        raise UsageError(f"--{option} applies only to a file of sessiond backup", "sessiond restore --help")
+    return None
 
 
 def trash(args: ParsedArguments) -> int:

@@ -39,7 +39,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "uninstall-service",
     ),
     "agents": ("agents",),
-    "machines": ("sync",),
+    "machines": ("sync", "bundle", "backup"),
     "setup": ("setup", "hook", "mcp"),
     "tools": ("acp", "import", "export", "completion", "rpc", "terminal", "schema"),
 }
@@ -51,6 +51,7 @@ SIMILAR_COMMANDS: dict[str, str] = {
     "sessions": "list", "cat": "context", "log": "tree", "info": "show", "get": "show",
     "open": "view", "start": "new", "init": "setup", "create": "new", "add": "append",
     "commit": "append", "checkout": "branch", "switch": "branch", "undo": "branch", "bookmark": "label",
+    "archive": "bundle", "pack": "bundle", "dump": "backup",
     "ask": "recall", "remember": "recall", "cost": "usage", "tokens": "usage", "spend": "usage",
     "find": "search", "grep": "search", "gc": "blobs", "merge": "diff", "compare": "diff", "follow": "watch",
     "tail": "watch", "logs": "status", "daemon": "status", "config": "configure",

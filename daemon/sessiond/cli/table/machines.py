@@ -1,7 +1,17 @@
-"""Declarations of the commands that move sessions between machines."""
+"""Declarations of the commands that move sessions between machines, directly or in a file."""
 
 from sessiond.cli.parse.arguments import Command, Option
-from sessiond.cli.table.options import JSON
+from sessiond.cli.table.options import JSON, REPORT, SINCE
+
+_ENCRYPTION = (
+    "The file is encrypted with\nage if a recipient or a passphrase is given (pip install 'sessiond[age]')."
+)
+_INTO_A_FILE = (
+    Option("recipient", "KEY", "encrypt for age1…, an ssh public key, or a file of them; may be repeated"),
+    Option("passphrase", "", "encrypt with a passphrase, which is asked for"),
+    Option("force", "", "replace an existing file"),
+    Option("dry-run", "", "only report what would be written"),
+)
 
 COMMANDS: dict[str, Command] = {
     "sync": Command(
@@ -28,6 +38,38 @@ COMMANDS: dict[str, Command] = {
             "sessiond sync devbox",
             "sessiond sync devbox --project . --map ~/work=/srv/work",
             "sessiond sync --via 'ssh -p 2222 devbox sessiond attach --stdio' --watch",
+        ),
+    ),
+    "bundle": Command(
+        "Write sessions to one file, for mail, a shared folder or an archive",
+        "bundle:bundle",
+        ("FILE", "[ID…]"),
+        (
+            Option("project", "DIR", "only sessions of this folder and the folders below it"),
+            Option("agent", "NAME", "only sessions that were read from this agent"),
+            Option("tag", "TAG", "only sessions with this tag; several: with all of them"),
+            SINCE,
+            Option("drafts", "", "also draft sessions"),
+            *_INTO_A_FILE,
+            REPORT,
+        ),
+        "Without ID and without a selection, all sessions are written. The file has their entries byte for byte, with\n"
+        "the blobs that they reference. sessiond import FILE stores them on another machine. " + _ENCRYPTION,
+        (
+            "sessiond bundle parser.sessiond 4f0c21aa",
+            "sessiond bundle week.sessiond.age --project . --since 7d --recipient age1…",
+        ),
+    ),
+    "backup": Command(
+        "Write everything to one file: sessions, blobs, the trash, config.toml",
+        "bundle:backup",
+        ("FILE",),
+        (*_INTO_A_FILE, REPORT),
+        "If FILE is a folder, the file gets a name with the time in it. The daemon and the agents may go on writing.\n"
+        "sessiond restore FILE restores it. " + _ENCRYPTION,
+        (
+            "sessiond backup /media/disk",
+            "sessiond backup ~/Sync/sessions.sessiond.age --recipient ~/.ssh/id_ed25519.pub --force",
         ),
     ),
 }

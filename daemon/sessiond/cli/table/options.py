@@ -12,6 +12,14 @@ CURSOR = Option("cursor", "CURSOR", "continue after the previous page (--json)")
 AT_LEAF = Option("leaf", "ENTRY", "at this entry instead of the session's leaf")
 INSTRUCTIONS = Option("instructions", "TEXT", "instructions for the summarizer")
 
+FROM_A_BUNDLE = (
+    Option("identity", "FILE", "decrypt with this identity of age or private key of ssh; may be repeated"),
+    Option("map", "HERE=THERE", "the folder HERE was THERE where the file was written; may be repeated"),
+    Option("dry-run", "", "check the file, and only report what would be stored"),
+    Option("no-size-limit", "", "accept a file that decompresses to very much more than others do"),
+)
+"""Options for a file of bundle or backup."""
+
 CONTEXT_WINDOW = Option("context-window", "N", "the context window of the model, in tokens")
 RESERVE = Option("reserve", "N", "tokens of the window that are reserved for the response")
 KEEP_RECENT = Option("keep-recent", "N", "tokens of the newest entries that stay, approximately")

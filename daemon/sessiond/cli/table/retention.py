@@ -1,7 +1,7 @@
 """Declarations of the commands for the trash and for blobs."""
 
 from sessiond.cli.parse.arguments import Command, Option
-from sessiond.cli.table.options import CURSOR, JSON
+from sessiond.cli.table.options import CURSOR, FROM_A_BUNDLE, JSON
 
 COMMANDS: dict[str, Command] = {
     "delete": Command(
@@ -17,11 +17,14 @@ COMMANDS: dict[str, Command] = {
         writes=("session/delete",),
     ),
     "restore": Command(
-        "Move sessions from the trash back to their folders",
+        "Move sessions from the trash back to their folders, or restore a backup",
         "trash:restore",
         ("ID…",),
-        (JSON,),
-        "ID is a session id (its last deletion is restored), or a trash id (`trashId` of sessiond trash --json).",
+        (*FROM_A_BUNDLE, JSON),
+        "ID is a session id (its last deletion is restored), or a trash id (`trashId` of sessiond trash --json).\n"
+        "A file of sessiond backup is restored as a whole: what is missing is added, and nothing is overwritten.\n"
+        "The options but --json apply to such a file.",
+        ("sessiond restore 4f0c21aa", "sessiond restore ./sessions.sessiond --dry-run"),
         writes=("trash/restore",),
     ),
     "trash": Command(

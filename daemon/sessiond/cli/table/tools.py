@@ -1,7 +1,7 @@
 """Declarations of the commands for other programs: import, export, completion, and the protocol itself."""
 
 from sessiond.cli.parse.arguments import Command, Option
-from sessiond.cli.table.options import JSON
+from sessiond.cli.table.options import FROM_A_BUNDLE, JSON
 
 COMMANDS: dict[str, Command] = {
     "acp": Command(
@@ -18,7 +18,7 @@ COMMANDS: dict[str, Command] = {
         ),
     ),
     "import": Command(
-        "Import session files of other programs",
+        "Import session files of other programs, or a file of sessiond bundle",
         "exchange:import_",
         ("PATH",),
         (
@@ -28,9 +28,12 @@ COMMANDS: dict[str, Command] = {
                 "a format, such as claude-code, codex or pi4 (default: detected)",
             ),
             Option("cwd", "DIR", "the folder of the sessions, instead of the one in their files"),
+            *FROM_A_BUNDLE,
             JSON,
         ),
-        "PATH is a file or a folder. A second import adds new entries. After Ctrl-C, imported sessions stay.",
+        "PATH is a file or a folder. A second import adds new entries. After Ctrl-C, imported sessions stay.\n"
+        "A bundle is verified before anything is stored. --identity, --map, --dry-run and --no-size-limit are for\n"
+        "bundles, --format and --cwd for other files.",
     ),
     "export": Command(
         "Export a session as a transcript, an HTML page, or a file of another program",
