@@ -271,6 +271,13 @@ async def test_long_prompts_have_the_price_of_long_prompts(peer: Peer) -> None:
     assert (await report(peer))["total"]["cost"]["estimated"] == pytest.approx(1.25 + 1.0)
 
 
+async def test_first_reports_that_are_asked_for_at_once_have_the_prices_of_later_ones(peer: Peer) -> None:
+    long = said("long", spent(400_000), model="gemini-2.5-pro", provider="google")
+    await session_with(peer, long, said("one", spent(1_000_000)))
+    together = await asyncio.gather(*(report(peer, by=by) for by in ("day", "model", "agent", "project")))
+    assert [it["total"]["cost"]["estimated"] for it in together] == [pytest.approx(1.0 + 5)] * 4
+
+
 async def test_a_model_without_a_price_is_named_and_its_tokens_count(peer: Peer) -> None:
     await session_with(
         peer, said("one", spent(30), model="tuned-7b", provider="home"), said("two", spent(1_000_000))
