@@ -189,6 +189,21 @@ def test_the_usage_of_a_request_is_counted_once_in_both_of_its_lines() -> None:
     assert [usage[it] for it in ("input", "cacheRead", "cacheWrite", "output")] == [4, 4, 1, 2]
 
 
+def test_the_usage_of_a_request_is_counted_once_where_an_earlier_version_began_the_rollout() -> None:
+    spent = {"input_tokens": 9, "output_tokens": 2, "total_tokens": 11}
+    twice = {name: 2 * it for name, it in spent.items()}
+    newer = {**spent, "cache_write_input_tokens": 0}
+    session = read(
+        meta(), said("user", "x"), said("assistant", "y"),
+        event("token_count", info={"total_token_usage": spent, "last_token_usage": spent}),
+        said("user", "z"), said("assistant", "w"),
+        codex("token_usage_record", {"usage": newer, "thread_token_usage": newer, "response_id": "resp_1"}),
+        event("token_count", info={"total_token_usage": twice, "last_token_usage": newer}),
+        event("token_count", info={"total_token_usage": twice, "last_token_usage": newer}),
+    )  # fmt: skip
+    assert len([it for it in entries(session) if it["type"] == "model_usage"]) == 2
+
+
 def test_codex_names_the_origin_of_each_part() -> None:
     def spoken(kind: str) -> list[str]:
         named = {"content_item_kinds": [kind]}

@@ -63,6 +63,8 @@ class _Reader:
         self._turn_context: dict[str, Any] | None = None
         self._tokens: int | float = 0
         self._counted: object = None
+        self._told_again: dict[str, Any] | None = None
+        """The tokens of a `token_usage_record`, which a `token_count` repeats."""
         self._thread: str | None = None
         """The thread that the last header names: in a fork, the one whose lines follow."""
         self._named = False
@@ -276,6 +278,9 @@ class _Reader:
     ) -> None:
         """Add the usage of a request as an entry. A repeated count is not another request.
 
+        A `token_count` repeats the tokens of the `token_usage_record` before it. The totals of the two differ if an
+        earlier version of Codex wrote the lines before.
+
         A fork repeats the counts of its source. So `requestKey` names the thread that made the request.
 
         Args:
@@ -286,9 +291,12 @@ class _Reader:
             record: Has the ids of the thread and of the response, if the line has them.
         """
         self._builder.count("token count")
+        told_again, self._told_again = self._told_again, None if record is None else last
         if total == self._counted or not last:
             return
         self._counted = total
+        if record is None and last == told_again:
+            return
         cached = fields.number(last.get("cached_input_tokens"))
         written = fields.number(last.get("cache_write_input_tokens"))
         usage = {
