@@ -22,6 +22,9 @@ pytestmark = [pytest.mark.agents, pytest.mark.slow]
 FIRST, SECOND, THIRD = "Look there.", "And the reeds?", "And the mill?"
 ANSWERS = {FIRST: "There is a heron.", SECOND: "The reeds are green.", THIRD: "The mill is old."}
 
+REQUESTS, TOKENS = 4, 18
+"""The requests of the conversation, one for each answer and one for the call, and the tokens of each."""
+
 
 @pytest.fixture
 def model() -> Iterator[ScriptedModel]:
@@ -44,15 +47,23 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def agents(tmp_path: Path, model: ScriptedModel) -> RealAgents:
+def agents(agents_home: Path, model: ScriptedModel) -> RealAgents:
     for name in ADAPTERS:
         version(name)
-    return RealAgents(tmp_path / "ada", model.url)
+    return RealAgents(agents_home, model.url)
 
 
 def words(name: str) -> list[str]:
     """The words after `sessiond acp`. Without a model, Gemini CLI asks one which model is best."""
     return ["--", "gemini", "--acp", "-m", "gemini-2.5-flash"] if name == "gemini" else [name]
+
+
+def follow(home: Locations, name: str) -> None:
+    """Have the daemon read the files of an agent, as it will find them."""
+    file = Path(home.config_file)
+    file.parent.mkdir(mode=0o700, parents=True)
+    file.write_text(f'[agents]\nfollow = ["{name}"]\n', encoding="utf-8")
+    file.chmod(0o600)
 
 
 def initialize(editor: Editor) -> None:
@@ -70,7 +81,7 @@ def texts(home: Locations, session: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["claude-code", "codex", "gemini"])
-def test_a_session_is_recorded_while_it_runs_and_goes_on_in_later_processes(
+def test_a_session_is_recorded_while_it_runs_and_goes_on_in_later_processes_and_counts_once(
     name: str, home: Locations, project: Path, agents: RealAgents, model: ScriptedModel
 ) -> None:
     gate = threading.Event()
@@ -79,6 +90,7 @@ def test_a_session_is_recorded_while_it_runs_and_goes_on_in_later_processes(
     model.when(SECOND).says(ANSWERS[SECOND])
     model.when(THIRD).says(ANSWERS[THIRD])
     env = agents.environment(project)
+    follow(home, name)
     with an_editor(home, *words(name), **env) as editor:
         initialize(editor)
         session = str(editor.call("session/new", cwd=str(project), mcpServers=[])["sessionId"])
@@ -105,6 +117,15 @@ def test_a_session_is_recorded_while_it_runs_and_goes_on_in_later_processes(
         heard = model.request_with(THIRD).texts("assistant")
         assert {ANSWERS[FIRST], ANSWERS[SECOND]} <= set(heard)
     assert texts(home, session) == [it for pair in ANSWERS.items() for it in pair]
+    with connect_blocking(locations=home) as daemon:
+
+        def counted() -> tuple[int, int]:
+            total = daemon.call("usage/report", {"agent": name, "waitMs": 60_000})["total"]
+            return total["requestCount"], total["tokens"]["total"]
+
+        wait_until(lambda: counted() == (REQUESTS, REQUESTS * TOKENS))
+        hits = daemon.call("session/search", {"query": f'"{ANSWERS[SECOND]}"'})["hits"]
+        assert len(hits) == 1
     if name == "gemini":
         assert any(
             all(it in file.read_text("utf-8") for it in ANSWERS) for file in agents.session_files(name)

@@ -7,6 +7,7 @@ import pytest
 
 from sessiond.acp.recorder import SessionRecorder
 from sessiond.acp.stored_sessions import RecordedAgent
+from sessiond.hub.following import follower
 from sessiond.session.dialects.import_builder import session_ids
 from support.columns import entries_of
 from support.daemons import Peer, running
@@ -123,19 +124,24 @@ async def test_a_followed_session_that_is_recorded_later_has_each_message_once(
         assert len(await texts(peer)) == 6
 
 
-async def test_a_file_is_not_read_while_a_turn_is_being_recorded(agents_home: Path, tmp_path: Path) -> None:
+async def test_a_file_is_not_read_while_a_turn_is_being_recorded_and_soon_after_its_end(
+    agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follower, "RECORDED_SECONDS", 0.1)
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         recording = Recording(peer)
+        recording.it.counts_usage = False
         await recording.begin()
         await recording.asks("How are you?")
         claude = WritingClaude(agents_home)
         claude.asks("How are you?")
-        claude.says("Fine.")
+        claude.says("Fine.", usage={"input_tokens": 20, "output_tokens": 8})
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
         assert await texts(peer) == ["How are you?"]
         await recording.says("Fine.")
         await recording.ends()
+        await until(lambda: _counts(peer, (1, 20, 8)))
         assert await texts(peer) == ["How are you?", "Fine."]
 
 

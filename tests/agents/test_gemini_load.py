@@ -50,6 +50,15 @@ def test_a_copy_that_has_as_much_is_not_made_again(chats: Path) -> None:
     assert len(names(chats)) == 2
 
 
+def test_a_session_that_has_grown_since_is_copied_again(chats: Path) -> None:
+    own = write(chats, "session-2026-11-25T22-49-1e29fcae.jsonl", lines=5)
+    write(chats, "session-2026-11-25T22-49-keepad50.jsonl")
+    before_load()
+    assert (chats / "session-2026-11-25T22-49-kee2ad50.jsonl").read_bytes() == own.read_bytes()
+    before_load()
+    assert len(names(chats)) == 3
+
+
 def test_only_the_longest_file_of_a_session_is_copied(chats: Path) -> None:
     write(chats, "session-2026-11-25T22-51-1e29fcae.jsonl", lines=9)
     write(chats, "session-2026-11-25T22-52-1e29fcae.jsonl", lines=0)

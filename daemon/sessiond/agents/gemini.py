@@ -88,8 +88,6 @@ def _keep_copy(native_id: str, environ: Environ) -> None:
     A load writes an empty history to the file, and the next start of Gemini CLI deletes every file whose name ends with
     the first 8 characters of the id. A file of another name is neither overwritten nor deleted.
     """
-    import shutil
-
     ending = f"-{native_id[:8]}.jsonl"
     for folder in _folders(environ):
         for chats in (f"{folder}/{project}/chats" for project in _names(folder)):
@@ -97,12 +95,27 @@ def _keep_copy(native_id: str, environ: Environ) -> None:
             own = max((it for it in sizes if it.endswith(ending)), key=sizes.__getitem__, default=None)
             if own is None or any(sizes[it] >= sizes[own] for it in sizes if not it.endswith(ending)):
                 continue
-            copy = f"{chats}/{own.removesuffix(ending)}-keep{native_id[9:13]}.jsonl"
-            try:
-                with open(f"{chats}/{own}", "rb") as source, open(copy, "xb") as target:
-                    shutil.copyfileobj(source, target)
-            except OSError:
-                continue  # it is there already, or the disk is full: the load goes on with what there is
+            _copy(f"{chats}/{own}", f"{chats}/{own.removesuffix(ending)}", native_id[9:13])
+
+
+def _copy(source: str, begin: str, end: str) -> None:
+    """Copy a file under a free name. If the disk is full, nothing stays, and the load goes on with what there is."""
+    import shutil
+
+    for mark in ("keep", *(f"kee{number}" for number in range(2, 10))):
+        copy = f"{begin}-{mark}{end}.jsonl"
+        try:
+            with open(source, "rb") as found, open(copy, "xb") as target:
+                try:
+                    shutil.copyfileobj(found, target)
+                except OSError:
+                    os.unlink(copy)  # noqa: PTH108 - the path is a string
+        except FileExistsError:
+            continue  # an earlier copy has less
+        except OSError:
+            return
+        else:
+            return
 
 
 def _files_of(native_id: str, chats: str) -> list[str]:

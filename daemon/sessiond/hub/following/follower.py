@@ -29,7 +29,7 @@ from sessiond.hub.following.tails import MIN_FILE_BYTES, fits
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.transfer.foreign_files import GROWING_SECONDS
-from sessiond.hub.transfer.import_results import UNREMARKABLE
+from sessiond.hub.transfer.import_results import BEING_RECORDED, UNREMARKABLE
 from sessiond.hub.transfer.reporting import Reporting
 from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus
@@ -45,6 +45,8 @@ WATCH_START_SECONDS: Final = 1.5
 """Time that the first census waits for the watch to begin, so that one census finds all that was written before."""
 POLL_SECONDS: Final = 10.0
 """Interval of the census while they cannot be watched."""
+RECORDED_SECONDS: Final = 5.0
+"""Time after which a file is read again whose turn was being recorded."""
 RETRY_SECONDS: Final = 30.0
 """Time after which a file is read again whose import failed for lack of disk space, or the like."""
 BUSY_SECONDS: Final = 1.0
@@ -367,6 +369,8 @@ class AgentFollower:
         """Record the outcome for a file, and when to read it again."""
         if status is not None:
             self._note_read(followed, path, status)
+        if isinstance(outcome, t.SkippedFile) and outcome.message == BEING_RECORDED:
+            followed.due[path] = time.monotonic() + RECORDED_SECONDS
         if isinstance(outcome, t.SkippedFile) and outcome.message not in UNREMARKABLE:
             followed.problems[path] = outcome.message
         else:
