@@ -15,6 +15,7 @@ BROKEN_PIPE = 141
 MEANINGS: dict[int, str] = {
     SUCCESS: "success",
     FAILURE: "the daemon returned an error; doctor: problems were found; import: nothing could be imported;"
+    " sync, bundle, backup, restore: a session is not complete, or the file was refused;"
     " terminal: no terminal was found",
     USAGE_ERROR: "usage error: the command line is not valid",
     UNAVAILABLE: "no daemon is running, or the connection was lost before the response",
