@@ -33,7 +33,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
     home = folder / "home"
     rows = []
     with sessiond(home) as daemon:
-        for entries in (300, 10_000 if quick else 100_000):
+        for entries in (300,) if quick else (300, 100_000):
             path = folder / f"session-{entries}.jsonl"
             write_session(path, f"bench-session-{entries}", entries)
             with daemon.connect() as client:

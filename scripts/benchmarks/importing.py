@@ -13,7 +13,7 @@ import msgspec
 from scripts.benchmarks.processes import Daemon, sessiond
 from scripts.benchmarks.report import Row, middle, milliseconds, sampled
 
-FILES, SMOKE_FILES, LINES = 400, 100, 120
+FILES, SMOKE_FILES, LINES = 400, 40, 120
 MEAN_TEXT = 900
 """Characters of an average message."""
 AGAIN = 0.1

@@ -16,7 +16,7 @@ from scripts.benchmarks.session_files import session_name, write_session
 
 SESSIONS, ENTRIES = 1_000, 100
 MANY, FEW_ENTRIES = 10_000, 10
-SMOKE_SESSIONS, SMOKE_MANY = 100, 500
+SMOKE_SESSIONS, SMOKE_MANY = 100, 200
 """The numbers of sessions of a quick run. The targets are those of the full numbers."""
 RESTARTED_LIST = 0.290
 WARM_LIST = 0.008

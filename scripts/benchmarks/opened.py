@@ -54,8 +54,8 @@ def _compared(what: str, took: tuple[float, ...], none: tuple[float, ...], count
         took,
         "s",
         ratio=f"{ratio:.2f} x with none",
-        bar=f"<= {MAX_RATIO} x",
-        verdict=at_most(ratio, MAX_RATIO),
+        bar=f"<= {MAX_RATIO} x" if count == SESSIONS else "",
+        verdict=at_most(ratio, MAX_RATIO) if count == SESSIONS else "",
         reason="Before each query and after it, the daemon checks every open session for changes that the index does "
         f"not have, {count:,} of them here. That takes {duration(middle(took) - middle(none))} in all.",
     )

@@ -82,8 +82,10 @@ def _of_size(
             ratio=f"{middle(grown) / entries:.0f} bytes an entry",
             limit=growth,
         ),
-        sampled("  longest wait of another client meanwhile", stalls, "s", limit=STALL),
-        sampled("  again, in a daemon that was started just now", again, "s", limit=INDEXED),
+        sampled("  longest wait of another client meanwhile", stalls, "s", limit=STALL if seconds else None),
+        sampled(
+            "  again, in a daemon that was started just now", again, "s", limit=INDEXED if seconds else None
+        ),
     ]
 
 

@@ -143,8 +143,8 @@ def _rows(phase: Phase, taken: Sequence[Taken], holds: Sequence[Hold], entries: 
         f"small requests beside {phase.name}, of {entries:,} entries",
         f"p50 {duration(cuts[49])}, p99 {duration(p99)}, max {duration(most)}",
         f"took {duration(phase.ended - phase.began)}{held}",
-        f"p99 <= {P99 * 1e3:.0f}, max <= {LONGEST * 1e3:.0f} ms",
-        at_most(max(p99 / P99, most / LONGEST), 1.0),
+        f"p99 <= {P99 * 1e3:.0f}, max <= {LONGEST * 1e3:.0f} ms" if entries == ENTRIES else "",
+        at_most(max(p99 / P99, most / LONGEST), 1.0) if entries == ENTRIES else "",
         Samples("s", (p99,)),
         _REASON.format(one_pass=duration(_one_pass())) if phase.name in _WITH_LARGE_ENTRY else "",
     )
