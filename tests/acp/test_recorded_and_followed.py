@@ -41,8 +41,9 @@ class Recording:
         self.it.prompt({"prompt": [{"type": "text", "text": text}]})
         await self._store()
 
-    async def says(self, text: str) -> None:
-        self.it.update({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}})
+    async def says(self, text: str, message_id: str | None = None) -> None:
+        update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
+        self.it.update({**update, "messageId": message_id})
         self.it.close()
         await self._store()
 
@@ -151,8 +152,11 @@ async def tokens(peer: Peer) -> tuple[int, int, int]:
     return total["requestCount"], total["tokens"]["input"], total["tokens"]["output"]
 
 
+@pytest.mark.parametrize("has_ids", [True, False])
 @pytest.mark.parametrize("is_followed", [True, False])
-async def test_the_tokens_of_a_turn_count_once(is_followed: bool, agents_home: Path, tmp_path: Path) -> None:
+async def test_the_tokens_of_a_turn_count_once(
+    is_followed: bool, has_ids: bool, agents_home: Path, tmp_path: Path
+) -> None:
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         recording = Recording(peer)
@@ -160,11 +164,11 @@ async def test_the_tokens_of_a_turn_count_once(is_followed: bool, agents_home: P
         await recording.begin()
         claude = WritingClaude(agents_home)
         for question, answer in (("How are you?", "Fine."), ("And now?", "Still fine.")):
-            await recording.asks(question)
-            await recording.says(answer)
-            await recording.ends(usage={"inputTokens": 30, "outputTokens": 9})
             claude.asks(question)
-            claude.says(answer, usage={"input_tokens": 20, "output_tokens": 8})
+            own = claude.says(answer, usage={"input_tokens": 20, "output_tokens": 8})
+            await recording.asks(question)
+            await recording.says(answer, own if has_ids else None)
+            await recording.ends(usage={"inputTokens": 30, "outputTokens": 9})
         claude.asks("And in the terminal?")
         claude.says("Well.", usage={"input_tokens": 7, "output_tokens": 1})
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")

@@ -29,6 +29,7 @@ RECORDED_TYPE: Final = "sessiond.recorded"
 """`customType` of the entry of a session that is recorded: {by}."""
 _END: Final = b'"customType":"sessiond.acpTurn"'
 _PROMPT: Final = b'"acp":{"turn":'
+_ANSWER: Final = b'"api":"acp"'
 _ROWS_AT_ONCE: Final = 100
 _MESSAGE: Final = KIND["message"]
 _USAGE: Final = "model_usage"
@@ -74,7 +75,8 @@ def joined(imported: Imported, tree: Tree, read: Read) -> Imported:
     """
     last = imported.conversation_count + 1
     theirs = [(it.id, said) for it in imported.entries[1:last] for said in _said(it.line)]
-    recorded = list(_recorded(tree, read, {it.id for it in imported.entries}))
+    of_source = {it.id for it in imported.entries}
+    recorded = list(_recorded(tree, read, of_source))
     ours = _alike([(it.id, said) for it in recorded for said in it.said], {it[1] for it in theirs})
     matching = SequenceMatcher(None, [it[1] for it in theirs], [it[1] for it in ours], autojunk=False)
     found: dict[str, list[str]] = {}
@@ -87,27 +89,35 @@ def joined(imported: Imported, tree: Tree, read: Read) -> Imported:
         it: same[-1] for it, same in found.items() if len(same) == count[it] and tree.any_row(it) is None
     }
     counted = {it.id for it in recorded if it.is_counted}
-    conversation = list(_conversation(imported.entries[1:last], names, counted, tree))
+    same_ids = {it.id for it in recorded if it.id in of_source}
+    conversation = list(_conversation(imported.entries[1:last], names, same_ids, counted, tree))
     kept = [imported.entries[0], *conversation, *(_below(it, names) for it in imported.entries[last:])]
     leaf = None if imported.leaf is None else names.get(imported.leaf, imported.leaf)
     return replace(imported, entries=kept, leaf=leaf, conversation_count=len(conversation))
 
 
 def _conversation(
-    entries: list[ImportedEntry], names: dict[str, str], counted: Container[str], tree: Tree
+    entries: list[ImportedEntry],
+    names: dict[str, str],
+    same_ids: Container[str],
+    counted: Container[str],
+    tree: Tree,
 ) -> Iterator[ImportedEntry]:
     """Yield the entries of a conversation that were not recorded, and the tokens of recorded turns without any.
 
     Args:
         entries: The entries of the file.
         names: The recorded entries by the ids of those that say the same. Those of tokens that were recorded are added.
+        same_ids: The recorded entries that have the ids of those of the file.
         counted: The recorded entries of turns whose tokens were recorded.
         tree: The session.
     """
     place: str | None = None  # the last recorded entry, if the last message of the file was recorded
     for it in entries:
-        if it.id in names:
-            place = names[it.id]
+        if it.id in names or it.id in same_ids:
+            place = names.get(it.id, it.id)
+            if it.id in same_ids:
+                yield _below(it, names)
             if place not in counted and (usage := _usage_of(it, place)) is not None:
                 yield usage
         elif it.type == _USAGE and place is not None and place in counted and tree.any_row(it.id) is None:
@@ -165,7 +175,7 @@ class _Recorded(NamedTuple):
 
 
 def _recorded(tree: Tree, read: Read, of_source: Container[str]) -> Iterator[_Recorded]:
-    """Yield the recorded messages in log order, without those that the file has, too."""
+    """Yield the recorded messages in log order, without those that were read from the file."""
     turn: list[tuple[str, list[Said]]] = []
     is_counted = False
     rows = [row for row in range(1, len(tree)) if tree.kind(row) in (_MESSAGE, KIND[_USAGE])]
@@ -173,7 +183,9 @@ def _recorded(tree: Tree, read: Read, of_source: Container[str]) -> Iterator[_Re
         some = rows[start : start + _ROWS_AT_ONCE]
         for row, line in zip(some, read(some), strict=True):
             entry_id = tree.id(row)
-            if entry_id is None or entry_id in of_source or entry_id.startswith(_OF_FILE):
+            if entry_id is None or entry_id.startswith(_OF_FILE):
+                continue
+            if entry_id in of_source and _ANSWER not in line and _PROMPT not in line:
                 continue
             if tree.role(row) == USER:
                 yield from (_Recorded(*it, is_counted) for it in turn)
