@@ -11,7 +11,7 @@ import pytest
 
 from sessiond.hub.index import usage_table, usage_totals
 from sessiond.hub.index.usage_table import Model
-from sessiond.hub.index.usage_totals import DAY_MS, HALF_HOUR_MS, PriceSteps, UsageFilter
+from sessiond.hub.index.usage_totals import DAY_MS, HALF_HOUR_MS, HALF_HOURS, PriceSteps, UsageFilter
 from sessiond.hub.usage import days
 from sessiond.session.state.recorded_usage import RecordedUsage
 
@@ -25,7 +25,7 @@ MODELS = (
 PRICES = (
     PriceSteps(),
     PriceSteps(limits=(200, 300)),
-    PriceSteps(is_hourly=True),
+    PriceSteps(starts=(20_002,), is_hourly=True),
     PriceSteps(starts=(20_001, 20_003), limits=(250,)),
 )
 GROUPS = {"model": "model", "agent": "files.agent", "project": "coalesce(projects.project, files.cwd)"}
@@ -126,7 +126,9 @@ def counted_anew(
         group = {
             "day": (at + change.offset_ms) // DAY_MS, "model": model, "agent": file.agent, "project": project,
         }[by]  # fmt: skip
-        moment = at // HALF_HOUR_MS if steps.is_hourly else sum(at >= day * DAY_MS for day in steps.starts)
+        moment = sum(at >= day * DAY_MS for day in steps.starts)
+        if steps.is_hourly:
+            moment = moment * HALF_HOURS + at % DAY_MS // HALF_HOUR_MS
         size = sum(it.input + it.cache_read + it.cache_write > limit for limit in steps.limits)
         sums = found.setdefault((group, model, moment, size, it.cost is None), [0] * 8)
         values = (

@@ -134,7 +134,7 @@ class UsageSum(NamedTuple):
         group: The value by which the report groups them.
         model: The number of the model.
         moment: The number of the `PriceSteps.starts` that have passed; for models whose price depends on the time of
-            day the half-hour, counted from 1970.
+            day, `HALF_HOURS` times that number, and the half-hour of the day in UTC.
         size: The number of the `PriceSteps.limits` that each of the prompts exceeds.
         requests: The number of requests.
         input: Tokens of prompts that were not cached.
@@ -239,16 +239,16 @@ def _size(prices: dict[int, PriceSteps], tokens: str) -> str:
 
 def _moment(prices: dict[int, PriceSteps]) -> str:
     """Return the SQL expression of `UsageSum.moment` for a time in the column `at`."""
-    by_starts: dict[tuple[int, ...] | None, list[int]] = {}
+    by_steps: dict[tuple[tuple[int, ...], bool], list[int]] = {}
     for model, it in prices.items():
-        by_starts.setdefault(None if it.is_hourly else it.starts, []).append(model)
-    return _by_model(
-        [
-            (models, f"at / {HALF_HOUR_MS}" if starts is None else _passed(starts))
-            for starts, models in by_starts.items()
-            if starts != ()
-        ]
-    )
+        by_steps.setdefault((it.starts, it.is_hourly), []).append(model)
+    cases: list[tuple[list[int], str]] = []
+    for (starts, is_hourly), models in by_steps.items():
+        if is_hourly:
+            cases.append((models, f"({_passed(starts)}) * {HALF_HOURS} + at / {HALF_HOUR_MS} % {HALF_HOURS}"))
+        elif starts:
+            cases.append((models, _passed(starts)))
+    return _by_model(cases)
 
 
 def _exceeded(value: str, limits: Sequence[int]) -> str:
@@ -256,7 +256,7 @@ def _exceeded(value: str, limits: Sequence[int]) -> str:
 
 
 def _passed(starts: Sequence[int]) -> str:
-    return " + ".join(f"(at >= {int(day) * DAY_MS})" for day in starts)
+    return " + ".join(["0", *(f"(at >= {int(day) * DAY_MS})" for day in starts)])
 
 
 def _by_model(cases: Sequence[tuple[Sequence[int], str]]) -> str:

@@ -1,6 +1,5 @@
 """Prices of models: how much the tokens of a request cost, as values that a report looks up."""
 
-from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -53,10 +52,8 @@ class PriceCard:
 
     def rates_for(self, moment: int, size: int) -> Rates:
         """Return the prices at a time for prompts of a size; see `UsageSum`."""
-        if not self.is_hourly:
-            return self.rates[moment, 0, size]
-        day, half_hour = divmod(moment, HALF_HOURS)
-        return self.rates[max(bisect_right(self.starts, day) - 1, 0), half_hour, size]
+        period, half_hour = divmod(moment, HALF_HOURS) if self.is_hourly else (moment, 0)
+        return self.rates[period, half_hour, size]
 
 
 @dataclass(frozen=True, slots=True)
