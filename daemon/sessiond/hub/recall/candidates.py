@@ -16,7 +16,7 @@ MAX_ROWS: Final = 4_000
 """The maximum number of entries of one term that are considered."""
 MAX_ROWS_OF_MANY: Final = 50_000
 """The same before the entries of other projects are left out."""
-PER_WORDING: Final = 150
+PER_WORDING: Final = 100
 """The number of entries that are examined for each wording."""
 _TRIGRAM: Final = 3
 _MAX_NAME_ROWS: Final = 60
