@@ -44,7 +44,7 @@ def test_every_client_sends_all_requests(tmp_path: Path) -> None:
     with echo(tmp_path, 90) as server:
         outcome = drive(server, requests(100), clients=3, depth=7)
         assert outcome.rate > 0
-        assert 0 < outcome.main_cpu <= outcome.cpu
+        assert 0 < outcome.main_cpu <= outcome.cpu + 1e-12  # the same clock ticks, divided in another order
         assert outcome.settled == 0
 
 
