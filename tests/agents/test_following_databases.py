@@ -3,6 +3,7 @@
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -405,7 +406,7 @@ async def test_forgetting_opencode_moves_its_sessions_to_the_trash(
     result = await peer.call("agent/forget", agent="opencode")
     assert result == {"deletedCount": 1, "failed": [], "failedCount": 0}
     assert await texts(peer, SESSION) == []
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
         assert db.execute("SELECT count(*) FROM session").fetchone() == (1,)
     await follow(peer)
     assert await texts(peer, SESSION) == ["hello", "hello"]

@@ -3,7 +3,8 @@
 import random
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -148,10 +149,10 @@ def counted_anew(
 class History:
     """Changes by chance: sessions that share requests with others, and lines of one answer with growing tokens."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, index: Index) -> None:
         self.random = random.Random(seed)
         self.files: list[File] = []
-        self.index = Index()
+        self.index = index
         self._numbers = count(1)
 
     def change(self) -> None:
@@ -218,9 +219,24 @@ class History:
         return wanted, chance.choice(["day", *GROUPS]), days.zone(chance.choice(ZONES))
 
 
+@pytest.fixture
+def new_index() -> Iterator[Callable[[], Index]]:
+    """Makes indexes, which are closed at the end of the test."""
+    with ExitStack() as stack:
+
+        def make() -> Index:
+            index = Index()
+            stack.callback(index.connection.close)
+            return index
+
+        yield make
+
+
 @pytest.mark.parametrize("seed", range(4))
-def test_sums_of_totals_are_those_of_requests_counted_anew_after_every_change(seed: int) -> None:
-    history = History(seed)
+def test_sums_of_totals_are_those_of_requests_counted_anew_after_every_change(
+    seed: int, new_index: Callable[[], Index]
+) -> None:
+    history = History(seed, new_index())
     asked = 0
     for _ in range(100):
         history.change()
@@ -233,11 +249,13 @@ def test_sums_of_totals_are_those_of_requests_counted_anew_after_every_change(se
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_an_index_that_is_built_again_in_any_order_has_the_same_totals(seed: int) -> None:
-    history = History(seed)
+def test_an_index_that_is_built_again_in_any_order_has_the_same_totals(
+    seed: int, new_index: Callable[[], Index]
+) -> None:
+    history = History(seed, new_index())
     for _ in range(80):
         history.change()
-    again = Index()
+    again = new_index()
     order = sorted(history.files, key=lambda _: history.random.random())
     for file in order:
         again.add(file, file.usages)
@@ -252,8 +270,8 @@ def test_an_index_that_is_built_again_in_any_order_has_the_same_totals(seed: int
     assert totals(history.index) == totals(again) != []
 
 
-def test_a_removed_session_leaves_no_totals() -> None:
-    history = History(0)
+def test_a_removed_session_leaves_no_totals(new_index: Callable[[], Index]) -> None:
+    history = History(0, new_index())
     for _ in range(20):
         history.change()
     while history.files:
