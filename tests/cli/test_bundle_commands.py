@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.commands import Shell
-from support.homes import a_home
+from support.homes import a_home, sessiond
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_bad_input_is_explained(shells: tuple[Shell, Shell]) -> None:
     absent = here.run("restore", "./absent.sessiond")
     assert (absent.code, "absent.sessiond" in absent.err) == (71, True)
     limited = subprocess.run(
-        ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", "sessiond", "bundle", "two.sessiond", session_id],
+        ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *sessiond("bundle", "two.sessiond", session_id)],
         cwd=here.folder, env=here.environment(), capture_output=True, text=True, check=False, encoding="utf-8",
     )  # fmt: skip
     assert (limited.returncode, "two.sessiond" in limited.stderr) == (71, True)
@@ -97,7 +97,7 @@ def test_a_passphrase_is_asked_for_only_on_a_terminal(shells: tuple[Shell, Shell
     here, _ = shells
     talk(here)
     refused = subprocess.run(
-        ["setsid", "--wait", "sessiond", "bundle", "x.age", "--passphrase"],
+        ["setsid", "--wait", *sessiond("bundle", "x.age", "--passphrase")],
         cwd=here.folder, env=here.environment(), capture_output=True, text=True, check=False, encoding="utf-8",
         stdin=subprocess.DEVNULL,
     )  # fmt: skip
