@@ -8,8 +8,7 @@ import functools
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
+from sessiond.hub.transfer.json_files import object_of, value_of
 from sessiond.session.content import fields
 from sessiond.session.dialects import cline
 
@@ -23,9 +22,9 @@ def beside(path: str) -> dict[str, str]:
     if not file.name.endswith(cline.SUFFIX):
         found = _history(file.parent.parent.parent / _HISTORY).get(file.parent.name, {})
         return _texts(cwd=found.get("cwdOnTaskInitialization"), model=found.get("modelId"))
-    found = _value(file.with_name(file.name.removesuffix(cline.SUFFIX) + ".json"))
+    found = object_of(file.with_name(file.name.removesuffix(cline.SUFFIX) + ".json"))
     if not found:  # a subagent's session
-        found = fields.without(_value(file.parent / f"{file.parent.name}.json"), "metadata")
+        found = fields.without(object_of(file.parent / f"{file.parent.name}.json"), "metadata")
     about = fields.mapping(found.get("metadata"))
     return _texts(
         cwd=found.get("cwd"), title=about.get("title"), startedAt=found.get("started_at"),
@@ -36,13 +35,6 @@ def beside(path: str) -> dict[str, str]:
 
 def _texts(**values: Any) -> dict[str, str]:
     return {name: it for name, it in values.items() if fields.text(it) is not None}
-
-
-def _value(path: Path) -> dict[str, Any]:
-    try:
-        return fields.mapping(msgspec.json.decode(path.read_bytes()))
-    except (OSError, ValueError, RecursionError):
-        return {}
 
 
 def _history(path: Path) -> dict[str, dict[str, Any]]:
@@ -57,8 +49,5 @@ def _history(path: Path) -> dict[str, dict[str, Any]]:
 @functools.lru_cache(maxsize=4)
 def _tasks(path: Path, _modified_ns: int, _size: int) -> dict[str, dict[str, Any]]:
     """Return what `_history` returns; a list is read once for all tasks while it does not change."""
-    try:
-        tasks = fields.items(msgspec.json.decode(path.read_bytes()))
-    except (OSError, ValueError, RecursionError):
-        return {}
+    tasks = fields.items(value_of(path))
     return {it["id"]: it for it in tasks if isinstance(it, dict) and isinstance(it.get("id"), str)}

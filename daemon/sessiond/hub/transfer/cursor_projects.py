@@ -8,8 +8,7 @@ path, if the user was asked to trust it. All functions block.
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
+from sessiond.hub.transfer.json_files import object_of
 from sessiond.session.content import fields
 
 _TRANSCRIPTS: Final = "agent-transcripts"
@@ -26,7 +25,7 @@ def beside(path: str) -> dict[str, str]:
     project, home = transcripts.parent, transcripts.parent.parent.parent
     is_subagent = file.parent.name == _SUBAGENTS
     chat = _chat(home, file.parent.parent.name if is_subagent else file.stem)
-    folder = fields.text(chat.get("cwd")) or _value(project / ".workspace-trusted").get("workspacePath")
+    folder = fields.text(chat.get("cwd")) or object_of(project / ".workspace-trusted").get("workspacePath")
     values: dict[str, Any] = {
         "cwd": folder if fields.as_text(folder).startswith("/") else None,
         "title": None if is_subagent else chat.get("title"),
@@ -41,11 +40,4 @@ def _chat(home: Path, chat_id: str) -> dict[str, Any]:
         workspaces = sorted((home / "chats").iterdir())
     except OSError:
         return {}
-    return next((found for it in workspaces if (found := _value(it / chat_id / "meta.json"))), {})
-
-
-def _value(path: Path) -> dict[str, Any]:
-    try:
-        return fields.mapping(msgspec.json.decode(path.read_bytes()))
-    except (OSError, ValueError, RecursionError):
-        return {}
+    return next((found for it in workspaces if (found := object_of(it / chat_id / "meta.json"))), {})

@@ -105,13 +105,11 @@ class _Reader:
         builder, beside = self._builder, self._source.beside
         folders = fields.as_text(beside.get("sourcePath")).split("/")[:-1]
         stem = self._source.name.removesuffix(SUFFIX)
-        if (
-            stem == self._source.name
-        ):  # of the extension: every file has the same name, in a folder of its own
+        if stem == self._source.name:
+            # Of the extension: every file has the same name, in a folder of its own.
             builder.source_id = folders[-1] if folders else stem
-        elif (
-            "sessions" in folders[:-1] and stem != folders[-1]
-        ):  # of a subagent, below the folder of its session
+        elif "sessions" in folders[:-1] and stem != folders[-1]:
+            # Of a subagent, below the folder of its session.
             main = folders[len(folders) - folders[::-1].index("sessions")]
             builder.source_id, builder.parent_source = f"{main}/{stem}", main
         else:
