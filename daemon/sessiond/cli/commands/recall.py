@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from textwrap import wrap
@@ -10,6 +9,7 @@ from textwrap import wrap
 from sessiond import human
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.session_argument import agent_filter, place_filter
+from sessiond.cli.render.found_entries import agent_of, folder_of, show_command
 from sessiond.cli.render.style import style_for
 from sessiond.client.blocking import connect
 from sessiond.text import one_line
@@ -57,14 +57,8 @@ def recall(args: ParsedArguments) -> int:
 
 def _formatted_session(passages: list[dict[str, Any]], style: Style) -> str:
     first = passages[0]
-    head = [
-        style(one_line(first.get("title") or "untitled"), "bold"),
-        style(one_line(human.folder(first["cwd"], os.path.expanduser("~"))), "blue"),  # noqa: PTH111 - as in sessions
-    ]
-    if origin := first.get("origin"):
-        from sessiond.agents import names
-
-        head.insert(0, style(one_line(names.short_name_of(origin["agent"])), "cyan"))
+    title = style(one_line(first.get("title") or "untitled"), "bold")
+    head = [*agent_of(first, style), title, folder_of(first, style)]
     return "\n".join(("  ".join(head), *(_formatted(it, style) for it in passages)))
 
 
@@ -80,9 +74,7 @@ def _formatted(passage: dict[str, Any], style: Style) -> str:
         notes.append(f"(older: see {one_line(newer)})")
     if not passage["onPath"]:
         notes.append("(on an abandoned branch)")
-    command = f"sessiond show {one_line(passage['sessionId'])}"
-    if entry := passage.get("entryId"):
-        command += f" --entry {one_line(entry)}"
+    command = show_command(passage["sessionId"], passage.get("entryId"))
     lines = ["  " + "  ".join(notes)]
     lines += [_INDENT + line for line in wrap(one_line(passage["text"]), columns)]
     if neighbor := passage.get("neighbor"):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 
 from sessiond import human
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.session_argument import agent_filter, period_filter, place_filter, whole_id
+from sessiond.cli.render.found_entries import agent_of, folder_of, show_command
 from sessiond.cli.render.style import style_for
 from sessiond.client.blocking import connect
 from sessiond.text import fit, one_line
@@ -85,12 +85,7 @@ def _formatted(hits: Sequence[dict[str, Any]], style: Style) -> str:
     title = one_line(first.get("title") or first.get("firstPrompt") or "untitled")
     if style.columns is not None:
         title = fit(title, style.columns, style.ellipsis)
-    about = [style(one_line(human.folder(first["cwd"], os.path.expanduser("~"))), "blue")]  # noqa: PTH111
-    if origin := first.get("origin"):
-        from sessiond.agents import names
-
-        about.insert(0, style(one_line(names.short_name_of(origin["agent"])), "cyan"))
-    lines = [style(title, "bold") + "  " + "  ".join(about)]
+    lines = ["  ".join([style(title, "bold"), *agent_of(first, style), folder_of(first, style)])]
     for hit in hits:
         entry = hit.get("labeledEntryId") or hit.get("entryId")
         when = [
@@ -99,9 +94,7 @@ def _formatted(hits: Sequence[dict[str, Any]], style: Style) -> str:
         ]
         if not hit["onPath"]:
             when.append("(on another branch)")
-        command = f"sessiond show {one_line(hit['sessionId'])}" + (
-            f" --entry {one_line(entry)}" if entry else ""
-        )
+        command = show_command(hit["sessionId"], entry)
         lines += [
             _INDENT + _marked(hit["snippet"], _in_code_points(hit["snippet"], hit["ranges"]), style),
             _INDENT + "  ".join([*when, style(command, "dim")]),
