@@ -6,6 +6,11 @@ from sessiond.cli.table.options import JSON, REPORT, SINCE
 _ENCRYPTION = (
     "The file is encrypted with\nage if a recipient or a passphrase is given (pip install 'sessiond[age]')."
 )
+_CHOSEN = (
+    Option("project", "DIR", "only sessions of this folder and the folders below it"),
+    Option("agent", "NAME", "only sessions that were read from this agent"),
+    Option("tag", "TAG", "only sessions with this tag; several: with all of them"),
+)
 _INTO_A_FILE = (
     Option("recipient", "KEY", "encrypt for age1…, an ssh public key, or a file of them; may be repeated"),
     Option("passphrase", "", "encrypt with a passphrase, which is asked for"),
@@ -23,9 +28,7 @@ COMMANDS: dict[str, Command] = {
             Option("push", "", "only send what the other machine lacks"),
             Option("pull", "", "only receive what this machine lacks"),
             Option("watch", "", "keep both machines together until Ctrl-C"),
-            Option("project", "DIR", "only sessions of this folder and the folders below it"),
-            Option("agent", "NAME", "only sessions that were read from this agent"),
-            Option("tag", "TAG", "only sessions with this tag; several: with all of them"),
+            *_CHOSEN,
             Option("drafts", "", "also draft sessions"),
             Option("map", "HERE=THERE", "the folder HERE is THERE on the other machine; may be repeated"),
             Option("dry-run", "", "only report what would be copied"),
@@ -45,9 +48,7 @@ COMMANDS: dict[str, Command] = {
         "bundle:bundle",
         ("FILE", "[ID…]"),
         (
-            Option("project", "DIR", "only sessions of this folder and the folders below it"),
-            Option("agent", "NAME", "only sessions that were read from this agent"),
-            Option("tag", "TAG", "only sessions with this tag; several: with all of them"),
+            *_CHOSEN,
             SINCE,
             Option("drafts", "", "also draft sessions"),
             *_INTO_A_FILE,
