@@ -6,10 +6,15 @@ called on the event loop's thread, except `Log.read`, `Log.scan` and `Store.scan
 
 Every method that accesses the disk may raise `StorageFailed` (`StorageFull` if space is missing). `errors` has the
 errors; `records` has the records of listings, the trash and terminals.
+
+Several daemons may use one store, if it is not `Store.local`. Each of them then opens the same logs, and the lines of
+the others arrive as those of another program do: in `Log.foreign_bytes`, reported by `Store.watch`. A method that
+reaches a server may raise `StoreUnreachable`, and one that changes something may raise `OutcomeUnknown`.
 """
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol
 
 from sessiond.store.blobs import BlobSource, BlobStore
@@ -87,12 +92,23 @@ class Log(Protocol):
 
     @property
     def write_error(self) -> StorageFailed | LogReplaced | None:
-        """The error of the last write, until a write succeeds or `retry` finds the cause gone."""
+        """The error of the last write, until a write succeeds or `retry` finds the cause gone.
+
+        `LogMoved` is no such error. `StoreUnreachable` is, also if it is found without a write.
+        """
+
+    @property
+    def stale(self) -> str | None:
+        """Why the lines may be older than those in the store (its server cannot be reached …), or None.
+
+        The readable bytes are then the last known ones. They stay readable.
+        """
 
     async def retry(self) -> None:
-        """Check whether the log can be written again, and recover from a failed sync.
+        """Check whether the log can be written again, and recover from a failed sync or a lost connection.
 
-        Nothing is appended. A remaining error stays in `write_error` and `read_only`.
+        Nothing is appended. A remaining error stays in `write_error` and `read_only`. If none remains, every line that
+        the store has is before `size` or in `foreign_bytes`: also those of an append whose outcome was unknown.
         """
 
     def read(self, start: int, end: int) -> bytes:
@@ -128,10 +144,12 @@ class Log(Protocol):
         """Mark the log as replaced, because bytes that were read have changed. Return the error to raise."""
 
     def foreign_bytes(self) -> int:
-        """Return the number of bytes that another program has added after `size`.
+        """Return the number of bytes that another program or another daemon has added after `size`.
+
+        On a store of several daemons these are the lines that have arrived here; whole lines, readable with `read`.
 
         Raises:
-            LogReplaced: The file is shorter, or another file.
+            LogReplaced: The file is shorter, or another file. `LogGone` if it was moved to the trash elsewhere.
         """
 
     def accept(self, size: int) -> None:
@@ -143,7 +161,9 @@ class Log(Protocol):
             ValueError: There are no such bytes.
         """
 
-    def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
+    def append(
+        self, data: bytes, durability: Durability, ids: Sequence[str | None] = ()
+    ) -> asyncio.Future[bool]:
         """Queue whole lines as one batch. Batches are written in the order of the calls.
 
         The call never blocks and never reorders. Each line is on a line of its own when the future is done. If another
@@ -156,21 +176,28 @@ class Log(Protocol):
         appends are possible. If another program has written after a failed batch, the batch cannot be removed and is
         then found as foreign bytes. Canceling the future does not withdraw the batch.
 
+        On a store of several daemons, a batch fails with `LogMoved` if another daemon's lines came first, or if one of
+        its ids is in the log. With `OutcomeUnknown`, the batch and those queued behind it may be stored, from the first
+        on: `retry` shows which. The same lines may then be appended again, because no id is stored twice in a log.
+
         Args:
             data: Lines, each with its newline.
             durability: The level at which the batch is done.
+            ids: The entry id of each line, None for a line that has none. If empty, a store that needs them takes them
+                from the lines.
 
         Returns:
             A future that is done, on a later tick of the loop, when this batch and all batches before it have reached
             their levels. It is True on drift: the batch is not at the expected offset, because bytes of another
             program (or a missing newline of the line before) came first. Then `size` includes these bytes and the
-            caller must read again from its last committed byte. It raises `LogReadOnly` if the log is read-only.
+            caller must read again from its last committed byte. It raises `LogReadOnly` if the log is read-only,
+            `LogMoved`, `StoreUnreachable` and `OutcomeUnknown` as above.
 
         Raises:
             ValueError: `data` does not end with a newline.
         """
 
-    def extend(self, batch: asyncio.Future[bool], data: bytes) -> bool:
+    def extend(self, batch: asyncio.Future[bool], data: bytes, ids: Sequence[str | None] = ()) -> bool:
         """Add whole lines to the batch that was queued last, unless a write has taken it already.
 
         The lines are then part of the batch: they reach its durability with it, or fail with it.
@@ -178,9 +205,22 @@ class Log(Protocol):
         Args:
             batch: The future of the batch, as `append` returned it.
             data: Lines, each with its newline.
+            ids: The entry ids of the lines, as for `append`.
 
         Returns:
             Whether the lines were added. If not, the caller queues them with `append`.
+        """
+
+    def locked(self) -> AbstractAsyncContextManager[None]:
+        """Prevent other daemons from adding lines during the block.
+
+        When the block begins, no batch is queued and every line of the store is before `size` or in `foreign_bytes`.
+        Batches that are appended in the block do not fail with `LogMoved` because of others' lines. They are done when
+        the block has ended, or fail with its error. The store bounds how long a daemon waits for the lock, and how long
+        it keeps it. Does nothing in a store that one daemon has for itself.
+
+        Raises:
+            StorageFailed: Another daemon keeps the lock, or the store cannot be reached. Nothing was stored.
         """
 
     async def flush(self) -> bool:
@@ -242,6 +282,15 @@ class Log(Protocol):
 
 class Store(Protocol):
     """All logs of one storage location, and the blobs that they reference."""
+
+    @property
+    def local(self) -> bool:
+        """Whether the logs are on this machine and this daemon has them for itself.
+
+        If not, other daemons on other machines use them at the same time. No log has a file then, so checks of files do
+        not apply, `Log.path` is None, and new entry ids must not repeat across machines. Breadcrumbs and terminals'
+        holds are always those of this machine.
+        """
 
     @property
     def blobs(self) -> BlobStore:
@@ -312,6 +361,35 @@ class Store(Protocol):
         Raises:
             LogNotFound: At the first slice.
         """
+
+    async def hold(self, ref: str) -> None:
+        """Tell the other daemons of this store that clients of this daemon hold a session, until `release`.
+
+        It ends by itself soon after this daemon has ended or has lost the store. A second call does nothing.
+        """
+
+    async def release(self, ref: str) -> bool:
+        """End the hold of this daemon on a session. Return whether another daemon holds the session.
+
+        If the last two daemons release a session at the same time, exactly one of them receives False.
+        """
+
+    async def held_elsewhere(self, refs: Collection[str]) -> set[str]:
+        """Return which of these sessions other daemons of this store hold."""
+
+    async def claim(self, ref: str, work: str) -> bool:
+        """Reserve work on a session for this daemon, until `end_claim` or as long as a hold lasts.
+
+        Args:
+            ref: The ref of the session.
+            work: The name of the work, such as `compaction`.
+
+        Returns:
+            Whether it is reserved now. False if another daemon has reserved it.
+        """
+
+    async def end_claim(self, ref: str, work: str) -> None:
+        """End a reservation. Does nothing if this daemon has none."""
 
     async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> TrashPlace:
         """Move a log to the trash with a note of the reason, and close it. Return its place there."""

@@ -47,7 +47,10 @@ class StoredBlob(NamedTuple):
 
 
 class BlobSource(Protocol):
-    """A read-only source of blobs, usable on any thread. A name that is not a hash names no blob."""
+    """A read-only source of blobs, usable on any thread. A name that is not a hash names no blob.
+
+    The methods may wait for a disk or a server, so the thread of the event loop calls none of them.
+    """
 
     def read(self, hash: str, offset: int = 0, limit: int | None = None) -> bytes:
         """Return the bytes of a blob from `offset`, at most `limit`.

@@ -55,6 +55,42 @@ class SyncFailed(StorageFailed):
     )
 
 
+class StoreUnreachable(StorageFailed):
+    """Raised when the server of a store cannot be reached and nothing was sent to it."""
+
+    sentence = "The store cannot be reached: {reason}."
+    advice = "The request stored nothing; it may be sent again."
+
+
+class OutcomeUnknown(TemplatedError):
+    """Raised when the connection to a store was lost after a write was sent: the lines may be stored or not.
+
+    It is no `StorageFailed`, which promises that nothing was stored.
+    """
+
+    sentence = "The connection to the store was lost before it confirmed the write: {reason}."
+    advice = "Send the same entries with the same ids again; those that are stored are not stored twice."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason=reason)
+        self.reason = reason
+
+
+class LogMoved(TemplatedError):
+    """Raised for a batch if another daemon's lines came first, or if one of its ids is in the log.
+
+    Nothing of the batch and of those queued behind it is stored. The lines that came first are in
+    `Log.foreign_bytes`.
+    """
+
+    sentence = "Another daemon has added lines to session {ref}."
+    advice = "The request stored nothing; it may be sent again."
+
+    def __init__(self, ref: str) -> None:
+        super().__init__(ref=ref)
+        self.ref = ref
+
+
 class LogNotFound(TemplatedError):
     """Raised for an id or ref of which the store has no log."""
 

@@ -38,6 +38,11 @@ class MemoryStore:
         self._holds: dict[str, Hold] = {}
         self.blobs = MemoryBlobs(self._remains)
 
+    @property
+    def local(self) -> bool:
+        """True: the logs are in this process."""
+        return True
+
     def keeps(self, ref: str) -> bool:
         """Return whether there is a session with this id that is not in the trash."""
         return ref in self._contents
@@ -122,6 +127,24 @@ class MemoryStore:
             yield from slices_of(self._remains[ref], start)
         else:
             raise LogNotFound(ref)
+
+    async def hold(self, ref: str) -> None:
+        """Do nothing: no other daemon uses the store."""
+
+    async def release(self, ref: str) -> bool:
+        """Return False: no other daemon holds a session."""
+        return False
+
+    async def held_elsewhere(self, refs: Collection[str]) -> set[str]:
+        """Return the empty set: no other daemon holds a session."""
+        return set()
+
+    async def claim(self, ref: str, work: str) -> bool:
+        """Return True: no other daemon does any work."""
+        return True
+
+    async def end_claim(self, ref: str, work: str) -> None:
+        """Do nothing."""
 
     async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> TrashPlace:
         """Close a log and move its content to the trash."""

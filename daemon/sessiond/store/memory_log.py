@@ -4,6 +4,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from sessiond.store.base import Durability
@@ -84,6 +85,10 @@ class MemoryLog:
         """None: no write fails."""
         return None
 
+    @property
+    def stale(self) -> None:
+        """None: the lines are in memory."""
+
     async def retry(self) -> None:
         """Do nothing. Memory never refuses a write."""
 
@@ -120,7 +125,9 @@ class MemoryLog:
         if size != self.size:
             raise ValueError(f"no bytes were added: the log has {self.size}, not {size}")
 
-    def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
+    def append(
+        self, data: bytes, durability: Durability, ids: Sequence[str | None] = ()
+    ) -> asyncio.Future[bool]:
         """Queue a batch, which is written on the next tick of the event loop or before any other change."""
         if not data.endswith(b"\n"):
             raise ValueError("a batch is whole lines, each with its newline")
@@ -134,12 +141,16 @@ class MemoryLog:
         self._queue.append(([data], future))
         return future
 
-    def extend(self, batch: asyncio.Future[bool], data: bytes) -> bool:
+    def extend(self, batch: asyncio.Future[bool], data: bytes, ids: Sequence[str | None] = ()) -> bool:
         """Add lines to the last queued batch."""
         if not self._queue or self._queue[-1][1] is not batch:
             return False
         self._queue[-1][0].append(data)
         return True
+
+    def locked(self) -> AbstractAsyncContextManager[None]:
+        """Do nothing: one daemon has the store for itself."""
+        return nullcontext()
 
     async def flush(self) -> bool:
         """Write the queued batches. Return False if there were none."""

@@ -100,7 +100,7 @@ class PendingBatches:
                 lines = b"".join([row.line for row in prepared.rows])
             size = len(lines)
             self.unwritten_bytes += size
-            future = self._reader.log.append(lines, durability)
+            future = self._reader.log.append(lines, durability, [row.id for row in prepared.rows])
             self._reader.tree.attach(prepared.rows, leaf=prepared.leaf)
         else:
             future = asyncio.get_running_loop().create_task(self._barrier(durability))
@@ -109,21 +109,22 @@ class PendingBatches:
     def submit_plain(self, requests: QueuedRequest | PlainRequests, durability: Durability) -> None:
         """Queue plain requests: they join the last batch, if that takes plain requests and waits for its write."""
         batches, reader, rows = self._batches, self._reader, requests.rows
-        count, leaf_id = len(rows), rows[-1].id
+        ids = [row.id for row in rows]
+        count, leaf_id = len(rows), ids[-1]
         lines = rows[0].line if count == 1 else b"".join([row.line for row in rows])
         size = len(lines)
         self.unwritten_bytes += size
         last = batches[-1] if batches else None
         if last is not None and last.durability == durability:
             has_room = last.count + count <= MAX_JOINED and last.size < MAX_JOINED_BYTES
-            if has_room and reader.log.extend(last.future, lines):
+            if has_room and reader.log.extend(last.future, lines, ids):
                 reader.tree.attach_at_leaf(rows)
                 last.requests.append(requests)
                 last.leaf_id = leaf_id
                 last.count += count
                 last.size += size
                 return
-        future = reader.log.append(lines, durability)
+        future = reader.log.append(lines, durability, ids)
         reader.tree.attach_at_leaf(rows)
         self._add(Batch([requests], leaf_id, count, size, durability, future))
 

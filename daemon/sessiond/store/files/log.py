@@ -6,7 +6,7 @@ For the methods see `base.Log`.
 import asyncio
 import errno
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -88,6 +88,10 @@ class FileLog:
     def write_error(self) -> StorageFailed | LogReplaced | None:
         """The refusal to open the file for writing, or else the error of the last write."""
         return self._lacks_right or self._commits.write_error
+
+    @property
+    def stale(self) -> None:
+        """None: the lines are read from the file."""
 
     async def retry(self) -> None:
         """Try to remove the cause of a write error. Does nothing if the log is closed or its file is being changed.
@@ -199,7 +203,9 @@ class FileLog:
                 raise ValueError(f"the log has {present} bytes, {known} of them known, not {size}")
         self._commits.accept(size)
 
-    def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
+    def append(
+        self, data: bytes, durability: Durability, ids: Sequence[str | None] = ()
+    ) -> asyncio.Future[bool]:
         """Queue a batch for the group commit (`commit`)."""
         if not data.endswith(b"\n"):
             raise ValueError("a batch is whole lines, each with its newline")
@@ -209,9 +215,13 @@ class FileLog:
             return refused
         return self._commits.append(data, durability)
 
-    def extend(self, batch: asyncio.Future[bool], data: bytes) -> bool:
+    def extend(self, batch: asyncio.Future[bool], data: bytes, ids: Sequence[str | None] = ()) -> bool:
         """Add lines to the last queued batch."""
         return self._commits.extend(batch, data)
+
+    def locked(self) -> AbstractAsyncContextManager[None]:
+        """Do nothing: one daemon has the store for itself."""
+        return nullcontext()
 
     async def flush(self) -> bool:
         """Wait until the group commit has written and synced all queued batches."""

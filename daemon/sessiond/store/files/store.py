@@ -101,6 +101,11 @@ class FileStore:
         self._being_created: set[str] = set()
         self.blobs = FileBlobs(data / "blobs", self._trash, pool=self._pool, calls=self._calls)
 
+    @property
+    def local(self) -> bool:
+        """True: one daemon has the files of a home for itself."""
+        return True
+
     def keeps(self, ref: str) -> bool:
         """Return whether a path is in `sessions/` or `drafts/`. The path need not exist."""
         path = Path(ref)
@@ -202,6 +207,24 @@ class FileStore:
                 yield fd
             finally:
                 os.close(fd)
+
+    async def hold(self, ref: str) -> None:
+        """Do nothing: no other daemon uses the store."""
+
+    async def release(self, ref: str) -> bool:
+        """Return False: no other daemon holds a session."""
+        return False
+
+    async def held_elsewhere(self, refs: Collection[str]) -> set[str]:
+        """Return the empty set: no other daemon holds a session."""
+        return set()
+
+    async def claim(self, ref: str, work: str) -> bool:
+        """Return True: no other daemon does any work."""
+        return True
+
+    async def end_claim(self, ref: str, work: str) -> None:
+        """Do nothing."""
 
     async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> TrashPlace:
         """Move the file of a log to the trash, with a note beside it, and close the log."""
