@@ -9,7 +9,7 @@ does not move.
 import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import msgspec
@@ -423,7 +423,7 @@ def _named(params: t.ImportParams) -> list[str]:
 
 
 def _with_images(entries: Sequence[ImportedEntry], find: Find) -> list[ImportedEntry]:
-    return [replace(it, line=restore_images(it.line, find)) for it in entries]
+    return [msgspec.structs.replace(it, line=restore_images(it.line, find)) for it in entries]
 
 
 def _report_missing(imported: Imported, digests: Iterable[str]) -> None:

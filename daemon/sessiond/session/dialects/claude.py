@@ -40,7 +40,10 @@ _TITLES: Final = (
     ("summary", "summary"), ("ai-title", "aiTitle"), ("agent-name", "agentName"), ("custom-title", "customTitle"),
 )  # fmt: skip
 """Types of lines with a title and their fields, the best title last."""
-_TAKEN: Final = ("type", "uuid", "parentUuid", "timestamp", "message", "logicalParentUuid")
+_PLACED: Final = frozenset(
+    ("type", "uuid", "parentUuid", "timestamp", "message", "logicalParentUuid", *_CARRIED)
+)
+"""Fields that have a place of their own in an entry, or that are carried from line to line."""
 
 
 def detect(first: list[dict[str, Any]]) -> bool:
@@ -216,7 +219,7 @@ class _Reader:
             return self._hangs.get(uuid)
         continues = child.type == "assistant" and child.message.get("id") == turn.message_id
         if child.result_ids:
-            return turn.tail if not turn.answered & set(child.result_ids) else self._hangs.get(uuid)
+            return turn.tail if turn.answered.isdisjoint(child.result_ids) else self._hangs.get(uuid)
         return turn.tail if uuid in turn.results or (continues and turn.message_id) else self._hangs.get(uuid)
 
     def _take_assistant(self, it: ChainLine, parent: str | None, at: str) -> None:
@@ -386,8 +389,12 @@ class _Reader:
 
     def _foreign(self, it: ChainLine, **replaced: Any) -> dict[str, Any]:
         """Return the other fields of a line, without fields whose value is unchanged since the line before."""
-        rest = {**fields.without(it.value, *_TAKEN, *_CARRIED), **replaced}
-        rest = {name: value for name, value in rest.items() if value not in (None, False)}
+        values = {**it.value, **replaced} if replaced else it.value
+        rest = {
+            name: value
+            for name, value in values.items()
+            if name not in _PLACED and value not in (None, False)
+        }
         for name in _CARRIED:
             if name in it.value and it.value[name] != self._carried.get(name):
                 rest[name] = self._carried[name] = it.value[name]

@@ -26,6 +26,7 @@ class ChainLine:
         parts: For an assistant message, all lines that the message was split into.
         type: The type of the line.
         message: The `message` object of the line; empty if it has none.
+        result_ids: The ids of the tool calls that a user line answers.
     """
 
     line: SourceLine
@@ -35,10 +36,12 @@ class ChainLine:
     parts: list["ChainLine"] = field(default_factory=list)
     type: str = field(init=False)
     message: dict[str, Any] = field(init=False)
+    result_ids: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.type = fields.as_text(self.value.get("type"))
         self.message = fields.mapping(self.value.get("message"))
+        self.result_ids = _result_ids(self.message) if self.type == "user" else []
 
     @property
     def attachment(self) -> dict[str, Any]:
@@ -76,14 +79,13 @@ class ChainLine:
         """Whether it is the user line with the summary of a compaction."""
         return self.type == "user" and self.value.get("isCompactSummary") is True
 
-    @property
-    def result_ids(self) -> list[str]:
-        """The ids of the tool calls that a user line answers."""
-        return [
-            fields.as_text(block.get("tool_use_id"))
-            for block in fields.items(self.message.get("content"))
-            if isinstance(block, dict) and block.get("type") == "tool_result"
-        ]
+
+def _result_ids(message: dict[str, Any]) -> list[str]:
+    return [
+        fields.as_text(block.get("tool_use_id"))
+        for block in fields.items(message.get("content"))
+        if isinstance(block, dict) and block.get("type") == "tool_result"
+    ]
 
 
 def chain_line(line: SourceLine) -> ChainLine | None:

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
+
 from sessiond.session.content import fields
 from sessiond.session.dialects.source import Source, SourceLine
 from sessiond.session.tree import entries
@@ -26,8 +28,7 @@ _USUAL: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,20}(Z|[+-][0-9
 _EPOCH: Final = "1970-01-01T00:00:00.000Z"
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedEntry:
+class ImportedEntry(msgspec.Struct, frozen=True, gc=False):
     """One v3 entry: its line without newline, and the fields that a tree needs."""
 
     id: str
@@ -297,8 +298,7 @@ class ImportBuilder:
         return found
 
     def _line(self, type: str, name: str, parent: str | None, at: str, payload: dict[str, Any]) -> bytes:
-        head = {"type": type, "id": name, "parentId": parent, "timestamp": at}
-        return fields.dumps({**head, **payload})
+        return fields.dumps({"type": type, "id": name, "parentId": parent, "timestamp": at, **payload})
 
 
 def _without_nuls(raw: bytes) -> tuple[bytes, dict[str, int]]:

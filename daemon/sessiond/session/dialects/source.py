@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
+
 from sessiond.session.tree import lines
 
 FIRST_LINES: Final = 24
 """Objects at the start of a file that suffice to detect its dialect."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLine:
+class SourceLine(msgspec.Struct, frozen=True, eq=False, gc=False):
     """One line. `number` counts from 1. If the line contains no object, `value` is None and `reason` says why."""
 
     number: int
@@ -65,7 +66,7 @@ def line_of(number: int, raw: bytes) -> SourceLine:
 def first_objects(head: bytes) -> list[dict[str, Any]]:
     """Return the objects among the first lines of a file. A line that is cut off at the end of `head` is skipped."""
     found: list[dict[str, Any]] = []
-    for number, raw in enumerate(head.split(b"\n")[: 4 * FIRST_LINES], 1):
+    for number, raw in enumerate(head.split(b"\n", 4 * FIRST_LINES)[: 4 * FIRST_LINES], 1):
         value = line_of(number, raw).value
         if value is not None:
             found.append(value)
