@@ -178,7 +178,7 @@ def _annotation(node: ast.expr, module: python_types.ModuleType) -> str:
             return f"{_annotation(left, module)} | {_annotation(right, module)}"
         case ast.Constant(value=None):
             return "None"
-        case ast.Name(id="str" | "int" | "float" | "bool" | "UnsetType"):
+        case ast.Name(id="str" | "bytes" | "int" | "float" | "bool" | "UnsetType"):
             return node.id
         case ast.Name(id=name):
             return _named(name, getattr(module, name))

@@ -14,6 +14,7 @@ from sessiond.session.union.comparable import LineSum, as_batch, comparable, lin
 from sessiond.session.union.difference import LineKey, own_lines, parents_of
 from sessiond.session.union.log_position import read_position
 from sessiond.session.union.merge import ancestry, merge, read_own, tags_in
+from sessiond.session.union.whole_log import whole_log
 
 HEADER = (
     b'{"type":"session","version":3,"id":"a-session","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}\n'
@@ -287,3 +288,42 @@ def test_the_digest_of_a_store_has_no_order() -> None:
 
 def test_a_line_of_a_batch_is_compared_without_its_mark() -> None:
     assert comparable(b'{"a":1\t}\n') == comparable(b'{"a":1}\n') == b'{"a":1}'
+
+
+_ODD_LINES = st.lists(
+    st.sampled_from(
+        [
+            b'{"type":"custom","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","customType":"x"}',
+            b'{"type":"custom","id":"b","parentId":"a","timestamp":"2026-01-01T00:00:00.000Z","customType":"x"\t}',
+            b"", b"  ", b"\xff\xfe", b"\0\0\0", b"[1]", b'{"type":"title","v":1,"title":"t"}', b'{"id":"c"}', b"\t}",
+        ]
+    ),
+    max_size=6,
+)  # fmt: skip
+
+
+@given(before=_ODD_LINES, after=_ODD_LINES, end=st.sampled_from([b"\n", b"", b"\t}\n"]))
+def test_lines_that_are_taken_without_a_tree_are_those_of_the_tree(
+    before: list[bytes], after: list[bytes], end: bytes
+) -> None:
+    data = b"".join(line + b"\n" for line in before) + HEADER + b"\n".join(after) + end
+    taken = whole_log(data, "a-session")
+    if taken is None:
+        return
+    tree = Tree()
+    tree.read(data)
+    tree.finish(settled=False)
+    assert taken.head == data[: tree.span(0)[1]]
+    rows = [data[slice(*tree.span(row))] for row in range(1, tree.committed)]
+    assert lines_in(taken.lines) == [comparable(row) for row in rows if row.strip()]
+    lines = LineSum()
+    lines.add(lines_in(taken.lines))
+    assert run(read_position(data)).digest == lines.digest
+
+
+def test_an_ordinary_log_is_taken_without_a_tree() -> None:
+    line = b'{"type":"custom","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","customType":"x"%s}\n'
+    taken = whole_log(HEADER + line % b"\t" + line % b"", "a-session")
+    assert taken == (HEADER, line % b"" + line % b"")
+    assert whole_log(HEADER + line % b"", "another-session") is None
+    assert whole_log(HEADER + line % b"" + line % b"\t", "a-session") is None

@@ -1,7 +1,6 @@
 """Sessions as one file: what another home has afterwards, and what a backup restores."""
 
 import asyncio
-import base64
 import json  # noqa: TID251 - the tests' own reader is not the daemon's
 import tempfile
 from collections.abc import AsyncIterator
@@ -86,8 +85,8 @@ def test_lines_of_any_bytes_come_back_as_they_were(pages: list[list[bytes]]) -> 
     async def put(bundle: BundleWriter, number: int, page: list[bytes]) -> None:
         params = t.SyncPutParams(
             session_id="session-1",
-            lines=base64.b64encode(b"".join(it + b"\n" for it in page)).decode(),
-            head=None if number else base64.b64encode(head).decode(),
+            lines=b"".join(it + b"\n" for it in page),
+            head=None if number else head,
         )
         await bundle.call(m.SYNC_PUT, params)
 
@@ -96,7 +95,7 @@ def test_lines_of_any_bytes_come_back_as_they_were(pages: list[list[bytes]]) -> 
         with opened(path, NO_KEYS, spool_folder=None) as bundle:
             while True:
                 page = await bundle.call(m.SYNC_LINES, t.SyncLinesParams(session_id="session-1", after=after))
-                found += base64.b64decode(page.lines).split(b"\n")[:-1]
+                found += page.lines.split(b"\n")[:-1]
                 if page.next_after is None:
                     return found
                 after = page.next_after

@@ -66,7 +66,7 @@ class MemoryStore:
     async def add(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> AddedLog:
         """Create a log from its lines without opening it."""
         await self.create(session_id, cwd=cwd, timestamp=timestamp, lines=lines, draft=draft)
-        return AddedLog(session_id, None)
+        return AddedLog(session_id, None, (self._contents[session_id].changes,))
 
     async def open(self, session_id: str) -> Log:
         """Open the log of a session. Logs of the same session share their content. Raises `LogNotFound`."""

@@ -23,10 +23,11 @@ class Stored(NamedTuple):
 
 
 class AddedLog(NamedTuple):
-    """A log that was created and not opened: its ref, and the path of its file (None in memory)."""
+    """A log that was created and not opened: its ref, the path of its file (None in memory), and its stamp."""
 
     ref: str
     path: str | None
+    stamp: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

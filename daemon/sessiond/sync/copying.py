@@ -1,7 +1,6 @@
 """Copies lines of a session from one daemon to another, and the blobs that they reference before them."""
 
 import asyncio
-import base64
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -67,7 +66,7 @@ class Copying:
                     session_id=session_id, trash_id=position.trash_id, after=after, limit_bytes=PAGE_BYTES
                 ),
             )
-            data = base64.b64decode(page.lines)
+            data = page.lines
             await self._copy_blobs(source, target, data, session_id)
             params = t.SyncPutParams(session_id=session_id, lines=page.lines)
             if is_first:
@@ -103,7 +102,7 @@ class Copying:
                         limit_bytes=PAGE_BYTES,
                     ),
                 )
-                lines += lines_in(base64.b64decode(page.lines))
+                lines += lines_in(page.lines)
                 after = page.next_after
         return lines
 
@@ -124,8 +123,7 @@ class Copying:
             put = await target.daemon.call(
                 m.SYNC_PUT,
                 t.SyncPutParams(
-                    session_id=session_id, lines=base64.b64encode(data).decode(), expected=at,
-                    superseding=list(superseding) or None,
+                    session_id=session_id, lines=data, expected=at, superseding=list(superseding) or None,
                 ),
             )  # fmt: skip
             if put.is_outdated:

@@ -125,9 +125,9 @@ class SyncMethods(Methods):
     async def sync_put(
         self,
         session_id: str,
-        lines: str,
+        lines: bytes,
         *,
-        head: str | None = None,
+        head: bytes | None = None,
         cwd: str | None = None,
         is_draft: bool = False,
         expected: t.After | None = None,

@@ -14,7 +14,7 @@ from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.union.log_position import LogPosition, position_of, read_position
 from sessiond.store.base import Store
 from sessiond.store.errors import LogNotFound, LogReplaced, StorageFailed
-from sessiond.store.records import Stored
+from sessiond.store.records import AddedLog, Stored
 
 _READ_TOGETHER: Final = 4
 """Logs that are in memory at the same time while they are read."""
@@ -64,10 +64,17 @@ class Positions:
         self._trash = trash
         self._records = records
         self._reading = asyncio.Semaphore(_READ_TOGETHER)
+        self._added: dict[str, RecordedPosition] = {}
+        """Positions of logs that a sync has created, by ref, until they are recorded."""
+
+    def added(self, log: AddedLog, position: LogPosition) -> None:
+        """Take the position of a log that was just created, so that the log is not read for it."""
+        self._added[log.ref] = RecordedPosition(repr(log.stamp), position)
 
     async def read(self) -> StoredSessions:
         """Return the positions of all sessions. Raises `StorageFailed`."""
         known = await asyncio.to_thread(self._records.positions)
+        await self._record_added(known)
         stored = await self._files.list()
         in_trash = [it for it in await self._trash.list() if it.store is self._files]
         opened = {live.log.ref: live for live in self._open_sessions() if not live.ephemeral}
@@ -133,6 +140,12 @@ class Positions:
                     )
                 return _Read(ref, RecordedPosition(stamp, await run_in_slices(read_position(data))))
         return None
+
+    async def _record_added(self, known: dict[str, RecordedPosition]) -> None:
+        added, self._added = self._added, {}
+        if added:
+            await asyncio.to_thread(self._records.put_positions, added, ())
+            known.update(added)
 
     async def _remember(self, known: dict[str, RecordedPosition], read: dict[str, "_Read"]) -> None:
         new = {ref: it.recorded for ref, it in read.items() if it.is_new and it.recorded.stamp}

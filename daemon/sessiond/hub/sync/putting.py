@@ -1,25 +1,28 @@
 """Adds lines of another store to a session, or creates the session from them."""
 
 import asyncio
-import binascii
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from sessiond.hub import session_info
 from sessiond.hub.errors import IncompatibleParams, TooLarge, refuse_unless_absolute
+from sessiond.hub.execution.slices import run_in_slices
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.session.log_reader import read_into
 from sessiond.hub.session.migration import with_cwd
+from sessiond.hub.sync.positions import Positions
 from sessiond.protocol import types as t
 from sessiond.session.tree import entries
+from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import Tree
-from sessiond.session.union.comparable import comparable, lines_in
+from sessiond.session.union.comparable import LineSum, comparable, lines_in
+from sessiond.session.union.log_position import LogPosition, position_with
 from sessiond.store.base import Store
 from sessiond.store.errors import LogExists
 
 _MAX_HEAD_BYTES: Final = 1 << 20
 _MAX_REFUSED: Final = 100
+_STEP_BYTES: Final = 128 * 1024
 REFUSED: Final = "the session has another line with this id"
 
 
@@ -44,19 +47,21 @@ class PutHost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _NewLog:
-    """A new session: its header, and all its lines."""
+    """A new session: its header, all its lines, and what they say."""
 
     header: entries.Header
     lines: bytes
     tree: Tree
+    position: LogPosition
 
 
 class Puts:
     """Adds lines to the sessions of one store."""
 
-    def __init__(self, sessions: PutHost, files: Store) -> None:
+    def __init__(self, sessions: PutHost, files: Store, positions: Positions) -> None:
         self._sessions = sessions
         self._files = files
+        self._positions = positions
 
     async def put(
         self, params: t.SyncPutParams, origin: t.Origin, created: Callable[[t.SessionInfo], None]
@@ -69,7 +74,7 @@ class Puts:
             created: Called with the description of a new session.
 
         Raises:
-            IncompatibleParams: The head, or the base64, is invalid.
+            IncompatibleParams: The head is invalid.
             TooLarge: There are too many bytes.
             SessionNotFound: There is no such session, and no head.
             SessionTrashed: It is in the trash.
@@ -78,17 +83,16 @@ class Puts:
             Draining: The daemon shuts down.
         """
         self._sessions.refuse_when_draining()
-        data = _decoded(params.lines, "lines")
-        offered = await asyncio.to_thread(lines_in, data)
-        if len(data) > t.MAX_PUT_BYTES and len(offered) > 1:
+        data = params.lines
+        if len(data) > t.MAX_PUT_BYTES and b"\n" in data[:-1]:
             raise TooLarge("the lines", len(data), t.MAX_PUT_BYTES)
         live = self._sessions.cached(params.session_id)
         if live is None and params.head is not None:
             try:
-                return await self._create(params, _decoded(params.head, "head"), offered, created)
+                return await self._create(params, params.head, created)
             except LogExists:
                 pass  # it was created meanwhile
-        return await self._add(params, offered, origin)
+        return await self._add(params, await asyncio.to_thread(lines_in, data), origin)
 
     async def _add(
         self, params: t.SyncPutParams, offered: Sequence[bytes], origin: t.Origin
@@ -111,37 +115,38 @@ class Puts:
         )  # fmt: skip
 
     async def _create(
-        self, params: t.SyncPutParams, head: bytes, offered: Sequence[bytes],
-        created: Callable[[t.SessionInfo], None],
-    ) -> t.SyncPutResult:  # fmt: skip
-        new = await _new_log(params, head, offered)
-        log = await self._files.create(
-            new.header.id, cwd=params.cwd or new.header.cwd, timestamp=new.header.timestamp, lines=new.lines,
+        self, params: t.SyncPutParams, head: bytes, created: Callable[[t.SessionInfo], None]
+    ) -> t.SyncPutResult:
+        new = await _new_log(params, head)
+        made = await self._files.add(
+            new.header.id,
+            cwd=new.header.cwd,
+            timestamp=new.header.timestamp,
+            lines=new.lines,
             draft=params.is_draft,
-        )  # fmt: skip
-        log_id, path, draft = log.log_id, log.path, log.draft
-        await log.close()
-        self._sessions.log_moved(log.ref)
+        )
+        self._positions.added(made, new.position)
+        self._sessions.log_moved(made.ref)
 
         def read(rows: Sequence[int]) -> list[bytes]:
             return [new.tree.entry(row, new.lines[slice(*new.tree.span(row))]) for row in rows]
 
         created(
             session_info.session_info(
-                new.tree, read, path=path, draft=draft, size=len(new.lines), log_id=log_id
+                new.tree, read, path=made.path, draft=params.is_draft, size=len(new.lines)
             )
         )
         return t.SyncPutResult(
             is_new=True,
             is_outdated=False,
-            added_count=len(offered),
+            added_count=new.tree.committed - 1,
             duplicate_count=0,
             refused=[],
             refused_count=0,
         )
 
 
-async def _new_log(params: t.SyncPutParams, head: bytes, offered: Sequence[bytes]) -> _NewLog:
+async def _new_log(params: t.SyncPutParams, head: bytes) -> _NewLog:
     """Return the log of a new session. Raises `IncompatibleParams` if its header is invalid."""
     if len(head) > _MAX_HEAD_BYTES:
         raise TooLarge("the head", len(head), _MAX_HEAD_BYTES)
@@ -159,17 +164,23 @@ async def _new_log(params: t.SyncPutParams, head: bytes, offered: Sequence[bytes
     if params.cwd is not None and params.cwd != header.cwd:
         refuse_unless_absolute(params.cwd, "cwd")
         first = with_cwd(tree, first, params.cwd)
-    lines = await asyncio.to_thread(lambda: first + b"".join(line + b"\n" for line in offered))
-    whole = Tree()
-    await read_into(whole, (lines[at : at + _SLICE] for at in range(0, len(lines), _SLICE)))
-    return _NewLog(header, lines, whole)
+    return await run_in_slices(_reading(first, params.lines))
 
 
-_SLICE: Final = 128 * 1024
-
-
-def _decoded(text: str, name: str) -> bytes:
-    try:
-        return binascii.a2b_base64(text, strict_mode=True) if text else b""
-    except (binascii.Error, ValueError):
-        raise IncompatibleParams(f"{name} must be base64") from None
+def _reading(head: bytes, data: bytes) -> Steps[_NewLog]:
+    """Read the lines of a new log once, in steps: for its bytes, its tree and its position."""
+    tree, lines = Tree(), LineSum()
+    tree.read(head)
+    parts, start = [head], 0
+    while start < len(data):
+        end = data.find(b"\n", start + _STEP_BYTES) + 1 or len(data)
+        some = lines_in(data[start:end])
+        lines.add(some)
+        parts.append(b"".join(line + b"\n" for line in some))
+        tree.read(parts[-1])
+        start = end
+        yield
+    tree.finish()
+    header = tree.header
+    assert header is not None  # the caller has checked the head
+    return _NewLog(header, b"".join(parts), tree, position_with(header, tree, lines))

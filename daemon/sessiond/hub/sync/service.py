@@ -40,8 +40,8 @@ class Synchronization:
         self._files = files
         self._records = SyncRecords(records_path)
         self._positions = Positions(files, open_sessions, trash, self._records)
-        self._lines = StoredLineReader(files, trash, ref_of, open_for_reading)
-        self._puts = Puts(sessions, files)
+        self._lines = StoredLineReader(files, trash, ref_of, open_for_reading, sessions.cached)
+        self._puts = Puts(sessions, files, self._positions)
 
     async def positions(self, params: t.SyncPositionsParams) -> t.SyncPositionsResult:
         """Return the positions of all sessions, or only the digest of the store. Raises `StorageFailed`."""

@@ -1,7 +1,6 @@
 """Reads the lines of a session as they are stored, with their ids and hashes: open, closed or in the trash."""
 
 import asyncio
-import base64
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import Tree
 from sessiond.session.union.comparable import comparable
 from sessiond.session.union.line_keys import key_page, tag_rows
+from sessiond.session.union.whole_log import WholeLog, whole_log
 from sessiond.store.base import Store
 from sessiond.store.errors import LogNotFound
 
@@ -49,6 +49,7 @@ class StoredLineReader:
         trash: The trash.
         ref_of: Returns the ref of a session. Raises `SessionNotFound`, `SessionTrashed`.
         open_for_reading: Opens the session at a ref for reading.
+        cached: Returns the session with an id if it is open.
 
     Attributes:
         known_refs: Refs of sessions by id. A search in the index for each of a thousand sessions takes much longer. A
@@ -57,13 +58,36 @@ class StoredLineReader:
 
     def __init__(
         self, files: Store, trash: Trash, ref_of: Callable[[str], Awaitable[str]],
-        open_for_reading: OpenForReading,
+        open_for_reading: OpenForReading, cached: Callable[[str], object | None],
     ) -> None:  # fmt: skip
         self.known_refs: dict[str, str] = {}
         self._files = files
         self._trash = trash
         self._ref_of = ref_of
         self._open_for_reading = open_for_reading
+        self._cached = cached
+
+    async def _whole_file(self, session_id: str, limit_bytes: int) -> WholeLog | None:
+        """Return the lines of a closed session that fit into one page, without a tree of them. None: use the tree."""
+        ref = self.known_refs.get(session_id)
+        if ref is None or self._cached(session_id) is not None:
+            return None
+        whole = await asyncio.to_thread(self._read_whole, ref, session_id, limit_bytes)
+        # A client may have opened it meanwhile. Then the file may have lines that are not committed yet.
+        return whole if self._cached(session_id) is None else None
+
+    def _read_whole(self, ref: str, session_id: str, limit_bytes: int) -> WholeLog | None:
+        parts: list[bytes] = []
+        size = 0
+        try:
+            for data in self._files.scan(ref):
+                parts.append(data)
+                size += len(data)
+                if size > limit_bytes:
+                    return None
+        except LogNotFound:
+            return None
+        return whole_log(b"".join(parts), session_id)
 
     @contextlib.asynccontextmanager
     async def lines_of(self, session_id: str, trash_id: str | None) -> AsyncIterator[StoredLines]:
@@ -112,6 +136,10 @@ class StoredLineReader:
 
     async def page(self, params: t.SyncLinesParams) -> t.SyncLinesResult:
         """Return a page of lines. Raises as `lines_of` does."""
+        if params.seqs is None and params.trash_id is None and not params.after:
+            whole = await self._whole_file(params.session_id, params.limit_bytes)
+            if whole is not None:
+                return t.SyncLinesResult(head=whole.head, lines=whole.lines, next_after=None)
         async with self.lines_of(params.session_id, params.trash_id) as stored:
             if params.seqs is None:
                 rows: Sequence[int] = range(max(params.after + 1, 1), stored.tree.committed)
@@ -151,8 +179,4 @@ def _page(stored: StoredLines, rows: Sequence[int], limit_bytes: int) -> Steps[t
             yield
     block = b"".join(line + b"\n" for line in taken)
     yield
-    return t.SyncLinesResult(
-        head=base64.b64encode(stored.head()).decode(),
-        lines=base64.b64encode(block).decode(),
-        next_after=next_after,
-    )
+    return t.SyncLinesResult(head=stored.head(), lines=block, next_after=next_after)

@@ -108,8 +108,8 @@ class SyncLinesParams(Params, frozen=True):
 class SyncLinesResult(Wire, frozen=True):
     """A page of lines, joined by newlines."""
 
-    head: str  # the header, and the title line before it if there is one, in base64
-    lines: str  # the lines, each with a newline, in base64
+    head: bytes  # the header, and the title line before it if there is one, in base64
+    lines: bytes  # the lines, each with a newline, in base64
     next_after: int | None  # `after` of the next page; null on the last one
 
 
@@ -124,8 +124,8 @@ class SyncPutParams(Params, frozen=True):
     """
 
     session_id: SessionId  # the id of the session
-    lines: str  # the lines, each with a newline, in base64
-    head: str | None = None  # the header of a new session, in base64, as `sync/lines` returns it
+    lines: bytes  # the lines, each with a newline, in base64
+    head: bytes | None = None  # the header of a new session, in base64, as `sync/lines` returns it
     cwd: Path | None = None  # the working directory of a new session; default: that of `head`
     is_draft: bool = False  # whether a new session is a draft session
     expected: After | None = None  # the position of the last line when the sender compared the session

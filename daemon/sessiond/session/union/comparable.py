@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import Final
 
+from sessiond.hashing import sha256_for_many
 from sessiond.session.tree.batches import MORE_FOLLOWS
 
 HASH_DIGITS: Final = 16
@@ -51,7 +52,7 @@ class LineSum:
 
     def add(self, lines: Iterable[bytes]) -> None:
         """Add comparable lines."""
-        seen, sha256 = self._seen, hashlib.sha256
+        seen, sha256 = self._seen, sha256_for_many()
         total = 0
         for line in lines:
             digest = sha256(line).digest()

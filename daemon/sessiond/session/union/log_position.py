@@ -60,7 +60,7 @@ def position_of(tree: Tree, end: int, read: Callable[[int, int], bytes]) -> Step
         end: The end of the last line that counts, in bytes.
         read: Returns the bytes of the log from one offset to another.
     """
-    header, origin = tree.header, tree.origin
+    header = tree.header
     if header is None:
         return LogPosition("", problem="its header cannot be read")
     if tree.version < entries.CURRENT_VERSION:
@@ -76,6 +76,12 @@ def position_of(tree: Tree, end: int, read: Callable[[int, int], bytes]) -> Step
             row += 1
         lines.add(lines_in(read(start, stop)))
         yield
+    return position_with(header, tree, lines)
+
+
+def position_with(header: entries.Header, tree: Tree, lines: LineSum) -> LogPosition:
+    """Return the position of a log whose lines are summed already."""
+    origin = tree.origin
     return LogPosition(
         header.id, lines.count, lines.digest, header.cwd, tree.has_assistant(), tuple(tree.tags),
         None if origin is None else origin.agent,

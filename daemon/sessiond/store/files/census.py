@@ -180,6 +180,11 @@ class FileCensus:
             self._gone.add(ref)
 
 
+def stamp_of(status: os.stat_result) -> tuple[int, ...]:
+    """Return the stamp of a file."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
 def stored(ref: str, session_id: str, status: os.stat_result, root: Root) -> Stored:
     """Return the listing record of one file."""
     return Stored(
@@ -188,6 +193,6 @@ def stored(ref: str, session_id: str, status: os.stat_result, root: Root) -> Sto
         draft=root.draft,
         size=status.st_size,
         modified_ns=status.st_mtime_ns,
-        stamp=(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns),
+        stamp=stamp_of(status),
         identity=(status.st_dev, status.st_ino),
     )

@@ -20,7 +20,7 @@ from sessiond.store.blobs import BlobSource
 from sessiond.store.errors import LogExists, LogNotFound, StorageFailed, SyncFailed
 from sessiond.store.files import breadcrumbs, holds, paths
 from sessiond.store.files.blobs import BlobFolder, FileBlobs
-from sessiond.store.files.census import FULL_SECONDS, WATCHED_SECONDS, FileCensus, Root
+from sessiond.store.files.census import FULL_SECONDS, WATCHED_SECONDS, FileCensus, Root, stamp_of
 from sessiond.store.files.descriptors import Descriptors
 from sessiond.store.files.file_bytes import ends_of, slices
 from sessiond.store.files.finding import logs_in, open_regular, read_ends, resolved
@@ -133,13 +133,15 @@ class FileStore:
     async def add(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> AddedLog:
         """Create the file with its folder, synced. It gets its log id when it is opened. See `base.Store.add`."""
         path = self._begin_creation(session_id, cwd, timestamp, draft=draft)
-        adding = asyncio.ensure_future(self._in_pool(lambda: os.close(self._create(path, session_id, lines))))
+        adding = asyncio.ensure_future(
+            self._in_pool(partial(self._create_and_close, path, session_id, lines))
+        )
         try:
-            await asyncio.shield(adding)
+            stamp = await asyncio.shield(adding)
         except asyncio.CancelledError:
             await asyncio.wait([adding])  # so that whoever adds the session next finds the whole log
             raise
-        return AddedLog(str(path), str(path))
+        return AddedLog(str(path), str(path), stamp)
 
     def _begin_creation(self, session_id: str, cwd: str, timestamp: str, *, draft: bool) -> Path:
         """Reserve the id of a new log until `_create` ends, and return the path of its file."""
@@ -345,6 +347,14 @@ class FileStore:
         fd = self._create(path, session_id, lines)
         with refusals_of(path):
             return _Opened(self._log_file(path, fd))
+
+    def _create_and_close(self, path: Path, session_id: str, lines: bytes) -> tuple[int, ...]:
+        """Create the file of a log, durable, and return its stamp."""
+        fd = self._create(path, session_id, lines)
+        try:
+            return stamp_of(os.fstat(fd))
+        finally:
+            os.close(fd)
 
     def _create(self, path: Path, session_id: str, lines: bytes) -> int:
         """Create the file of a log, durable, and return its descriptor."""

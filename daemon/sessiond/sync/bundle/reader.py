@@ -1,6 +1,5 @@
 """A bundle as the side of a sync that sends. It is verified completely when it is opened."""
 
-import base64
 import contextlib
 import hashlib
 import io
@@ -219,10 +218,7 @@ class Bundle:
     def _lines(
         self, session: BundledSession, data: bytes, *, next_after: int | None = None
     ) -> t.SyncLinesResult:
-        head = self._page_of(session, 0)
-        return t.SyncLinesResult(
-            head=base64.b64encode(head).decode(), lines=base64.b64encode(data).decode(), next_after=next_after
-        )
+        return t.SyncLinesResult(head=self._page_of(session, 0), lines=data, next_after=next_after)
 
     def _ids(self, session: BundledSession) -> t.SyncIdsResult:
         data, tree = self._log(session)

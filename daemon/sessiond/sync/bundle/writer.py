@@ -1,6 +1,5 @@
 """A bundle as the side of a sync that receives: lines and blobs become members of an archive."""
 
-import base64
 import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -88,10 +87,10 @@ class BundleWriter:
 
     def put(self, opened: _Open, params: t.SyncPutParams) -> t.SyncPutResult:
         """Write a page of a session, and its header with the first one."""
-        lines = lines_in(base64.b64decode(params.lines))
+        lines = lines_in(params.lines)
         session, is_new = opened.session, params.head is not None
         if params.head is not None:
-            self._archive.add(page_name(session.folder, 0), base64.b64decode(params.head))
+            self._archive.add(page_name(session.folder, 0), params.head)
         if lines:
             session.page_count += 1
             data = b"".join(line + b"\n" for line in lines)
