@@ -140,6 +140,13 @@ def test_the_deeper_of_two_leaves_is_the_leaf_if_one_is_above_the_other() -> Non
     assert here.tree.leaf_id == there.tree.leaf_id == last
 
 
+def test_two_branches_to_the_same_entry_are_merged_to_the_same_line_from_both_sides() -> None:
+    here, there = copies(days=(22, 14))
+    here.branch("a1")
+    there.branch("a1")
+    assert merged(here, there)[2] == merged(there, here)[2]
+
+
 def test_tags_of_both_sides_are_added_and_removed() -> None:
     here, there = copies()
     here.tag("common", "old")

@@ -121,7 +121,9 @@ def merge(
     digest = LineSum()
     digest.add(here.lines)
     digest.add(there.lines)
-    if is_above(leaf_here, leaf_there):
+    if leaf_here == leaf_there:
+        leaf, moved_at = leaf_here, max(here.last, there.last)[0]
+    elif is_above(leaf_here, leaf_there):
         leaf, moved_at = leaf_there, there.last[0]
     elif is_above(leaf_there, leaf_here) or here.last > there.last:
         leaf, moved_at = leaf_here, here.last[0]
