@@ -12,8 +12,10 @@ from campaigns.campaign import Campaign, Figures, Ground, hold
 from campaigns.daemons import Home, end_all_in
 from sessiond.client.daemon_socket import DaemonConnectionError
 from sessiond.client.wire import DisconnectedError, RpcError
-from sessiond.sync.peer import PeerLostError, PeerUnavailableError, connect_through
-from sessiond.sync.run import SyncOptions, synchronize
+from sessiond.sync.options import SyncOptions
+from sessiond.sync.peer import PeerLostError, connect_through
+from sessiond.sync.peer_process import PeerUnavailableError
+from sessiond.sync.run import synchronize
 
 _SESSIONS = 6
 _ACTIONS = 12

@@ -66,12 +66,25 @@ async def test_the_digest_of_equal_stores_is_enough(tmp_path: Path) -> None:
         session_id = await talked(peer)
         await copy(peer, other, session_id)
         digest = (await peer.call("sync/positions"))["digest"]
-        same = await other.call("sync/positions", unless=digest)
-        assert (same["isSame"], same["sessions"], same["digest"]) == (True, [], digest)
+        same = await other.call("sync/positions", digestOnly=True)
+        assert same == {"digest": digest, "sessionCount": 1, "sessions": [], "folders": []}
         await other.append(session_id, user("more"))
-        changed = await other.call("sync/positions", unless=digest)
-        assert not changed["isSame"]
+        changed = await other.call("sync/positions")
+        assert changed["digest"] != digest
         assert changed["sessions"][0]["lineCount"] == 3
+
+
+async def test_the_position_of_a_new_session_is_that_of_its_file(tmp_path: Path) -> None:
+    async with two_daemons(tmp_path) as (_, peer, there, other):
+        session_id = await talked(peer)
+        await copy(peer, other, session_id)
+        [recorded] = (await other.call("sync/positions"))["sessions"]
+        assert recorded == (await peer.call("sync/positions"))["sessions"][0]
+        [path] = there.home.rglob("*.jsonl")
+        with path.open("ab") as file:
+            file.write(b'{"type":"custom","id":"added","parentId":null,"timestamp":"","customType":"x"}\n')
+        [changed] = (await other.call("sync/positions"))["sessions"]
+        assert changed["lineCount"] == recorded["lineCount"] + 1
 
 
 async def test_lines_that_were_put_are_live_for_subscribers_and_move_the_leaf_as_they_say(

@@ -16,7 +16,7 @@ from sessiond.sync.bundle.reader import opened
 from sessiond.sync.bundle.report import TakenReport, WrittenReport
 from sessiond.sync.bundle.taking import take_bundle, take_trash
 from sessiond.sync.bundle.writing import BundleTarget, write_bundle
-from sessiond.sync.run import SyncOptions
+from sessiond.sync.options import SyncOptions
 from support.two_machines import Machine
 
 NO_KEYS = DecryptionKeys()

@@ -13,8 +13,9 @@ from sessiond.rpc.handler import Handler
 from sessiond.rpc.memory import memory_pair
 from sessiond.server.connection.client import Client
 from sessiond.session.union.comparable import lines_in
+from sessiond.sync.options import SyncOptions
 from sessiond.sync.report import SyncReport
-from sessiond.sync.run import SyncOptions, synchronize
+from sessiond.sync.run import synchronize
 from support.daemons import Peer, Running, assistant, running, user
 from support.disk import Disk
 

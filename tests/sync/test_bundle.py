@@ -18,7 +18,7 @@ from sessiond.sync.bundle.reader import opened
 from sessiond.sync.bundle.writer import BundleWriter
 from sessiond.sync.bundle.writing import BundleTarget, write_bundle
 from sessiond.sync.folders import pair_of
-from sessiond.sync.run import SyncOptions
+from sessiond.sync.options import SyncOptions
 from support.bundles import NO_KEYS, back_up, members_of, restore, take, write
 from support.daemons import assistant, user
 from support.disk import Disk

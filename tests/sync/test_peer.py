@@ -12,8 +12,10 @@ from sessiond.client.daemon import Daemon
 from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from sessiond.sync.folders import FolderMap, InvalidPairError, pair_of
-from sessiond.sync.peer import PeerLostError, PeerUnavailableError, connect_through, ssh_command
-from sessiond.sync.run import SyncOptions, synchronize
+from sessiond.sync.options import SyncOptions
+from sessiond.sync.peer import PeerLostError, connect_through
+from sessiond.sync.peer_process import PeerUnavailableError, ssh_command
+from sessiond.sync.run import synchronize
 from support.commands import Shell
 from support.daemons import assistant, user
 from support.homes import a_home

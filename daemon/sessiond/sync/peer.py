@@ -2,9 +2,7 @@
 
 import asyncio
 import contextlib
-import os
 import socket
-import tempfile
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
@@ -16,24 +14,12 @@ from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.errors import ConnectionClosed
 from sessiond.rpc.handler import Handler
-from sessiond.text import one_line
+from sessiond.sync.peer_process import PeerProcess, PeerUnavailableError
 
 NOT_FOUND: Final = 127
 """The exit status of a shell that found no such command."""
 SSH_FAILED: Final = 255
-_END_SECONDS: Final = 5.0
 _HANDSHAKE_SECONDS: Final = 120.0  # ssh may ask for a password meanwhile
-_MAX_ERROR_BYTES: Final = 4096
-
-
-class PeerUnavailableError(TemplatedError):
-    """Raised when no daemon responds on the other side, with the reason and what to do."""
-
-    sentence = "Cannot reach the sessiond of {name}: {reason}."
-    advice = "{then}"
-
-    def __init__(self, name: str, reason: str, then: str = "") -> None:
-        super().__init__(name=name, reason=reason, then=then)
 
 
 class PeerLostError(TemplatedError):
@@ -46,59 +32,41 @@ class PeerLostError(TemplatedError):
         super().__init__(name=name, detail=f": {detail}" if detail else "")
 
 
-def ssh_command(host: str) -> list[str]:
-    """Return the command that reaches the daemon of a user on another machine. Options come from ssh's own config."""
-    return ["ssh", "-T", "--", host, "sessiond attach --stdio"]
-
-
 @contextlib.asynccontextmanager
 async def connect_through(command: Sequence[str], name: str) -> AsyncIterator[Daemon]:
     """Run a command and connect to the daemon at its standard streams. Leaving the context ends the command.
 
-    Args:
-        command: The command, with its arguments.
-        name: The name of the other side in messages.
+    Raises as `PeerProcess` and `connect_to_peer` do.
+    """
+    async with connect_to_peer(PeerProcess(command, name)) as daemon:
+        yield daemon
+
+
+@contextlib.asynccontextmanager
+async def connect_to_peer(process: PeerProcess) -> AsyncIterator[Daemon]:
+    """Connect to the daemon at the standard streams of a process. Leaving the context ends the process.
 
     Raises:
-        PeerUnavailableError: The command cannot be run, or no daemon with sync responds.
+        PeerUnavailableError: No daemon with sync responds.
         PeerLostError: The connection ended within the context.
     """
-    with tempfile.TemporaryFile() as errors:
-        process, connection_end = await _started(command, name, errors.fileno())
-        dial = _DialOnce(connection_end)
-        hello = t.HelloParams(
-            client_info=t.ClientProgram(name="sync", version=__version__), position_encodings=["utf-32"]
-        )
-        daemon = Daemon(dial, dial, hello)
+    dial = _DialOnce(process.connection)
+    hello = t.HelloParams(
+        client_info=t.ClientProgram(name="sync", version=__version__), position_encodings=["utf-32"]
+    )
+    daemon = Daemon(dial, dial, hello)
+    try:
+        await _greet(daemon, process)
         try:
-            await _greet(daemon, process, name, errors.fileno())
-            try:
-                yield daemon
-            except (DisconnectedError, ConnectionClosed):
-                if not dial.is_lost:
-                    raise
-                await _ended(process)
-                raise PeerLostError(name, _said(errors.fileno())) from None
-        finally:
-            await daemon.aclose()
-            await _end(process)
-
-
-async def _started(
-    command: Sequence[str], name: str, stderr: int
-) -> tuple[asyncio.subprocess.Process, socket.socket]:
-    ours, theirs = socket.socketpair()
-    with theirs:
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *command, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=stderr
-            )
-        except OSError as error:
-            ours.close()
-            reason = f"{command[0]} cannot be run: {error.strerror}"
-            raise PeerUnavailableError(name, reason) from None
-    ours.setblocking(False)
-    return process, ours
+            yield daemon
+        except (DisconnectedError, ConnectionClosed):
+            if not dial.is_lost:
+                raise
+            await asyncio.to_thread(process.wait)
+            raise PeerLostError(process.name, process.said()) from None
+    finally:
+        await daemon.aclose()
+        await asyncio.to_thread(process.end)
 
 
 class _DialOnce:
@@ -122,8 +90,9 @@ class _DialOnce:
         return self._connection is not None and self._connection.closing
 
 
-async def _greet(daemon: Daemon, process: asyncio.subprocess.Process, name: str, stderr: int) -> None:
+async def _greet(daemon: Daemon, process: PeerProcess) -> None:
     """Make the handshake, and check that the daemon has the methods of a sync."""
+    name = process.name
     try:
         async with asyncio.timeout(_HANDSHAKE_SECONDS):
             handshake = await daemon.connected()
@@ -134,14 +103,13 @@ async def _greet(daemon: Daemon, process: asyncio.subprocess.Process, name: str,
     except TimeoutError:
         raise PeerUnavailableError(name, f"no response within {_HANDSHAKE_SECONDS:.0f} seconds") from None
     except (DisconnectedError, ConnectionClosed, InvalidResponseError):
-        raise await _unavailable(process, name, stderr) from None
+        raise await asyncio.to_thread(_unavailable, process) from None
     if m.SYNC_PUT.name not in handshake.methods:
         raise PeerUnavailableError(name, "it has no methods for a sync", "Update sessiond there.")
 
 
-async def _unavailable(process: asyncio.subprocess.Process, name: str, stderr: int) -> PeerUnavailableError:
-    status = await _ended(process)
-    said = _said(stderr)
+def _unavailable(process: PeerProcess) -> PeerUnavailableError:
+    name, status, said = process.name, process.wait(), process.said()
     if status == NOT_FOUND:
         return PeerUnavailableError(
             name, "there is no sessiond in its PATH",
@@ -152,27 +120,3 @@ async def _unavailable(process: asyncio.subprocess.Process, name: str, stderr: i
     if status is None:
         return PeerUnavailableError(name, "what it sends is not the protocol of sessiond")
     return PeerUnavailableError(name, f"the command ended with status {status}{f': {said}' if said else ''}")
-
-
-async def _ended(process: asyncio.subprocess.Process) -> int | None:
-    """Return the exit status of a process that is about to end; None if it does not end."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_END_SECONDS):
-            return await process.wait()
-    return None
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Wait for the end of a process, whose standard input has ended, and end it if it does not."""
-    if await _ended(process) is None:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-
-
-def _said(stderr: int) -> str:
-    """Return the last line that a command wrote to standard error, without its period."""
-    size = os.fstat(stderr).st_size
-    text = os.pread(stderr, _MAX_ERROR_BYTES, max(size - _MAX_ERROR_BYTES, 0)).decode(errors="replace")
-    said = [line.strip() for line in text.splitlines() if line.strip()]
-    return one_line(said[-1]).rstrip(".") if said else ""

@@ -3117,8 +3117,8 @@ export interface BlobMissingResult {
 export interface SyncPositionsParams {
   /** Also draft sessions. Default `false`. */
   includeDrafts?: boolean;
-  /** The digest of the caller's own store; if it is the same, no position is returned. */
-  unless?: string | null;
+  /** Only the digest of the store and the number of its sessions. Default `false`. */
+  digestOnly?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -3127,9 +3127,9 @@ export interface SyncPositionsParams {
 export interface SyncPositionsResult {
   /** The digest of the store. */
   digest: string;
-  /** Whether it is `unless`; then there are no positions. */
-  isSame: boolean;
-  /** In the order of their ids. */
+  /** The number of these sessions. */
+  sessionCount: number;
+  /** In the order of their ids; empty with `digestOnly`. */
   sessions: SyncPosition[];
   /** The folders of these sessions that are in a git repository with a remote. */
   folders: SyncFolder[];

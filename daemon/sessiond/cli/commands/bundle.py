@@ -30,7 +30,7 @@ from sessiond.sync.bundle.home_files import files_of
 from sessiond.sync.bundle.reader import Bundle, opened
 from sessiond.sync.bundle.taking import take_bundle, take_files, take_trash
 from sessiond.sync.bundle.writing import BundleTarget, write_bundle
-from sessiond.sync.run import SyncOptions
+from sessiond.sync.options import SyncOptions
 from sessiond.text import one_line
 
 if TYPE_CHECKING:

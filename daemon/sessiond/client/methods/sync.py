@@ -16,7 +16,7 @@ class SyncMethods(Methods):
         self,
         *,
         include_drafts: bool = False,
-        unless: str | None = None,
+        digest_only: bool = False,
     ) -> t.SyncPositionsResult:
         """Return the position of every session on disk: the number of its distinct lines and their digest.
 
@@ -29,7 +29,7 @@ class SyncMethods(Methods):
 
         Args:
             include_drafts: Also draft sessions.
-            unless: The digest of the caller's own store; if it is the same, no position is returned.
+            digest_only: Only the digest of the store and the number of its sessions.
 
         Returns:
             The positions, and the digest of the store: the sum of the digests of all its sessions that are
@@ -42,7 +42,7 @@ class SyncMethods(Methods):
         """
         params = t.SyncPositionsParams(
             include_drafts=include_drafts,
-            unless=unless,
+            digest_only=digest_only,
         )
         return await self.call(m.SYNC_POSITIONS, params)
 

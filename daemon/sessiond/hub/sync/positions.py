@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -78,7 +78,7 @@ class Positions:
         stored = await self._files.list()
         in_trash = [it for it in await self._trash.list() if it.store is self._files]
         opened = {live.log.ref: live for live in self._open_sessions() if not live.ephemeral}
-        found = await asyncio.gather(*(self._stored(it, opened.get(it.ref), known) for it in stored))
+        found = await self._all_stored(stored, opened, known)
         trashed = await asyncio.gather(*(self._trashed(it, known) for it in in_trash))
         new = {it.ref: it for it in (*found, *trashed) if it is not None}
         await self._remember(known, new)
@@ -104,13 +104,33 @@ class Positions:
         read = await self._trashed(found, {})
         return None if read is None else read.recorded.position
 
-    async def _stored(
-        self, stored: Stored, live: LiveSession | None, known: dict[str, RecordedPosition]
-    ) -> "_Read | None":
+    async def _all_stored(
+        self,
+        stored: Sequence[Stored],
+        opened: Mapping[str, LiveSession],
+        known: Mapping[str, RecordedPosition],
+    ) -> "list[_Read | None]":
+        """Return the positions of logs in their order. Most are recorded, and need no task."""
+        found: list[_Read | None] = []
+        unknown: list[int] = []
+        for place, it in enumerate(stored):
+            recorded, live = known.get(it.ref), opened.get(it.ref)
+            if (
+                recorded is not None
+                and recorded.stamp == repr(it.stamp)
+                and (live is None or not live.pending)
+            ):
+                found.append(_Read(it.ref, recorded, is_new=False))
+            else:
+                found.append(None)
+                unknown.append(place)
+        read = await asyncio.gather(*(self._stored(stored[it], opened.get(stored[it].ref)) for it in unknown))
+        for place, position in zip(unknown, read, strict=True):
+            found[place] = position
+        return found
+
+    async def _stored(self, stored: Stored, live: LiveSession | None) -> "_Read | None":
         stamp = repr(stored.stamp)
-        recorded = known.get(stored.ref)
-        if recorded is not None and recorded.stamp == stamp and (live is None or not live.pending):
-            return _Read(stored.ref, recorded, is_new=False)
         if live is not None:
             return await self._open(stored, live, stamp)
         return await self._closed(stored.ref, stamp)

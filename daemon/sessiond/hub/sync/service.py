@@ -51,11 +51,11 @@ class Synchronization:
         digest = store_digest(
             (name, it.position.line_count, it.position.digest) for name, it in stored.items()
         )
-        if digest == params.unless:
-            return t.SyncPositionsResult(digest=digest, is_same=True, sessions=[], folders=[])
+        if params.digest_only:
+            return t.SyncPositionsResult(digest=digest, session_count=len(stored), sessions=[], folders=[])
         folders = {it.position.cwd for it in stored.values()}
         return t.SyncPositionsResult(
-            digest=digest, is_same=False, sessions=_rows(found, stored),
+            digest=digest, session_count=len(stored), sessions=_rows(found, stored),
             folders=await asyncio.to_thread(folders_with_remotes, folders),
         )  # fmt: skip
 

@@ -11,9 +11,6 @@ from sessiond.protocol.types.shared import After, EntryId, Params, Path, Seq, Se
 MAX_PUT_BYTES = 16 * 1024 * 1024
 """Limit of the bytes of the lines in one `sync/put`, as base64 has them. A longer line is sent alone."""
 
-Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
-"""A sum of SHA-256 digests modulo 2^256, in hexadecimal."""
-
 
 class SyncPositionsParams(Params, frozen=True):
     """Return the position of every session on disk: the number of its distinct lines and their digest.
@@ -24,9 +21,7 @@ class SyncPositionsParams(Params, frozen=True):
     """
 
     include_drafts: bool = False  # also draft sessions
-    unless: Digest | None = (
-        None  # the digest of the caller's own store; if it is the same, no position is returned
-    )
+    digest_only: bool = False  # only the digest of the store and the number of its sessions
 
 
 class SyncPosition(Wire, frozen=True):
@@ -56,8 +51,8 @@ class SyncPositionsResult(Wire, frozen=True):
     """The positions, and the digest of the store: the sum of the digests of all its sessions that are not deleted."""
 
     digest: str  # the digest of the store
-    is_same: bool  # whether it is `unless`; then there are no positions
-    sessions: list[SyncPosition]  # in the order of their ids
+    session_count: int  # the number of these sessions
+    sessions: list[SyncPosition]  # in the order of their ids; empty with `digestOnly`
     folders: list[SyncFolder]  # the folders of these sessions that are in a git repository with a remote
 
 

@@ -6,6 +6,7 @@ from sessiond.client.daemon import Daemon
 from sessiond.paths import Locations
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.union.difference import own_lines
+from sessiond.sync.bringing import bring_together
 from sessiond.sync.bundle.home_files import place_of, restore_file
 from sessiond.sync.bundle.manifest import BundledSession
 from sessiond.sync.bundle.reader import Bundle, position_of
@@ -14,8 +15,8 @@ from sessiond.sync.bundle.writing import trash_rows
 from sessiond.sync.copying import Copying, SyncSide
 from sessiond.sync.folders import FolderMap, FolderPair
 from sessiond.sync.merging import read_keys
+from sessiond.sync.options import Progress, SyncOptions
 from sessiond.sync.report import SessionProblem
-from sessiond.sync.run import Progress, SyncOptions, bring_together
 
 _IN_USE = "it is in the trash of the backup, and in use here with other lines; it stays as it is"
 

@@ -11,6 +11,7 @@ from typing import BinaryIO
 from sessiond.client.daemon import Daemon
 from sessiond.client.wire import RpcError
 from sessiond.protocol import methods as m, types as t
+from sessiond.sync.bringing import bring_together
 from sessiond.sync.bundle.archive import ArchiveWriter
 from sessiond.sync.bundle.encryption import Encryptor
 from sessiond.sync.bundle.errors import NothingChosenError
@@ -21,8 +22,8 @@ from sessiond.sync.bundle.target_file import replacing
 from sessiond.sync.bundle.writer import BundleWriter
 from sessiond.sync.copying import Copying, SyncSide
 from sessiond.sync.folders import FolderMap
+from sessiond.sync.options import Progress, SyncOptions
 from sessiond.sync.report import SessionProblem, SyncReport
-from sessiond.sync.run import Progress, SyncOptions, bring_together
 
 _GONE = ("notInTrash", "sessionNotFound")
 """Error kinds that a session has which was purged or restored after it was listed."""
@@ -87,7 +88,7 @@ async def _write(
     mine = await here.call(m.SYNC_POSITIONS, t.SyncPositionsParams(include_drafts=options.drafts))
     archive = ArchiveWriter(plain)
     bundle = BundleWriter(archive, mine.sessions)
-    nothing = t.SyncPositionsResult(digest="", is_same=False, sessions=[], folders=[])
+    nothing = t.SyncPositionsResult(digest="", session_count=0, sessions=[], folders=[])
     await bring_together(here, bundle, mine, nothing, options, report, progress)
     found = WrittenReport("", session_count=report.sent.session_count, is_dry_run=options.is_dry_run)
     if kind == "backup":

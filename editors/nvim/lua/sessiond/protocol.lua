@@ -1633,13 +1633,13 @@
 ---depend on the order of the lines, and two copies of a session that hold the same lines have the same digest.
 ---@class (exact) sessiond.SyncPositionsParams
 ---@field includeDrafts? boolean Also draft sessions. Default `false`.
----@field unless? string The digest of the caller's own store; if it is the same, no position is returned.
+---@field digestOnly? boolean Only the digest of the store and the number of its sessions. Default `false`.
 
 ---The positions, and the digest of the store: the sum of the digests of all its sessions that are not deleted.
 ---@class (exact) sessiond.SyncPositionsResult
 ---@field digest string The digest of the store.
----@field isSame boolean Whether it is `unless`; then there are no positions.
----@field sessions sessiond.SyncPosition[] In the order of their ids.
+---@field sessionCount integer The number of these sessions.
+---@field sessions sessiond.SyncPosition[] In the order of their ids; empty with `digestOnly`.
 ---@field folders sessiond.SyncFolder[] The folders of these sessions that are in a git repository with a remote.
 
 ---The position of one session.
