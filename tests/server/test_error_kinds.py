@@ -25,10 +25,12 @@ from support.sample_errors import sample
 from support.shared import started
 from support.summarizers import SMALL, summarizing, talk
 
-ELSEWHERE = {"parse", "tooLarge", "overloaded", "unauthenticated", "unreachable", "outcomeUnknown"}
+ELSEWHERE = {
+    "parse", "tooLarge", "overloaded", "unauthenticated", "unreachable", "outcomeUnknown", "storeUnreachable",
+}  # fmt: skip
 """Kinds that no client inside can be refused with: about frames (see test_bad_input), under too much load
-(test_overload), at the TCP listener (test_tcp), and what `attach` says while it is between two daemons
-(test_attach_outlives_daemons)."""
+(test_overload), at the TCP listener (test_tcp), what `attach` says while it is between two daemons
+(test_attach_outlives_daemons), and what a daemon says that has lost its store (test_several_daemons)."""
 
 
 class OnADisk:

@@ -14,7 +14,7 @@ from sessiond.session.dialects.recognition import ForeignProgram
 from sessiond.session.tree.problems import LineProblem
 
 _SAMPLES: dict[str, Any] = {
-    "str": "x", "int": 1, "float": 2.0, "list[str]": ["x"], "list[int]": [1],
+    "str": "x", "int": 1, "float": 2.0, "list[str]": ["x"], "list[int]": [1], "Sequence[str]": ["x"],
     "LineProblem": LineProblem("damagedHeader", 1, 0, "why"),
     "ForeignProgram": ForeignProgram("x", "X"),
     "dict[str, Any]": {"build": "1.0", "pid": 7}, "RequestId": 3, "Exception": ValueError("why"),

@@ -30,7 +30,7 @@ from sessiond.client.message_parts import (
 )
 from sessiond.error_text import TemplatedError
 from sessiond.protocol import errors, methods as m
-from sessiond.protocol.error_details import TooLargeDetails
+from sessiond.protocol.error_details import OutcomeUnknownDetails, TooLargeDetails
 from sessiond.rpc.framing import FrameTooLarge, FramingError
 from sessiond.rpc.message import Head, RequestId, encode_notification, encode_request, encode_result
 
@@ -215,7 +215,7 @@ class Conversation:
         """Return the response to a request that a lost daemon may have carried out."""
         return error_response(
             id,
-            errors.OUTCOME_UNKNOWN.data(None),
+            errors.OUTCOME_UNKNOWN.data(OutcomeUnknownDetails(entry_ids=[])),
             "The daemon ended before it responded, so the outcome of the request is unknown. "
             "Check before you repeat it.",
         )

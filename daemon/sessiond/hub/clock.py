@@ -4,6 +4,7 @@ import datetime
 import os
 import time
 import uuid
+from typing import Final
 
 
 def timestamp() -> str:
@@ -23,21 +24,30 @@ def session_id() -> str:
     return str(uuid.uuid4())
 
 
-def entry_id() -> str:
-    """Return 8 random hex characters. The caller checks that the session has no entry with this id."""
-    return entry_ids(1)[0]
+SHORT: Final = 8
+"""The hex characters of the entry ids on stores of one daemon. pi and oh-my-pi write ids of this length."""
+LONG: Final = 16
+"""The hex characters of the entry ids on stores of several daemons, which choose ids at the same time."""
 
 
-def entry_ids(count: int) -> list[str]:
+def entry_id(length: int = SHORT) -> str:
+    """Return `length` random hex characters. The caller checks that the session has no entry with this id."""
+    return entry_ids(1, length)[0]
+
+
+def entry_ids(count: int, length: int = SHORT) -> list[str]:
     """Return several ids as `entry_id` does. They may repeat."""
-    while len(_ids) < count:
-        _ids.extend(os.urandom(4 * 256).hex(" ", 4).split())
-    ids = _ids[-count:]
-    del _ids[-count:]
-    return ids
+    size = count * length // SHORT
+    while len(_parts) < size:
+        _parts.extend(os.urandom(4 * 256).hex(" ", 4).split())
+    parts = _parts[-size:]
+    del _parts[-size:]
+    if length == SHORT:
+        return parts
+    return [first + second for first, second in zip(parts[::2], parts[1::2], strict=True)]
 
 
-_ids: list[str] = []
+_parts: list[str] = []
 
 
 def iso(nanoseconds: int) -> str:

@@ -118,7 +118,7 @@ class Hub:
         self.following.configure(config.agents.follow)
         self.native_sessions = NativeSessions(imports_path)
         self._jobs = Jobs()
-        self.compactions = Compactions(config.compaction, self.summarizers, self._jobs)
+        self.compactions = Compactions(files, config.compaction, self.summarizers, self._jobs)
         self.branches = Branches(config.compaction, self.summarizers, self._jobs)
         self._auto = AutoCompaction(config.compaction, self.compactions, self.summarizers)
         self._open.growth_observer = self._observers = GrowthObservers(self._auto)
@@ -254,7 +254,7 @@ class Hub:
             live.tree, read, session_id=live.session_id, path=live.log.path,
             draft=live.is_draft, size=live.tree.end,
             ephemeral=live.ephemeral, read_only=live.read_only is not None, write_block=live.write_block,
-            log_id=live.log.log_id,
+            stale=live.log.stale, log_id=live.log.log_id,
         )  # fmt: skip
 
     # --- blobs -----------------------------------------------------------------------------------------
@@ -274,8 +274,16 @@ class Hub:
 
     # --- closing ---------------------------------------------------------------------------------------
 
+    async def hold(self, live: LiveSession, client_id: str) -> None:
+        """Record that a client holds a session. Other daemons on the same store learn that this daemon does."""
+        live.holders.add(client_id)
+        if not live.ephemeral and not self._files.local:
+            await self._files.hold(live.log.ref)
+
     async def release(self, live: LiveSession, client_id: str) -> t.DeleteResult | None:
         """Record that a client closed a session. If it was the last client of a draft session, trash the draft.
+
+        The clients of all daemons on the same store count.
 
         Returns:
             The trashed draft, or None if the session was not trashed.
@@ -286,7 +294,11 @@ class Hub:
         if not was_holder or live.ephemeral:
             return None
         await live.flush()  # earlier appends count: an assistant message promotes a draft session
-        if live.holders or live.awaits_holder or not live.is_draft or not self._open.has(live):
+        if live.holders or live.awaits_holder or not self._open.has(live):
+            return None
+        if not self._files.local and await self._files.release(live.log.ref):
+            return None
+        if live.holders or not live.is_draft or not self._open.has(live):
             return None
         live.closing_error = SessionTrashed(live.session_id)
         path = live.log.ref

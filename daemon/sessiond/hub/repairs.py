@@ -58,6 +58,8 @@ class LogRepairs:
         if self._open.at(ref) is not None or not self._open.may_leave(ref):
             return None
         async with self._open.leaving(ref):
+            if await self._files.held_elsewhere([ref]):
+                return None
             try:
                 found = LogReader(await self._files.open_ref(ref))
             except LogNotFound:

@@ -28,6 +28,7 @@ def session_info(
     ephemeral: bool = False,
     read_only: bool = False,
     write_block: t.WriteBlock | None = None,
+    stale: str | None = None,
     log_id: str | None = None,
 ) -> t.SessionInfo:
     """Return the protocol's description of a session.
@@ -42,6 +43,7 @@ def session_info(
         ephemeral: Whether the session is in memory only.
         read_only: Whether the session is read-only.
         write_block: Why the session accepts no writes now, if so.
+        stale: Why the log may lack the latest lines of other daemons, if so.
         log_id: The log id of an open session.
     """
     facts = info.summarize(tree, read)
@@ -54,7 +56,7 @@ def session_info(
         leaf_id=tree.leaf_id, last_seq=max(tree.seq, 0), size_bytes=size, parent_session_id=parent.session_id,
         parent_path=parent.path,
         is_draft=draft and not tree.has_assistant(), ephemeral=ephemeral, read_only=read_only,
-        problem_count=len(tree.problems), write_block=write_block, log_id=log_id,
+        problem_count=len(tree.problems), write_block=write_block, stale=stale, log_id=log_id,
         origin=t.SessionOrigin.of(facts.origin, gone=facts.origin_is_gone),
     )  # fmt: skip
 

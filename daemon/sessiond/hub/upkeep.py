@@ -88,7 +88,8 @@ class Upkeep:
 
         `sweep` finds the changes that the watch does not report.
         """
-        await asyncio.sleep(START_SECONDS)
+        if self._files.local:
+            await asyncio.sleep(START_SECONDS)
         loop, changed = asyncio.get_running_loop(), asyncio.Queue[set[str]]()
 
         def report(refs: set[str]) -> None:
@@ -114,12 +115,14 @@ class Upkeep:
             if live.log.foreign_bytes() or live.tree.tail_may_be_entry:
                 await live.ingest()
         except LogReplaced:
-            if not live.holders and not live.pending:
+            # On a store of several daemons another one has trashed or rewritten it: the next request finds out which.
+            if not self._files.local or not (live.holders or live.pending):
                 await self.close_session(live)
             return False
         except StorageFailed as error:
             log.warning("session %s cannot be maintained: %s", live.session_id, error)
             return False
+        live.update_write_block()
         return True
 
     async def reopen_replaced(self, live: LiveSession) -> LiveSession:
@@ -144,5 +147,8 @@ class Upkeep:
         if not self._open.may_leave(live.log.ref):
             return
         live.subscribers.lag_all()
-        async with self._open.leaving(live.log.ref):
+        ref = live.log.ref
+        async with self._open.leaving(ref):
             await live.close()
+            if not live.ephemeral and not self._files.local:
+                await self._files.release(ref)

@@ -25,6 +25,7 @@ GENERAL: Final = (
     "unsupportedVersion",
     "outcomeUnknown",
     "unreachable",
+    "storeUnreachable",
 )
 """Error kinds that any method may return."""
 
@@ -165,15 +166,22 @@ ADVICE: Final[dict[str, Advice]] = {
         "Run `importCommand`, or call `session/import`.",
     ),
     "outcomeUnknown": Advice(
-        "The daemon ended before it responded, so the outcome of the request is unknown. Only `sessiond attach` "
-        "responds with this error, and only to requests without a `commandId`.",
-        "Read the session before you send the request again. An append whose entries have ids of their own can be "
-        "repeated in any case.",
+        "The outcome of the request is unknown: the daemon ended before it responded, or it lost the store before the "
+        "store confirmed the write. For a daemon that ended, `sessiond attach` responds with this error, and only to "
+        "requests without a `commandId`.",
+        "If `entryIds` is not empty, send the same entries again with these ids: stored ones are duplicates then. "
+        "Otherwise read the session before you send the request again. An append whose entries have ids of their own "
+        "can be repeated in any case.",
     ),
     "unreachable": Advice(
         "The daemon ended and cannot be started; the message has the reason. Only `sessiond attach` responds with this "
         "error.",
         "Remove the cause, then send the same request again.",
+    ),
+    "storeUnreachable": Advice(
+        "The server that stores the sessions cannot be reached; the message has the reason. The request had no effect. "
+        "Open sessions can be read and are marked as `stale`.",
+        "Send the same request again later. The daemon reconnects by itself.",
     ),
     "storageFull": Advice(
         "The disk, or the quota of the user, is full. The request had no effect.",

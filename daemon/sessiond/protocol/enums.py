@@ -58,6 +58,7 @@ WriteBlockReason = Literal[
     "failed",
     "notSynced",
     "replaced",
+    "storeUnreachable",
 ]
 """Why a session accepts no writes at present.
 
@@ -69,13 +70,14 @@ WriteBlockReason = Literal[
 - `failed`: the last write failed for another reason.
 - `notSynced`: the disk could not make the last writes durable, and could not store a new file.
 - `replaced`: another program truncated, replaced or removed the file.
+- `storeUnreachable`: the server that stores the session cannot be reached.
 """
 
 OriginKind = Literal["client", "foreign", "daemon"]
 """The cause of a change.
 
 - `client`: a request of a client.
-- `foreign`: another program wrote to the file.
+- `foreign`: another program wrote to the file, or another daemon to the same store.
 - `daemon`: the daemon itself, for example an automatic compaction.
 """
 

@@ -159,6 +159,13 @@ class ForeignDialectDetails(Wire, frozen=True):
     import_command: str  # the command that imports the file
 
 
+class OutcomeUnknownDetails(Wire, frozen=True):
+    """The ids with which a request can be sent again so that nothing is stored twice."""
+
+    # of an append whose entries had no ids: the ids that the daemon gave them, in the order of the request; else empty
+    entry_ids: list[str]
+
+
 class StorageDetails(Wire, frozen=True):
     """The failed operation of the system."""
 

@@ -85,8 +85,9 @@ DRAINING: Final = ErrorKind("draining", 1429, d.RetryLaterDetails, retryable=Tru
 OVERLOADED: Final = ErrorKind("overloaded", 1429, d.RetryLaterDetails, retryable=True)
 SESSION_DAMAGED: Final = ErrorKind("sessionDamaged", 1500, d.SessionDamagedDetails)
 BLOB_DAMAGED: Final = ErrorKind("blobDamaged", 1500, d.BlobDamagedDetails)
-OUTCOME_UNKNOWN: Final = ErrorKind("outcomeUnknown", 1502, NoneType)
+OUTCOME_UNKNOWN: Final = ErrorKind("outcomeUnknown", 1502, d.OutcomeUnknownDetails)
 UNREACHABLE: Final = ErrorKind("unreachable", 1503, NoneType, retryable=True)
+STORE_UNREACHABLE: Final = ErrorKind("storeUnreachable", 1503, NoneType, retryable=True)
 STORAGE_FULL: Final = ErrorKind("storageFull", 1507, d.StorageDetails, retryable=True)
 STORAGE_FAILED: Final = ErrorKind("storageFailed", 1507, d.StorageDetails, retryable=True)
 
@@ -97,7 +98,8 @@ KINDS: Final[dict[str, ErrorKind[Any]]] = {
         UNAUTHENTICATED, SESSION_NOT_FOUND, ENTRY_NOT_FOUND, BLOB_NOT_FOUND, LEAF_CONFLICT, ID_REUSED, ALREADY_EXISTS,
         CURSOR_EXPIRED, SESSION_TRASHED, NOTHING_TO_COMPACT, TOO_LARGE, FOREIGN_DIALECT, WOULD_BREAK_TREE,
         INVALID_ENTRY, FOREIGN_WRITER, READ_ONLY, NO_SUMMARIZER, SUMMARIZER_FAILED, UNSUPPORTED_VERSION, DRAINING,
-        OVERLOADED, SESSION_DAMAGED, BLOB_DAMAGED, OUTCOME_UNKNOWN, UNREACHABLE, STORAGE_FULL, STORAGE_FAILED,
+        OVERLOADED, SESSION_DAMAGED, BLOB_DAMAGED, OUTCOME_UNKNOWN, UNREACHABLE, STORE_UNREACHABLE, STORAGE_FULL,
+        STORAGE_FAILED,
     )
 }  # fmt: skip
 """Every error kind that a client may receive. A new kind is a change of the protocol."""

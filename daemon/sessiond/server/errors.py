@@ -252,6 +252,12 @@ _TABLE: Final[tuple[Row, ...]] = (
         lambda e: d.ForeignDialectDetails(path=e.path, dialect=e.dialect, import_command=e.import_command),
     ),
     _row(store.TooManyOpenFiles, kinds.OVERLOADED, lambda _e: d.RetryLaterDetails(retry_after_ms=500)),
+    _row(store.LogMoved, kinds.OVERLOADED, lambda _e: d.RetryLaterDetails(retry_after_ms=500)),
+    _row(
+        store.OutcomeUnknown, kinds.OUTCOME_UNKNOWN,
+        lambda e: d.OutcomeUnknownDetails(entry_ids=e.entry_ids),
+    ),
+    _bare(store.StoreUnreachable, kinds.STORE_UNREACHABLE),
     _row(store.StorageFull, kinds.STORAGE_FULL, _storage),
     _row(store.StorageFailed, kinds.STORAGE_FAILED, _storage),
 )  # fmt: skip

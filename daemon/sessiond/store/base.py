@@ -94,7 +94,7 @@ class Log(Protocol):
     def write_error(self) -> StorageFailed | LogReplaced | None:
         """The error of the last write, until a write succeeds or `retry` finds the cause gone.
 
-        `LogMoved` is no such error. `StoreUnreachable` is, also if it is found without a write.
+        `LogMoved` is no such error. `StoreUnreachable` is, for as long as the server cannot be reached.
         """
 
     @property
@@ -215,12 +215,13 @@ class Log(Protocol):
         """Prevent other daemons from adding lines during the block.
 
         When the block begins, no batch is queued and every line of the store is before `size` or in `foreign_bytes`.
-        Batches that are appended in the block do not fail with `LogMoved` because of others' lines. They are done when
-        the block has ended, or fail with its error. The store bounds how long a daemon waits for the lock, and how long
+        Batches that are appended in the block are written together at its end, before it returns. They do not fail with
+        `LogMoved`, unless the lock was lost. `promote` may be called in the block. The end of the block raises nothing:
+        the futures of the batches have the errors. The store bounds how long a daemon waits for the lock, and how long
         it keeps it. Does nothing in a store that one daemon has for itself.
 
         Raises:
-            StorageFailed: Another daemon keeps the lock, or the store cannot be reached. Nothing was stored.
+            StorageFailed: At the beginning: another daemon keeps the lock, or the store cannot be reached.
         """
 
     async def flush(self) -> bool:
@@ -365,13 +366,15 @@ class Store(Protocol):
     async def hold(self, ref: str) -> None:
         """Tell the other daemons of this store that clients of this daemon hold a session, until `release`.
 
-        It ends by itself soon after this daemon has ended or has lost the store. A second call does nothing.
+        It ends by itself soon after this daemon has ended or has lost the store, and is made again when the store is
+        reached again. A second call does nothing. Raises nothing.
         """
 
     async def release(self, ref: str) -> bool:
-        """End the hold of this daemon on a session. Return whether another daemon holds the session.
+        """End the hold of this daemon on a session, if it has one. Return whether another daemon holds the session.
 
-        If the last two daemons release a session at the same time, exactly one of them receives False.
+        If the last two daemons release a session at the same time, exactly one of them receives False. The result is
+        True if the store cannot be reached.
         """
 
     async def held_elsewhere(self, refs: Collection[str]) -> set[str]:

@@ -2,6 +2,7 @@
 
 import errno
 import resource
+from collections.abc import Sequence
 
 from sessiond.error_text import TemplatedError
 
@@ -71,9 +72,11 @@ class OutcomeUnknown(TemplatedError):
     sentence = "The connection to the store was lost before it confirmed the write: {reason}."
     advice = "Send the same entries with the same ids again; those that are stored are not stored twice."
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, entry_ids: Sequence[str] = ()) -> None:
+        """Create the error. `entry_ids` are the ids of the entries of the request, in their order, if it has any."""
         super().__init__(reason=reason)
         self.reason = reason
+        self.entry_ids = list(entry_ids)
 
 
 class LogMoved(TemplatedError):

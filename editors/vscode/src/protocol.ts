@@ -105,6 +105,8 @@ export interface SessionInfo {
   ephemeral: boolean;
   /** Why an open session accepts no writes now; null if it does. */
   writeBlock: WriteBlock | null;
+  /** Why an open session may lack the latest lines of other daemons; null if it does not. */
+  stale: string | null;
   /** The log of `lastSeq`, see "Positions"; null in lists. */
   logId: string | null;
   /** The session of an agent that it was read from; null if it began here. */
@@ -404,6 +406,8 @@ export interface ListedSession {
   ephemeral: boolean;
   /** Why an open session accepts no writes now; null if it does. */
   writeBlock: WriteBlock | null;
+  /** Why an open session may lack the latest lines of other daemons; null if it does not. */
+  stale: string | null;
   /** The log of `lastSeq`, see "Positions"; null in lists. */
   logId: string | null;
   /** The session of an agent that it was read from; null if it began here. */
@@ -4354,6 +4358,14 @@ export interface BlobDamagedDetails {
   [extension: `x-${string}`]: unknown;
 }
 
+/** The ids with which a request can be sent again so that nothing is stored twice. */
+export interface OutcomeUnknownDetails {
+  /** Of an append whose entries had no ids: the ids that the daemon gave them, in the order of the request; else empty. */
+  entryIds: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
 /** The failed operation of the system. */
 export interface StorageDetails {
   /** The file, if one is known. */
@@ -4684,13 +4696,15 @@ export type WriteBlockReason =
   /** the disk could not make the last writes durable, and could not store a new file. */
   | "notSynced"
   /** another program truncated, replaced or removed the file. */
-  | "replaced";
+  | "replaced"
+  /** the server that stores the session cannot be reached. */
+  | "storeUnreachable";
 
 /** The cause of a change. */
 export type OriginKind =
   /** a request of a client. */
   | "client"
-  /** another program wrote to the file. */
+  /** another program wrote to the file, or another daemon to the same store. */
   | "foreign"
   /** the daemon itself, for example an automatic compaction. */
   | "daemon";
@@ -5069,10 +5083,12 @@ export type ErrorKind =
   | "blobDamaged"
   /** The file is a session of another program. `dialect` names its format. The daemon imports such files; it does not open them or append to them. It changed no byte. */
   | "foreignDialect"
-  /** The daemon ended before it responded, so the outcome of the request is unknown. Only `sessiond attach` responds with this error, and only to requests without a `commandId`. */
+  /** The outcome of the request is unknown: the daemon ended before it responded, or it lost the store before the store confirmed the write. For a daemon that ended, `sessiond attach` responds with this error, and only to requests without a `commandId`. */
   | "outcomeUnknown"
   /** The daemon ended and cannot be started; the message has the reason. Only `sessiond attach` responds with this error. */
   | "unreachable"
+  /** The server that stores the sessions cannot be reached; the message has the reason. The request had no effect. Open sessions can be read and are marked as `stale`. */
+  | "storeUnreachable"
   /** The disk, or the quota of the user, is full. The request had no effect. */
   | "storageFull"
   /** The system refused to read or write; `errno` is its error number. The request had no effect. */
@@ -6123,10 +6139,12 @@ export const errorCodes = {
   sessionDamaged: 1500,
   /** The content of the blob's file does not have the hash of the blob. The daemon leaves the file as it is. */
   blobDamaged: 1500,
-  /** The daemon ended before it responded, so the outcome of the request is unknown. Only `sessiond attach` responds with this error, and only to requests without a `commandId`. */
+  /** The outcome of the request is unknown: the daemon ended before it responded, or it lost the store before the store confirmed the write. For a daemon that ended, `sessiond attach` responds with this error, and only to requests without a `commandId`. */
   outcomeUnknown: 1502,
   /** The daemon ended and cannot be started; the message has the reason. Only `sessiond attach` responds with this error. */
   unreachable: 1503,
+  /** The server that stores the sessions cannot be reached; the message has the reason. The request had no effect. Open sessions can be read and are marked as `stale`. */
+  storeUnreachable: 1503,
   /** The disk, or the quota of the user, is full. The request had no effect. */
   storageFull: 1507,
   /** The system refused to read or write; `errno` is its error number. The request had no effect. */
@@ -6165,8 +6183,9 @@ export interface ErrorDetails {
   overloaded: RetryLaterDetails;
   sessionDamaged: SessionDamagedDetails;
   blobDamaged: BlobDamagedDetails;
-  outcomeUnknown: null;
+  outcomeUnknown: OutcomeUnknownDetails;
   unreachable: null;
+  storeUnreachable: null;
   storageFull: StorageDetails;
   storageFailed: StorageDetails;
 }

@@ -101,6 +101,8 @@ class Cleanup:
 
     async def _skips(self, ref: str) -> SkipReason | None:
         """Return why the session in a file is skipped, or None."""
+        if await self._files.held_elsewhere([ref]):
+            return "open"
         async with self._open.open_for_reading(ref) as loaded:
             return self._why_skipped(loaded, self._open.at(ref))
 

@@ -18,6 +18,3 @@ class Announcements(Protocol):
 
     def read_again(self, before: SessionBefore, origins: Mapping[str, t.Origin]) -> None:
         """Announce lines that were read since `before`, among which are lines of clients."""
-
-    def ingested(self, before: SessionBefore) -> None:
-        """Announce the lines of other programs that were read since `before`."""

@@ -2,12 +2,14 @@
 
 Invariant: no code awaits between choosing a parent and joining the log's queue. Appends that must wait (for loading,
 another program's lines, a torn line, a migration or a promotion) wait under one lock, in order of arrival, and choose
-the parent afterwards. `pending_batches` commits the batches.
+the parent afterwards. `pending_batches` commits the batches. `moved_appends` places those again that a log of several
+daemons did not store where they were placed.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from sessiond.hub.errors import HubError, NamesALine, Overloaded
@@ -16,24 +18,28 @@ from sessiond.hub.session.announcements import Announcements
 from sessiond.hub.session.batches import (
     LARGE_BATCH,
     LARGE_BATCH_BYTES,
+    Batch,
     Done,
     Outcome,
     PlainRequests,
     PreparedAt,
     QueuedAppend,
+    QueuedRequest,
+    SentAppend,
     makes_session,
     scan,
 )
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.drafts import NewMessage
-from sessiond.hub.session.entry_placement import Placement, Prepared
+from sessiond.hub.session.entry_placement import LONG_IDS, SHORT_IDS, NewIds, Placement, Prepared
 from sessiond.hub.session.log_maintenance import LogMaintenance
 from sessiond.hub.session.log_reader import LogReader
+from sessiond.hub.session.moved_appends import MAY_BE_OUTDATED, RETRY_SECONDS, Moves, moved_append
 from sessiond.hub.session.pending_batches import PendingBatches
 from sessiond.hub.session.write_block import RESTS_ON_LINES, WriteBlockMonitor, as_committed
 from sessiond.protocol import types as t
 from sessiond.store.base import Durability
-from sessiond.store.errors import LogReplaced, StorageFailed
+from sessiond.store.errors import LogMoved, LogReplaced, OutcomeUnknown, StorageFailed, StoreUnreachable
 
 QUEUE_AT_ONCE: Final = 100
 """The number of batches that are queued in one turn of the event loop."""
@@ -44,7 +50,17 @@ MAX_UNWRITTEN_BYTES: Final = 2 * THROTTLE_UNWRITTEN_BYTES
 
 
 class AppendQueue:
-    """The appends to one session."""
+    """The appends to one session.
+
+    Args:
+        reader: The log.
+        blobs: The blobs of the session.
+        pending: The batches that are queued at the log.
+        maintenance: Prepares the log for writes.
+        write_block: Why the log takes no writes.
+        announcements: Announces a promotion.
+        is_shared: Whether other daemons may append to the log at the same time.
+    """
 
     def __init__(
         self,
@@ -54,6 +70,8 @@ class AppendQueue:
         maintenance: LogMaintenance,
         write_block: WriteBlockMonitor,
         announcements: Announcements,
+        *,
+        is_shared: bool,
     ) -> None:
         self._reader = reader
         self._blobs = blobs
@@ -61,8 +79,12 @@ class AppendQueue:
         self._maintenance = maintenance
         self._write_block = write_block
         self._announcements = announcements
+        self._is_shared = is_shared
+        self._new_ids = LONG_IDS if is_shared else SHORT_IDS
         self._waiting: deque[QueuedAppend] = deque()
         self._waiting_bytes = 0
+        self._moves = Moves()
+        self._is_placing_again = False
         self._serving: asyncio.Task[None] | None = None
 
     @property
@@ -110,16 +132,17 @@ class AppendQueue:
         else:
             drafts = [bytes(draft) for draft in raw]
             has_blobs = self._blobs.needed_by(drafts)
-            if not (has_blobs or self._waiting) and self._queue(drafts, placement, durability, origin, done):
-                return
+            if not (has_blobs or self._waiting):
+                source = SentAppend(drafts, placement, durability, done)
+                if self._queue(source, origin):
+                    return
             waiting = QueuedAppend(
                 drafts, placement, durability, origin, done, size,
                 has_blobs=has_blobs, is_large=False, is_scanned=True,
             )  # fmt: skip
         self._waiting_bytes += size
         self._waiting.append(waiting)
-        if self._serving is None:
-            self._serving = asyncio.get_running_loop().create_task(self._serve())
+        self._start_serving()
 
     def append_messages(
         self, messages: Sequence[NewMessage], durability: Durability, requests: PlainRequests
@@ -135,18 +158,16 @@ class AppendQueue:
                 return False
         except (StorageFailed, LogReplaced, HubError):
             return False
-        requests.rows = entry_placement.place_messages(reader.tree, messages)
+        requests.rows = entry_placement.place_messages(reader.tree, messages, self._new_ids.length)
         pending.submit_plain(requests, durability)
         return True
 
     def _queue(
         self,
-        raw: Sequence[bytes],
-        placement: Placement,
-        durability: Durability,
+        source: SentAppend,
         origin: t.Origin,
-        done: Done,
         ready: PreparedAt | None = None,
+        pinned: Sequence[str] = (),
     ) -> bool:
         """Queue or refuse an append. Returns False if the session must be prepared first."""
         try:
@@ -156,24 +177,29 @@ class AppendQueue:
             if ready is not None and ready.state == self._placement_state():
                 prepared, lines = ready.prepared, ready.lines
             else:
-                reader = self._reader
-                prepared = entry_placement.prepare(reader.tree, raw, placement, reader.read)
+                reader, ids = self._reader, self._ids(pinned)
+                prepared = entry_placement.prepare(
+                    reader.tree, source.raw, source.placement, reader.read, ids
+                )
             if self._promotes(prepared):
                 return False
         except Exception as refusal:  # noqa: BLE001 - the caller answers; appends behind it must not be blocked
-            self._refuse(refusal, origin, done)
+            self._refuse_or_ask(refusal, origin, source)
         else:
-            self._pending.submit(prepared, durability, origin, done, lines)
+            self._pending.submit(prepared, origin, source.done, source, lines)
         return True
 
-    def _refuse(self, refusal: Exception, origin: t.Origin, done: Done) -> None:
+    def _ids(self, pinned: Sequence[str]) -> NewIds:
+        return NewIds(self._new_ids.length, pinned) if pinned else self._new_ids
+
+    def _refuse(self, refusal: Exception, origin: t.Origin, source: SentAppend) -> None:
         """Answer with an error.
 
         If the error depends on pending lines, it is answered after they are committed. If their write fails, that
         failure is answered instead.
         """
         self._write_block.update()
-        reader = self._reader
+        reader, done = self._reader, source.done
         if isinstance(refusal, NamesALine):
             refusal.log_id = reader.log.log_id
         if not self._pending or not isinstance(refusal, RESTS_ON_LINES):
@@ -184,37 +210,162 @@ class AppendQueue:
             done(outcome if isinstance(outcome, Exception) else as_committed(refusal, reader.tree))
 
         leaf = reader.tree.pending_leaf_id
-        self._pending.submit(Prepared([], [], set(), leaf, leaf), "written", origin, committed)
+        barrier = source._replace(durability="written")
+        self._pending.submit(Prepared([], [], set(), leaf, leaf), origin, committed, barrier)
+
+    def _refuse_or_ask(self, refusal: Exception, origin: t.Origin, source: SentAppend) -> None:
+        """Refuse an append. If lines of other daemons may change that, it is placed under the lock of the log first."""
+        if not (self._is_shared and isinstance(refusal, MAY_BE_OUTDATED)) or self._is_placing_again:
+            self._refuse(refusal, origin, source)
+            return
+        nothing = Prepared([], [], set(), None, None)
+        waiting = moved_append(QueuedRequest(nothing, origin, source.done, source), source.durability)
+        self._waiting.appendleft(waiting)
+        self._waiting_bytes += waiting.size
+        self._start_serving()
+
+    def requeue(self, batches: Sequence[Batch], error: Exception) -> bool:
+        """Let failed batches wait before all other appends, if they are to be placed again.
+
+        Returns:
+            False if the error is final, and their requests are to be answered with it.
+        """
+        moves = self._moves
+        if not isinstance(error, LogMoved | OutcomeUnknown) and not moves.sent:
+            return False
+        moved = moves.add(batches, error)
+        self._waiting.extendleft(reversed(moved))
+        self._waiting_bytes += sum(it.size for it in moved)
+        if isinstance(error, LogMoved | OutcomeUnknown | StoreUnreachable):
+            self._start_serving()
+        else:
+            self._give_up_moved(error)
+        return True
+
+    def settle_stored(self) -> Mapping[str, t.Origin]:
+        """Answer the moved appends whose lines are in the log after all. Return the origins of these lines by id."""
+        origins: dict[str, t.Origin] = {}
+        for it in list(self._waiting) if self._moves.sent else ():
+            stored = None if it.moved is None else self._moves.stored(it.moved, self._reader)
+            if stored is not None:
+                self._remove(it)
+                origins.update({row.id: it.origin for row in stored.rows})
+                stored.settle(self._pending.outcome)
+        return origins
+
+    def _start_serving(self) -> None:
+        if self._serving is None:
+            self._serving = asyncio.get_running_loop().create_task(self._serve())
 
     async def _serve(self) -> None:
         """Serve the waiting appends: prepare the session for the first, then queue all that are ready, and repeat."""
         try:
             while self._waiting:
                 async with self._maintenance.lock:
+                    if not self._waiting:
+                        break  # its lines have arrived while the lock was held elsewhere
                     first = self._waiting[0]
+                    if first.moved is not None:
+                        await self._place_again()
+                        continue
                     try:
                         await self._prepare(first)
                     except Exception as refusal:  # noqa: BLE001 - the caller answers; nothing awaits this task
-                        self._remove_first()
-                        self._refuse(refusal, first.origin, first.done)
+                        self._remove(first)
+                        self._refuse_or_ask(refusal, first.origin, _source(first))
                         continue
                     self._queue_waiting()
                 await asyncio.sleep(0)
         finally:
             self._serving = None
 
+    async def _place_again(self) -> None:
+        """Place the moved appends again, while other daemons can add no lines. The caller holds the lock."""
+        log = self._reader.log
+        while True:
+            await self._pending.until_empty()
+            try:
+                if log.write_error is not None or self._moves.sent:
+                    await log.retry()
+                if isinstance(log.write_error, StoreUnreachable):
+                    raise log.write_error
+                async with log.locked():
+                    await self._maintenance.prepare_for_writes()
+                    await self._place_all_again()
+                break
+            except (StoreUnreachable, OutcomeUnknown, LogMoved) as refusal:
+                if self._moves.is_overdue or self._maintenance.closing_error is not None:
+                    self._give_up_moved(refusal)
+                    return
+                await asyncio.sleep(RETRY_SECONDS)
+            except Exception as refusal:  # noqa: BLE001 - the clients answer; nothing awaits this task
+                self._give_up_moved(refusal)
+                return
+        await self._pending.until_empty()
+        if self._first_moved() is None:
+            self._moves.end()
+        elif self._moves.is_overdue and self._moves.error is not None:
+            self._give_up_moved(self._moves.error)
+
+    async def _place_all_again(self) -> None:
+        self._is_placing_again = True
+        try:
+            while (first := self._first_moved()) is not None:
+                await self._place_one_again(first)
+        finally:
+            self._is_placing_again = False
+
+    def _first_moved(self) -> QueuedAppend | None:
+        """Return the first waiting append if it has moved. Moved appends come before all others."""
+        return self._waiting[0] if self._waiting and self._waiting[0].moved is not None else None
+
+    async def _place_one_again(self, waiting: QueuedAppend) -> None:
+        """Queue a moved append at the place that it has now, or refuse it."""
+        tree, source, moved = self._reader.tree, _source(waiting), waiting.moved
+        if moved is not None and not isinstance(moved, QueuedRequest):
+            self._remove(waiting)
+            moved.rows = entry_placement.place_again(tree, moved.rows, self._new_ids.length)
+            self._pending.submit_plain(moved, waiting.durability)
+            return
+        pinned = () if moved is None else moved.prepared.ids
+        try:
+            if await self._promotes_when_prepared(waiting, pinned):
+                await self._promote()
+        except Exception as refusal:  # noqa: BLE001 - the caller answers; appends behind it must not be blocked
+            self._remove(waiting)
+            self._refuse(refusal, waiting.origin, source)
+        else:
+            self._remove(waiting)
+            if not self._queue(source, waiting.origin, waiting.prepared, pinned):
+                waiting.done(LogMoved(self._reader.log.session_id))
+
+    def _give_up_moved(self, refusal: Exception) -> None:
+        """Answer all moved appends with an error."""
+        moves = self._moves
+        self._write_block.update()
+        while (first := self._first_moved()) is not None:
+            self._remove(first)
+            if first.moved is not None:
+                first.moved.settle(partial(moves.error_of, refusal))
+        moves.end()
+
     def _queue_waiting(self) -> None:
         """Queue the waiting appends in order, up to the first that must be prepared."""
         for _ in range(QUEUE_AT_ONCE):
-            if not self._waiting or not self._waiting[0].is_ready:
+            if not self._waiting or not self._waiting[0].is_ready or self._first_moved() is not None:
                 break
             it = self._waiting[0]
-            if not self._queue(it.raw, it.placement, it.durability, it.origin, it.done, it.prepared):
+            if not self._queue(_source(it), it.origin, it.prepared):
                 break
-            self._remove_first()
+            self._remove(it)
 
-    def _remove_first(self) -> None:
-        self._waiting_bytes -= self._waiting.popleft().size
+    def _remove(self, waiting: QueuedAppend) -> None:
+        """Remove a waiting append, unless it is answered already."""
+        for place, it in enumerate(self._waiting):
+            if it is waiting:
+                del self._waiting[place]
+                self._waiting_bytes -= waiting.size
+                return
 
     async def _prepare(self, waiting: QueuedAppend) -> None:
         """Prepare the session and the drafts, so that this append can be queued."""
@@ -228,23 +379,26 @@ class AppendQueue:
             await self._blobs.store(new, waiting.raw)
             waiting.has_blobs = False
         if await self._promotes_when_prepared(waiting):
-            await self._reader.log.promote()
-            self._announcements.is_promotion_pending = True
+            await self._promote()
 
-    async def _promotes_when_prepared(self, waiting: QueuedAppend) -> bool:
+    async def _promote(self) -> None:
+        await self._reader.log.promote()
+        self._announcements.is_promotion_pending = True
+
+    async def _promotes_when_prepared(self, waiting: QueuedAppend, pinned: Sequence[str] = ()) -> bool:
         """Prepare a large batch in slices. Returns whether the batch promotes the draft session.
 
         Later appends wait meanwhile, so rows change only by a failed write or by another program. In that case,
         the batch is prepared again.
         """
-        reader = self._reader
+        reader, ids = self._reader, self._ids(pinned)
         if not waiting.is_large:
             return self._promotes(
-                entry_placement.prepare(reader.tree, waiting.raw, waiting.placement, reader.read)
+                entry_placement.prepare(reader.tree, waiting.raw, waiting.placement, reader.read, ids)
             )
         state = self._placement_state()
         prepared = await reader.drive(
-            entry_placement.prepare_in_steps(reader.tree, waiting.raw, waiting.placement, reader.read)
+            entry_placement.prepare_in_steps(reader.tree, waiting.raw, waiting.placement, reader.read, ids)
         )
         # In a thread, because joining this many bytes releases the interpreter lock.
         lines = await asyncio.to_thread(b"".join, [row.line for row in prepared.rows])
@@ -258,3 +412,7 @@ class AppendQueue:
 
     def _promotes(self, prepared: Prepared) -> bool:
         return self._reader.log.draft and any(map(makes_session, prepared.rows))
+
+
+def _source(waiting: QueuedAppend) -> SentAppend:
+    return SentAppend(waiting.raw, waiting.placement, waiting.durability, waiting.done)

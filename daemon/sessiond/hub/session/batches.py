@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -58,6 +58,15 @@ class PlainRequests(Protocol):
         """Answer each request after a failure, or after another program wrote between the entries."""
 
 
+class SentAppend(NamedTuple):
+    """What a client sent for one append, from which it can be placed again."""
+
+    raw: Sequence[bytes]
+    placement: Placement
+    durability: Durability
+    done: Done
+
+
 class QueuedRequest:
     """One append that is queued at the log.
 
@@ -66,15 +75,17 @@ class QueuedRequest:
         rows: The rows of the entries.
         origin: The origin that notifications name.
         done: Called once, with the outcome or the error.
+        source: What the client sent.
     """
 
-    __slots__ = ("done", "origin", "prepared", "rows")
+    __slots__ = ("done", "origin", "prepared", "rows", "source")
 
-    def __init__(self, prepared: Prepared, origin: t.Origin, done: Done) -> None:
+    def __init__(self, prepared: Prepared, origin: t.Origin, done: Done, source: SentAppend) -> None:
         self.prepared = prepared
         self.rows = prepared.rows
         self.origin = origin
         self.done = done
+        self.source = source
 
     def committed(self, log_id: str, first: int) -> None:
         """Answer a plain request, whose entry is the line `first`. See `PlainRequests`."""
@@ -120,6 +131,7 @@ class QueuedAppend:
     is_large: bool  # it is scanned and prepared in slices
     is_scanned: bool  # its drafts are copied out of the frame, and `has_blobs` is known
     prepared: "PreparedAt | None" = None
+    moved: "QueuedRequest | PlainRequests | None" = None  # as it was queued, if it must be placed again
 
     @property
     def is_ready(self) -> bool:

@@ -50,6 +50,31 @@ class Placement(msgspec.Struct, frozen=True, gc=False):
 AT_THE_LEAF: Final = Placement()
 
 
+class NewIds(msgspec.Struct, frozen=True, gc=False):
+    """The ids of new entries whose drafts have none.
+
+    Attributes:
+        length: The hex characters of a random id.
+        pinned: The ids that an earlier attempt gave to the drafts of this batch. They are used again where they are
+            free, because the lines of that attempt may still arrive at the store.
+    """
+
+    length: int = clock.SHORT
+    pinned: Sequence[str] = ()
+
+    def of(self, tree: Tree, index: int, created: Container[str]) -> str:
+        """Return the id for the draft at an index, which is neither in the tree nor in `created`."""
+        if index < len(self.pinned):
+            entry_id = self.pinned[index]
+            if entry_id not in created and tree.any_row(entry_id) is None:
+                return entry_id
+        return free_id(tree, created, self.length)
+
+
+SHORT_IDS: Final = NewIds()
+LONG_IDS: Final = NewIds(clock.LONG)
+
+
 def at_the_leaf(command: CommandRecord | None) -> Placement:
     """Return the placement of a command's entries at the leaf."""
     return AT_THE_LEAF if command is None else Placement(command=command)
@@ -77,7 +102,11 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
 
 
 def prepare(
-    tree: Tree, drafts: Sequence[bytes], placement: Placement, read: Callable[[int], bytes]
+    tree: Tree,
+    drafts: Sequence[bytes],
+    placement: Placement,
+    read: Callable[[int], bytes],
+    new_ids: NewIds = SHORT_IDS,
 ) -> Prepared:
     """Turn drafts into rows for `tree`, without changing it.
 
@@ -86,6 +115,7 @@ def prepare(
         drafts: The drafts, as JSON.
         placement: Where the batch goes.
         read: Returns the stored entry of a row.
+        new_ids: The ids of new entries.
 
     Raises:
         HubError: A draft cannot be stored.
@@ -94,19 +124,19 @@ def prepare(
         draft = read_draft(0, drafts[0])
         is_plain = draft.type == "message" or draft.sets_no_property
         if is_plain and draft.parent_id is UNSET and (draft.id is None or tree.any_row(draft.id) is None):
-            entry_id = draft.id or free_id(tree)
+            entry_id = draft.id or new_ids.of(tree, 0, ())
             leaf = tree.pending_leaf_id
             return plain(_row(draft, entry_id, leaf))
-    return run(prepare_in_steps(tree, drafts, placement, read))
+    return run(prepare_in_steps(tree, drafts, placement, read, new_ids))
 
 
-def place_messages(tree: Tree, messages: Sequence[NewMessage]) -> list[NewRow]:
+def place_messages(tree: Tree, messages: Sequence[NewMessage], id_length: int = clock.SHORT) -> list[NewRow]:
     """Turn new messages into rows, each below the one before it and the first at the leaf, as `prepare` does."""
     rows: list[NewRow] = []
     timestamp = clock.timestamp().encode()
     parent_id = tree.pending_leaf_id
     quoted_parent = _encode(parent_id)
-    for entry_id, message in zip(_free_ids(tree, len(messages)), messages, strict=True):
+    for entry_id, message in zip(_free_ids(tree, len(messages), id_length), messages, strict=True):
         quoted_id = b'"%b"' % entry_id.encode()
         line = b'{"type":"message","id":%b,"parentId":%b,"timestamp":"%b","message":%b}\n' % (
             quoted_id, quoted_parent, timestamp, message.body,
@@ -116,6 +146,27 @@ def place_messages(tree: Tree, messages: Sequence[NewMessage]) -> list[NewRow]:
     return rows
 
 
+def place_again(tree: Tree, rows: Sequence[NewRow], id_length: int) -> list[NewRow]:
+    """Place the rows of `place_messages` again, at the present leaf. They keep their ids where these are still free."""
+    placed: list[NewRow] = []
+    parent_id = tree.pending_leaf_id
+    for row in rows:
+        is_free = tree.any_row(row.id) is None
+        entry_id = row.id if is_free else free_id(tree, [it.id for it in (*rows, *placed)], id_length)
+        line = (
+            _head(b'"message"', entry_id, parent_id)
+            + row.line[len(_head(b'"message"', row.id, row.parent_id)) :]
+        )
+        placed.append(msgspec.structs.replace(row, line=line, id=entry_id, parent_id=parent_id))
+        parent_id = entry_id
+    return placed
+
+
+def _head(quoted_type: bytes, entry_id: str, parent_id: str | None) -> bytes:
+    """Return the beginning of an entry, up to its parent."""
+    return b'{"type":%b,"id":"%b","parentId":%b' % (quoted_type, entry_id.encode(), _encode(parent_id))
+
+
 def plain(row: NewRow) -> Prepared:
     """Return the batch of one new entry at the leaf that changes nothing else."""
     ids = [row.id]
@@ -123,7 +174,11 @@ def plain(row: NewRow) -> Prepared:
 
 
 def prepare_in_steps(
-    tree: Tree, drafts: Sequence[bytes], placement: Placement, read: Callable[[int], bytes]
+    tree: Tree,
+    drafts: Sequence[bytes],
+    placement: Placement,
+    read: Callable[[int], bytes],
+    new_ids: NewIds = SHORT_IDS,
 ) -> Steps[Prepared]:
     """Prepare a batch as `prepare` does, in steps. No row may be added to the tree or removed between steps."""
     command = placement.command
@@ -142,7 +197,7 @@ def prepare_in_steps(
         if draft.index in stored:
             entry_id = draft.id or ""
         else:
-            entry_id = _new_id(tree, draft, created, command)
+            entry_id = _new_id(tree, draft, created, command, new_ids)
             parent = _parent(tree, draft, created, parent)
             new = _row(draft, entry_id, parent, mark)
             if draft.type == "compaction" and not placement.as_found:
@@ -156,7 +211,7 @@ def prepare_in_steps(
     if rows and placement.advance:
         leaf = parent
     elif rows:
-        rows.append(_leaf_row(tree, leaf, created))
+        rows.append(_leaf_row(leaf, free_id(tree, created, new_ids.length)))
     return Prepared((yield from _as_one(rows)), ids, created, former_leaf, leaf, branched)
 
 
@@ -237,28 +292,30 @@ def _existing(tree: Tree, created: set[str], entry_id: str | None) -> str | None
     return entry_id
 
 
-def free_id(tree: Tree, created: Container[str] = ()) -> str:
+def free_id(tree: Tree, created: Container[str] = (), length: int = clock.SHORT) -> str:
     """Return a new entry id that is neither in the tree nor in `created`."""
     while True:
-        entry_id = clock.entry_id()
+        entry_id = clock.entry_id(length)
         if entry_id not in created and tree.any_row(entry_id) is None:
             return entry_id
 
 
-def _free_ids(tree: Tree, count: int) -> list[str]:
+def _free_ids(tree: Tree, count: int, length: int) -> list[str]:
     """Return different new entry ids that are not in the tree."""
     while True:
-        ids = clock.entry_ids(count)
+        ids = clock.entry_ids(count, length)
         if (count == 1 or len(set(ids)) == count) and not tree.has_any(ids):
             return ids
 
 
-def _new_id(tree: Tree, draft: Draft, created: Container[str], command: CommandRecord | None) -> str:
+def _new_id(
+    tree: Tree, draft: Draft, created: Container[str], command: CommandRecord | None, new_ids: NewIds
+) -> str:
     if draft.id is not None and draft.id in created:
         raise InvalidEntry(draft.index, f"the id {draft.id} stands twice in the batch - at `$.id`")
     if draft.id is None and command is not None:
         return command_ids.new_id(tree, command, draft.index, created)
-    return draft.id or free_id(tree, created)
+    return draft.id or new_ids.of(tree, draft.index, created)
 
 
 def _parent(tree: Tree, draft: Draft, created: set[str], above: str | None) -> str | None:
@@ -284,11 +341,8 @@ def _is_retry(tree: Tree, draft: Draft, read: Callable[[int], bytes]) -> bool:
 
 
 def _row(draft: Draft, entry_id: str, parent_id: str | None, mark: CommandMark | None = None) -> NewRow:
-    head = b'{"type":%b,"id":"%b","parentId":%b,"timestamp":%b' % (
-        _encode(draft.type), entry_id.encode(), _encode(parent_id),
-        _encode(draft.timestamp or clock.timestamp()),
-    )  # fmt: skip
-    parts: list[bytes] = [head]
+    head = _head(_encode(draft.type), entry_id, parent_id)
+    parts = [head, b',"timestamp":', _encode(draft.timestamp or clock.timestamp())]
     for name, value in draft.fields.items():
         if name not in _OURS:
             parts += (b",", _encode(name), b":", value)
@@ -298,13 +352,13 @@ def _row(draft: Draft, entry_id: str, parent_id: str | None, mark: CommandMark |
     return NewRow(b"".join(parts), draft.type, entry_id, parent_id, draft.role, draft.sets_no_property)
 
 
-def _leaf_row(tree: Tree, target: str | None, created: set[str]) -> NewRow:
+def _leaf_row(target: str | None, entry_id: str) -> NewRow:
     """Return a line that sets the leaf.
 
     Its parent is its target, so that programs that take the last line as the leaf still read the right path (decision
     0010).
     """
-    entry_id, where = free_id(tree, created), _encode(target)
+    where = _encode(target)
     line = b'{"type":"leaf","id":"%b","parentId":%b,"timestamp":"%b","targetId":%b}\n' % (
         entry_id.encode(), where, clock.timestamp().encode(), where,
     )  # fmt: skip

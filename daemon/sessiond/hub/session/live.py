@@ -50,6 +50,7 @@ class LiveSession:
         observer: Called when the session is promoted or changed.
         growth_observer: Called for new rows.
         diverges: Called once, before other readers of the file may see a different session.
+        is_shared: Whether other daemons may append to the log at the same time.
 
     Attributes:
         session_id: The id in the header, or one that is generated for a file without a header.
@@ -72,6 +73,7 @@ class LiveSession:
         observer: "SessionObserver[LiveSession]" = NO_OBSERVER,
         growth_observer: "GrowthObserver[LiveSession]" = NO_OBSERVER,
         diverges: "Callable[[LiveSession], None] | None" = None,
+        is_shared: bool = False,
     ) -> None:
         self.log = log
         self.blobs = blobs
@@ -100,10 +102,14 @@ class LiveSession:
             self, reader, self.subscribers, observer, growth_observer, lambda: self._title.start()
         )
         self._index_writer = OpenIndexWriter(reader)
-        self._pending = PendingBatches(reader, write_block, publisher)
+        self._pending = PendingBatches(
+            reader, write_block, publisher, lambda batches, error: self._appends.requeue(batches, error)
+        )
         self._maintenance = LogMaintenance(reader, self._pending, write_block, self._ingested)
         self._title = TitleWriter(reader, self._maintenance, write_block)
-        self._appends = AppendQueue(reader, blobs, self._pending, self._maintenance, write_block, publisher)
+        self._appends = AppendQueue(
+            reader, blobs, self._pending, self._maintenance, write_block, publisher, is_shared=is_shared
+        )
 
     async def load(self) -> None:
         """Read the whole log in slices. Raises `ForeignDialect` for a file of another program."""
@@ -158,7 +164,7 @@ class LiveSession:
         tree, log = self.tree, self.log
         return (
             tree, tree.committed, tree.leaf, tree.end, tree.tail,
-            log.draft, log.ref, log.log_id, log.write_error, self.write_block,
+            log.draft, log.ref, log.log_id, log.write_error, log.stale, self.write_block,
         )  # fmt: skip
 
     def _write_block_changed(self) -> None:
@@ -315,6 +321,10 @@ class LiveSession:
             await self._maintenance.retry()
         self._write_block.update()
 
+    def update_write_block(self) -> None:
+        """Determine whether the session accepts writes, and announce a change."""
+        self._write_block.update()
+
     def fix_tail(self) -> Coroutine[Any, Any, str | None]:
         """Quarantine a torn line, as the next append would. Returns its new place, or None if there is none."""
         return self._maintenance.fix_tail()
@@ -328,7 +338,7 @@ class LiveSession:
 
     def _ingested(self, before: SessionBefore) -> None:
         self._divergence.begin()
-        self._publisher.ingested(before)
+        self._publisher.ingested(before, self._appends.settle_stored())
 
     async def add_lines(
         self,
@@ -368,8 +378,9 @@ class LiveSession:
     async def flush(self) -> bool:
         """Wait until every line is synced. Returns whether there was anything to do."""
         was_pending = self.pending
-        await self._appends.until_served()
-        await self._pending.until_empty()
+        while self.pending:
+            await self._appends.until_served()
+            await self._pending.until_empty()
         await self._title.finish()
         return await self.log.flush() or was_pending
 

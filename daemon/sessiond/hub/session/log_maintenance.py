@@ -195,12 +195,17 @@ class LogMaintenance:
             self._pending.is_log_prepared = False  # appends wait for the lock
             await self.prepare_for_writes()
             self._pending.is_log_prepared = False
-            chosen = await self._reader.drive(choose(self._reader.tree))
-            if chosen.new:
-                data = await asyncio.to_thread(as_batch, chosen.new)
-                if self._log.draft and chosen.has_answer:
-                    await self._log.promote()
-                await self._log.append(data, "synced")
+            written: asyncio.Future[bool] | None = None
+            async with self._log.locked():
+                await self._ingest()  # what other daemons added before the lock
+                chosen = await self._reader.drive(choose(self._reader.tree))
+                if chosen.new:
+                    data = await asyncio.to_thread(as_batch, chosen.new)
+                    if self._log.draft and chosen.has_answer:
+                        await self._log.promote()
+                    written = self._log.append(data, "synced")
+            if written is not None:
+                await written
                 await self._read_written()
             return chosen
 

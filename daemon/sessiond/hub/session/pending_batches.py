@@ -10,13 +10,13 @@ cost little more than one that sends the same lines in one request.
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
 from sessiond.hub.session import changes
 from sessiond.hub.session.announcements import Announcements
-from sessiond.hub.session.batches import Batch, Done, Outcome, PlainRequests, QueuedRequest
+from sessiond.hub.session.batches import Batch, Done, Outcome, PlainRequests, QueuedRequest, SentAppend
 from sessiond.hub.session.entry_placement import Prepared
 from sessiond.hub.session.log_reader import LogReader
 from sessiond.hub.session.write_block import WriteBlockMonitor
@@ -35,6 +35,13 @@ MAX_JOINED_BYTES: Final = 64 * 1024
 class PendingBatches:
     """The queued batches of one session.
 
+    Args:
+        reader: The log.
+        write_block: Is updated when a write fails, and when it succeeds again.
+        announcements: Receives the committed batches.
+        moved: Receives the batches that failed, rolled back, with the error. Returns whether it answers their requests.
+            A log of several daemons may have stored them elsewhere, or may store them in another place.
+
     Attributes:
         is_log_prepared: Whether batches may be queued: the end, the version and the place of the log are prepared.
         unwritten_bytes: The bytes of the queued batches.
@@ -42,7 +49,11 @@ class PendingBatches:
     """
 
     def __init__(
-        self, reader: LogReader, write_block: WriteBlockMonitor, announcements: Announcements
+        self,
+        reader: LogReader,
+        write_block: WriteBlockMonitor,
+        announcements: Announcements,
+        moved: Callable[[Sequence[Batch], Exception], bool],
     ) -> None:
         self.is_log_prepared = False
         self.unwritten_bytes = 0
@@ -50,6 +61,7 @@ class PendingBatches:
         self._reader = reader
         self._write_block = write_block
         self._announcements = announcements
+        self._moved = moved
         self._batches: deque[Batch] = deque()
         self._has_drifted = False
         self._watched: asyncio.Future[bool] | None = None
@@ -82,15 +94,11 @@ class PendingBatches:
                     yield row.line
 
     def submit(
-        self,
-        prepared: Prepared,
-        durability: Durability,
-        origin: t.Origin,
-        done: Done,
-        lines: bytes | None = None,
+        self, prepared: Prepared, origin: t.Origin, done: Done, source: SentAppend, lines: bytes | None = None
     ) -> None:
         """Queue a request. `lines` holds the joined lines of its rows if they are joined already."""
-        request = QueuedRequest(prepared, origin, done)
+        durability = source.durability
+        request = QueuedRequest(prepared, origin, done, source)
         if prepared.is_plain:
             self.submit_plain(request, durability)
             return
@@ -191,17 +199,18 @@ class PendingBatches:
                 request.committed(log_id, seq)
                 seq += len(request.rows)
         else:
-            batch.requests[0].settle(self._outcome)
+            batch.requests[0].settle(self.outcome)
         if batch.count:
             self._announcements.committed(batch, first, before)
 
-    def _outcome(self, prepared: Prepared) -> Outcome:
+    def outcome(self, prepared: Prepared) -> Outcome:
+        """Return the outcome of a request whose entries are in the log."""
         tree = self._reader.tree
         seqs = [tree.row(name) or 0 for name in prepared.ids]
         return Outcome(prepared, seqs, tree.leaf_id, self._reader.log.log_id, tree.seq)
 
     def _fail_all(self) -> None:
-        """Roll back all queued batches: the log has removed a failed batch and all later ones."""
+        """Roll back all queued batches: the log has removed a failed batch and all later ones, or never stored them."""
         failed = self._take_all()
         self.rollbacks += 1
         self._reader.tree.roll_back()
@@ -212,8 +221,10 @@ class PendingBatches:
                 batch.future.add_done_callback(_consume)
             elif isinstance(error := batch.future.exception(), Exception):
                 refusal = error
-            for request in batch.requests:
-                request.settle(partial(_as_outcome, refusal))
+        if not self._moved(failed, refusal):
+            for batch in failed:
+                for request in batch.requests:
+                    request.settle(partial(_as_outcome, refusal))
         self._empty.set()
         self._write_block.update()
 
@@ -251,7 +262,7 @@ class PendingBatches:
     def _outcome_if_stored(self, refusal: BaseException | None, prepared: Prepared) -> Outcome | Exception:
         if refusal is None:
             refusal = self._error_if_missing(prepared)
-        return refusal if isinstance(refusal, Exception) else self._outcome(prepared)
+        return refusal if isinstance(refusal, Exception) else self.outcome(prepared)
 
     def _error_if_missing(self, prepared: Prepared) -> StorageFailed | None:
         """Return the error of a batch if one of its lines is no longer in the file; None if all are there."""

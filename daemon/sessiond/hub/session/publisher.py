@@ -92,9 +92,9 @@ class Publisher(Generic[Session]):
             log.warning("session %s: lines cannot be announced: %s", self._subscribers.session_id, error)
             self._subscribers.lag_all()
 
-    def ingested(self, before: changes.SessionBefore) -> None:
-        """Announce the lines of other programs that were read since `before`."""
-        self._announce_lines(before, {})
+    def ingested(self, before: changes.SessionBefore, origins: Mapping[str, t.Origin]) -> None:
+        """Announce the lines that were read since `before`: of other programs, but for those that `origins` has."""
+        self._announce_lines(before, origins)
 
     def _announce_lines(self, before: changes.SessionBefore, origins: Mapping[str, t.Origin]) -> None:
         """Announce lines that were read from the log, each run of one origin as one notification."""

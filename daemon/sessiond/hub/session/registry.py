@@ -286,6 +286,7 @@ class OpenSessions:
             observer=self.observer,
             growth_observer=self.growth_observer,
             diverges=self._diverged.add,
+            is_shared=not ephemeral and not self._files.local,
         )
         try:
             async with self._loads:

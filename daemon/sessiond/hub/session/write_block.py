@@ -19,7 +19,7 @@ from sessiond.hub.session.log_reader import LogReader
 from sessiond.protocol import types as t
 from sessiond.session.tree import entries
 from sessiond.session.tree.tree import Tree
-from sessiond.store.errors import LogReplaced, StorageFailed, StorageFull, SyncFailed
+from sessiond.store.errors import LogReplaced, StorageFailed, StorageFull, StoreUnreachable, SyncFailed
 
 RESTS_ON_LINES: Final = (LeafConflict, IdReused, CommandReused, WouldBreakTree)
 """Errors of an append that depend on lines which may still be pending."""
@@ -110,6 +110,8 @@ def _write_block(
 def _reason(write_error: StorageFailed | LogReplaced) -> t.WriteBlockReason:
     if isinstance(write_error, LogReplaced):
         return "replaced"
+    if isinstance(write_error, StoreUnreachable):
+        return "storeUnreachable"
     if isinstance(write_error, StorageFull):
         return "diskFull"
     if isinstance(write_error, SyncFailed):

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw
 
 from sessiond import config
-from sessiond.hub.errors import HubError, LeafConflict, NothingToCompact
+from sessiond.hub.errors import HubError, LeafConflict, NothingToCompact, Overloaded
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.summaries import limits
 from sessiond.hub.summaries.compacting import Compactions, Request
@@ -160,8 +160,8 @@ class AutoCompaction:
         match outcome:
             case t.CompactResult():
                 watch.failures, watch.compacted = 0, True
-            case LeafConflict():
-                return  # the next assistant message starts a check at the new leaf
+            case LeafConflict() | Overloaded():
+                return  # the next assistant message starts a check
             case NothingToCompact():
                 watch.paused_until = time.monotonic() + FIRST_PAUSE
             case Exception():

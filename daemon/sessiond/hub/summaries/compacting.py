@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from sessiond import config
-from sessiond.hub.errors import IncompatibleParams, LeafConflict, NothingToCompact, WouldBreakTree
+from sessiond.hub.errors import IncompatibleParams, LeafConflict, NothingToCompact, Overloaded, WouldBreakTree
 from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.live import LiveSession
@@ -30,9 +30,12 @@ from sessiond.session.context.context import Context
 from sessiond.session.tree.command_ids import CommandRecord, Recorded
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 from sessiond.session.tree.tree import KIND, NONE, Tree
+from sessiond.store.base import Store
 
 _COMPACTION: Final = KIND["compaction"]
 _MESSAGES_A_STEP: Final = 256
+_WORK: Final = "compaction"
+"""The name of the work that a daemon reserves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,12 @@ class Request:
 
 
 class Compactions:
-    """All compactions of this process."""
+    """All compactions of this process. `files` tells the other daemons on the same store of them."""
 
-    def __init__(self, configured: config.CompactionConfig, summarizers: Summarizers, jobs: Jobs) -> None:
+    def __init__(
+        self, files: Store, configured: config.CompactionConfig, summarizers: Summarizers, jobs: Jobs
+    ) -> None:
+        self._files = files
         self.configured = configured
         self._summarizers = summarizers
         self._jobs = jobs
@@ -116,7 +122,22 @@ class Compactions:
     async def _summarize_and_append(
         self, job: Job, live: LiveSession, request: Request, settings: t.CompactionSettings
     ) -> None:
-        """Request the summary, then append the compaction."""
+        """Request the summary, then append the compaction. Of all daemons on a store, only one does so at a time.
+
+        Raises `Overloaded` if another daemon compacts the session.
+        """
+        ref = live.log.ref
+        if not live.ephemeral and not await self._files.claim(ref, _WORK):
+            raise Overloaded("another daemon compacts this session")
+        try:
+            await self._summarize(job, live, request, settings)
+        finally:
+            if not live.ephemeral:
+                await self._files.end_claim(ref, _WORK)
+
+    async def _summarize(
+        self, job: Job, live: LiveSession, request: Request, settings: t.CompactionSettings
+    ) -> None:
         await until_stored(live, request.origin)
         # If a tool call has no result yet, the compaction is prepared for the row before the call.
         row = safety.last_settled(live.tree, live.tree.leaf, live.read)

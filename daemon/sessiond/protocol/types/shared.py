@@ -132,6 +132,8 @@ class SessionSummary(Wire, frozen=True):
     read_only: bool  # true if the session cannot be written
     ephemeral: bool = False  # true for a session that is kept in memory only
     write_block: WriteBlock | None = None  # why an open session accepts no writes now; null if it does
+    # why an open session may lack the latest lines of other daemons; null if it does not
+    stale: str | None = None
     log_id: str | None = None  # the log of `lastSeq`, see "Positions"; null in lists
     origin: SessionOrigin | None = (
         None  # the session of an agent that it was read from; null if it began here

@@ -179,7 +179,7 @@ async def _hold(
     response.
     """
     if not client.connection.closing:
-        live.holders.add(client.client_id)
+        await client.hub.hold(live, client.client_id)
     live.awaits_holder = False
     if terminal is not None:
         where = cwd or terminal.cwd or (live.tree.header.cwd if live.tree.header is not None else "")

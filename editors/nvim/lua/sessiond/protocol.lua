@@ -55,6 +55,7 @@
 ---@field readOnly boolean True if the session cannot be written.
 ---@field ephemeral boolean True for a session that is kept in memory only.
 ---@field writeBlock? sessiond.WriteBlock Why an open session accepts no writes now; null if it does.
+---@field stale? string Why an open session may lack the latest lines of other daemons; null if it does not.
 ---@field logId? string The log of `lastSeq`, see "Positions"; null in lists.
 ---@field origin? sessiond.SessionOrigin The session of an agent that it was read from; null if it began here.
 ---@field messageCount integer User and assistant messages on all branches.
@@ -218,6 +219,7 @@
 ---@field readOnly boolean True if the session cannot be written.
 ---@field ephemeral boolean True for a session that is kept in memory only.
 ---@field writeBlock? sessiond.WriteBlock Why an open session accepts no writes now; null if it does.
+---@field stale? string Why an open session may lack the latest lines of other daemons; null if it does not.
 ---@field logId? string The log of `lastSeq`, see "Positions"; null in lists.
 ---@field origin? sessiond.SessionOrigin The session of an agent that it was read from; null if it began here.
 ---@field messageCount? integer User and assistant messages on all branches; null in a provisional row.
@@ -2260,6 +2262,10 @@
 ---@field hash string The hash in the request.
 ---@field path string The file, whose content has another hash.
 
+---The ids with which a request can be sent again so that nothing is stored twice.
+---@class (exact) sessiond.OutcomeUnknownDetails
+---@field entryIds string[] Of an append whose entries had no ids: the ids that the daemon gave them, in the order of the request; else empty.
+
 ---The failed operation of the system.
 ---@class (exact) sessiond.StorageDetails
 ---@field path? string The file, if one is known.
@@ -2541,11 +2547,12 @@
 ---| "failed" # the last write failed for another reason.
 ---| "notSynced" # the disk could not make the last writes durable, and could not store a new file.
 ---| "replaced" # another program truncated, replaced or removed the file.
+---| "storeUnreachable" # the server that stores the session cannot be reached.
 
 ---The cause of a change.
 ---@alias sessiond.OriginKind
 ---| "client" # a request of a client.
----| "foreign" # another program wrote to the file.
+---| "foreign" # another program wrote to the file, or another daemon to the same store.
 ---| "daemon" # the daemon itself, for example an automatic compaction.
 
 ---What an append does if the leaf is not the expected one.
@@ -2781,8 +2788,9 @@
 ---| "sessionDamaged" # The header of the session file cannot be read. `path`, `line` and `byteOffset` name the place. The daemon changed no byte.
 ---| "blobDamaged" # The content of the blob's file does not have the hash of the blob. The daemon leaves the file as it is.
 ---| "foreignDialect" # The file is a session of another program. `dialect` names its format. The daemon imports such files; it does not open them or append to them. It changed no byte.
----| "outcomeUnknown" # The daemon ended before it responded, so the outcome of the request is unknown. Only `sessiond attach` responds with this error, and only to requests without a `commandId`.
+---| "outcomeUnknown" # The outcome of the request is unknown: the daemon ended before it responded, or it lost the store before the store confirmed the write. For a daemon that ended, `sessiond attach` responds with this error, and only to requests without a `commandId`.
 ---| "unreachable" # The daemon ended and cannot be started; the message has the reason. Only `sessiond attach` responds with this error.
+---| "storeUnreachable" # The server that stores the sessions cannot be reached; the message has the reason. The request had no effect. Open sessions can be read and are marked as `stale`.
 ---| "storageFull" # The disk, or the quota of the user, is full. The request had no effect.
 ---| "storageFailed" # The system refused to read or write; `errno` is its error number. The request had no effect.
 
@@ -3069,6 +3077,7 @@ M.both_ways = {
 ---@field overloaded sessiond.RetryLaterDetails
 ---@field sessionDamaged sessiond.SessionDamagedDetails
 ---@field blobDamaged sessiond.BlobDamagedDetails
+---@field outcomeUnknown sessiond.OutcomeUnknownDetails
 ---@field storageFull sessiond.StorageDetails
 ---@field storageFailed sessiond.StorageDetails
 
@@ -3104,8 +3113,9 @@ M.error_codes = {
   overloaded = 1429, -- A limit is reached: of clients, of writes that wait for the disk, of requests for summaries, or of open files. The request had no effect.
   sessionDamaged = 1500, -- The header of the session file cannot be read. `path`, `line` and `byteOffset` name the place. The daemon changed no byte.
   blobDamaged = 1500, -- The content of the blob's file does not have the hash of the blob. The daemon leaves the file as it is.
-  outcomeUnknown = 1502, -- The daemon ended before it responded, so the outcome of the request is unknown. Only `sessiond attach` responds with this error, and only to requests without a `commandId`.
+  outcomeUnknown = 1502, -- The outcome of the request is unknown: the daemon ended before it responded, or it lost the store before the store confirmed the write. For a daemon that ended, `sessiond attach` responds with this error, and only to requests without a `commandId`.
   unreachable = 1503, -- The daemon ended and cannot be started; the message has the reason. Only `sessiond attach` responds with this error.
+  storeUnreachable = 1503, -- The server that stores the sessions cannot be reached; the message has the reason. The request had no effect. Open sessions can be read and are marked as `stale`.
   storageFull = 1507, -- The disk, or the quota of the user, is full. The request had no effect.
   storageFailed = 1507, -- The system refused to read or write; `errno` is its error number. The request had no effect.
 }

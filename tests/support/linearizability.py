@@ -1,0 +1,164 @@
+"""Checks that what several clients of one session were answered has one order that explains it.
+
+`find_order` searches an order of the operations in which each takes effect between its call and its answer, as Wing
+and Gong do, and remembers the states that lead nowhere. It is for small histories, with `expectedLeaf`. `faults_of`
+checks long runs in linear time: the acknowledged seqs are the order, so it only has to be compared with the final log.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+UNANSWERED: Final = float("inf")
+"""The time of the answer of an operation that has none. It may take effect at any time after its call, or never."""
+
+ANYWHERE: Final = "anywhere"
+"""The expected leaf of an append that expects none."""
+
+
+@dataclass(frozen=True)
+class Append:
+    """One append of entries at the leaf.
+
+    Attributes:
+        names: What distinguishes the entries, in the order of the batch. A retry has the names of the first attempt.
+        called: When the request was sent.
+        answered: When the answer arrived.
+        outcome: `stored` with the seqs, `conflict` with the leaf that was found, `refused` (nothing was stored), or
+            `unknown`.
+        seqs: The acknowledged seq of each entry.
+        expected: The name of the leaf that the append expects; None for before the first entry.
+        leaf: The name of the leaf in a conflict.
+    """
+
+    names: tuple[str, ...]
+    called: float
+    answered: float = UNANSWERED
+    outcome: Literal["stored", "conflict", "refused", "unknown"] = "unknown"
+    seqs: tuple[int, ...] = ()
+    expected: str | None = ANYWHERE
+    leaf: str | None = None
+
+
+@dataclass(frozen=True)
+class Read:
+    """What one client was shown of the log, in order: the seq and the name of each line.
+
+    Attributes:
+        lines: What was shown.
+        follows: Whether it begins after the last line of the read before it of the same reader.
+    """
+
+    reader: str
+    lines: tuple[tuple[int, str], ...]
+
+
+def find_order(operations: Sequence[Append], first_seq: int = 1) -> list[int] | None:
+    """Return an order that explains all answers, as indexes of the operations; None if there is none.
+
+    Operations without an effect at their place in the order (refused, or unknown and never stored) are omitted.
+
+    Args:
+        operations: Every append to a session that was empty before.
+        first_seq: The seq of the first entry.
+    """
+    dead: set[tuple[frozenset[int], tuple[str, ...]]] = set()
+
+    def search(left: frozenset[int], log: tuple[str, ...]) -> list[int] | None:
+        must = [index for index in left if operations[index].answered != UNANSWERED]
+        if not must:
+            return []
+        if (left, log) in dead:
+            return None
+        end = min(operations[index].answered for index in must)
+        for index in sorted(left):
+            if operations[index].called > end:
+                continue  # another operation was answered before this one was called
+            grown = _apply(operations[index], log, first_seq)
+            if grown is not None and (rest := search(left - {index}, grown)) is not None:
+                return [index, *rest]
+        dead.add((left, log))
+        return None
+
+    return search(frozenset(i for i, it in enumerate(operations) if it.outcome != "refused"), ())
+
+
+def _apply(operation: Append, log: tuple[str, ...], first_seq: int) -> tuple[str, ...] | None:
+    """Return the log after an operation that takes effect now; None if its answer would be another."""
+    leaf = log[-1] if log else None
+    is_there = [name in log for name in operation.names]
+    if operation.outcome == "conflict":
+        is_conflict = operation.expected != leaf and not all(is_there)
+        return log if is_conflict and operation.leaf == leaf else None
+    if not all(is_there) and operation.expected not in (ANYWHERE, leaf):
+        return log if operation.outcome == "unknown" else None
+    grown = log + tuple(name for name, there in zip(operation.names, is_there, strict=True) if not there)
+    seqs = tuple(first_seq + grown.index(name) for name in operation.names)
+    return grown if operation.outcome == "unknown" or operation.seqs == seqs else None
+
+
+def faults_of(
+    operations: Sequence[Append], reads: Sequence[Read], final: Sequence[str], first_seq: int = 1
+) -> list[str]:
+    """Return what a run of any length did wrong, as sentences; none if it kept all promises.
+
+    Args:
+        operations: Every append.
+        reads: What each reader was shown. The reads of one reader follow each other.
+        final: The names of the lines of the log at the end, from `first_seq` on.
+        first_seq: The seq of the first entry.
+    """
+    faults: list[str] = []
+    place = {name: first_seq + number for number, name in enumerate(final)}
+    if len(place) < len(final):
+        faults.append("a line is in the log twice: " + next(it for it in final if final.count(it) > 1))
+    sent = {name for it in operations for name in it.names}
+    faults += [f"nobody sent {name}" for name in final if name not in sent]
+    faults += _wrong_acknowledgements(operations, place)
+    faults += _wrong_times(operations, place)
+    shown: dict[str, int] = {}
+    for read in reads:
+        for seq, name in read.lines:
+            due = shown.get(read.reader, first_seq - 1) + 1
+            if seq != due:
+                faults.append(f"{read.reader} was shown line {seq} where {due} is due")
+            if place.get(name) != seq:
+                faults.append(f"{read.reader} was shown {name} as line {seq}; it is {place.get(name)}")
+            shown[read.reader] = seq
+    return faults
+
+
+def _wrong_acknowledgements(operations: Sequence[Append], place: dict[str, int]) -> list[str]:
+    faults: list[str] = []
+    stored = {name for it in operations if it.outcome in ("stored", "unknown") for name in it.names}
+    for it in operations:
+        there = [name for name in it.names if name in place]
+        if it.outcome == "stored":
+            found = tuple(place.get(name) for name in it.names)
+            if found != it.seqs:
+                faults.append(f"{it.names} was acknowledged as {it.seqs} and is {found}")
+        elif it.outcome == "unknown":
+            if there and len(there) < len(it.names):
+                faults.append(f"only a part of {it.names} is stored")
+        elif not stored.issuperset(it.names) and there:
+            faults.append(f"{it.names} was refused and is stored")
+    return faults
+
+
+def _wrong_times(operations: Sequence[Append], place: dict[str, int]) -> list[str]:
+    """Return the appends that are before one which was answered before they were called."""
+    done = [it for it in operations if it.outcome == "stored" and all(name in place for name in it.names)]
+    first: dict[str, float] = {}
+    for it in operations:  # a retry finds its entries where the first attempt has put them
+        for name in it.names:
+            first[name] = min(first.get(name, UNANSWERED), it.called)
+    ends = sorted(done, key=lambda it: it.answered)
+    faults: list[str] = []
+    highest, answered = 0, 0
+    for it in sorted(done, key=lambda it: it.called):
+        while answered < len(ends) and ends[answered].answered < it.called:
+            highest = max(highest, *(place[name] for name in ends[answered].names))
+            answered += 1
+        if any(place[name] <= highest and first[name] == it.called for name in it.names):
+            faults.append(f"{it.names} is before an entry that was acknowledged before it was sent")
+    return faults
