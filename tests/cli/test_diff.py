@@ -35,7 +35,7 @@ def test_both_branches_are_drawn_from_where_they_part(shell: Shell) -> None:
     text = shell("diff", "atlas-one", "a19", "b0").out
     assert "common ancestor  q  user  Why?" in text
     assert "- a19  20 entries" in text
-    assert "8 entries more (--all shows them)" in text
+    assert "8 more entries (--all shows them)" in text
     assert ["-", "a19", "user", "Step", "19"] in [line.split() for line in text.splitlines()]
     assert "+ b0  assistant  A race." in text
     assert "\x1b" not in text
@@ -73,3 +73,11 @@ def test_the_words_of_a_message_that_is_not_to_be_displayed_are_not_drawn(shell:
     assert "h0  custom_message  (hidden)" in text
     assert "secret" not in text
     assert "a secret hint" in shell("show", "atlas-one", "--entry", "h0").out
+
+
+@pytest.mark.parametrize("words", [("atlas-one", "b0"), ("b0", "atlas-o")])
+def test_a_session_is_never_taken_for_an_entry(shell: Shell, words: tuple[str, str]) -> None:
+    ran = shell.run("diff", *words)
+    assert ran.code == 2
+    assert "is a session, not an entry" in ran.err
+    assert "A B" in ran.err

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from sessiond.cli.commands import sessions
+from sessiond.cli.render.columns import aligned
+from sessiond.cli.render.style import Style
 
 ROW: dict[str, Any] = {
     "sessionId": "5e55104d-0000-4000-8000-000000000001", "title": None, "firstPrompt": "the first prompt", "tags": [],
@@ -41,3 +43,29 @@ def test_a_list_with_a_session_of_an_agent_has_a_column_with_its_short_name(
     assert "  claude  " in claude
     assert "(deleted" in claude
     assert "  an-agent  " in other
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [
+        (90, "5e55104d  2 d ago  3 messages  2.9 kB  /work  Why does the parser skip the last line?"),
+        (66, "5e55104d  2 d ago  3 messages  /work  Why does the parser skip th…"),
+        (50, "5e55104d  2 d ago  /work  Why does the parser ski…"),
+        (44, "5e55104d  2 d ago  Why does the parser skip…"),
+        (40, "5e55104d  Why does the parser skip the…"),
+        (20, "5e55104d  Why does…"),
+    ],
+)
+def test_a_title_is_what_stays_in_a_narrow_terminal(columns: int, shown: str) -> None:
+    row = ["5e55104d", "2 d ago", "3 messages", "2.9 kB", "/work", "Why does the parser skip the last line?"]
+    style = Style(colors=False, columns=columns, boxes=True)
+    assert list(aligned([row], style, (), (3, 2, 4, 1))) == [shown]
+
+
+def test_ids_have_the_one_width_that_distinguishes_them() -> None:
+    assert sessions.short_ids(["01a1f866-0d18-7b", "01a1f866-0d0d-7a", "5e55104d-0000"]) == {
+        "01a1f866-0d18-7b": "01a1f866-0d1",
+        "01a1f866-0d0d-7a": "01a1f866-0d0",
+        "5e55104d-0000": "5e55104d-000",
+    }
+    assert sessions.short_ids(["5e55104d-0000", "5e55104e-0000"])["5e55104d-0000"] == "5e55104d"

@@ -5,6 +5,7 @@
 
 import shlex
 
+from sessiond import human
 from sessiond.error_text import TemplatedError
 from sessiond.session.dialects.recognition import ForeignProgram
 from sessiond.session.tree.lines import valid_text
@@ -88,13 +89,13 @@ class NamesALine:
 class LeafConflict(NamesALine, HubError):
     """Raised when the leaf of a session is not the leaf that a write expects."""
 
-    sentence = "The leaf is {current}, not {expected!r:.80}: {missing} lines were added since."
+    sentence = "The leaf is {current}, not {expected!r:.80} ({missing} added since)."
     advice = "Read them, then append again."
 
     def __init__(
         self, expected: str | None, current: str | None, *, seq: int, missing: int, log_id: str | None = None
     ) -> None:
-        super().__init__(current=current, expected=expected, missing=missing)
+        super().__init__(current=current, expected=expected, missing=human.count(missing, "line"))
         self.expected = expected
         self.current = current
         self.log_id = log_id

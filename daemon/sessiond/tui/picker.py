@@ -1,6 +1,7 @@
 """The dialog for another session: a list that can be searched."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 
 from rich.segment import Segment
 from textual import on, work
@@ -15,12 +16,36 @@ from textual.strip import Strip
 from textual.widgets import Input
 
 from sessiond import human
-from sessiond.protocol import types as t
 from sessiond.tui.row_renderer import CURSOR, DIM, RowRenderer
 
 _MAX_SESSIONS = 200
 
-Listed = Callable[[str], Awaitable[Sequence[t.ListedSession]]]
+
+class Choice(Protocol):
+    """The fields of a session that the list shows."""
+
+    @property
+    def session_id(self) -> str:
+        """The id with which the dialog is dismissed."""
+
+    @property
+    def title(self) -> str | None:
+        """The title."""
+
+    @property
+    def first_prompt(self) -> str | None:
+        """The beginning of the first prompt, shown where there is no title."""
+
+    @property
+    def cwd(self) -> str:
+        """The folder."""
+
+    @property
+    def updated_at(self) -> str:
+        """The time whose age is shown, ISO 8601."""
+
+
+Listed = Callable[[str], Awaitable[Sequence[Choice]]]
 """Returns the sessions that match some words, newest first. Raises nothing; on an error it returns none."""
 
 
@@ -32,11 +57,11 @@ class Sessions(ScrollView):
 
     def __init__(self, renderer: RowRenderer, now: float, home: str) -> None:
         super().__init__()
-        self.sessions: Sequence[t.ListedSession] = ()
+        self.sessions: Sequence[Choice] = ()
         self.at = 0
         self._renderer, self._now, self._home = renderer, now, home
 
-    def show(self, sessions: Sequence[t.ListedSession]) -> None:
+    def show(self, sessions: Sequence[Choice]) -> None:
         """Show other sessions, with the first one selected."""
         self.sessions, self.at = sessions, 0
         self.virtual_size = Size(self.size.width, len(sessions))
@@ -80,15 +105,19 @@ class Sessions(ScrollView):
 class Picker(ModalScreen[str | None]):
     """Dismissed with the id of the chosen session, or None."""
 
-    def __init__(self, listed: Listed, renderer: RowRenderer, now: float, home: str) -> None:
+    def __init__(
+        self, listed: Listed, renderer: RowRenderer, now: float, home: str, heading: str = ""
+    ) -> None:
         super().__init__()
         self._listed = listed
+        self._heading = heading
         self._words = Input(placeholder="words in the session", compact=True)
         self._sessions = Sessions(renderer, now, home)
 
     def compose(self) -> ComposeResult:
         """Yield the input line and the list."""
-        with Vertical():
+        with Vertical() as box:
+            box.border_title = self._heading
             yield self._words
             yield self._sessions
 

@@ -32,7 +32,7 @@ _FILE_VALUES = ("FILE", "DIR", "PATH", "FOLDER")
 
 _KINDS = {
     "diff A": "ENTRY", "diff B": "ENTRY",
-    "restore ID…": "TRASHED", "purge [ID…]": "TRASHED", "search --session": "ID", "new --parent": "ID",
+    "restore [ID…]": "TRASHED", "purge [ID…]": "TRASHED", "search --session": "ID", "new --parent": "ID",
     "history --session": "ID",
     "list --tag": "TAG", "search --tag": "TAG", "cleanup --tag": "TAG", "tag --add": "TAG", "tag --remove": "TAG",
     "new --tag": "TAG", "tag --set": "TAG", "search --label": "LABEL",

@@ -11,6 +11,7 @@ from sessiond.cli.parse.session_argument import session_id
 from sessiond.cli.render.columns import aligned, behind
 from sessiond.cli.render.content_text import in_short, speaker
 from sessiond.cli.render.style import style_for
+from sessiond.client.wire import RpcError
 from sessiond.text import one_line
 
 TYPE_CHECKING = False
@@ -27,6 +28,7 @@ _SHOWN = 12
 _MAX_SHOWN = 10_000
 """Entries of each side with --all: as many as a comparison lists."""
 _FILES = 20
+_LONGEST_NAME = 128
 
 
 def diff(args: ParsedArguments) -> int:
@@ -35,16 +37,33 @@ def diff(args: ParsedArguments) -> int:
         raise UsageError("--all and --stat cannot both be given")
     params: dict[str, Any] = {"leftId": args.required("A"), "rightId": args.required("B")}
     with connect() as daemon:
-        params["sessionId"] = session_id(daemon, args)
-        if args.flag("json"):
-            print(daemon.call_text("session/compare", params))
-            return 0
-        found = daemon.call("session/compare", params)
+        try:
+            params["sessionId"] = session_id(daemon, args, asks=False)
+            if args.flag("json"):
+                print(daemon.call_text("session/compare", params))
+                return 0
+            found = daemon.call("session/compare", params)
+        except RpcError:
+            if args.value("ID") is None:
+                _refuse_sessions(daemon, args.required("A"), args.required("B"))
+            raise
         shown = _MAX_SHOWN if args.flag("all") else 0 if args.flag("stat") else _SHOWN
         entries = _entries_by_id(daemon, params["sessionId"], [*_ends(found, shown), found["ancestorId"]])
     for line in _rendered(found, entries, shown, style_for(sys.stdout)):
         print(line)
     return 0
+
+
+def _refuse_sessions(daemon: BlockingDaemon, *names: str) -> None:
+    """Raise `UsageError` if one of the names, which were taken for entries, names a session."""
+    for name in names:
+        found = daemon.call("session/resolve", {"query": name[:_LONGEST_NAME], "limit": 1})
+        if found["sessions"]:
+            session = one_line(name)
+            raise UsageError(
+                f"{session} is a session, not an entry",
+                f"Name two of its entries: sessiond diff {session} A B",
+            )
 
 
 def _ends(found: dict[str, Any], shown: int) -> Iterator[str]:
@@ -113,7 +132,7 @@ def _entries(
     rows = [[one_line(it), *_words(entries.get(it))] for it in some]
     for number, line in enumerate(behind([style(sign, color)] * len(some), 1, rows, style, (color,))):
         if left_out and number == len(some) - 1:
-            yield style(f"  {human.count(left_out, 'entry', 'entries')} more{advice}", "dim")
+            yield style(f"  {human.count(left_out, 'more entry', 'more entries')}{advice}", "dim")
         yield line
 
 

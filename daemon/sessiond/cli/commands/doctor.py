@@ -160,9 +160,8 @@ def _show(result: dict[str, Any], *, fix: bool) -> None:
         unlisted = row["count"] - listed.get((row["kind"], row["severity"]), 0)
         if unlisted > 0:
             fixed = f", {row['fixedCount']:,} fixed in all" if row["fixedCount"] else ""
-            print(
-                f"and {unlisted:,} more findings of kind {row['kind']}{fixed}: --json lists {_MAX_FINDINGS:,}"
-            )
+            more = human.count(unlisted, "more finding")
+            print(f"and {more} of kind {row['kind']}{fixed}: --json lists {_MAX_FINDINGS:,}")
         if row["count"] > row["fixedCount"]:
             left[row["severity"]] = left.get(row["severity"], 0) + row["count"] - row["fixedCount"]
     examined = result["examined"]

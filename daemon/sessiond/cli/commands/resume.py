@@ -13,13 +13,13 @@ import os
 import shlex
 import sys
 
-from sessiond import human
 from sessiond.agents.names import name_of
 from sessiond.agents.table import AGENTS
 from sessiond.cli.exit_codes import FAILURE, SUCCESS
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
-from sessiond.cli.parse.session_argument import session_id
+from sessiond.cli.parse.session_argument import session_id, working_folder
+from sessiond.cli.parse.session_choice import can_choose, choose, sessions_near
 from sessiond.text import one_line
 
 TYPE_CHECKING = False
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from sessiond.cli.parse.arguments import ParsedArguments
     from sessiond.client.blocking import BlockingDaemon
 
-_LISTED = 20
 _SHARED = ("HOME", "TMPDIR", "XDG_CONFIG_HOME")
 """Variables that tell where several agents keep their sessions."""
 
@@ -94,36 +93,15 @@ def is_installed(program: str, environ: Mapping[str, str]) -> bool:
 
 
 def _chosen(daemon: BlockingDaemon, args: ParsedArguments) -> str:
-    """Return the session that is named, or else the one that the user picks."""
-    if args.value("ID") is not None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    """Return the session that is named, or else the one that the user chooses."""
+    if args.value("ID") is not None or not can_choose():
         return session_id(daemon, args)
-    folder = os.path.abspath(args.value("cwd") or ".")
-    sessions = daemon.call("session/list", {"project": folder, "limit": _LISTED})["sessions"]
-    if not sessions:
-        sessions = daemon.call("session/list", {"limit": _LISTED})["sessions"]
-    if not sessions:
+    listed = sessions_near(daemon, working_folder(args))
+    if not listed(""):
         raise UsageError(
             "there are no sessions to resume", "sessiond agents lists the agents on this machine."
         )
-    return _picked(sessions)
-
-
-def _picked(sessions: list[dict[str, Any]]) -> str:
-    """Ask which of these sessions to resume, and return its id."""
-    import time
-
-    for number, it in enumerate(sessions, 1):
-        title = one_line(it["title"] or it["firstPrompt"] or "untitled")[:60]
-        age = human.ago(it["updatedAt"], time.time())
-        print(f"{number:>3}  {age:>10}  {title}  {one_line(it['cwd'])}", file=sys.stderr)
-    while True:
-        print("Number of the session to resume (Enter: 1, q: none): ", end="", file=sys.stderr, flush=True)
-        answer = sys.stdin.readline()
-        if not answer or answer.strip() in ("q", "n"):
-            raise KeyboardInterrupt
-        chosen = answer.strip() or "1"
-        if chosen.isdecimal() and 1 <= int(chosen) <= len(sessions):
-            return str(sessions[int(chosen) - 1]["sessionId"])
+    return choose(listed, "resume")
 
 
 def _run(argv: list[str], found: dict[str, Any]) -> str | None:

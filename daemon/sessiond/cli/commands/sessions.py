@@ -224,7 +224,8 @@ def _print_list(sessions: Sequence[dict[str, Any]], *, with_folders: bool) -> No
             row.append(one_line(human.folder(session["cwd"], home)))
         rows.append([*row, " ".join([name, *words, *marks])])
     colors = ["yellow", "", "dim", "dim", *(["cyan"] if agents else []), *(["blue"] if with_folders else [])]
-    for line in aligned(rows, style, colors):
+    size, messages, age = 3, 2, 1
+    for line in aligned(rows, style, colors, (size, messages, *range(len(colors) - 1, size, -1), age)):
         print(line)
 
 
@@ -242,10 +243,10 @@ def _short_agent_names(sessions: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def short_ids(ids: Sequence[str]) -> dict[str, str]:
-    """Return the shortest prefixes of 8, 12, … characters that are unique in this list, by id."""
-    length = 8
-    while len({name[:length] for name in ids}) < len(set(ids)):
-        length += 4
+    """Return the prefixes of the ids, by id: all as long as it takes to distinguish them, at least 8 characters."""
+    length, different = 8, len(set(ids))
+    while len({name[:length] for name in ids}) < different:
+        length += 1
     return {name: one_line(name[:length]) for name in ids}
 
 

@@ -113,7 +113,7 @@ def _print_state(state: dict[str, Any]) -> None:
         ("decided", f"{it['decision']}  ({_when_and_why(it, now)})") for it in reversed(state["keyDecisions"])
     ]
     artifacts = [("artifact", f"{name}: {path}") for name, path in state["latestArtifacts"].items()]
-    used = [human.count(state["turnCount"], "turn"), f"{state['tokensUsed']:,} tokens"]
+    used = [human.count(state["turnCount"], "turn"), human.count(state["tokensUsed"], "token")]
     rows = [
         ("session", state["sessionId"]),
         ("plan", state.get("plan")),

@@ -1,6 +1,6 @@
 """The commands delete, restore, trash, cleanup and purge."""
 # Without pathlib, whose import would take 5 of the 25 ms that a command may take.
-# ruff: noqa: PTH100, PTH111
+# ruff: noqa: PTH100, PTH109, PTH111
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from sessiond.cli.parse import stdin
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import named_in_trash, whole_id
+from sessiond.cli.parse.session_choice import can_choose, choose, sessions_near
 from sessiond.cli.render.columns import aligned
 from sessiond.cli.render.style import style_for
 from sessiond.text import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from sessiond.cli.parse.arguments import ParsedArguments
+    from sessiond.client.blocking import BlockingDaemon
 
 _SKIPPED = {"open": "it is open", "labeled": "it has labels", "readOnly": "it is read-only"}
 
 
 def delete(args: ParsedArguments) -> int:
     """Send `session/delete` for each session, until one is refused."""
-    names = stdin.ids(args)
     with connect(args) as daemon:
-        for name in names:
+        for name in stdin.ids(args) or [_chosen_of(sessions_near(daemon, os.getcwd()), args)]:
             params = {"path": _as_path(name)} if _is_path(name) else {"sessionId": whole_id(daemon, name)}
             if (note := args.value("note")) is not None:
                 params["note"] = note
@@ -47,12 +49,12 @@ def delete(args: ParsedArguments) -> int:
 def restore(args: ParsedArguments) -> int:
     """Send `trash/restore` for each session, until one is refused; for a backup, store what is in it."""
     names = stdin.ids(args)
-    if (file := _backup_file(names, args)) is not None:
+    if names and (file := _backup_file(names, args)) is not None:
         from sessiond.cli.commands.bundle import take
 
         return take(args, os.path.abspath(file))
     with connect(args) as daemon:
-        for name in names:
+        for name in names or [_chosen_of(_trashed(daemon), args)]:
             params = named_in_trash(daemon, name)
             if args.flag("json"):
                 print(daemon.call_text("trash/restore", params))
@@ -61,6 +63,36 @@ def restore(args: ParsedArguments) -> int:
             print(one_line(session["sessionId"]))
             print(f"Restored to {one_line(session['path'] or 'memory')}", file=sys.stderr)
     return 0
+
+
+def _chosen_of(listed: Callable[[str], Sequence[dict[str, Any]]], args: ParsedArguments) -> str:
+    """Return the session that the user chooses. Raises `UsageError` if there is none, or no user can be asked."""
+    if args.flag("json") or not can_choose():
+        raise UsageError(f"{args.command} requires ID…", f"sessiond {args.command} --help")
+    if not listed(""):
+        raise UsageError(f"there is no session to {args.command}")
+    return choose(listed, args.command)
+
+
+def _trashed(daemon: BlockingDaemon) -> Callable[[str], Sequence[dict[str, Any]]]:
+    """Return a function for `choose` that lists the trash."""
+    found = daemon.call("trash/list", {"limit": 1_000})["sessions"]
+    rows = [
+        {
+            "sessionId": it["trashId"],
+            "title": it["title"],
+            "firstPrompt": None,
+            "cwd": it["cwd"] or "",
+            "updatedAt": it["trashedAt"],
+        }
+        for it in found
+    ]
+
+    def listed(words: str) -> Sequence[dict[str, Any]]:
+        wanted = words.casefold().split()
+        return [it for it in rows if all(word in f"{it['title']} {it['cwd']}".casefold() for word in wanted)]
+
+    return listed
 
 
 def _backup_file(names: list[str], args: ParsedArguments) -> str | None:
@@ -156,7 +188,7 @@ def _judged(judged: list[tuple[dict[str, Any], str]]) -> list[str]:
                 name,
             ]
         )
-    return list(aligned(rows, style_for(sys.stdout), ["yellow", "", "dim", "", "blue"]))
+    return list(aligned(rows, style_for(sys.stdout), ["yellow", "", "dim", "", "blue"], (2, 4, 1)))
 
 
 def purge(args: ParsedArguments) -> int:
@@ -210,7 +242,7 @@ def _rows(sessions: list[dict[str, Any]]) -> list[str]:
         ]
         for it in sessions
     ]
-    return list(aligned(rows, style_for(sys.stdout), ["yellow", "", "dim", "", "blue"]))
+    return list(aligned(rows, style_for(sys.stdout), ["yellow", "", "dim", "", "blue"], (2, 4, 1)))
 
 
 def _is_path(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The session that a command is about: the named one, else the last one of this terminal."""
+"""The session that a command is about: the named one, else the last one of this terminal, else one that is chosen."""
 # Without pathlib, whose import would take 5 of the 25 ms that a command may take.
 # ruff: noqa: PTH100, PTH109
 
@@ -24,9 +24,12 @@ _SHORTEST = 4
 _MAX_NAMED = 8
 
 
-def session_id(daemon: BlockingDaemon, args: ParsedArguments) -> str:
-    """Return the session id: as named, of the named file, or of this terminal's session. Binds nothing."""
-    return _named(daemon, args) or _of_this_terminal(daemon)
+def session_id(daemon: BlockingDaemon, args: ParsedArguments, *, asks: bool = True) -> str:
+    """Return the session id: as named, of the named file, or of this terminal's session. Binds nothing.
+
+    If the terminal has no session, its user is asked, unless `asks` is false or --json is given.
+    """
+    return _named(daemon, args) or _of_this_terminal(daemon, asks=asks and not args.flag("json"))
 
 
 def session_id_to_write(daemon: BlockingDaemon, args: ParsedArguments) -> str:
@@ -34,7 +37,7 @@ def session_id_to_write(daemon: BlockingDaemon, args: ParsedArguments) -> str:
 
     A session that is found for this terminal is bound to it, so that the next command uses the same one.
     """
-    return _named(daemon, args) or _of_this_terminal(daemon, bind=True)
+    return _named(daemon, args) or _of_this_terminal(daemon, asks=not args.flag("json"), bind=True)
 
 
 def _named(daemon: BlockingDaemon, args: ParsedArguments) -> str | None:
@@ -127,15 +130,35 @@ def with_terminal(params: dict[str, Any]) -> dict[str, Any]:
     return params | {"terminal": here} if here else params
 
 
-def _of_this_terminal(daemon: BlockingDaemon, **more: bool) -> str:
-    params = {"cwd": os.getcwd(), "create": False, **more}
-    found = daemon.call("session/continue", with_terminal(params))
-    session = found["session"]
+def _of_this_terminal(daemon: BlockingDaemon, *, asks: bool, bind: bool = False) -> str:
+    params = {"cwd": os.getcwd(), "create": False, "bind": bind}
+    from sessiond.client.wire import RpcError
     from sessiond.text import one_line
+
+    try:
+        found = daemon.call("session/continue", with_terminal(params))
+    except RpcError as error:
+        chosen = _chosen(daemon) if asks and error.kind == "sessionNotFound" else None
+        if chosen is None:
+            raise
+        if bind:
+            daemon.call("session/open", with_terminal({"sessionId": chosen}))
+        return chosen
+    session = found["session"]
 
     name = one_line(session.get("title") or session.get("firstPrompt") or "untitled")
     print(f"{session['sessionId']} ({name}): {one_line(found['message'])}", file=sys.stderr)
     return str(session["sessionId"])
+
+
+def _chosen(daemon: BlockingDaemon) -> str | None:
+    """Return the session that the user chooses on the terminal; None if there is none, or no user can be asked."""
+    from sessiond.cli.parse.session_choice import can_choose, choose, sessions_near
+
+    if not can_choose():
+        return None
+    listed = sessions_near(daemon, os.getcwd())
+    return choose(listed, "use") if listed("") else None
 
 
 def agent_filter(args: ParsedArguments) -> dict[str, str]:

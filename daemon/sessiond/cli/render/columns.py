@@ -1,4 +1,7 @@
-"""Aligned columns for lists: as wide as their longest cell, the last one cut at the edge of the terminal."""
+"""Aligned columns for lists: as wide as their longest cell, the last one cut at the edge of the terminal.
+
+If the terminal is too narrow for the last column, columns that matter less are left out.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-def aligned(rows: Sequence[Sequence[str]], style: Style, colors: Sequence[str] = ()) -> Iterator[str]:
-    """Yield one line for each row. `colors` has one color name for each column; "" means no color."""
+_READABLE = 24
+"""Columns of the screen that the last column needs before another column is left out for it."""
+
+
+def aligned(
+    rows: Sequence[Sequence[str]], style: Style, colors: Sequence[str] = (), optional: Sequence[int] = ()
+) -> Iterator[str]:
+    """Yield one line for each row.
+
+    Args:
+        rows: The cells of each row.
+        style: The colors and the width of the output.
+        colors: One color name for each column; "" means no color.
+        optional: The columns that may be left out on a narrow terminal, the first one first.
+    """
     if not rows:
         return
     widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    if left_out := _left_out(rows, widths, style, optional):
+        rows = [[cell for column, cell in enumerate(row) if column not in left_out] for row in rows]
+        widths = [it for column, it in enumerate(widths) if column not in left_out]
+        colors = [it for column, it in enumerate(colors) if column not in left_out]
     taken = sum(widths) + 2 * len(widths)
     for row in rows:
         last = row[-1]
@@ -25,6 +45,23 @@ def aligned(rows: Sequence[Sequence[str]], style: Style, colors: Sequence[str] =
         yield "  ".join(
             style(cell, *filter(None, [name])) for cell, name in zip(cells, named, strict=True)
         ).rstrip()
+
+
+def _left_out(
+    rows: Sequence[Sequence[str]], widths: Sequence[int], style: Style, optional: Sequence[int]
+) -> set[int]:
+    """Return the columns for which the terminal is too narrow."""
+    if style.columns is None:
+        return set()
+    wanted = min(max(width(row[-1]) for row in rows), _READABLE)
+    room = style.columns - sum(widths) - 2 * len(widths)
+    found: set[int] = set()
+    for column in optional:
+        if room >= wanted:
+            break
+        found.add(column)
+        room += widths[column] + 2
+    return found
 
 
 def behind(

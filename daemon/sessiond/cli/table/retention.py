@@ -7,9 +7,10 @@ COMMANDS: dict[str, Command] = {
     "delete": Command(
         "Move sessions to the trash, even if clients have them open",
         "trash:delete",
-        ("ID…",),
+        ("[ID…]",),
         (Option("note", "TEXT", "a text for the trash, for example the reason"), JSON),
-        "A session in a folder of another program is deleted only if its file is named. Alias: sessiond rm.",
+        "A session in a folder of another program is deleted only if its file is named. Without ID, a terminal offers\n"
+        "a choice. Alias: sessiond rm.",
         (
             "sessiond delete 4f0c21aa --note 'an experiment'",
             "sessiond list --all --tag scratch --json | jq -r '.sessions[].sessionId' | sessiond delete -",
@@ -19,11 +20,11 @@ COMMANDS: dict[str, Command] = {
     "restore": Command(
         "Move sessions from the trash back to their folders, or restore a backup",
         "trash:restore",
-        ("ID…",),
+        ("[ID…]",),
         (*FROM_A_BUNDLE, JSON),
         "ID is a session id (its last deletion is restored), or a trash id (`trashId` of sessiond trash --json).\n"
         "A file of sessiond backup is restored as a whole: what is missing is added, and nothing is overwritten.\n"
-        "The options but --json apply to such a file.",
+        "The options but --json apply to such a file. Without ID, a terminal offers a choice of the trash.",
         ("sessiond restore 4f0c21aa", "sessiond restore ./sessions.sessiond --dry-run"),
         writes=("trash/restore",),
     ),
