@@ -354,3 +354,30 @@ def test_buttons_have_names_and_ids_are_unique(shown: Callable[..., Watched]) ->
         )
         == 0
     )
+
+
+def test_a_footnote_number_leads_to_its_note_and_back(shown: Callable[..., Watched]) -> None:
+    story = Story()
+    for number in (1, 2):
+        story.assistant(
+            f"Text {number}[^a].\n\n[^a]: Note {number}.", f"More {number}[^b].\n\n[^b]: Other {number}."
+        )
+    page = shown(story).page
+    article = page.locator("article").nth(1)
+    focused = "document.activeElement.closest('li, p').textContent"
+    for part, note in ((0, "Note 2."), (1, "Other 2.")):
+        article.get_by_role("button", name="Footnote 1").nth(part).click()
+        assert note in page.evaluate(focused)
+        page.keyboard.press("Enter")
+        assert page.evaluate(focused).startswith(("Text 2", "More 2")[part])
+
+
+def test_formulas_and_task_lists_are_drawn(shown: Callable[..., Watched]) -> None:
+    story = Story()
+    story.assistant("So $\\frac{a}{b}$.\n\n- [x] done\n- [ ] open")
+    page = shown(story).page
+    fraction = page.locator("math mfrac")
+    expect(fraction).to_be_visible()
+    assert fraction.bounding_box() is not None
+    expect(page.get_by_role("checkbox", name="not done")).not_to_be_checked()
+    expect(page.get_by_role("checkbox", name="done", exact=True)).to_be_checked()

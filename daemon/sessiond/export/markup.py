@@ -1,6 +1,7 @@
 """Converts Markdown, code and plain text to HTML that is safe to insert and cannot contain script.
 
-Raw HTML in Markdown is shown as text. Links go to http, https and mailto only. Remote images become text with their
+Raw HTML in Markdown is shown as text, except the tags that `markdown_rules` parses. Nothing has an id, because a page
+has many texts. Links go to http, https and mailto only. Remote images become text with their
 address. Characters that control a terminal or reverse the reading order are removed (`preview.clean`).
 """
 
@@ -11,12 +12,15 @@ from typing import Any, Final
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from mdit_py_plugins.footnote import footnote_plugin
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
+from sessiond.export import markdown_rules
+from sessiond.export.formulas import formula
 from sessiond.export.plain_text import is_plain
 from sessiond.session.content import preview
 
@@ -28,15 +32,20 @@ _MAX_CACHED: Final = 128
 _MAX_CACHED_CHARACTERS: Final = 4_000
 """Characters of a piece of code whose colored form is cached."""
 _LINK: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
-_MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>#+\-=|~&!:]|\d[.)]|\n(?: {4}|\t)")
+_MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>#+\-=|~&!:$]|\d[.)]|\n(?: {4}|\t)")
 _LINE_BREAK: Final = re.compile(r" *\n[ \t]*")
 _BLANK_LINES: Final = re.compile(r"\n(?:[ \t]*\n)+")
 _LANGUAGE_NAME: Final = re.compile(r"[\w+#.-]{1,40}")
 _CLASSES: Final = "h-"
+_ALIGNMENTS: Final = {f"text-align:{it}": it for it in ("left", "center", "right")}
 
 
 def markdown(text: str) -> str:
-    """Return Markdown (CommonMark, tables, strikethrough) as HTML."""
+    """Return Markdown as HTML.
+
+    The syntax is CommonMark with tables, strikethrough, task lists, footnotes, `<details>`, a few inline tags, and
+    formulas in dollars or brackets.
+    """
     text = preview.clean(text)
     if not _MARKUP.search(text):  # true of most messages of users; a hundred times cheaper
         paragraphs = re.split(r"\n\s*\n", text.strip())
@@ -121,11 +130,25 @@ def _parser() -> MarkdownIt:
         "commonmark", {"html": False, "breaks": True, "maxNesting": 40, "highlight": _highlighted_fence}
     )
     parser.enable(["table", "strikethrough"])
+    parser.use(footnote_plugin)
+    parser.disable(
+        "footnote_inline"
+    )  # `^[…]` is rare in what agents write, and common in regular expressions
+    markdown_rules.extend(parser)
     parser.validateLink = _is_allowed_link  # type: ignore[method-assign]  # the documented way to choose links
     parser.add_render_rule("image", _image_text)
     parser.add_render_rule("link_open", _link_tag)
     parser.add_render_rule("th_open", _table_cell)
     parser.add_render_rule("td_open", _table_cell)
+    parser.add_render_rule("task_box", _task_box)
+    parser.add_render_rule("math_inline", _formula)
+    parser.add_render_rule("math_inline_double", _formula_block)
+    parser.add_render_rule("math_block", _formula_block)
+    parser.add_render_rule("footnote_ref", _footnote_number)
+    parser.add_render_rule("footnote_block_open", _footnotes_open)
+    parser.add_render_rule("footnote_block_close", _footnotes_close)
+    parser.add_render_rule("footnote_open", _footnote_open)
+    parser.add_render_rule("footnote_anchor", _footnote_anchor)
     return parser
 
 
@@ -138,8 +161,51 @@ def _highlighted_fence(text: str, language: str, _attributes: str) -> str:
 
 
 def _table_cell(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:
-    """Return a table cell without its inline style, which the page's policy would refuse."""
-    return f"<{tokens[index].tag}>"
+    """Return a table cell with its alignment as a class: the page's policy refuses the parser's inline style."""
+    alignment = _ALIGNMENTS.get(str(tokens[index].attrs.get("style", "")))
+    return f"<{tokens[index].tag} class={alignment}>" if alignment else f"<{tokens[index].tag}>"
+
+
+def _task_box(_self: RendererHTML, tokens: Any, index: int, _options: Any, _env: Any) -> str:
+    if tokens[index].meta["done"]:
+        return '<input type=checkbox disabled checked aria-label="done"> '
+    return '<input type=checkbox disabled aria-label="not done"> '
+
+
+def _formula(_self: RendererHTML, tokens: Any, index: int, _options: Any, _env: Any) -> str:
+    return formula(tokens[index].content, is_block=False)
+
+
+def _formula_block(_self: RendererHTML, tokens: Any, index: int, _options: Any, _env: Any) -> str:
+    return formula(tokens[index].content, is_block=True)
+
+
+def _footnote_number(_self: RendererHTML, tokens: Any, index: int, _options: Any, _env: Any) -> str:
+    """Return the number of a footnote. The page's script finds the footnote by it, in the same text."""
+    number = tokens[index].meta["id"] + 1
+    return (
+        f'<sup><button type=button data-note={number} aria-label="Footnote {number}">{number}</button></sup>'
+    )
+
+
+def _footnotes_open(*_arguments: Any) -> str:
+    return "<ol class=footnotes>"
+
+
+def _footnotes_close(*_arguments: Any) -> str:
+    return "</ol>"
+
+
+def _footnote_open(_self: RendererHTML, tokens: Any, index: int, _options: Any, _env: Any) -> str:
+    return f"<li data-noted={tokens[index].meta['id'] + 1}>"
+
+
+def _footnote_anchor(_self: RendererHTML, tokens: Any, index: int, _options: Any, _env: Any) -> str:
+    """Return the way back from a footnote, once for all its numbers."""
+    meta = tokens[index].meta
+    if meta.get("subId", 0):
+        return ""
+    return f' <button type=button data-back={meta["id"] + 1} aria-label="Back to the text">↩</button>'
 
 
 def _link_tag(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:

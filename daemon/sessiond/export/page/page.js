@@ -185,6 +185,8 @@ const page = {
       const act = event.target.closest("[data-act]");
       if (branch) this.goTo(Number(branch.dataset.branch));
       if (act) host.act(act);
+      const note = event.target.closest("[data-note], [data-back]");
+      if (note) followNote(note);
     });
     addEventListener("popstate", () => this.arrive());
     addEventListener("keydown", event => this.key(event));
