@@ -95,6 +95,28 @@ async def test_an_entry_that_another_daemon_has_just_stored_is_found(members: li
     ).kind == "entryNotFound"
 
 
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("session/label", {"entryId": "third", "label": "here"}),
+        ("session/branch", {"entryId": "third"}),
+        ("session/path", {"leafId": "third"}),
+        ("session/context", {"leafId": "third"}),
+        ("session/fork", {"leafId": "third"}),
+    ],
+)
+async def test_every_request_finds_an_entry_that_another_daemon_has_just_stored(
+    members: list[Member], method: str, params: dict[str, Any]
+) -> None:
+    here, there = members
+    session_id = await shared_session(members)
+    there.store._changed.clear()  # nothing tells the other daemon
+    await here.peer.append(session_id, user("z", id="third"))
+    await there.peer.call(method, sessionId=session_id, **params)
+    missing = {name: "nobody" if value == "third" else value for name, value in params.items()}
+    assert (await refusal(there.peer.call(method, sessionId=session_id, **missing))).kind == "entryNotFound"
+
+
 async def test_a_retry_at_another_daemon_is_a_duplicate(members: list[Member]) -> None:
     here, there = members
     session_id = await shared_session(members)

@@ -25,7 +25,6 @@ from sessiond.store.errors import (
 )
 from sessiond.store.memory import MemoryStore
 from sessiond.store.memory_log import MemoryContent, MemoryLog
-from sessiond.store.records import AddedLog
 
 Fault = Literal["lost before", "lost after", "late", "moved", "cut"]
 """What becomes of one write: the connection is lost before or after it takes effect, or it takes effect only after the
@@ -131,10 +130,6 @@ class SharedStore(MemoryStore):
         self.link.require()
         await super().create(session_id, cwd=cwd, timestamp=timestamp, lines=lines, draft=draft)
         return await self.open(session_id)
-
-    async def add(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> AddedLog:
-        await self.create(session_id, cwd=cwd, timestamp=timestamp, lines=lines, draft=draft)
-        return AddedLog(session_id, None)
 
     async def open(self, session_id: str) -> Log:
         self.link.require()

@@ -293,8 +293,13 @@ class AppendQueue:
                     await self._maintenance.prepare_for_writes()
                     await self._place_all_again()
                 break
-            except (StoreUnreachable, OutcomeUnknown, LogMoved) as refusal:
-                if self._moves.is_overdue or self._maintenance.closing_error is not None:
+            except (StoreUnreachable, LogMoved) as refusal:
+                # If none was sent, it is known now that nothing is stored.
+                if (
+                    not self._moves.sent
+                    or self._moves.is_overdue
+                    or self._maintenance.closing_error is not None
+                ):
                     self._give_up_moved(refusal)
                     return
                 await asyncio.sleep(RETRY_SECONDS)
@@ -382,7 +387,11 @@ class AppendQueue:
             await self._promote()
 
     async def _promote(self) -> None:
-        await self._reader.log.promote()
+        try:
+            await self._reader.log.promote()
+        except OutcomeUnknown as error:
+            # The append that promotes was not sent, and a session may be promoted twice.
+            raise StoreUnreachable(error.reason) from None
         self._announcements.is_promotion_pending = True
 
     async def _promotes_when_prepared(self, waiting: QueuedAppend, pinned: Sequence[str] = ()) -> bool:

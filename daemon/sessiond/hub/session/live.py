@@ -78,6 +78,7 @@ class LiveSession:
         self.log = log
         self.blobs = blobs
         self.ephemeral = ephemeral
+        self.is_shared = is_shared
         self.session_id = log.session_id
         self.holders: set[str] = set()
         self.awaits_holder = False
@@ -335,6 +336,12 @@ class LiveSession:
         Raises `LogReplaced` if the file was truncated or replaced.
         """
         return self._maintenance.ingest()
+
+    async def refreshed(self) -> "LiveSession":
+        """Ask the store for lines of other daemons, and return this session with them."""
+        await self.log.retry()
+        await self.ingest()
+        return self
 
     def _ingested(self, before: SessionBefore) -> None:
         self._divergence.begin()

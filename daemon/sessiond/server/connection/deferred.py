@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
+from sessiond.hub.errors import EntryNotFound
 from sessiond.hub.session.live import LiveSession
 
 
@@ -41,14 +42,20 @@ class Unopened:
     Args:
         find: Opens the session.
         call: Calls the handler with the session.
+        is_confirmed: Whether `find` has all lines of the store, so that an entry that is not found does not exist.
 
     """
 
     def __init__(
-        self, find: Callable[[], Awaitable[LiveSession]], call: Callable[[LiveSession], object]
+        self,
+        find: Callable[[], Awaitable[LiveSession]],
+        call: Callable[[LiveSession], object],
+        *,
+        is_confirmed: bool = False,
     ) -> None:
         self._find: Final = find
         self._call: Final = call
+        self._is_confirmed: Final = is_confirmed
 
     async def answer(self, started: Callable[[], None]) -> Any:
         """Open the session and return the answer of the handler.
@@ -57,6 +64,33 @@ class Unopened:
             started: Called after the handler was called.
 
         """
-        answer = self._call(await self._find())
+        live = await self._find()
+        if live.is_shared and not self._is_confirmed:
+            answer = confirmed(live, lambda: self._call(live))
+            if isinstance(answer, Unopened):
+                return await answer.answer(started)
+        else:
+            answer = self._call(live)
         started()
+        return await answer if isinstance(answer, Coroutine) else answer
+
+
+def confirmed(live: LiveSession, call: Callable[[], object]) -> object:
+    """Call a handler for a session of several daemons. If it does not find an entry, look into the store and repeat it.
+
+    A client may name an entry that another daemon has acknowledged and whose line has not arrived here.
+    """
+    try:
+        answer = call()
+    except EntryNotFound:
+        return Unopened(live.refreshed, lambda _live: call(), is_confirmed=True)
+    return _confirmed(live, call, answer) if isinstance(answer, Coroutine) else answer
+
+
+async def _confirmed(live: LiveSession, call: Callable[[], object], first: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        return await first
+    except EntryNotFound:
+        await live.refreshed()
+        answer = call()
         return await answer if isinstance(answer, Coroutine) else answer

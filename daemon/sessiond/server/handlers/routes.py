@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
-from sessiond.server.connection.deferred import Unopened
+from sessiond.server.connection.deferred import Unopened, confirmed
 from sessiond.server.connection.execution import (
     AfterSummary,
     AfterWrite,
@@ -113,11 +113,13 @@ def _on_session(
 
     def answer(client: Client, params: Any) -> object:
         live = client.hub.cached(params.session_id)
-        if live is not None:
-            return call(client, live, params)
-        return Unopened(
-            partial(client.hub.session, params.session_id), lambda live: call(client, live, params)
-        )
+        if live is None:
+            return Unopened(
+                partial(client.hub.session, params.session_id), lambda live: call(client, live, params)
+            )
+        if live.is_shared:
+            return confirmed(live, lambda: call(client, live, params))
+        return call(client, live, params)
 
     return _registered(method, answer, execution, effect, _by_id)
 
