@@ -34,6 +34,7 @@ MEASUREMENTS = {
     "redact": "redaction",
     "import": "importing",
     "following": "following",
+    "sync": "synchronizing",
     "usage": "usage_reports",
     "tree": "trees",
     "export": "exporting",
