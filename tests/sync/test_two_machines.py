@@ -89,6 +89,37 @@ async def test_a_deleted_session_does_not_come_back(machines: Machines) -> None:
     assert not (await machines.sync()).has_changes
 
 
+@pytest.mark.parametrize("is_deleted_by_sync", [True, False])
+async def test_a_session_that_was_restored_on_one_machine_is_restored_on_the_other(
+    machines: Machines, is_deleted_by_sync: bool
+) -> None:
+    session_id = await machines.here.talk()
+    await machines.sync()
+    await machines.here.delete(session_id)
+    await machines.sync()
+    restoring = machines.there if is_deleted_by_sync else machines.here
+    before = (await restoring.peer.call("trash/list"))["sessions"][0]
+    restored = (await restoring.peer.call("trash/restore", trashId=before["trashId"]))["session"]
+    report = await machines.sync()
+    assert (report.restored, report.trashed, report.merged) == ([session_id], [], [])
+    assert await machines.are_same(session_id)
+    assert (await machines.here.info(session_id))["leafId"] == restored["leafId"]
+    assert not (await machines.sync()).has_changes
+    await machines.here.delete(session_id)
+    assert (await machines.sync()).trashed == [session_id]
+    assert await machines.here.ids() == await machines.there.ids() == set()
+
+
+async def test_a_store_that_takes_part_in_no_sync_restores_a_session_byte_for_byte(
+    machines: Machines,
+) -> None:
+    session_id = await machines.here.talk()
+    [path] = machines.here.running.home.rglob(f"*_{session_id}.jsonl")
+    before = path.read_bytes()
+    await machines.here.peer.call("trash/restore", trashId=await machines.here.delete(session_id))
+    assert path.read_bytes() == before
+
+
 async def test_a_deleted_session_is_restored_if_the_other_machine_has_added_to_it(machines: Machines) -> None:
     session_id = await machines.here.talk()
     await machines.sync()

@@ -102,7 +102,7 @@ class Hub:
             open_for_reading=self._open.open_for_reading, records_path=sync_path,
         )  # fmt: skip
         self.trash_requests = TrashRequests(
-            self, self._open, trash, self.index, memory, self.commands, self.sync.purging
+            self, self._open, trash, self.index, memory, self.commands, self.sync.purging, self.sync.restored
         )
         self.moves = SessionMoves(self, self._open, files, self.commands)
         self.resume_service = ResumeService(self, files, self.index, self.terminals)

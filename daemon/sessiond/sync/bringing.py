@@ -155,6 +155,8 @@ class _Run:
     async def _restore(self, target: SyncSide, stored: t.SyncPosition, gone: t.SyncPosition) -> None:
         """Restore a session from the trash of a side, and give it the lines that it lacks."""
         if not self._options.is_dry_run:
-            await target.daemon.call(m.TRASH_RESTORE, t.RestoreParams(trash_id=gone.trash_id))
+            await target.daemon.call(
+                m.TRASH_RESTORE, t.RestoreParams(trash_id=gone.trash_id, silently=not self._options.undelete)
+            )
             await self._merging.merge(stored.session_id)
         self._report.restored.append(stored.session_id)

@@ -2107,12 +2107,18 @@ export interface TrashedSession {
  *
  * `sessionId` selects the session that was deleted last under this full id. `trashId` selects exactly one. The server
  * overwrites nothing. It does not open the session.
+ *
+ * If the store takes part in syncs, the server then appends a `leaf` entry with the leaf that the session has. It
+ * tells other machines that the session is in use again, so that they restore it, too, instead of deleting it here.
+ * It is not appended in the folders of other programs.
  */
 export interface RestoreParams {
   /** The full id of the session; this or `trashId`. 1 to 128 characters. */
   sessionId?: string | null;
   /** The id of the session in the trash. 1 to 128 characters matching `^[A-Za-z0-9_-]+$`. */
   trashId?: string | null;
+  /** Append no entry: a sync restores the session because of what another machine has added. Default `false`. */
+  silently?: boolean;
   /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
@@ -5642,6 +5648,10 @@ export interface Requests {
    *
    * `sessionId` selects the session that was deleted last under this full id. `trashId` selects exactly one. The server
    * overwrites nothing. It does not open the session.
+   *
+   * If the store takes part in syncs, the server then appends a `leaf` entry with the leaf that the session has. It
+   * tells other machines that the session is in use again, so that they restore it, too, instead of deleting it here.
+   * It is not appended in the folders of other programs.
    */
   "trash/restore": { params: RestoreParams; result: SessionResult; errors: "sessionNotFound" | "alreadyExists" | "idReused" | "sessionDamaged" | "storageFull" | "storageFailed" | "draining" };
   /**

@@ -56,6 +56,7 @@ class RetentionMethods(Methods):
         session_id: str | None = None,
         *,
         trash_id: str | None = None,
+        silently: bool = False,
         command_id: str | None = None,
     ) -> t.SessionResult:
         """Move a session from the trash back to its former path, byte for byte.
@@ -63,11 +64,16 @@ class RetentionMethods(Methods):
         `session_id` selects the session that was deleted last under this full id. `trash_id` selects exactly
         one. The server overwrites nothing. It does not open the session.
 
+        If the store takes part in syncs, the server then appends a `leaf` entry with the leaf that the
+        session has. It tells other machines that the session is in use again, so that they restore it, too,
+        instead of deleting it here. It is not appended in the folders of other programs.
+
         Method `trash/restore`.
 
         Args:
             session_id: The full id of the session; this or `trash_id`. 1 to 128 characters.
             trash_id: The id of the session in the trash. 1 to 128 characters.
+            silently: Append no entry: a sync restores the session because of what another machine has added.
             command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
@@ -82,6 +88,7 @@ class RetentionMethods(Methods):
         params = t.RestoreParams(
             session_id=session_id,
             trash_id=trash_id,
+            silently=silently,
             command_id=command_id,
         )
         return await self.call(m.TRASH_RESTORE, params)

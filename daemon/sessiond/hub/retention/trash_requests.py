@@ -37,14 +37,17 @@ log = logging.getLogger(__name__)
 class TrashRequests:
     """Carries out the requests about the trash.
 
-    `memory` is the store of the ephemeral sessions. `purging` is called for each log before it is deleted.
+    `memory` is the store of the ephemeral sessions. `purging` is called for each log before it is deleted,
+    and `restored` for each session on disk that left the trash.
     """
 
     def __init__(
         self, sessions: RetentionHost, opened: OpenSessions, trash: Trash, index: Index, memory: Store,
         commands: Commands, purging: Callable[[InTrash], Awaitable[None]],
+        restored: Callable[[LiveSession], Awaitable[None]],
     ) -> None:  # fmt: skip
         self._purging = purging
+        self._restored = restored
         self._sessions = sessions
         self._open = opened
         self._trash = trash
@@ -87,7 +90,10 @@ class TrashRequests:
         self._sessions.log_moved(ref)
         if store is self._memory:
             return await self._open.adopt(await store.open_ref(ref), ephemeral=True)
-        return await self._open.at_path(ref)
+        live = await self._open.at_path(ref)
+        if not params.silently:
+            await self._restored(live)
+        return live
 
     async def purge(self, params: t.PurgeParams) -> t.PurgeResult:
         """Delete sessions in the trash permanently.

@@ -62,6 +62,14 @@ class SyncRecords:
 
         return self._records.read(work, {})
 
+    def has_positions(self) -> bool:
+        """Return whether any position was ever recorded, so that other stores may know the sessions of this one."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            return connection.execute("SELECT 1 FROM positions LIMIT 1").fetchone() is not None
+
+        return self._records.read(work, default=False)
+
     def put_positions(self, new: Mapping[str, RecordedPosition], gone: Collection[str]) -> None:
         """Store positions by ref in place of earlier ones, and delete those of `gone`."""
         rows = [(os.fsencode(ref), it.stamp, msgspec.json.encode(it.position)) for ref, it in new.items()]

@@ -1,8 +1,11 @@
 """The requests of a sync, and the records that they need."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 
+from sessiond.hub import clock
+from sessiond.hub.errors import HubError
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.sync.git_remotes import folders_with_remotes
 from sessiond.hub.sync.positions import Positions, StoredSession, StoredSessions
@@ -11,10 +14,15 @@ from sessiond.hub.sync.records import SyncRecords
 from sessiond.hub.sync.stored_lines import OpenForReading, StoredLineReader
 from sessiond.hub.trash import InTrash, Trash
 from sessiond.protocol import types as t
+from sessiond.session.content import fields
 from sessiond.session.content.blobs import PREFIX
+from sessiond.session.tree import entries
 from sessiond.session.tree.lines import valid_text
 from sessiond.session.union.comparable import store_digest
 from sessiond.store.base import Store
+from sessiond.store.errors import StorageFailed
+
+log = logging.getLogger(__name__)
 
 
 class Synchronization:
@@ -87,9 +95,38 @@ class Synchronization:
         if position is not None and position.session_id:
             await asyncio.to_thread(self._records.put_purged, position)
 
+    async def restored(self, live: LiveSession) -> None:
+        """Say in a session that was restored from the trash that it is in use, if other stores may have deleted it.
+
+        The line sets the leaf that the session has. Without it, the other store would have every line, and the next
+        sync would delete the session again. If it cannot be written, a warning is logged.
+        """
+        is_synchronized = (
+            not live.ephemeral and self._files.keeps(live.log.ref) and live.tree.header is not None
+        )
+        if not is_synchronized or live.tree.version < entries.CURRENT_VERSION:
+            return
+        if await asyncio.to_thread(self._records.has_positions):
+            live.appending_jobs += 1
+            try:
+                await live.add_lines([_leaf_line(live.tree.leaf_id)], (), None, t.Origin(kind="daemon"))
+            except (HubError, StorageFailed) as error:
+                log.warning("other machines may delete the restored session %s: %s", live.session_id, error)
+            finally:
+                live.appending_jobs -= 1
+
     async def close(self) -> None:
         """Close the records."""
         await asyncio.to_thread(self._records.close)
+
+
+def _leaf_line(leaf_id: str | None) -> bytes:
+    """Return a line that sets the leaf. Its id is long, since it must be new in every copy of the session."""
+    entry = {
+        "type": "leaf", "id": clock.session_id(), "parentId": leaf_id, "timestamp": clock.timestamp(),
+        "targetId": leaf_id,
+    }  # fmt: skip
+    return fields.dumps(entry)
 
 
 def _rows(found: StoredSessions, stored: Mapping[str, StoredSession]) -> list[t.SyncPosition]:

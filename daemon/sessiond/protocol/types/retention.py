@@ -46,10 +46,17 @@ class RestoreParams(Params, frozen=True):
 
     `sessionId` selects the session that was deleted last under this full id. `trashId` selects exactly one. The server
     overwrites nothing. It does not open the session.
+
+    If the store takes part in syncs, the server then appends a `leaf` entry with the leaf that the session has. It
+    tells other machines that the session is in use again, so that they restore it, too, instead of deleting it here.
+    It is not appended in the folders of other programs.
     """
 
     session_id: SessionId | None = None  # the full id of the session; this or `trashId`
     trash_id: TrashId | None = None  # the id of the session in the trash
+    silently: bool = (
+        False  # append no entry: a sync restores the session because of what another machine has added
+    )
     command_id: CommandId | None = None  # requests with the same id take effect once
 
 

@@ -1111,9 +1111,14 @@
 ---
 ---`sessionId` selects the session that was deleted last under this full id. `trashId` selects exactly one. The server
 ---overwrites nothing. It does not open the session.
+---
+---If the store takes part in syncs, the server then appends a `leaf` entry with the leaf that the session has. It
+---tells other machines that the session is in use again, so that they restore it, too, instead of deleting it here.
+---It is not appended in the folders of other programs.
 ---@class (exact) sessiond.RestoreParams
 ---@field sessionId? string The full id of the session; this or `trashId`. 1 to 128 characters.
 ---@field trashId? string The id of the session in the trash. 1 to 128 characters matching `^[A-Za-z0-9_-]+$`.
+---@field silently? boolean Append no entry: a sync restores the session because of what another machine has added. Default `false`.
 ---@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Remove sessions from the trash permanently. This is the only operation that cannot be undone.
