@@ -2,11 +2,13 @@
 
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from support.postgres import Server, programs, running_server
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
@@ -16,6 +18,15 @@ settings.register_profile(
     "sessiond", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
 )
 settings.load_profile("sessiond")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """A PostgreSQL server that the tests of this process share. Each takes a database of its own."""
+    if programs() is None:
+        pytest.skip("there is no PostgreSQL server (Debian: apt-get install postgresql)")
+    with running_server() as server:
+        yield server
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,29 +3,17 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sessiond.store.base import Store
 from sessiond.store.blobs import BlobAbsent, PutBlob, StoredBlob
-from sessiond.store.memory import MemoryStore
-from support.stores import file_store, new_log
+from support.stores import new_log
 
 DATA = b"\x89PNG" + bytes(range(256)) * 10
 HASH = hashlib.sha256(DATA).hexdigest()
 ABSENT = "0" * 64
-
-
-@pytest.fixture(params=["memory", "files"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    if request.param == "memory":
-        yield MemoryStore()
-    else:
-        async with file_store(tmp_path) as files:
-            yield files
 
 
 async def test_a_blob_is_read_by_the_hash_of_its_bytes(store: Store) -> None:

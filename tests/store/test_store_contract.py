@@ -1,7 +1,7 @@
 """What every store promises, sentence by sentence of `store/base.py`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,20 +9,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sessiond.store.base import Durability, Store
 from sessiond.store.errors import LogExists, LogNotFound, LogReadOnly, LogReplaced
-from sessiond.store.memory import MemoryStore
 from sessiond.store.records import Breadcrumb, Hold, Process
+from support.any_store import STORES, store_of
 from support.stores import CWD, HEADER, TIMESTAMP, append, content, file_store, new_log
 
 LEVELS: list[Durability] = ["synced", "written"]
-
-
-@pytest.fixture(params=["memory", "files"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    if request.param == "memory":
-        yield MemoryStore()
-    else:
-        async with file_store(tmp_path) as files:
-            yield files
 
 
 async def test_a_created_log_holds_its_lines(store: Store) -> None:
@@ -198,9 +189,9 @@ async def test_what_does_not_end_in_a_newline_is_no_batch(store: Store, data: by
         max_size=6,
     )
 )
-@pytest.mark.parametrize("kind", ["memory", "files"])
+@pytest.mark.parametrize("kind", STORES)
 def test_any_mix_of_appends_is_kept_and_told_in_the_order_of_the_calls(
-    ticks: list[list[tuple[Durability, int]]], kind: str, tmp_path_factory: pytest.TempPathFactory
+    ticks: list[list[tuple[Durability, int]]], kind: str, request: pytest.FixtureRequest
 ) -> None:
     async def scenario(store: Store) -> None:
         log = await new_log(store)
@@ -220,12 +211,11 @@ def test_any_mix_of_appends_is_kept_and_told_in_the_order_of_the_calls(
         assert content(log) == HEADER + b"".join(lines)
         await log.close()
 
+    folders: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
+
     async def main() -> None:
-        if kind == "memory":
-            await scenario(MemoryStore())
-        else:
-            async with file_store(tmp_path_factory.mktemp("home")) as store:
-                await scenario(store)
+        async with store_of(kind, request, folders.mktemp("home")) as store:
+            await scenario(store)
 
     asyncio.run(main())
 

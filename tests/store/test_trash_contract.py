@@ -1,24 +1,11 @@
 """What every store promises of its trash: listed, restored byte for byte, never over anything."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from sessiond.store.base import Store
 from sessiond.store.errors import LogExists, LogNotFound
-from sessiond.store.memory import MemoryStore
 from sessiond.store.records import TrashNote
-from support.stores import HEADER, append, content, file_store, new_log
-
-
-@pytest.fixture(params=["memory", "files"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    if request.param == "memory":
-        yield MemoryStore()
-    else:
-        async with file_store(tmp_path) as files:
-            yield files
+from support.stores import HEADER, append, content, new_log
 
 
 async def test_the_trash_tells_of_each_log_what_why_by_whom_and_where_it_was(store: Store) -> None:

@@ -18,7 +18,7 @@ from typing import TypeVar
 from sessiond.store.base import Log
 from sessiond.store.blobs import BlobSource
 from sessiond.store.errors import LogExists, LogNotFound, StorageFailed, SyncFailed
-from sessiond.store.files import breadcrumbs, holds, paths
+from sessiond.store.files import paths
 from sessiond.store.files.blobs import BlobFolder, FileBlobs
 from sessiond.store.files.census import FULL_SECONDS, WATCHED_SECONDS, FileCensus, Root, stamp_of
 from sessiond.store.files.descriptors import Descriptors
@@ -34,6 +34,7 @@ from sessiond.store.files.open_indexes import OpenIndexes
 from sessiond.store.files.remains import remains
 from sessiond.store.files.space import free_bytes
 from sessiond.store.files.syscalls import Syscalls, refusal, refusals_of
+from sessiond.store.files.terminals import TerminalFiles
 from sessiond.store.files.trash import (
     in_trash,
     list_trash,
@@ -45,14 +46,14 @@ from sessiond.store.files.trash import (
 )
 from sessiond.store.files.watch import FolderWatch
 from sessiond.store.files.workers import Workers
-from sessiond.store.records import UNKNOWN, AddedLog, Breadcrumb, Hold, Stored, Trashed, TrashNote, TrashPlace
+from sessiond.store.records import UNKNOWN, AddedLog, Stored, Trashed, TrashNote, TrashPlace
 
 _THREADS = 8  # for all calls but those of the group commit, which has threads of its own
 
 _T = TypeVar("_T")
 
 
-class FileStore:
+class FileStore(TerminalFiles):
     """The store of log files.
 
     `data` has the folders `sessions/`, `drafts/`, `blobs/` and `trash/`. A draft is in a folder of `drafts/` with the
@@ -82,9 +83,6 @@ class FileStore:
         self._sessions = data / "sessions"
         self._drafts = data / "drafts"
         self._trash = data / "trash"
-        self._terminals = state / "terminal-sessions"
-        self._holds = state / "terminal-holds"
-        self._writing_terminals = asyncio.Lock()
         self._roots = (
             Root(str(self._drafts), draft=True),
             Root(str(self._sessions)),
@@ -97,6 +95,7 @@ class FileStore:
         self._calls = calls or Syscalls()
         self._descriptors = Descriptors() if descriptors is None else descriptors
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="sessiond-store")
+        super().__init__(state, self._pool, self._calls)
         self._workers = Workers()
         self._being_created: set[str] = set()
         self.blobs = FileBlobs(data / "blobs", self._trash, pool=self._pool, calls=self._calls)
@@ -271,42 +270,6 @@ class FileStore:
     async def free_bytes(self) -> int | None:
         """Return the bytes that this user may still write in `sessions/`; None if unknown."""
         return await self._in_pool(partial(free_bytes, self._sessions))
-
-    async def read_breadcrumbs(self, terminal_id: str) -> Sequence[Breadcrumb]:
-        """Return the breadcrumbs in the terminal's file; none if it is missing or unreadable."""
-        return await self._in_pool(partial(breadcrumbs.read_breadcrumbs, self._terminals, terminal_id))
-
-    async def write_breadcrumb(self, terminal_id: str, crumb: Breadcrumb) -> None:
-        """Write the breadcrumb into the terminal's file, durable on return. One file is changed at a time."""
-        async with self._writing_terminals:  # the file is read, then written with the new record
-            await self._in_pool(
-                partial(breadcrumbs.write_breadcrumb, self._terminals, terminal_id, crumb, self._calls)
-            )
-
-    async def remove_breadcrumbs(self, terminal_id: str) -> None:
-        """Remove the terminal's file, if there is one."""
-        async with self._writing_terminals:
-            await self._in_pool(partial(breadcrumbs.remove_breadcrumbs, self._terminals, terminal_id))
-
-    async def remove_old_breadcrumbs(self, max_age: float, living: Collection[str]) -> int:
-        """Remove the files that were not written for `max_age` seconds, except those of terminals in `living`."""
-        async with self._writing_terminals:
-            remove = partial(breadcrumbs.remove_old_breadcrumbs, self._terminals, max_age, living)
-            return await self._in_pool(remove)
-
-    async def read_holds(self) -> Sequence[Hold]:
-        """Return the valid holds in `terminal-holds/`. A file that is not a valid hold is logged and unchanged."""
-        return await self._in_pool(partial(holds.read_holds, self._holds))
-
-    async def write_hold(self, hold: Hold) -> None:
-        """Replace the terminal's file, durable on return. A file that is not a valid hold is moved aside."""
-        async with self._writing_terminals:
-            await self._in_pool(partial(holds.write_hold, self._holds, hold, self._calls))
-
-    async def remove_hold(self, terminal_id: str) -> None:
-        """Remove the terminal's file. A file that is not a valid hold stays."""
-        async with self._writing_terminals:
-            await self._in_pool(partial(holds.remove_hold, self._holds, terminal_id, self._calls))
 
     async def close(self) -> None:
         """Wait until the threads have ended, then mark the records of log ids as complete."""

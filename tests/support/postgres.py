@@ -1,0 +1,140 @@
+"""A real PostgreSQL server for tests: Debian's, on a socket in a temporary folder, never as root."""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+_USER = "postgres"
+_NUMBERS = count(1)
+
+
+@cache
+def programs() -> Path | None:
+    """The folder with `initdb` and `postgres`, or None."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda it: int(it.parts[-3]))
+    if found:
+        return found[-1].parent
+    on_path = shutil.which("postgres")
+    return None if on_path is None else Path(on_path).parent
+
+
+@dataclass
+class Server:
+    """A server that a test may stop and start again. Each URL is a database of its own."""
+
+    folder: Path
+    user: str
+    _as_user: list[str] = field(default_factory=list)
+
+    @property
+    def port(self) -> int:
+        return 5432
+
+    def new_url(self) -> str:
+        """The URL of a new, empty database."""
+        name = f"test_{os.getpid()}_{next(_NUMBERS)}"
+        self.sql(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def url(self, database: str, user: str | None = None) -> str:
+        return f"postgres://{user or self.user}@/{database}?host={self.folder}&port={self.port}"
+
+    def sql(self, statement: str, database: str = "postgres") -> str:
+        """What psql prints for a statement, without decoration."""
+        command = [
+            "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1",
+            "-h", str(self.folder), "-p", str(self.port), "-U", self.user, "-d", database, "-c", statement,
+        ]  # fmt: skip
+        return self._run(command)
+
+    def start(self) -> None:
+        options = f"-c unix_socket_directories={self.folder} -c listen_addresses= -p {self.port}"
+        self._run(["pg_ctl", "start", "-w", "-s", "-D", str(self._data), "-l", str(self._log), "-o", options])
+
+    def stop(self, mode: str = "immediate") -> None:
+        self._run(["pg_ctl", "stop", "-w", "-s", "-D", str(self._data), "-m", mode])
+
+    def kill(self) -> None:
+        """Kill the server and all its processes as the system would, and wait until they are gone."""
+        pid = int((self._data / "postmaster.pid").read_text("utf-8").split()[0])
+        children = subprocess.run(
+            ["pgrep", "-P", str(pid)], capture_output=True, encoding="utf-8", check=False
+        ).stdout
+        for each in (pid, *map(int, children.split())):
+            _kill(each)
+        while any(Path(f"/proc/{each}/stat").exists() and not _is_dead(each) for each in (pid,)):
+            pass
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text("utf-8", errors="replace")
+
+    @property
+    def _data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / "log"
+
+    def _run(self, command: list[str]) -> str:
+        folder = programs()
+        assert folder is not None
+        done = subprocess.run(
+            [*self._as_user, str(folder / command[0]), *command[1:]],
+            stdin=subprocess.DEVNULL, capture_output=command[0] != "pg_ctl", encoding="utf-8",
+            cwd=self.folder, env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, (command, done.stderr)
+        return (done.stdout or "").strip()
+
+    def initialize(self) -> None:
+        self._run(
+            [
+                "initdb", "-D", str(self._data), "-U", self.user, "-A", "trust", "-E", "UTF8", "--locale=C",
+                "--no-instructions", "--no-sync",
+            ]
+        )  # fmt: skip
+        with (self._data / "postgresql.conf").open("a", encoding="utf-8") as file:
+            # Without syncing, only a crash of the machine would lose anything.
+            file.write("shared_buffers = 32MB\nmax_connections = 60\nautovacuum = off\nfsync = off\n")
+
+
+@contextmanager
+def running_server() -> Iterator[Server]:
+    """A server that ends with the block."""
+    with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp") as name:  # a short path, for the socket
+        folder, as_user = Path(name), []
+        if os.geteuid() == 0:
+            owner = pwd.getpwnam(_USER)
+            os.chown(folder, owner.pw_uid, owner.pw_gid)
+            as_user = ["setpriv", f"--reuid={_USER}", f"--regid={owner.pw_gid}", "--clear-groups"]
+        server = Server(folder, "tester", as_user)
+        server.initialize()
+        server.start()
+        try:
+            yield server
+        finally:
+            if (folder / "data" / "postmaster.pid").exists():
+                server.stop()
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _is_dead(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text("utf-8")
+    except OSError:
+        return True
