@@ -102,9 +102,12 @@ class Editor:
 
     def answer(self, request_id: Any) -> Json:
         """The result of a request. Raises `Refused`."""
-        wait_until(lambda: self._answer(request_id) is not None or self.process.poll() is not None, BOUND)
-        found = self._answer(request_id)
-        assert found is not None, f"sessiond acp ended: {b''.join(self.errors)!r}"
+        reading, reading_errors = self._threads
+        # What it wrote last is read after it has ended.
+        wait_until(lambda: self._answer(request_id) is not None or not reading.is_alive(), BOUND)
+        if (found := self._answer(request_id)) is None:
+            reading_errors.join(BOUND)
+            raise AssertionError(f"sessiond acp ended: {b''.join(self.errors)!r}")
         if "error" in found:
             raise Refused(found["error"])
         result: Json = found["result"]
