@@ -163,7 +163,7 @@ def _below(it: ImportedEntry, names: dict[str, str]) -> ImportedEntry:
         return it
     entry = msgspec.json.decode(it.line, type=dict[str, msgspec.Raw])
     entry["parentId"] = msgspec.Raw(msgspec.json.encode(names[it.parent_id]))
-    return replace(it, parent_id=names[it.parent_id], line=msgspec.json.encode(entry))
+    return msgspec.structs.replace(it, parent_id=names[it.parent_id], line=msgspec.json.encode(entry))
 
 
 class _Recorded(NamedTuple):
