@@ -16,6 +16,7 @@ from sessiond.sync.report import SessionProblem, SyncReport
 
 TOGETHER: Final = 6
 """Sessions that are copied at the same time."""
+_ATTEMPTS: Final = 3
 _FATAL: Final = frozenset(("storageFull", "draining", "overloaded", "unauthenticated"))
 """Error kinds that every other session would meet, too."""
 
@@ -26,6 +27,22 @@ async def bring_together(
 ) -> None:  # fmt: skip
     """Do what `synchronize` does, with two sides whose positions are known. Either may be a bundle."""
     await _Run(here, there, mine, theirs, options, report).run(progress)
+
+
+async def _repeated(do: Callable[[], Awaitable[None]]) -> None:
+    """Bring one session together, again if a daemon ended meanwhile and `attach` found the next one.
+
+    What was stored is not stored again.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            await do()
+        except RpcError as error:
+            if error.kind != "outcomeUnknown":
+                raise
+        else:
+            return
+    await do()
 
 
 class _Run:
@@ -61,7 +78,7 @@ class _Run:
             nonlocal done
             async with slots:
                 try:
-                    await do()
+                    await _repeated(do)
                 except RpcError as error:
                     if error.kind in _FATAL:
                         raise
