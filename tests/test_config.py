@@ -71,6 +71,28 @@ def test_sizes_of_a_compaction_are_whole_numbers_of_tokens(tmp_path: Path) -> No
     )
 
 
+def test_folder_maps_are_pairs_of_absolute_folders_by_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    text = '[sync.maps]\ndevbox = ["~/work=/srv/work", "/a=/b"]\n"*" = ["/c=/d"]\n'
+    assert read(written(tmp_path, text)).sync.maps == {
+        "devbox": (("/home/ada/work", "/srv/work"), ("/a", "/b")), "*": (("/c", "/d"),)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[sync]\nmaps = "/a=/b"\n', '[sync.maps]\ndevbox = "/a=/b"\n', '[sync.maps]\ndevbox = ["a=/b"]\n',
+        '[sync.maps]\ndevbox = ["/a"]\n', '[sync.maps]\ndevbox = [3]\n', '[sync]\nmap = {}\n',
+    ],
+)  # fmt: skip
+def test_other_folder_maps_are_refused_by_name(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InvalidConfigError, match=r"sync|map"):
+        read(written(tmp_path, text))
+
+
 def test_never_is_a_length_of_time(tmp_path: Path) -> None:
     assert read(written(tmp_path, '[drafts]\nmax_age = "never"\n')).drafts.max_age is None
 

@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -159,6 +159,16 @@ class AgentsConfig:
 
 
 @dataclass(frozen=True)
+class SyncConfig:
+    """`[sync]`: `maps` has folders of this machine and the same folders on others, for `sessiond sync`.
+
+    It has a tuple of pairs (here, there) for each HOST, and for `*`, which is every machine.
+    """
+
+    maps: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Config:
     """All settings, with their defaults."""
 
@@ -173,6 +183,7 @@ class Config:
     history: HistoryConfig = field(default_factory=HistoryConfig)
     keep: RetentionConfig = field(default_factory=RetentionConfig)
     agents: AgentsConfig = field(default_factory=AgentsConfig)
+    sync: SyncConfig = field(default_factory=SyncConfig)
 
 
 def read(path: str) -> Config:
@@ -397,6 +408,25 @@ def _folders(key: str, value: object) -> tuple[str, ...]:
     return tuple(folders)
 
 
+def _maps(key: str, value: object) -> dict[str, tuple[tuple[str, str], ...]]:
+    if not isinstance(value, dict):
+        advice = f'[{key}] on a line of its own, below it hosts: devbox = ["~/work=/srv/work"]'
+        raise _InvalidValueError(f"{key} is {value!r:.80}, which is no table of hosts", advice)
+    return {host: _folder_pairs(f"{key}.{host}", pairs) for host, pairs in value.items()}
+
+
+def _folder_pairs(key: str, value: object) -> tuple[tuple[str, str], ...]:
+    pairs = []
+    for text in value if isinstance(value, list) else [None]:
+        here, _, there = text.partition("=") if isinstance(text, str) else ("", "", "")
+        here = os.path.expanduser(here)  # noqa: PTH111 - a text
+        if not (here.startswith("/") and there.startswith("/")) or "\0" in here + there:
+            advice = f'{key} as a list of pairs of absolute folders, here and there: ["~/work=/srv/work"]'
+            raise _InvalidValueError(f"{key} has {text!r:.80}, which is no pair of folders", advice)
+        pairs.append((os.path.normpath(here), os.path.normpath(there)))
+    return tuple(pairs)
+
+
 _Reader: TypeAlias = Callable[[str, object], object]
 
 _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
@@ -422,5 +452,6 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
         {"max_age": _duration, "max_sessions": _sessions, "tags": _words, "trash_max_age": _duration},
     ),
     "agents": (AgentsConfig, {"follow": _words, "session_start_note": _switch}),
+    "sync": (SyncConfig, {"maps": _maps}),
 }
 """For each table its class, and for each key the function that checks and converts its value."""

@@ -126,6 +126,28 @@ def test_the_command_prints_what_was_done_and_what_is_wrong(
     )
 
 
+def test_folders_are_mapped_by_the_configuration_and_by_the_option_before_it(
+    homes: tuple[Locations, Locations], tmp_path: Path
+) -> None:
+    here, there = (Shell(home, tmp_path) for home in homes)
+    Path(homes[0].config_file).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    Path(homes[0].config_file).write_text(
+        '[sync.maps]\n"*" = ["/work=/srv/work", "/notes=/n"]\n', encoding="utf-8"
+    )
+    for name, folder in (("session-one", "/work/p"), ("session-two", "/notes")):
+        here("new", "--id", name, "--cwd", folder)
+        here("append", name, "--user", "hello", "--assistant", "hi")
+    here("sync", "--via", " ".join(attach(homes[1])), "--map", "/notes=/mine")
+    listed = there("list", "--all", "--json").json["sessions"]
+    assert {it["sessionId"]: it["cwd"] for it in listed} == {
+        "session-one": "/srv/work/p",
+        "session-two": "/mine",
+    }
+    Path(homes[0].config_file).write_text('[sync.maps]\n"*" = ["work"]\n', encoding="utf-8")
+    refused = here.run("sync", "--via", " ".join(attach(homes[1])))
+    assert (refused.code, "sync.maps" in refused.err) == (78, True)
+
+
 async def test_a_watch_keeps_both_sides_together(homes: tuple[Locations, Locations], tmp_path: Path) -> None:
     here, there = homes
     shell = Shell(here, tmp_path)

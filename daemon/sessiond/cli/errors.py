@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from sessiond.cli.exit_codes import (
+    CONFIG_ERROR,
     FAILURE,
     INVALID_RESPONSE,
     SYSTEM_ERROR,
@@ -27,6 +28,7 @@ from sessiond.client.wire import (
     RequestNotReadError,
     RpcError,
 )
+from sessiond.config import InvalidConfigError
 from sessiond.human import listed
 from sessiond.paths import UnsafeFolderError, find_locations, obstacle
 from sessiond.text import lines, one_line
@@ -95,6 +97,8 @@ def describe(error: Exception) -> tuple[str, str, int] | None:
             return str(error), "", UNAVAILABLE
         case DisconnectedError():
             return str(error), "Check sessiond tree before you run the command again.", UNAVAILABLE
+        case InvalidConfigError():
+            return str(error), "", CONFIG_ERROR
         case InvalidResponseError():
             return str(error), "Check sessiond status.", INVALID_RESPONSE
     return _refused_by_system(error)

@@ -24,7 +24,7 @@ MEANINGS: dict[int, str] = {
     CANNOT_CREATE: "serve: a folder, the socket or a file of the daemon cannot be used",
     TEMPORARY_FAILURE: "temporary failure: the daemon is busy, stopping or does not respond;"
     " serve: another daemon runs",
-    CONFIG_ERROR: "serve: config.toml is not valid",
+    CONFIG_ERROR: "serve, sync: config.toml is not valid",
     INTERRUPTED: "interrupted by Ctrl-C",
     BROKEN_PIPE: "the reader of the output closed it",
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from sessiond import human
+from sessiond import config, human
 from sessiond.cli.exit_codes import FAILURE, SUCCESS, UNAVAILABLE
 from sessiond.cli.parse.folder_pairs import folder_pairs
 from sessiond.cli.render.session_progress import SessionProgress
@@ -17,6 +17,8 @@ from sessiond.cli.render.style import style_for
 from sessiond.cli.render.transfer import amount_of, print_problems
 from sessiond.client import connect
 from sessiond.client.backoff import pauses
+from sessiond.paths import find_locations
+from sessiond.sync.folders import FolderPair
 from sessiond.sync.options import SyncOptions
 from sessiond.sync.peer import PeerLostError, connect_to_peer
 from sessiond.sync.peer_process import PeerProcess, PeerUnavailableError
@@ -59,12 +61,19 @@ def synchronize_through(process: PeerProcess, command: Sequence[str], args: Pars
 
 
 def _options(args: ParsedArguments, name: str) -> SyncOptions:
+    """Return the options. Raises `UsageError`, `InvalidConfigError`."""
     push, pull = args.flag("push"), args.flag("pull")
+    maps = config.read(find_locations().config_file).sync.maps
+    pairs = [
+        *folder_pairs(args),
+        *(pair for host in (args.value("HOST"), "*") for pair in maps.get(host or "", ())),
+    ]
     project = args.value("project")
     return SyncOptions(
         push=push or not pull, pull=pull or not push, drafts=args.flag("drafts"),
         project=None if project is None else str(Path(project).expanduser().absolute()),
-        agent=args.value("agent"), tags=[tag for _, tag in args.occurrences("tag")], pairs=folder_pairs(args),
+        agent=args.value("agent"), tags=[tag for _, tag in args.occurrences("tag")],
+        pairs=[FolderPair(*it) for it in pairs],
         is_dry_run=args.flag("dry-run"), name=name,
     )  # fmt: skip
 
