@@ -125,3 +125,15 @@ def test_invalid_entries_have_rows(tmp_path: object) -> None:
 
 def test_a_session_without_entries_becomes_a_page() -> None:
     assert data(written(Story()))["rows"] == []
+
+
+def test_a_row_names_its_calls_and_the_call_that_it_answers() -> None:
+    story = Story()
+    story.assistant({**call("bash", command="a"), "id": "1"}, {**call("bash", command="b"), "id": None})
+    story.result("one\ntwo\n", call_id="1")
+    story.result("", error=True, call_id="x" * 300)
+    answer, result, empty = rows(story).values()
+    assert answer["callIds"] == ["1", ""]
+    assert answer["body"].count('<details class="call">') == 2
+    assert (result["resultOf"], result["facts"]) == ("1", ["2 lines"])
+    assert (empty["resultOf"], empty["facts"]) == (None, ["failed"])

@@ -1,5 +1,6 @@
 """The page in a real browser: what a person sees and does there."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -176,9 +177,10 @@ def test_calls_and_thinking_unfold_together(shown: Callable[..., Watched]) -> No
     expect(page.locator("details.thinking")).to_have_attribute("open", "")
     expect(page.get_by_role("button", name="Thinking")).to_have_attribute("aria-pressed", "true")
     page.keyboard.press("o")
-    expect(page.locator("details.result")).to_have_attribute("open", "")
+    expect(page.locator("details.call")).to_have_attribute("open", "")
+    expect(page.locator("details.call")).to_contain_text("1 failed")
     page.keyboard.press("o")
-    expect(page.locator("details.result")).not_to_have_attribute("open", "")
+    expect(page.locator("details.call")).not_to_have_attribute("open", "")
 
 
 def test_the_theme_is_that_of_the_system_and_can_be_changed(shown: Callable[..., Watched]) -> None:
@@ -215,7 +217,7 @@ def test_a_hostile_transcript_runs_no_script(shown: Callable[..., Watched]) -> N
     page.keyboard.press("t")
     page.get_by_label("Search all entries").fill("owned")
     expect(page.locator("#found")).not_to_be_empty()
-    for link in page.locator("#path .body a").all():
+    for link in page.locator("#path .body a:not(.link)").all():
         assert (link.get_attribute("href") or "").startswith(("http", "mailto:"))
     expect(page).to_have_title("Flaky checkout")
     assert page.locator("#path :is(script, style, svg, iframe, object, form)").count() == 0
@@ -253,7 +255,8 @@ def test_of_twenty_thousand_entries_only_visible_ones_are_in_the_document(
         )
         page.wait_for_function(
             "() => { const box = document.getElementById('transcript').getBoundingClientRect();"
-            " return document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2).closest('article') }"
+            " const at = y => document.elementFromPoint(box.left + box.width / 2, box.top + y).closest('article');"
+            " return at(box.height / 2) || at(box.height / 2 + 20) }"
         )
         assert page.evaluate(elements) < 12_000
 
@@ -381,3 +384,112 @@ def test_formulas_and_task_lists_are_drawn(shown: Callable[..., Watched]) -> Non
     assert fraction.bounding_box() is not None
     expect(page.get_by_role("checkbox", name="not done")).not_to_be_checked()
     expect(page.get_by_role("checkbox", name="done", exact=True)).to_be_checked()
+
+
+def long_output_story() -> Story:
+    """Two calls in one message, one of which fails; 2,000 lines of output; a setting and a label."""
+    story = Story()
+    story.user("Test it.")
+    calls = [
+        call("bash", command="pytest"),
+        call("read", path="/shop/checkout.py"),
+        call("bash", command="make"),
+    ]
+    story.assistant(*[{**it, "id": f"call-{number}"} for number, it in enumerate(calls)])
+    story.result("no rule to make target", error=True, call_id="call-2")
+    story.result("\n".join(f"line {number}" for number in range(2000)), call_id="call-0")
+    story.add("model_change", provider="anthropic", modelId="opus")
+    answer = story.assistant("Done.")
+    story.add("label", targetId=answer, label="checked")
+    return story
+
+
+def test_a_call_and_its_result_are_one_card(shown: Callable[..., Watched]) -> None:
+    page = shown(long_output_story()).page
+    cards = page.locator("details.call")
+    expect(cards.nth(0).locator("summary")).to_have_text(re.compile(r"✓.*bash.*pytest.*2\.0 s · 2,000 lines"))
+    expect(cards.nth(1).locator("summary")).to_have_text(re.compile(r"read.*no result"))
+    expect(cards.nth(2).locator("summary")).to_have_text(
+        re.compile(r"✗.*make.*1\.0 s · 1 line.*no rule to make target")
+    )
+    expect(page.locator("#path .stretch > article")).to_have_count(3)
+    cards.nth(0).locator("summary").click()
+    expect(cards.nth(0).get_by_text("line 26")).to_be_visible()
+
+
+def test_an_address_of_a_result_opens_its_card(shown: Callable[..., Watched]) -> None:
+    page = shown(long_output_story(), "?targetId=e4").page
+    expect(page.locator("article.target")).to_contain_text("Result of bash")
+    expect(page.locator("article.target pre")).to_be_visible()
+
+
+def test_long_output_is_folded_and_can_be_unfolded(shown: Callable[..., Watched]) -> None:
+    page = shown(long_output_story(), "?targetId=e4").page
+    output = page.locator("article.target pre")
+    more = page.get_by_role("button", name="27 of 2,000 lines")
+    expect(more).to_have_attribute("aria-expanded", "false")
+    height = "it => it.getBoundingClientRect().height / parseFloat(getComputedStyle(it).lineHeight)"
+    assert 27 <= output.evaluate(height) < 28
+    more.click()
+    expect(more).to_have_attribute("aria-expanded", "true")
+    assert output.evaluate(height) > 2000
+    more.click()
+    assert output.evaluate(height) < 28
+
+
+def test_settings_and_labels_are_shown_only_with_the_filter_all(shown: Callable[..., Watched]) -> None:
+    page = shown(long_output_story()).page
+    expect(page.locator("#path .stretch > article")).to_have_count(3)
+    expect(page.locator("#path .label")).to_have_text("checked")
+    page.get_by_label("What the tree shows").select_option("all")
+    expect(page.locator("#path .stretch > article")).to_have_count(5)
+
+
+def test_a_hidden_row_leads_to_the_entry_before_it(shown: Callable[..., Watched]) -> None:
+    page = shown(long_output_story(), "?targetId=e5").page
+    expect(page.locator("article.target")).to_contain_text("Result of bash")
+
+
+def test_blocks_and_messages_are_copied(shown: Callable[..., Watched]) -> None:
+    story = Story()
+    story.assistant("Run **this**:\n\n```sh\nmake  all\nmake test\n```")
+    watched = shown(story)
+    page = watched.page
+    watched.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    article = page.locator("article")
+    article.hover()
+    article.locator(".copy").click()
+    expect(article.locator(".copy")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == "make  all\nmake test"
+    article.get_by_title("Copy the text of this entry").click()
+    page.wait_for_function("async () => (await navigator.clipboard.readText()).startsWith('Run this:')")
+    assert page.evaluate("navigator.clipboard.readText()").split() == [
+        "Run",
+        "this:",
+        "make",
+        "all",
+        "make",
+        "test",
+    ]
+
+
+def test_a_phone_shows_the_conversation_on_its_first_screen(shown: Callable[..., Watched]) -> None:
+    page = shown(sample_story(), size=(390, 844)).page
+    top = page.locator("article").first.bounding_box()
+    assert top is not None
+    assert top["y"] < 844 / 8
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_keys_work_without_a_click(shown: Callable[..., Watched]) -> None:
+    page = shown(long_story(300)).page
+    at = "document.getElementById('transcript').scrollTop"
+    page.keyboard.press("PageDown")
+    page.wait_for_function(f"() => {at} > 0")
+    page.keyboard.press("End")
+    expect(page.locator("#path .stretch > article").last).to_be_in_viewport()
+    page.keyboard.press("Home")
+    expect(page.locator("article.target")).to_contain_text("Question 0")
+    page.wait_for_function(f"() => {at} === 0")
+    page.keyboard.press("/")
+    expect(page.get_by_label("Search all entries")).to_be_focused()

@@ -128,7 +128,7 @@ def test_a_reload_restores_the_viewed_leaf_and_entry(opened: Callable[..., Webvi
 def test_a_view_at_the_newest_entry_follows_new_entries(opened: Callable[..., Webview]) -> None:
     webview, story = opened(), long_story(120)
     webview.receives(story)
-    expect(webview.shown.locator("#path article").last).to_be_in_viewport()
+    expect(webview.shown.locator("#path .stretch > article").last).to_be_in_viewport()
     before = len(story.entries)
     story.user("And now?")
     webview.hears(**part(story, before, before + 1))

@@ -45,13 +45,13 @@ class Story:
         }  # fmt: skip
         return self.add("message", message=message, **more)
 
-    def result(self, text: str, *, error: bool = False) -> str:
+    def result(self, text: str, *, error: bool = False, call_id: str = "c") -> str:
         content = [{"type": "text", "text": text}]
         return self.add(
             "message",
             message={
                 "role": "toolResult",
-                "toolCallId": "c",
+                "toolCallId": call_id,
                 "toolName": "bash",
                 "isError": error,
                 "content": content,

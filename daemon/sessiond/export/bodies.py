@@ -15,6 +15,8 @@ _IMAGE_TYPES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]*={0,2}\s*")
 _SUMMARY_CHARACTERS: Final = 160
 _MAX_INLINE_CHARACTERS: Final = 120
+_MAX_ID_CHARACTERS: Final = 256
+"""Characters of the id of a tool call. A longer one connects nothing."""
 _EDIT_ARGUMENTS: Final = (("oldText", "newText"), ("old_string", "new_string"), ("old_text", "new_text"))
 """Names that tools use for the text that an edit removes, and for the text that it inserts."""
 
@@ -26,6 +28,10 @@ class Body:
     heading: str
     html: str = ""
     facts: list[str] = field(default_factory=list)
+    call_ids: list[str] = field(default_factory=list)
+    """The ids of the tool calls in `html`, in order; empty for a call without an id."""
+    result_of: str | None = None
+    """The id of the tool call that a result answers."""
 
 
 def body_of(entry: dict[str, Any]) -> Body:
@@ -75,25 +81,40 @@ def _assistant_body(message: dict[str, Any]) -> Body:
     stopped = fields.text(message.get("stopReason"))
     if stopped not in (None, "stop", "toolUse"):
         facts.append(_short(stopped))
-    html = _content_html(message.get("content"))
+    blocks = _blocks(message.get("content"))
+    html = "".join(map(_block_html, blocks))
     if error := fields.text(message.get("errorMessage")):
         html += f"<div class=failed>{markup.plain(error)}</div>"
-    return Body("Assistant", html, [it for it in facts if it])
+    call_ids = [_call_id(it.get("id")) for it in blocks if it.get("type") == "toolCall"]
+    return Body("Assistant", html, [it for it in facts if it], call_ids)
 
 
 def _tool_result_body(message: dict[str, Any]) -> Body:
     tool, failed = _short(message.get("toolName")) or "a tool", message.get("isError") is True
     content = message.get("content")
     summary = preview.one_line(preview.text_of_content(content), _SUMMARY_CHARACTERS)
-    content_html = "".join(_result_block_html(it) for it in _blocks(content))
+    blocks = _blocks(content)
+    content_html = "".join(_result_block_html(it) for it in blocks)
     html = _folded("result failed" if failed else "result", _output_summary(summary), content_html)
-    return Body(f"Result of {tool}", html, ["failed"] if failed else [])
+    facts = ["failed"] if failed else []
+    if lines := sum(_line_count(fields.as_text(it.get("text"))) for it in blocks):
+        facts.append(f"{lines:,} line{'' if lines == 1 else 's'}")
+    return Body(f"Result of {tool}", html, facts, result_of=_call_id(message.get("toolCallId")) or None)
 
 
 def _result_block_html(block: dict[str, Any]) -> str:
     if block.get("type") == "text":
         return markup.plain(fields.as_text(block.get("text")))
     return _block_html(block)
+
+
+def _line_count(text: str) -> int:
+    text = text.rstrip("\n")
+    return text.count("\n") + 1 if text else 0
+
+
+def _call_id(value: object) -> str:
+    return value if isinstance(value, str) and len(value) <= _MAX_ID_CHARACTERS else ""
 
 
 def _execution_body(message: dict[str, Any], language: str) -> Body:

@@ -25,7 +25,9 @@ from sessiond.session.state.statistics import Tally, tally_tree
 from sessiond.session.tree.steps import run
 from sessiond.session.tree.tree import Tree
 
-_SCRIPTS: Final = ("model.js", "sidebar.js", "footnotes.js", "transcript.js", "live.js", "host.js", "page.js")
+_SCRIPTS: Final = (
+    "model.js", "sidebar.js", "footnotes.js", "blocks.js", "calls.js", "transcript.js", "live.js", "host.js", "page.js",
+)  # fmt: skip
 _STYLES: Final = ("default", "github-dark")
 """Styles of pygments for code on a light and on a dark background."""
 _SCRIPT_ESCAPES: Final = {it: f"\\u{ord(it):04x}" for it in "<>&\u2028\u2029"}

@@ -2487,10 +2487,14 @@ export interface PageRow {
   timestamp: string | null;
   /** The label of the entry. */
   label: string | null;
-  /** Model, tokens, cost, stop reason. At most 10 items. */
+  /** Model, tokens, cost, stop reason; of a tool result its lines. At most 10 items. */
   facts: string[];
   /** HTML; null for an entry without content for people. */
   body: string | null;
+  /** The ids of the tool calls in `body`, in order. */
+  callIds: string[];
+  /** The id of the tool call that this result answers. */
+  resultOf: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }

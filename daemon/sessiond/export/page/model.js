@@ -67,10 +67,11 @@ const model = {
     return row === this.leaf && entry.role === "assistant" && filter < 2;
   },
 
-  // Whether the transcript has a row. A message that is not displayed is in it only with the filter `all`.
+  // Whether the transcript has a row. Labels, settings and messages that are not displayed are in it only with the
+  // filter `all`. An assistant's message is, even where the tree shows only its tool calls' results.
   speaks(row, filter) {
     const {type, filterMask} = this.rows[row];
-    return type === "custom_message" && filter !== ALL ? (filterMask & 1) !== 0 : filterMask !== 0;
+    return filterMask !== 0 && (filter === ALL || type === "message" || (filterMask & 1) !== 0);
   },
 
   // The text of a row, for the search.

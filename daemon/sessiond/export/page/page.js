@@ -23,6 +23,8 @@ const agentOf = origin => origin && [
   [origin.agent, origin.version].filter(Boolean).join(" "), origin.sessionId, origin.gone && "deleted there",
 ].filter(Boolean).join(" · ");
 
+const TOOL_FOLDS = [".call", ".result", ".data"];
+
 const page = {
   where: browser,
 
@@ -48,18 +50,25 @@ const page = {
     const {session} = model;
     $("title").textContent = document.title = session.title || `Session ${session.sessionId}`;
     $("facts").innerHTML = this.facts(session);
+    $("holds").textContent = this.holds(session);
+  },
+
+  // What the session holds, in one line.
+  holds(session) {
+    const {messageCount: messages, toolCallCount: toolCalls, tokens, cost} = session.figures ?? {};
+    const count = (number, word) => (number ? `${number.toLocaleString()} ${word}${number === 1 ? "" : "s"}` : "");
+    return [
+      count(messages, "message"), count(toolCalls, "tool call"), count(tokens, "token"),
+      cost ? `$${cost.toFixed(cost < 1 ? 4 : 2)}` : "",
+    ].filter(Boolean).join(" · ") || "About this session";
   },
 
   facts(session) {
-    const {messageCount: messages, toolCallCount: toolCalls, tokens, cost, models} = session.figures ?? {};
-    const count = (number, word) => (number ? `${number.toLocaleString()} ${word}${number === 1 ? "" : "s"}` : "");
+    const entries = model.rows.filter(it => it.filterMask).length;
     const said = {
       Session: session.sessionId, Folder: session.cwd, Began: session.createdAt && when(session.createdAt),
-      Agent: agentOf(session.origin), From: session.parentPath ?? session.parentSessionId, Tags: (session.tags ?? []).join(", "), Models: (models ?? []).join(", "),
-      Holds: [
-        count(model.rows.filter(it => it.filterMask).length, "entry").replace("entrys", "entries"), count(messages, "message"),
-        count(toolCalls, "tool call"), count(tokens, "token"), cost ? `$${cost.toFixed(cost < 1 ? 4 : 2)}` : "",
-      ].filter(Boolean).join(" · "),
+      Agent: agentOf(session.origin), From: session.parentPath ?? session.parentSessionId, Tags: (session.tags ?? []).join(", "),
+      Models: (session.figures?.models ?? []).join(", "), Entries: entries ? entries.toLocaleString() : "",
     };
     return Object.entries(said).filter(([, it]) => it)
       .map(([name, it]) => `<div><dt>${name}</dt><dd dir="auto">${escaped(it)}</dd></div>`).join("");
@@ -71,9 +80,9 @@ const page = {
     const target = model.rowOf(targetId);
     const leaf = model.rowOf(leafId) ?? (target === undefined ? undefined : this.leafFor(target));
     this.choose(leaf ?? model.tip);
-    if (target !== undefined && !transcript.reveal(target)) {
+    if (target !== undefined && !this.show(target)) {
       this.choose(this.leafFor(target));
-      transcript.reveal(target);
+      this.show(target);
     }
     sidebar.follow(target ?? model.leaf);
   },
@@ -89,10 +98,17 @@ const page = {
     return sidebar.onPath.has(row) ? model.leaf : model.newest[row];
   },
 
+  // Scroll to a row, or to the entry before one that the transcript leaves out. Returns whether there is one.
+  show(row) {
+    if (!sidebar.onPath.has(row)) return false;
+    const before = model.path(row).findLast(it => transcript.placeOf(it) !== undefined);
+    return before !== undefined && transcript.reveal(before);
+  },
+
   goTo(row) {
     const leaf = this.leafFor(row);
     if (leaf !== model.leaf) this.choose(leaf);
-    if (!transcript.reveal(row)) this.choose(row);
+    if (!this.show(row)) this.choose(row);
     sidebar.follow(row);
     this.where.remember(row);
     if (innerWidth <= 800) this.menu(false);
@@ -129,6 +145,19 @@ const page = {
     }
   },
 
+  first() {
+    const [row] = transcript.rows;
+    if (row === undefined) return;
+    transcript.reveal(row, {focus: true});
+  },
+
+  last() {
+    const row = transcript.rows.at(-1);
+    if (row === undefined) return;
+    transcript.reveal(row, {focus: true});
+    sidebar.follow(model.leaf);
+  },
+
   press(button, kinds) {
     $(button).setAttribute("aria-pressed", String(transcript.toggle(kinds)));
   },
@@ -153,7 +182,7 @@ const page = {
   listen() {
     $("menu").addEventListener("click", () => this.menu(document.body.classList.contains("closed")));
     $("thinking").addEventListener("click", () => this.press("thinking", [".thinking"]));
-    $("tools").addEventListener("click", () => this.press("tools", [".call", ".result", ".data"]));
+    $("tools").addEventListener("click", () => this.press("tools", TOOL_FOLDS));
     $("theme").addEventListener("click", () => this.turn());
     $("keys").addEventListener("click", () => $("help").showModal());
     $("bindings").innerHTML = KEYS.map(([key, , words]) => `<tr><th><kbd>${escaped(key)}</kbd></th><td>${words}</td></tr>`).join("");
@@ -163,6 +192,9 @@ const page = {
       transcript.refilter();
       if (sidebar.hits) $("found").textContent = `${sidebar.rows.length} found`;
     });
+    // Keys scroll the transcript at once, without a click into it first.
+    addEventListener("focus", () => this.settle());
+    if (document.hasFocus()) this.settle();
     let waiting;
     $("search").addEventListener("input", event => {
       clearTimeout(waiting);
@@ -183,6 +215,10 @@ const page = {
       const branch = event.target.closest("[data-branch]");
       if (link) { event.preventDefault(); this.copy(link); }
       const act = event.target.closest("[data-act]");
+      const copy = event.target.closest(".copy, [data-copy-text]");
+      const more = event.target.closest(".more");
+      if (copy) blocks.copy(copy);
+      if (more) blocks.turn(more);
       if (branch) this.goTo(Number(branch.dataset.branch));
       if (act) host.act(act);
       const note = event.target.closest("[data-note], [data-back]");
@@ -190,6 +226,10 @@ const page = {
     });
     addEventListener("popstate", () => this.arrive());
     addEventListener("keydown", event => this.key(event));
+  },
+
+  settle() {
+    if (document.activeElement === document.body) transcript.main.focus({preventScroll: true});
   },
 
   key(event) {
@@ -206,11 +246,11 @@ const KEYS = [
   ["/", () => { page.menu(true); $("search").focus(); }, "Search all entries; Enter goes to the first found, Escape ends it"],
   ["j", () => sidebar.follow(transcript.step(1)), "The next entry"],
   ["k", () => sidebar.follow(transcript.step(-1)), "The entry before"],
-  ["g", () => { const [row] = transcript.rows; if (row !== undefined) transcript.reveal(row, {focus: true}); }, "The first entry"],
-  ["G", () => { const row = transcript.rows.at(-1); if (row !== undefined) transcript.reveal(row, {focus: true}); }, "The leaf"],
+  ["g Home", () => page.first(), "The first entry"],
+  ["G End", () => page.last(), "The leaf"],
   ["b", () => page.menu(document.body.classList.contains("closed")), "Show or hide the tree"],
   ["t", () => page.press("thinking", [".thinking"]), "Fold or unfold thinking"],
-  ["o", () => page.press("tools", [".call", ".result", ".data"]), "Fold or unfold calls and results"],
+  ["o", () => page.press("tools", TOOL_FOLDS), "Fold or unfold calls and results"],
   ["d", () => page.turn(), "Light or dark"],
   ["?", () => $("help").showModal(), "This help; in the tree the arrows move, fold and unfold, Enter goes there"],
 ];

@@ -14,7 +14,10 @@ const transcript = {
     this.box = document.getElementById("path");
     this.near = new IntersectionObserver(seen => this.saw(seen), {root: this.main, rootMargin: "1500px 0px"});
     // A stretch with an entry that the reader unfolded stays filled.
-    this.box.addEventListener("toggle", event => this.keep(event.target), true);
+    this.box.addEventListener("toggle", event => {
+      this.keep(event.target);
+      if (event.target.open) blocks.reach(event.target);
+    }, true);
     // Print the whole path, in the light theme.
     let theme;
     addEventListener("beforeprint", () => {
@@ -32,8 +35,16 @@ const transcript = {
     return [...this.box.children];
   },
 
+  // The entries of the path that have a place of their own. Results are in the cards of their calls.
   rowsTo(leaf) {
-    return model.path(leaf).filter(row => model.speaks(row, sidebar.filter));
+    const path = model.path(leaf).filter(row => model.speaks(row, sidebar.filter));
+    calls.pair(path);
+    return path.filter(row => !calls.owner.has(row));
+  },
+
+  // The index in `rows` of the entry that shows a row.
+  placeOf(row) {
+    return this.place.get(calls.owner.get(row) ?? row);
   },
 
   // Apply another filter. The entry at the top of the viewport stays there if it is still shown.
@@ -69,12 +80,14 @@ const transcript = {
 
   // Extend the path at its end. Returns false if the path has changed otherwise.
   grow(leaf) {
+    const answered = new Set(calls.owner.keys());
     const rows = this.rowsTo(leaf);
     if (!this.rows.length || rows.length < this.rows.length || this.rows.some((row, at) => rows[at] !== row)) return false;
     const from = this.rows.length;
     this.rows = rows;
     rows.slice(from).forEach((row, at) => this.place.set(row, from + at));
     this.extend(from);
+    for (const [result, row] of calls.owner) if (!answered.has(result)) this.redraw(row);
     return true;
   },
 
@@ -91,7 +104,15 @@ const transcript = {
     const start = Number(part.dataset.start);
     part.innerHTML = this.rows.slice(start, start + STRETCH).map(row => this.article(row)).join("");
     part.style.height = "";
+    this.dress(part);
+  },
+
+  // Complete new articles: results, buttons, and what is unfolded.
+  dress(part) {
+    part.querySelectorAll("article").forEach(it => calls.mount(it));
+    blocks.dress(part);
     this.unfold(part);
+    requestAnimationFrame(() => blocks.reach(part));
   },
 
   empty(part) {
@@ -130,21 +151,45 @@ const transcript = {
     const time = entry.timestamp ? `<time datetime="${escaped(entry.timestamp)}">${escaped(when(entry.timestamp))}</time>` : "";
     const preview = entry.body ? "" : `<span class="preview" dir="auto">${escaped(entry.preview)}</span>`;
     const body = entry.body ? `<div class="body" dir="auto">${entry.body}</div>` : "";
-    const ways = page.where === host ? `<span class="acts">${host.acts(row)}</span>`
+    const copy = entry.body ? `<button type="button" data-copy-text title="Copy the text of this entry">Copy</button>` : "";
+    const ways = page.where === host ? host.acts(row)
       : `<a class="link" href="${escaped(address(row))}" data-copy="1" title="Copy a link to this entry" aria-label="Copy a link to this entry">#</a>`;
-    return `<article id="e-${row}" data-row="${row}" data-kind="${kind}" class="${entry.body ? "" : "slim"}" tabindex="-1"` +
+    const fork = branches(row);
+    const classes = [entry.body ? "" : "slim", fork || label || !this.continues(row) ? "" : "continued"].filter(Boolean).join(" ");
+    return `<article id="e-${row}" data-row="${row}" data-kind="${kind}" class="${classes}" tabindex="-1"` +
       ` aria-label="${escaped(entry.heading)}"><header><h2>${escaped(entry.heading)}</h2>${preview}${label}` +
-      `<span class="facts">${facts}${time}</span>${branches(row)}${ways}</header>${body}</article>`;
+      `<span class="facts">${facts}${time}</span>${fork}<span class="acts">${copy}${ways}</span></header>${body}</article>`;
   },
 
+  // Whether a row goes on with the assistant's turn, so that its header says nothing new. A stop reason is new.
+  continues(row) {
+    const previous = this.rows[this.place.get(row) - 1];
+    const {role, facts = []} = model.rows[row];
+    return role === "assistant" && previous !== undefined && model.rows[previous].role === "assistant" &&
+      !facts.slice(1).some(it => /^[a-z]/i.test(it));
+  },
+
+  // Draw an entry again. What was unfolded in it stays so.
   redraw(row) {
-    const article = document.getElementById(`e-${row}`);
-    if (article) article.outerHTML = this.article(row);
+    const article = document.getElementById(`e-${calls.owner.get(row) ?? row}`);
+    if (!article) return;
+    const open = [...article.querySelectorAll("details")].map(it => it.open);
+    const focused = article.contains(document.activeElement);
+    const target = article.querySelector(".target")?.id ?? (article.classList.contains("target") ? article.id : null);
+    const box = document.createElement("div");
+    box.innerHTML = this.article(Number(article.dataset.row));
+    this.dress(box);
+    const drawn = box.firstElementChild;
+    article.replaceWith(drawn);
+    drawn.querySelectorAll("details").forEach((it, at) => { if (open[at]) it.open = true; });
+    if (target) document.getElementById(target)?.classList.add("target");
+    requestAnimationFrame(() => blocks.reach(drawn));
+    if (focused) drawn.focus({preventScroll: true});
   },
 
   // Scroll to an entry. Returns whether it is on the path.
   reveal(row, {focus = false} = {}) {
-    const place = this.place.get(row);
+    const place = this.placeOf(row);
     if (place === undefined) return false;
     const stretches = this.box.children;
     const part = stretches[Math.floor(place / STRETCH)];
@@ -152,10 +197,16 @@ const transcript = {
     const article = document.getElementById(`e-${row}`);
     this.box.querySelector(".target")?.classList.remove("target");
     article.classList.add("target");
-    article.scrollIntoView({block: "start"});
+    const card = article.parentElement.closest("details");
+    if (card) card.open = true;
+    const scroll = () => {
+      if (place === 0 && !card) this.main.scrollTop = 0;   // with what is above the first entry
+      else document.getElementById(`e-${row}`)?.scrollIntoView({block: "start"});
+    };
+    scroll();
     if (focus) article.focus({preventScroll: true});
     // Stretches that are filled above change the position, so scroll again after the layout.
-    requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(`e-${row}`)?.scrollIntoView({block: "start"})));
+    requestAnimationFrame(() => requestAnimationFrame(scroll));
     this.mark();
     return true;
   },
@@ -188,7 +239,7 @@ const transcript = {
 
   step(by) {
     const target = this.box.querySelector(".target");
-    const from = target ? this.place.get(Number(target.dataset.row)) : this.top() - (by > 0 ? 1 : 0);
+    const from = target ? this.placeOf(Number(target.dataset.row)) : this.top() - (by > 0 ? 1 : 0);
     const row = this.rows[Math.max(0, Math.min(this.rows.length - 1, from + by))];
     if (row !== undefined) this.reveal(row, {focus: true});
     return row;

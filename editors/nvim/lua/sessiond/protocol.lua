@@ -1307,8 +1307,10 @@
 ---@field role? string The role of a message.
 ---@field timestamp? string ISO 8601, UTC, as the entry has it.
 ---@field label? string The label of the entry.
----@field facts string[] Model, tokens, cost, stop reason. At most 10 items.
+---@field facts string[] Model, tokens, cost, stop reason; of a tool result its lines. At most 10 items.
 ---@field body? string HTML; null for an entry without content for people.
+---@field callIds string[] The ids of the tool calls in `body`, in order.
+---@field resultOf? string The id of the tool call that this result answers.
 
 ---A change of an earlier row: its label now, null for none, and the filters that show it.
 ---@class (exact) sessiond.PageMark
