@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from sessiond.hub import clock
 from support.columns import seqs_of
 from support.daemons import assistant, user
 from support.linearizability import Append, Read, faults_of, find_order
@@ -16,7 +18,7 @@ from support.several_daemons import Member, several_daemons
 from support.shared_store import Fault
 from support.shared_work import Step, Work, lines_of, names_of
 
-FAULTS: list[Fault | None] = [None, None, "lost before", "lost after", "late", "moved"]
+FAULTS: list[Fault | None] = [None, None, "lost before", "lost after", "late", "moved", "not sent"]
 
 steps = st.lists(
     st.builds(
@@ -29,7 +31,7 @@ steps = st.lists(
 )
 faults = st.lists(st.sampled_from(FAULTS), max_size=6)
 plain = settings(
-    max_examples=25,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -105,7 +107,10 @@ async def work_together(
 def test_whatever_happens_there_is_one_order_that_explains_all_answers(
     plans: list[list[Step]], lost: tuple[list[Fault | None], list[Fault | None]], cuts: list[int]
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    moments = itertools.count(10**12)
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        # Each attempt to store an entry has a time of its own, so that they can be told apart.
+        patch.setattr(clock, "timestamp", lambda: clock.iso(next(moments) * 1_000_000))
         work, entries, reads = asyncio.run(work_together(Path(folder), plans, lost, cuts))
     names = names_of(entries[2:])
     by_id = {it["id"]: name for it, name in zip(entries[2:], names, strict=True)} | {entries[1]["id"]: "hi"}

@@ -71,9 +71,8 @@ async def test_entries_of_both_have_one_order_and_each_is_below_the_one_before(m
 async def test_an_expected_leaf_is_compared_with_what_all_daemons_have_stored(members: list[Member]) -> None:
     here, there = members
     session_id = await shared_session(members)
-    there.store.link.turns = 0
+    there.store.link.delivers = False
     await here.peer.append(session_id, user("came first", id="third"))
-    # The line of the other daemon has not been read there yet.
     conflict = await refusal(there.peer.append(session_id, user("x"), expectedLeafId="second"))
     assert (conflict.kind, conflict.details["currentLeafId"], conflict.details["lastSeq"]) == (
         "leafConflict",
@@ -86,7 +85,7 @@ async def test_an_expected_leaf_is_compared_with_what_all_daemons_have_stored(me
 async def test_an_entry_that_another_daemon_has_just_stored_is_found(members: list[Member]) -> None:
     here, there = members
     session_id = await shared_session(members)
-    there.store._changed.clear()  # nothing tells the other daemon
+    there.store.link.delivers = False
     await here.peer.append(session_id, user("z", id="third"))
     made = await there.peer.append(session_id, user("below it"), parentId="third")
     assert made["entries"][0]["seq"] == 4
@@ -110,7 +109,7 @@ async def test_every_request_finds_an_entry_that_another_daemon_has_just_stored(
 ) -> None:
     here, there = members
     session_id = await shared_session(members)
-    there.store._changed.clear()  # nothing tells the other daemon
+    there.store.link.delivers = False
     await here.peer.append(session_id, user("z", id="third"))
     await there.peer.call(method, sessionId=session_id, **params)
     missing = {name: "nobody" if value == "third" else value for name, value in params.items()}
@@ -120,7 +119,7 @@ async def test_every_request_finds_an_entry_that_another_daemon_has_just_stored(
 async def test_a_retry_at_another_daemon_is_a_duplicate(members: list[Member]) -> None:
     here, there = members
     session_id = await shared_session(members)
-    there.store._changed.clear()
+    there.store.link.delivers = False
     await here.peer.append(session_id, user("once", id="third"))
     again = await there.peer.append(session_id, user("once", id="third"))
     assert again["entries"] == [{"id": "third", "seq": 3, "status": "duplicate"}]
@@ -139,18 +138,39 @@ async def test_a_command_takes_effect_once_whichever_daemon_receives_it(members:
     assert len(await lines_of(members[0].peer, session_id)) == 3
 
 
+@pytest.mark.parametrize("size", [1, 2])
 @pytest.mark.parametrize("fault", ["lost before", "lost after", "late", "moved"])
-async def test_a_lost_answer_is_resolved_and_stores_nothing_twice(members: list[Member], fault: Any) -> None:
+async def test_a_lost_answer_is_resolved_and_stores_nothing_twice(
+    members: list[Member], fault: Any, size: int
+) -> None:
     here, there = members
     session_id = await shared_session(members)
-    there.store.link.faults.extend([fault, fault])
-    made = await asyncio.gather(*(there.peer.append(session_id, user(f"{number}")) for number in range(3)))
-    assert [it["entries"][0]["seq"] for it in made] == [3, 4, 5]
-    assert [it["entries"][0]["status"] for it in made] == ["created"] * 3
-    await here.peer.until(lambda peer: 5 in peer.seqs())
-    assert names_of((await lines_of(here.peer, session_id))[2:]) == ["0", "1", "2"]
-    assert there.peer.seqs() == [3, 4, 5]
+    there.store.link.faults.extend([fault] * 3)
+    texts = [[f"{number}-{place}" for place in range(size)] for number in range(3)]
+    made = await asyncio.gather(*(there.peer.append(session_id, *map(user, batch)) for batch in texts))
+    entries = [it for answer in made for it in answer["entries"]]
+    last = 2 + 3 * size
+    assert [it["seq"] for it in entries] == list(range(3, last + 1))
+    assert {it["status"] for it in entries} == {"created"}
+    await here.peer.until(lambda peer: last in peer.seqs())
+    assert names_of((await lines_of(here.peer, session_id))[2:]) == [
+        text for batch in texts for text in batch
+    ]
+    assert there.peer.seqs() == list(range(3, last + 1))
     assert set(origins(there.peer)) == {"client"}
+
+
+@pytest.mark.parametrize("size", [1, 2])
+async def test_an_append_that_was_sent_is_not_said_to_have_had_no_effect(
+    members: list[Member], size: int
+) -> None:
+    here, there = members
+    session_id = await shared_session(members)
+    there.store.link.faults.extend(["late", "not sent"])
+    made = await there.peer.append(session_id, *[user(f"{number}") for number in range(size)])
+    assert [it["seq"] for it in made["entries"]] == list(range(3, 3 + size))
+    await here.peer.until(lambda peer: 2 + size in peer.seqs())
+    assert len(await lines_of(here.peer, session_id)) == 2 + size
 
 
 async def test_an_outcome_that_stays_unknown_is_told_with_the_ids_to_repeat_it(

@@ -1,7 +1,8 @@
 """A store that several daemons of one test use: in memory, on a server that can be lost at any moment.
 
 `Server` has the logs. Each daemon has a `SharedStore` of its own, with a `Link` to the server that tests cut, or let
-lose answers. What a daemon knows of a log while it is cut off is what had arrived before.
+lose answers. Lines of others arrive at a daemon some turns of the event loop after they are stored, or when it asks;
+nothing arrives while it is cut off.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import random
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -26,10 +28,10 @@ from sessiond.store.errors import (
 from sessiond.store.memory import MemoryStore
 from sessiond.store.memory_log import MemoryContent, MemoryLog
 
-Fault = Literal["lost before", "lost after", "late", "moved", "cut"]
+Fault = Literal["lost before", "lost after", "late", "moved", "cut", "not sent"]
 """What becomes of one write: the connection is lost before or after it takes effect, or it takes effect only after the
 daemon has reconnected; or another daemon's lines came first, as far as this one is told; or it takes effect while the
-link is cut."""
+link is cut; or it is not sent."""
 
 _CUT = "the connection is cut"
 
@@ -48,6 +50,8 @@ class Server:
     ids: dict[str, set[str]] = field(default_factory=dict)
     holders: set[tuple[str, int]] = field(default_factory=set)
     claims: dict[tuple[str, str], int] = field(default_factory=dict)
+    late: dict[str, list[Callable[[], object]]] = field(default_factory=dict)
+    """Writes that take effect just before the next one to the same log."""
     conflicts: int = 0
 
     def lock_of(self, ref: str) -> asyncio.Lock:
@@ -67,8 +71,7 @@ class Server:
 
     def tell(self, ref: str) -> None:
         for store in self.stores:
-            if store.link.is_up:
-                store.hear({ref})
+            asyncio.get_running_loop().create_task(store.deliver(ref))
 
 
 class Link:
@@ -76,6 +79,8 @@ class Link:
 
     def __init__(self, seed: int = 0) -> None:
         self.is_up = True
+        self.delivers = True
+        """Whether lines of others arrive without being asked for."""
         self.faults: deque[Fault | None] = deque()
         """What becomes of the next writes, in their order; then all succeed."""
         self.turns = 3
@@ -113,14 +118,23 @@ class SharedStore(MemoryStore):
 
     def cut(self) -> None:
         """Lose the server: nothing arrives any more, and nothing can be sent."""
-        for log in self._logs:
-            log.arrive()
         self.link.is_up = False
 
     def join(self) -> None:
         """Reach the server again."""
         self.link.is_up = True
+        for log in self._logs:
+            log.arrive()
         self.hear(set(self._contents))
+
+    async def deliver(self, ref: str) -> None:
+        """Let the lines of a log arrive, and report them."""
+        await self.link.travel()
+        if self.link.is_up and self.link.delivers:
+            for log in self._logs:
+                if log.ref == ref:
+                    log.arrive()
+            self.hear({ref})
 
     def hear(self, refs: set[str]) -> None:
         for changed in self._changed:
@@ -209,7 +223,6 @@ class SharedLog(MemoryLog):
         return bytes(self._content.data[start : min(end, self._arrived)])
 
     def foreign_bytes(self) -> int:
-        self.arrive()
         if self._link.is_up and self._server.memory._contents.get(self.session_id) is not self._content:
             raise LogGone(self.ref)
         return self._arrived - self._known
@@ -268,12 +281,17 @@ class SharedLog(MemoryLog):
         if fault == "lost before":
             raise OutcomeUnknown(_CUT)
         if fault == "late":
-            asyncio.get_running_loop().create_task(self._late(expected, data))
+            late = partial(self._server.put, self._content, expected, data)
+            self._server.late.setdefault(self.ref, []).append(late)
             raise OutcomeUnknown(_CUT)
         if fault == "moved":
             raise LogMoved(self.ref)
+        if fault == "not sent":
+            raise StoreUnreachable(_CUT)
         if fault == "cut":
             self._store.cut()
+        for late in self._server.late.pop(self.ref, []):
+            late()
         size = self._server.put(self._content, expected, data)
         if fault == "cut":
             raise OutcomeUnknown(_CUT)
@@ -283,12 +301,6 @@ class SharedLog(MemoryLog):
         if fault == "lost after":
             raise OutcomeUnknown(_CUT)
         self._known = self._arrived = size
-
-    async def _late(self, expected: int, data: bytes) -> None:
-        await self._link.travel()
-        await self._link.travel()
-        async with self._server.lock_of(self.ref):
-            self._server.put(self._content, expected, data)
 
     @contextlib.asynccontextmanager
     async def _lock(self) -> AsyncIterator[None]:
