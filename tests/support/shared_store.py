@@ -290,8 +290,8 @@ class SharedLog(MemoryLog):
             raise StoreUnreachable(_CUT)
         if fault == "cut":
             self._store.cut()
-        for late in self._server.late.pop(self.ref, []):
-            late()
+        for write in self._server.late.pop(self.ref, []):
+            write()
         size = self._server.put(self._content, expected, data)
         if fault == "cut":
             raise OutcomeUnknown(_CUT)
