@@ -19,6 +19,7 @@ from sessiond.config import (
     ListenConfig,
     RootsConfig,
     StateConfig,
+    StoreConfig,
     SummarizerConfig,
     UnsafeConfigError,
     read,
@@ -90,6 +91,42 @@ def test_folder_maps_are_pairs_of_absolute_folders_by_host(
 )  # fmt: skip
 def test_other_folder_maps_are_refused_by_name(tmp_path: Path, text: str) -> None:
     with pytest.raises(InvalidConfigError, match=r"sync|map"):
+        read(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "files:",
+        "memory:",
+        "postgres://me@db.example/sessions",
+        "postgresql:///sessions?host=/run/postgresql&port=5433",
+        "postgres://a:5432,b:5433/sessions?target_session_attrs=read-write&sslmode=verify-full",
+        "postgres://me@[::1]:5432/sessions",
+    ],
+)
+def test_a_store_is_named_by_a_url(url: str, tmp_path: Path) -> None:
+    assert read(written(tmp_path, f'[store]\nurl = "{url}"\n')).store == StoreConfig(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", "file:", "files:/srv", "mysql://h/d", "postgres://me@h:port/d", "postgres://me@[::1/d", "postgres://h/d?ssl=1",
+        "postgres://me:hunter2@h/d", "postgres://me:hunter2/x@h/d", "postgres://me:hunter2?x@h/d",
+        "postgres://me:hunter2#x@h/d", "postgres://me:hunter2@x@h/d", "postgres:///d?password=hunter2",
+        "postgres:///d?user=me&sslpassword=hunter2", "postgres://me%3Ahunter2:@h/d", "postgres://me@h:hunter2/d",
+    ],
+)  # fmt: skip
+def test_a_url_that_is_not_usable_is_refused_and_no_password_in_it_is_shown(url: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfigError) as raised:
+        read(written(tmp_path, f'[store]\nurl = "{url}"\n'))
+    assert "hunter2" not in str(raised.value)
+
+
+def test_folders_of_files_do_not_go_with_a_database(tmp_path: Path) -> None:
+    text = '[store]\nurl = "postgres:///d"\n[roots]\nfolders = ["/srv"]\n'
+    with pytest.raises(InvalidConfigError):
         read(written(tmp_path, text))
 
 

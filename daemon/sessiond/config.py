@@ -22,6 +22,15 @@ _MAX_CLIENTS: Final = 100_000
 _MAX_FRAME_BYTES: Final = 512 * _MIB
 _MAX_SESSIONS: Final = 1_000_000_000
 
+FILES: Final = "files:"
+MEMORY: Final = "memory:"
+POSTGRES: Final = ("postgres://", "postgresql://")
+_POSTGRES_OPTIONS: Final = (
+    "host", "port", "user", "dbname", "database", "service", "servicefile", "passfile", "target_session_attrs",
+    "sslmode", "sslcert", "sslkey", "sslrootcert", "sslcrl", "ssl_min_protocol_version",
+    "ssl_max_protocol_version", "krbsrvname", "gsslib",
+)  # fmt: skip
+
 
 class InvalidConfigError(TemplatedError):
     """Raised when the configuration file is not TOML, or has an unknown or unusable value."""
@@ -169,6 +178,16 @@ class SyncConfig:
 
 
 @dataclass(frozen=True)
+class StoreConfig:
+    """`[store]`: `url`: where sessions are stored: `files:`, `memory:` (until the daemon ends), or `postgres://…`.
+
+    The URL of a database has no password: libpq's password file has it.
+    """
+
+    url: str = FILES
+
+
+@dataclass(frozen=True)
 class Config:
     """All settings, with their defaults."""
 
@@ -184,6 +203,7 @@ class Config:
     keep: RetentionConfig = field(default_factory=RetentionConfig)
     agents: AgentsConfig = field(default_factory=AgentsConfig)
     sync: SyncConfig = field(default_factory=SyncConfig)
+    store: StoreConfig = field(default_factory=StoreConfig)
 
 
 def read(path: str) -> Config:
@@ -279,6 +299,9 @@ def _checked(tables: dict[str, Any]) -> Config:
     if compaction.reserve_tokens + compaction.keep_recent_tokens >= compaction.context_window:
         reason = "compaction.reserve_tokens and compaction.keep_recent_tokens fill the whole context_window"
         raise _InvalidValueError(reason, "numbers whose sum is well below that of context_window")
+    if chosen["roots"].folders and chosen["store"].url != FILES:
+        reason = "roots.folders are folders of files, and store.url says that sessions are not in files"
+        raise _InvalidValueError(reason, f'either no folders, or store.url = "{FILES}"')
     return Config(**chosen)
 
 
@@ -427,6 +450,42 @@ def _folder_pairs(key: str, value: object) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
+def _store_url(key: str, value: object) -> str:
+    """Return the URL of a store. No error shows one of a database, which may have a password."""
+    advice = f'{key} as "{FILES}", "{MEMORY}" or "postgres://USER@HOST/DATABASE"'
+    if not isinstance(value, str) or not value.startswith((FILES, MEMORY, *POSTGRES)):
+        raise _InvalidValueError(f"{key} names no store", advice)
+    if not value.startswith(POSTGRES):
+        if value not in (FILES, MEMORY):
+            raise _InvalidValueError(f"{key} is {value!r:.80}, which names no store", advice)
+        return value
+    from urllib.parse import parse_qsl, urlsplit  # only a database needs it
+
+    try:
+        parts = urlsplit(value)
+        options = [
+            name
+            for name, _ in parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+        ]
+    except ValueError:
+        raise _InvalidValueError(f"{key} is no valid URL", advice) from None
+    # What follows the name of the user is a password, also where a URL is not written as it should be.
+    if ":" in parts.netloc.rpartition("@")[0] or any("password" in name for name in options):
+        password_file = "HOST:PORT:DATABASE:USER:PASSWORD in ~/.pgpass, which only you may read"
+        raise _InvalidValueError(f"{key} has a password in it", f"{key} without it, and {password_file}")
+    hosts = parts.netloc.rpartition("@")[2].split(",")
+    ports_fit = all(re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(:[0-9]{1,5})?", host) for host in hosts)
+    if not ports_fit or "@" in parts.path + parts.query + parts.fragment or parts.fragment:
+        raise _InvalidValueError(f"{key} is no valid URL", advice)
+    unknown = [name for name in options if name not in _POSTGRES_OPTIONS]
+    if unknown:
+        known = ", ".join(_POSTGRES_OPTIONS)
+        raise _InvalidValueError(
+            f"{key} has an option that is not known ({unknown[0]!r:.40})", f"one of {known}"
+        )
+    return value
+
+
 _Reader: TypeAlias = Callable[[str, object], object]
 
 _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
@@ -453,5 +512,6 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
     ),
     "agents": (AgentsConfig, {"follow": _words, "session_start_note": _switch}),
     "sync": (SyncConfig, {"maps": _maps}),
+    "store": (StoreConfig, {"url": _store_url}),
 }
 """For each table its class, and for each key the function that checks and converts its value."""

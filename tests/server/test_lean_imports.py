@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 UNUSED = {
-    "_hashlib", "_ssl", "anyio", "calendar", "cattrs", "ctypes", "difflib", "logging.handlers", "lsprotocol", "pickle",
-    "pygls", "pygments", "rich", "secrets", "ssl", "textual", "typing_extensions", "watchfiles.main",
+    "_hashlib", "_ssl", "anyio", "asyncpg", "calendar", "cattrs", "ctypes", "difflib", "logging.handlers",
+    "lsprotocol", "pickle", "pygls", "pygments", "rich", "secrets", "sessiond.store.postgres", "ssl",
+    "textual", "typing_extensions", "watchfiles.main",
 }  # fmt: skip
 
 PROGRAM = """
@@ -41,6 +42,23 @@ def test_a_daemon_without_clients_loads_no_module_that_only_some_requests_need(t
     assert not {
         name for name in loaded if name.startswith(("sessiond.server.lsp", "sessiond.session.formats.from_"))
     }
+
+
+def test_a_daemon_of_a_database_without_the_driver_says_what_to_install(tmp_path: Path) -> None:
+    program = """
+import asyncio, sys
+sys.modules["asyncpg"] = None  # as if it were not installed
+from sessiond import config, paths
+from sessiond.server.process import main
+locations = paths.find_locations({"SESSIOND_HOME": sys.argv[1]})
+try:
+    asyncio.run(main.build(locations, config.Config(store=config.StoreConfig("postgres:///d"))))
+except main.CannotServe as error:
+    print(error.status, error)
+"""
+    said = output_of(program, str(tmp_path))
+    assert said.startswith("78 ")
+    assert "sessiond[postgres]" in said
 
 
 def test_openssl_can_be_imported_later() -> None:

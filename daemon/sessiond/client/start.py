@@ -48,7 +48,7 @@ _PASSED_VARIABLES = (
     "SHELL",
     "KF_RULE_CACHE_DIR",
 )
-_PASSED_PREFIXES = ("LC_", "XDG_", "SESSIOND_")
+_PASSED_PREFIXES = ("LC_", "PG", "XDG_", "SESSIOND_")  # PG: TLS and password file of a database
 _LAST_LINES = 20
 _START_SECONDS = 2.0  # seconds that another attempt needs; with less time, the last reason is raised
 

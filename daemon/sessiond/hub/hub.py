@@ -322,6 +322,13 @@ class Hub:
 
         return await examine_and_fix(self, locations, config, params, report)
 
+    async def store_durability(self) -> str:
+        """Return where sessions are stored and what an acknowledged append survives, or why that is unknown."""
+        try:
+            return await self._files.durability()
+        except StorageFailed as error:
+            return str(error)
+
     async def flush(self) -> int:
         """Wait until every open session is synced. Returns the number of sessions that had something to sync."""
         return sum([await live.flush() for live in self.open_sessions()])

@@ -259,6 +259,12 @@ KINDS: Final[Mapping[str, Kind]] = {
         "The daemon can open few files at a time, so clients have to wait if there are many.",
         "Raise the limit of the process that starts it: ulimit -n, or LimitNOFILE of the service.",
     ),
+    "otherStore": Kind(
+        "note",
+        "Sessions are not stored in files. The message says what decides which failures an acknowledged append"
+        " survives.",
+        "With fsync or synchronous_commit off, acknowledged appends may be lost. Replication is set up at the server.",
+    ),
     "wrongClock": Kind(
         "warning",
         "The clock of the machine is wrong, or was when an entry was written, so times and ages are wrong. The order of"

@@ -249,7 +249,8 @@ class Server:
             self._keeping.cancel()
             self._keeping = self.spawn(self._keep())
         roots, tcp = before.roots != config.roots, before.listen.tcp != config.listen.tcp
-        return ["roots"] * roots + ["listen.tcp"] * tcp
+        store = before.store != config.store
+        return ["roots"] * roots + ["listen.tcp"] * tcp + ["store"] * store
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run a coroutine in the background. It is canceled with the server."""

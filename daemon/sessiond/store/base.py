@@ -418,6 +418,9 @@ class Store(Protocol):
             LogNotFound: The trash has no such log.
         """
 
+    async def durability(self) -> str:
+        """Return in words where lines are stored and what an acknowledged append survives. Raises `StorageFailed`."""
+
     async def free_bytes(self) -> int | None:
         """Return the free bytes where new sessions are stored; None if unknown."""
 

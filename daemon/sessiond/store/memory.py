@@ -216,6 +216,10 @@ class MemoryStore:
             self._trashed.pop(ref, None)
             self._trashed_ids.pop(ref, None)
 
+    async def durability(self) -> str:
+        """Return that nothing outlives the process."""
+        return "sessions are in memory only, and end with the daemon"
+
     async def free_bytes(self) -> None:
         """Return None: the free bytes are unknown."""
 

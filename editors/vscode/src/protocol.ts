@@ -5252,6 +5252,8 @@ export type FindingKind =
   | "uncheckedAgentVersion"
   /** The daemon can open few files at a time, so clients have to wait if there are many. */
   | "lowDescriptorLimit"
+  /** Sessions are not stored in files. The message says what decides which failures an acknowledged append survives. */
+  | "otherStore"
   /** The clock of the machine is wrong, or was when an entry was written, so times and ages are wrong. The order of entries does not depend on it. */
   | "wrongClock"
   /** The configuration is not valid; no daemon starts with it. */

@@ -75,10 +75,20 @@ def _in_the_foreground() -> int:
 
 
 def _prepare_imports() -> None:
-    """Import asyncio and hashlib without OpenSSL; it must happen before any other module imports them."""
-    from sessiond.lean_imports import import_without_openssl
+    """Import asyncio and hashlib without OpenSSL; it must happen before any other module imports them.
 
-    import_without_openssl()
+    A daemon of a database keeps OpenSSL, because asyncio needs it for TLS.
+    """
+    from sessiond import config, paths
+
+    try:
+        url = config.read(paths.find_locations().config_file).store.url
+    except (config.InvalidConfigError, paths.UnsafeFolderError):
+        url = config.FILES  # `run` reports it
+    if not url.startswith(config.POSTGRES):
+        from sessiond.lean_imports import import_without_openssl
+
+        import_without_openssl()
 
 
 def _ignore_ready(stop: Callable[[], None]) -> None:

@@ -61,7 +61,8 @@ def restore(args: ParsedArguments) -> int:
                 continue
             session = daemon.call("trash/restore", params)["session"]
             print(one_line(session["sessionId"]))
-            print(f"Restored to {one_line(session['path'] or 'memory')}", file=sys.stderr)
+            where = f" to {one_line(session['path'])}" if session["path"] else ""
+            print(f"Restored{where}", file=sys.stderr)
     return 0
 
 

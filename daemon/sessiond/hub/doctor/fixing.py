@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from sessiond.config import Config
+from sessiond.config import FILES, Config
 from sessiond.hub import clock
 from sessiond.hub.doctor.blobs import digest_of, intact_copy
 from sessiond.hub.doctor.databases import INDEX_FILES, damage_of
@@ -46,6 +46,9 @@ class RepairableHub(Protocol):
 
     def refuse_when_draining(self) -> None:
         """Raise `Draining` while the daemon shuts down."""
+
+    async def store_durability(self) -> str:
+        """Return where sessions are stored and what an acknowledged append survives."""
 
     def open_sessions(self) -> list[LiveSession]:
         """Return the open sessions."""
@@ -91,6 +94,8 @@ async def examine_and_fix(
                 findings[number] = await asyncio.shield(fixing.fixed(found))
     if not scope.only:
         findings += _write_blocks(hub)
+        if config.store.url != FILES:
+            findings.append(finding("otherStore", await hub.store_durability(), None))
     return await asyncio.to_thread(result_of, scope, findings, params.findings_per_kind)
 
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sessiond import config as configuration, paths
 from sessiond.error_text import TemplatedError
@@ -34,9 +34,16 @@ _STATUS: Final = {
     configuration.UnsafeConfigError: 78,
 }
 
+_NO_DRIVER: Final = (
+    "[store] url names a PostgreSQL database, and its driver is not installed: pip install 'sessiond[postgres]'."
+)  # fmt: skip
+
 _DESCRIPTORS: Final = 65_536  # the file descriptor limit that the daemon sets, if the hard limit allows it
 _TAKEOVER: Final = 15.0
 """Limit in seconds of the time in which a daemon that was started for a socket waits for the previous one to end."""
+
+if TYPE_CHECKING:
+    from sessiond.store.base import Store
 
 log = logging.getLogger(__name__)
 
@@ -69,12 +76,10 @@ async def build(locations: paths.Locations, config: configuration.Config) -> lif
     # Imported here for a faster start: a second daemon fails at the lock before it imports them.
     from sessiond.hub.hub import Hub
     from sessiond.server.server import Server
-    from sessiond.store.files.store import FileStore
     from sessiond.store.memory import MemoryStore
 
-    files = FileStore(Path(locations.data), Path(locations.state), roots=config.roots.folders)
     hub = Hub(
-        files,
+        await _open_store(locations, config),
         MemoryStore(),
         config,
         index_path=locations.index,
@@ -92,6 +97,36 @@ async def build(locations: paths.Locations, config: configuration.Config) -> lif
         locations=locations,
         server_id=server_id_of(locations.server_id),
     )
+
+
+async def _open_store(locations: paths.Locations, config: configuration.Config) -> "Store":
+    """Return the store that the configuration names, and import nothing of the others."""
+    url = config.store.url
+    if url == configuration.FILES:
+        from sessiond.store.files.store import FileStore
+
+        return FileStore(Path(locations.data), Path(locations.state), roots=config.roots.folders)
+    if url == configuration.MEMORY:
+        from sessiond.store.memory import MemoryStore
+
+        return MemoryStore()
+    from sessiond.store.errors import StorageFailed
+
+    try:
+        from sessiond.store.postgres.store import PostgresStore
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
+        raise CannotServe(_NO_DRIVER, _STATUS[configuration.InvalidConfigError]) from None
+    store = PostgresStore(url, Path(locations.state))
+    try:
+        await store.start()
+    except StorageFailed as error:
+        await store.close()
+        raise CannotServe(
+            f"The database of [store] cannot be used: {error}", _STATUS[configuration.InvalidConfigError]
+        ) from None
+    return store
 
 
 def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build = build) -> int:

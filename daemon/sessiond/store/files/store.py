@@ -267,6 +267,10 @@ class FileStore(TerminalFiles):
         found = await self._in_pool(partial(in_trash, self._trash, ref))
         await asyncio.shield(self._in_pool(partial(self._purge, found)))
 
+    async def durability(self) -> str:
+        """Return what a sync of a file means."""
+        return "sessions are files; a synced append survives a power failure if the disk obeys a sync"
+
     async def free_bytes(self) -> int | None:
         """Return the bytes that this user may still write in `sessions/`; None if unknown."""
         return await self._in_pool(partial(free_bytes, self._sessions))

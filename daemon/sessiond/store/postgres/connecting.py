@@ -84,6 +84,9 @@ async def connect_backend(url: str) -> Connected:
     except DRIVER_ERRORS as error:
         connection.terminate()
         raise unreachable(error) from None
+    except BaseException:
+        connection.terminate()
+        raise
     if row is None:
         connection.terminate()
         raise StoreUnreachable("it does not show its processes")

@@ -254,15 +254,15 @@ class Link:
                     await asyncio.wait_for(self._wake.wait(), max(0.0, left))
 
     def _notified(self, _connection: object, _pid: int, _channel: str, payload: object) -> None:
-        """Remember a notification: the key of a session, and the number of its lines."""
+        """Remember a notification: the key of a session, the number of its lines, and whether more has changed."""
         words = str(payload).split(" ")
-        if len(words) != 2 or not all(word.isascii() and word.isdigit() and len(word) < 19 for word in words):
+        if len(words) < 2 or not all(it.isascii() and it.isdigit() and len(it) < 19 for it in words[:2]):
             return
         key, seq = int(words[0]), int(words[1])
         session = self.sessions.get(key)
         if session is not None:
             session.heard = max(session.heard, seq)
-            if session.is_busy() or not session.is_behind:
+            if session.is_busy() or not (session.is_behind or len(words) > 2):
                 return
         elif not self.watchers:
             return

@@ -74,7 +74,8 @@ SELECT $1, $2 + l.place - 1, l.id, l.raw
 FROM unnest($3::text[], $4::bytea[]) WITH ORDINALITY AS l(id, raw, place);
 
 -- name: notify
-SELECT pg_notify('sessiond', key || ' ' || seq) FROM sessiond.sessions WHERE key = $1;
+-- Something else than its end has changed.
+SELECT pg_notify('sessiond', key || ' ' || seq || ' changed') FROM sessiond.sessions WHERE key = $1;
 
 -- name: find
 SELECT key, id, log_id, draft, epoch, seq, size FROM sessiond.sessions

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 from uuid import uuid4
 
 from sessiond.store.base import Log
@@ -34,15 +33,6 @@ from sessiond.store.postgres.writer import GroupWriter
 from sessiond.store.records import UNKNOWN, AddedLog, Stored, Trashed, TrashNote, TrashPlace
 
 
-class ServerDurability(NamedTuple):
-    """What the settings of the server say about the durability of a commit."""
-
-    version: str
-    fsync: bool
-    synchronous_commit: str
-    standby_names: str
-
-
 class PostgresStore(TerminalFiles):
     """The store of the sessions of one role in one database.
 
@@ -52,7 +42,7 @@ class PostgresStore(TerminalFiles):
     """
 
     def __init__(self, url: str, state: Path) -> None:
-        self._folder = state / "postgres"
+        self._folder = state / "mirrors"
         self._state = state
         self._closed = False
         self._threads_here = ThreadPoolExecutor(2, thread_name_prefix="sessiond-terminals")
@@ -103,13 +93,20 @@ class PostgresStore(TerminalFiles):
         """False: other daemons use the database."""
         return False
 
-    async def durability(self) -> ServerDurability:
-        """Return the settings of the server that decide what an acknowledged append survives."""
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the server is out of reach."""
+        return self._link.error is not None
+
+    async def durability(self) -> str:
+        """Return the settings of the server that decide what a commit survives."""
         row = await self._requests.read(lambda connection: connection.fetchrow(query("durability")))
         if row is None:
             raise StorageFailed("the server does not show its settings")
-        return ServerDurability(
-            row["version"], row["fsync"] == "on", row["synchronous_commit"], row["standby_names"]
+        standby = row["standby_names"] or "none"
+        return (
+            f"sessions are in PostgreSQL {row['version']}: fsync = {row['fsync']}, "
+            f"synchronous_commit = {row['synchronous_commit']}, synchronous_standby_names = {standby}"
         )
 
     def keeps(self, ref: str) -> bool:
@@ -256,6 +253,7 @@ class PostgresStore(TerminalFiles):
         if self._link.error is None:
             with suppress(StorageFailed, OutcomeUnknown):
                 await self._presence.end()
+        self._sessions.disconnect()
         await self._link.close()
         await self._requests.close()
         await asyncio.to_thread(self._threads_here.shutdown)

@@ -2879,6 +2879,7 @@
 ---| "agentFileDamaged" # A file of a followed agent cannot be read as a whole.
 ---| "uncheckedAgentVersion" # A newer version of a followed agent than the one that was checked writes its sessions.
 ---| "lowDescriptorLimit" # The daemon can open few files at a time, so clients have to wait if there are many.
+---| "otherStore" # Sessions are not stored in files. The message says what decides which failures an acknowledged append survives.
 ---| "wrongClock" # The clock of the machine is wrong, or was when an entry was written, so times and ages are wrong. The order of entries does not depend on it.
 ---| "invalidConfig" # The configuration is not valid; no daemon starts with it.
 ---| "unsafeConfig" # Another user can change the configuration, which may name a program to run; no daemon starts with it.
