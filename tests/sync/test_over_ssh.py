@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.commands import Shell
+from support.cut import CUT
 from support.homes import a_home
 
 pytestmark = pytest.mark.system
@@ -25,12 +27,27 @@ class SshServer:
     folder: Path
     port: int
 
-    def command(self, program: str = "sessiond", known_hosts: str = "known_hosts") -> str:
-        """The command that attaches to the daemon behind it."""
-        return (
-            f"ssh -T -F none -p {self.port} -i {self.folder}/client -o BatchMode=yes -o StrictHostKeyChecking=yes"
-            f" -o UserKnownHostsFile={self.folder}/{known_hosts} {getpass.getuser()}@127.0.0.1 {program} attach --stdio"
+    def ssh(self, *, known_hosts: str = "known_hosts") -> str:
+        """A folder for the PATH with an `ssh` that is the real one, and knows the host `devbox`."""
+        folder = self.folder / known_hosts.partition("_")[0]
+        folder.mkdir(exist_ok=True)
+        (folder / "config").write_text(
+            f"Host devbox\n HostName 127.0.0.1\n Port {self.port}\n User {getpass.getuser()}\n"
+            f" IdentityFile {self.folder}/client\n BatchMode yes\n StrictHostKeyChecking yes\n"
+            f" UserKnownHostsFile {self.folder}/{known_hosts}\n",
+            encoding="utf-8",
         )
+        program = folder / "ssh"
+        real = shutil.which("ssh", path="/usr/local/bin:/usr/bin")
+        program.write_text(f'#!/bin/sh\nexec {real} -F {folder}/config "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+        return f"{folder}:{os.environ['PATH']}"
+
+    def install(self, script: str) -> None:
+        """Make this script the sessiond of the other machine."""
+        program = self.folder / "there/sessiond"
+        program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        program.chmod(0o755)
 
 
 @pytest.fixture
@@ -48,8 +65,9 @@ def server(tmp_path: Path) -> Iterator[SshServer]:
     for name, key in (("known_hosts", "host.pub"), ("wrong_hosts", "client.pub")):
         text = (tmp_path / key).read_text(encoding="utf-8")
         (tmp_path / name).write_text(f"[127.0.0.1]:{port} {text}", encoding="utf-8")
+    (tmp_path / "there").mkdir()
     with a_home() as home:
-        path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+        path = f"{tmp_path}/there:{Path(sys.executable).parent}:/usr/bin:/bin"
         (tmp_path / "sshd_config").write_text(
             f"Port {port}\nListenAddress 127.0.0.1\nHostKey {tmp_path}/host\nStrictModes no\nUsePAM no\n"
             f"AuthorizedKeysFile {tmp_path}/authorized_keys\nPermitRootLogin yes\nPidFile none\n"
@@ -67,16 +85,59 @@ def server(tmp_path: Path) -> Iterator[SshServer]:
                 process.terminate()
 
 
-def test_sessions_travel_over_ssh_and_each_failure_of_it_is_explained(
-    server: SshServer, tmp_path: Path
-) -> None:
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    """A terminal of this machine, with one session."""
     with a_home() as home:
         shell = Shell(home, tmp_path)
         shell("new", "--id", "session-one")
         shell("append", "session-one", "--user", "hello", "--assistant", "hi")
-        assert shell("sync", "--via", server.command()).out.startswith("Sent 2 lines, 1 new session")
-        assert shell("sync", "--via", server.command(), "--json").json["unchangedCount"] == 1
-        wrong_key = shell.run("sync", "--via", server.command(known_hosts="wrong_hosts"))
-        assert (wrong_key.code, "ssh failed: Host key verification failed" in wrong_key.err) == (69, True)
-        absent = shell.run("sync", "--via", server.command("no-such-sessiond"))
-        assert (absent.code, "no sessiond in its PATH" in absent.err) == (69, True)
+        yield shell
+
+
+def test_sessions_travel_to_a_host_and_then_nothing_is_new(server: SshServer, shell: Shell) -> None:
+    path = server.ssh()
+    assert shell("sync", "devbox", PATH=path).out.startswith("Sent 2 lines, 1 new session")
+    assert shell("sync", "devbox", "--json", PATH=path).json["unchangedCount"] == 1
+
+
+def test_a_wrong_host_key_is_explained(server: SshServer, shell: Shell) -> None:
+    refused = shell.run("sync", "devbox", PATH=server.ssh(known_hosts="wrong_hosts"))
+    assert (refused.code, "ssh failed: Host key verification failed" in refused.err) == (69, True)
+
+
+def test_a_host_without_sessiond_is_explained(server: SshServer, shell: Shell) -> None:
+    server.install("exec no-such-sessiond")
+    absent = shell.run("sync", "devbox", PATH=server.ssh())
+    assert (absent.code, "no sessiond in its PATH" in absent.err) == (69, True)
+
+
+def test_a_host_with_another_version_is_explained(server: SshServer, shell: Shell) -> None:
+    error = {"code": 1400, "message": "This daemon speaks version 9.",
+             "data": {"kind": "unsupportedVersion", "retryable": False, "details": None}}  # fmt: skip
+    (server.folder / "version_nine.py").write_text(
+        "import json, re, sys\n"
+        "head = b''\n"
+        "while not head.endswith(b'\\r\\n\\r\\n'): head += sys.stdin.buffer.read(1)\n"
+        "asked = json.loads(sys.stdin.buffer.read(int(re.search(rb'\\d+', head)[0])))\n"
+        f"reply = json.dumps({{'jsonrpc': '2.0', 'id': asked['id'], 'error': {error!r}}})\n"
+        "sys.stdout.write(f'Content-Length: {len(reply)}\\r\\n\\r\\n{reply}')\n"
+        "sys.stdout.flush(); sys.stdin.read()\n",
+        encoding="utf-8",
+    )
+    server.install(f"exec {sys.executable} {server.folder}/version_nine.py")
+    other = shell.run("sync", "devbox", PATH=server.ssh())
+    assert (other.code, "version 9" in other.err, "Update" in other.err) == (69, True, True)
+
+
+def test_a_cut_in_mid_stream_is_explained_and_the_next_sync_completes_it(
+    server: SshServer, shell: Shell
+) -> None:
+    shell("append", "session-one", "--user", "x" * 100_000)
+    cut_off = shlex.join([sys.executable, "-c", CUT, "60000", sys.executable, "-m", "sessiond"])
+    server.install(f'exec {cut_off} "$@"')
+    cut = shell.run("sync", "devbox", PATH=server.ssh())
+    assert (cut.code, "devbox" in cut.err) == (69, True)
+    (server.folder / "there/sessiond").unlink()
+    assert shell("sync", "devbox", PATH=server.ssh()).out.startswith("Sent 3 lines, 1 new session")
+    assert "Nothing to do" in shell("sync", "devbox", PATH=server.ssh()).out

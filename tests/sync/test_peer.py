@@ -1,6 +1,9 @@
 """The other side of a sync: a command that speaks the protocol, and everything else that a command may do."""
 
 import asyncio
+import os
+import shlex
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,15 +14,18 @@ from sessiond.client import connect
 from sessiond.client.daemon import Daemon
 from sessiond.paths import Locations
 from sessiond.protocol import types as t
+from sessiond.session.union.comparable import lines_in
 from sessiond.sync.folders import FolderMap, InvalidPairError, pair_of
 from sessiond.sync.options import SyncOptions
 from sessiond.sync.peer import PeerLostError, connect_through
 from sessiond.sync.peer_process import PeerUnavailableError, ssh_command
 from sessiond.sync.run import synchronize
 from support.commands import Shell
+from support.cut import CUT
 from support.daemons import assistant, user
 from support.homes import a_home
 from support.patience import BOUND
+from support.waiting import until
 
 
 @pytest.fixture
@@ -30,18 +36,6 @@ def homes() -> Iterator[tuple[Locations, Locations]]:
 
 def attach(home: Locations) -> list[str]:
     return ["env", f"SESSIOND_HOME={home.home}", sys.executable, "-m", "sessiond", "attach", "--stdio"]
-
-
-CUT = """
-import os, subprocess, sys
-left, process = int(sys.argv[1]), subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE)
-while left > 0 and (data := os.read(0, min(left, 65536))):
-    process.stdin.write(data)
-    process.stdin.flush()
-    left -= len(data)
-process.kill()
-"""
-"""A command that ends after so many bytes have gone through it to another command."""
 
 
 async def reach(*command: str) -> None:
@@ -165,6 +159,53 @@ async def test_a_watch_keeps_both_sides_together(homes: tuple[Locations, Locatio
         finally:
             process.terminate()
             await process.wait()
+
+
+async def test_a_watch_connects_again_after_the_connection_was_lost(
+    homes: tuple[Locations, Locations], tmp_path: Path
+) -> None:
+    here, there = homes
+    pids = tmp_path / "pids"
+    pids.touch()
+    via = f"sh -c {shlex.quote(f'echo $$ >>{pids}; exec {shlex.join(attach(there))}')}"
+
+    async def until_connected(times: int) -> None:
+        await until(lambda: len(pids.read_text(encoding="ascii").split()) == times)
+
+    async with connect(locations=here) as mine, connect(locations=there) as theirs:
+        session_id = (await mine.create("/work/p")).session.session_id
+        await mine.append(session_id, [user("hello"), assistant("hi")])
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "sessiond", "sync", "--watch", "--via", via,
+            env=Shell(here, tmp_path).environment(), stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            for number in (1, 2):
+                await until_same(mine, theirs, session_id)
+                os.kill(int(pids.read_text(encoding="ascii").split()[-1]), signal.SIGKILL)
+                await mine.append(session_id, [user(f"said here {number}")])
+                await theirs.append(session_id, [user(f"said there {number}")])
+                await until_connected(number + 1)
+            await until_same(mine, theirs, session_id)
+        finally:
+            process.terminate()
+            await process.wait()
+        lines = [(await it.sync_lines(session_id)).lines for it in (mine, theirs)]
+    assert sorted(lines_in(lines[0])) == sorted(lines_in(lines[1]))
+    assert all(
+        f"said {place} {number}".encode() in lines[0] for place in ("here", "there") for number in (1, 2)
+    )
+
+
+async def until_same(mine: Daemon, theirs: Daemon, session_id: str) -> None:
+    """Wait until both have the same lines, and at least one."""
+    async with asyncio.timeout(BOUND):
+        while True:
+            found = [await it.sync_positions() for it in (mine, theirs)]
+            if found[0].digest == found[1].digest and found[0].session_count:
+                return
+            await asyncio.sleep(0.01)
 
 
 async def until_last_seq(daemon: Daemon, session_id: str, seq: int) -> None:

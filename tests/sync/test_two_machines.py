@@ -230,11 +230,13 @@ async def test_a_dry_run_writes_nothing(machines: Machines) -> None:
     assert machines.there.running.everything() == before
 
 
-async def test_a_full_disk_is_an_error_and_the_next_sync_completes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_a_full_disk_is_an_error_and_the_next_sync_completes(tmp_path: Path, is_known: bool) -> None:
     disk = Disk()
     async with two_machines(tmp_path, disk_there=disk) as machines:
         session_id = await machines.here.talk()
-        await machines.sync()
+        if is_known:
+            await machines.sync()
         await machines.here.say(session_id, "more")
         disk.refuse("write", error=28)
         with pytest.raises(RpcError) as refused:
