@@ -1089,7 +1089,7 @@ export interface TreeNode {
   onPath: boolean;
   /** The role of its message; null without one. */
   role: string | null;
-  /** One line of at most 120 characters. */
+  /** One line of at most 120 characters, without Markdown; the error of a failed turn comes first. */
   preview: string;
   /** The label; null without one. */
   label: string | null;
@@ -1137,7 +1137,7 @@ export interface LabeledEntry {
   type: string;
   /** The role of its message; null without one. */
   role: string | null;
-  /** One line of at most 120 characters. */
+  /** One line of at most 120 characters, without Markdown; the error of a failed turn comes first. */
   preview: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;

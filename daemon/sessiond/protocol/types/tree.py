@@ -138,7 +138,9 @@ class TreeNode(Wire, frozen=True):
     child_count: int  # visible children
     on_path: bool  # whether it lies on the path to the session's leaf
     role: str | None  # the role of its message; null without one
-    preview: str  # one line of at most 120 characters
+    preview: (
+        str  # one line of at most 120 characters, without Markdown; the error of a failed turn comes first
+    )
     label: str | None  # the label; null without one
     last_sibling: bool  # whether no visible sibling follows
 
@@ -181,7 +183,9 @@ class LabeledEntry(Wire, frozen=True):
     seq: int  # the seq of the entry's line
     type: str  # the type of the entry
     role: str | None  # the role of its message; null without one
-    preview: str  # one line of at most 120 characters
+    preview: (
+        str  # one line of at most 120 characters, without Markdown; the error of a failed turn comes first
+    )
 
 
 class LabelsResult(Wire, frozen=True):

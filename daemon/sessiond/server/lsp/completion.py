@@ -10,6 +10,7 @@ from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.fields import half_written
 from sessiond.server.lsp.hover import entry_text
 from sessiond.session.content import preview
+from sessiond.session.content.row_text import row_text
 from sessiond.session.tree.references import FIELDS
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 
@@ -80,6 +81,6 @@ def _item(document: Document, row: int, place: types.Range, rank: int) -> types.
     what = preview.one_line(role, 20) if isinstance(role, str) else document.tree.type(row)
     return types.CompletionItem(
         label=name, kind=types.CompletionItemKind.Reference, sort_text=f"{rank:04}", filter_text=name,
-        detail=f"{what}: {preview.one_line(preview.text_of(entry), 80)}",
+        detail=f"{what}: {row_text(entry, 80)}",
         text_edit=types.TextEdit(place, name), data={"uri": document.uri},
     )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from sessiond.session.content import preview
+from sessiond.session.content.row_text import row_text
 from sessiond.session.tree import steps
 from sessiond.session.tree.marks import Label
 from sessiond.session.tree.steps import Steps
@@ -79,5 +80,5 @@ def _labeled(
         seq=row,
         type=type_ if isinstance(type_, str) else tree.type(row),
         role=role if isinstance(role, str) else None,
-        preview=preview.one_line(preview.text_of(said), _PREVIEW_CHARACTERS),
+        preview=row_text(said, _PREVIEW_CHARACTERS),
     )

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from sessiond.session.content import preview
+from sessiond.session.content.row_text import row_text
 from sessiond.session.tree import steps
 from sessiond.session.tree.steps import Read, ReadStored, Steps
 from sessiond.session.tree.tree import NONE, Tree
@@ -188,7 +189,7 @@ def _text(entry: bytes) -> RowText:
         type=type_ if isinstance(type_, str) else None,
         role=role if isinstance(role, str) else None,
         timestamp=timestamp if isinstance(timestamp, str) else None,
-        preview=preview.one_line(preview.text_of(decoded), _PREVIEW_CHARACTERS),
+        preview=row_text(decoded, _PREVIEW_CHARACTERS),
     )
 
 

@@ -579,7 +579,7 @@
 ---@field childCount integer Visible children.
 ---@field onPath boolean Whether it lies on the path to the session's leaf.
 ---@field role? string The role of its message; null without one.
----@field preview string One line of at most 120 characters.
+---@field preview string One line of at most 120 characters, without Markdown; the error of a failed turn comes first.
 ---@field label? string The label; null without one.
 ---@field lastSibling boolean Whether no visible sibling follows.
 
@@ -603,7 +603,7 @@
 ---@field seq integer The seq of the entry's line.
 ---@field type string The type of the entry.
 ---@field role? string The role of its message; null without one.
----@field preview string One line of at most 120 characters.
+---@field preview string One line of at most 120 characters, without Markdown; the error of a failed turn comes first.
 
 ---Return the messages that a model receives at `leafId` (default: the session's leaf).
 ---
