@@ -11,7 +11,7 @@ async def test_a_tree_opens_at_its_leaf() -> None:
         await screen.shows(
             "The last line                                                    /home/ada/atlas\n"
             "● user       Why does it drop the last line?                          59 min ago\n"
-            "● assistant  It stops at the **last** newline.                        58 min ago\n"
+            "● assistant  It stops at the last newline.                            58 min ago\n"
             "├─○ user       Fix it.                                                57 min ago\n"
             "│ ○ assistant  Done: it counts.                                       56 min ago\n"
             "└─● user       Write a failing test first.                            55 min ago\n"
