@@ -2,6 +2,7 @@
 
 import asyncio
 import json  # noqa: TID251 - the tests' own reader is not the daemon's
+import os
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -156,6 +157,24 @@ async def test_folders_are_mapped_and_a_dry_run_stores_nothing(machines: Machine
     assert (report.received.session_count, await machines.there.ids()) == (1, set())
     await take(machines.there, file, pairs=[pair_of("/Users/a=/home/a")])
     assert (await machines.there.info(session_id))["cwd"] == "/Users/a/p"
+
+
+async def test_files_that_no_bundle_can_hold_are_named_with_the_reason(
+    machines: Machines, file: Path
+) -> None:
+    session_id = await machines.here.talk()
+    [path] = machines.here.running.home.rglob(f"*_{session_id}.jsonl")
+    copy = path.with_name(f"2020-01-01T00-00-00-000Z_{session_id}.jsonl")
+    copy.write_bytes(path.read_bytes())
+    os.utime(copy, (1, 1))
+    damaged = path.with_name("2026-01-01T00-00-00-000Z_damaged-one.jsonl")
+    damaged.write_bytes(b"no session\n")
+    report = await back_up(machines.here, file)
+    assert (report.session_count, report.problems) == (1, [])
+    assert {Path(it.path).name for it in report.left_out} == {copy.name, damaged.name}
+    assert all(it.message for it in report.left_out)
+    chosen = await write(machines.here, file, force=True, session_ids={session_id})
+    assert chosen.left_out == []
 
 
 async def test_a_selection_without_sessions_writes_no_file(machines: Machines, file: Path) -> None:

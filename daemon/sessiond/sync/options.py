@@ -38,3 +38,8 @@ class SyncOptions:
     undelete: bool = False
     is_dry_run: bool = False
     name: str = "another machine"
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether no session is left out by choice."""
+        return self.session_ids is None and self.agent is None and self.project is None and not self.tags

@@ -3147,6 +3147,8 @@ export interface SyncPositionsResult {
   sessions: SyncPosition[];
   /** The folders of these sessions that are in a git repository with a remote. */
   folders: SyncFolder[];
+  /** The session files that have no position, in the order of their paths. */
+  leftOut: SyncLeftOut[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -3185,6 +3187,16 @@ export interface SyncFolder {
   root: string;
   /** The URL of its remote, without a user, a password and the suffix `.git`. */
   remote: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A session file without a position, so that it cannot be synchronized. */
+export interface SyncLeftOut {
+  /** The path of the file. */
+  path: string;
+  /** The reason, as a sentence. */
+  message: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }

@@ -31,6 +31,7 @@ from sessiond.sync.bundle.reader import Bundle, opened
 from sessiond.sync.bundle.taking import take_bundle, take_files, take_trash
 from sessiond.sync.bundle.writing import BundleTarget, write_bundle
 from sessiond.sync.options import SyncOptions
+from sessiond.sync.report import SessionProblem
 from sessiond.text import one_line
 
 if TYPE_CHECKING:
@@ -189,6 +190,7 @@ def _show_written(report: WrittenReport) -> None:
         how = ", encrypted" if report.is_encrypted else ""
         print(f"Wrote {what} to {path} ({human.size(report.size_bytes)}{how})")
     print_problems(report.problems, "is not complete in the file")
+    print_problems([SessionProblem(it.path, it.message) for it in report.left_out], "is left out")
 
 
 def _taken(args: ParsedArguments, path: str) -> int:

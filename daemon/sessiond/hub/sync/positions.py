@@ -39,11 +39,15 @@ class StoredSession:
 
 @dataclass(frozen=True, slots=True)
 class StoredSessions:
-    """All sessions by id. A session is in the first of these groups in which it is found."""
+    """All sessions by id. A session is in the first of these groups in which it is found.
+
+    `left_out` has the reason for each ref of a log that is in no group.
+    """
 
     stored: dict[str, StoredSession]
     trashed: dict[str, StoredSession]
     purged: dict[str, StoredSession]
+    left_out: dict[str, str]
 
 
 class Positions:
@@ -97,7 +101,10 @@ class Positions:
         purged_only = {
             name: it for name, it in purged.items() if name not in live and name not in trashed_only
         }
-        return StoredSessions(live, trashed_only, purged_only)
+        left_out = {it.ref: _why_left_out(new.get(it.ref)) for it in stored}
+        for session in live.values():
+            del left_out[session.ref]
+        return StoredSessions(live, trashed_only, purged_only, left_out)
 
     async def of_trashed(self, found: InTrash) -> LogPosition | None:
         """Return the position of a log in the trash; None if it cannot be read."""
@@ -178,6 +185,12 @@ class _Read:
     ref: str
     recorded: RecordedPosition
     is_new: bool = True
+
+
+def _why_left_out(read: _Read | None) -> str:
+    if read is None:
+        return "it cannot be read"
+    return read.recorded.position.problem or "another file has a newer session with the same id"
 
 
 def _by_id(found: Sequence[tuple[Stored, _Read | None]], opened: Collection[str]) -> dict[str, StoredSession]:

@@ -60,11 +60,16 @@ class Synchronization:
             (name, it.position.line_count, it.position.digest) for name, it in stored.items()
         )
         if params.digest_only:
-            return t.SyncPositionsResult(digest=digest, session_count=len(stored), sessions=[], folders=[])
+            return t.SyncPositionsResult(
+                digest=digest, session_count=len(stored), sessions=[], folders=[], left_out=[]
+            )
         folders = {it.position.cwd for it in stored.values()}
         return t.SyncPositionsResult(
             digest=digest, session_count=len(stored), sessions=_rows(found, stored),
             folders=await asyncio.to_thread(folders_with_remotes, folders),
+            left_out=[
+                t.SyncLeftOut(path=valid_text(ref), message=why) for ref, why in sorted(found.left_out.items())
+            ],
         )  # fmt: skip
 
     async def ids(self, params: t.SyncIdsParams) -> t.SyncIdsResult:

@@ -263,6 +263,7 @@ from sessiond.protocol.types.sync import (
     SyncFolder as SyncFolder,
     SyncIdsParams as SyncIdsParams,
     SyncIdsResult as SyncIdsResult,
+    SyncLeftOut as SyncLeftOut,
     SyncLinesParams as SyncLinesParams,
     SyncLinesResult as SyncLinesResult,
     SyncPosition as SyncPosition,

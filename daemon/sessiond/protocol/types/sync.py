@@ -47,6 +47,13 @@ class SyncFolder(Wire, frozen=True):
     remote: str  # the URL of its remote, without a user, a password and the suffix `.git`
 
 
+class SyncLeftOut(Wire, frozen=True):
+    """A session file without a position, so that it cannot be synchronized."""
+
+    path: str  # the path of the file
+    message: str  # the reason, as a sentence
+
+
 class SyncPositionsResult(Wire, frozen=True):
     """The positions, and the digest of the store: the sum of the digests of all its sessions that are not deleted."""
 
@@ -54,6 +61,7 @@ class SyncPositionsResult(Wire, frozen=True):
     session_count: int  # the number of these sessions
     sessions: list[SyncPosition]  # in the order of their ids; empty with `digestOnly`
     folders: list[SyncFolder]  # the folders of these sessions that are in a git repository with a remote
+    left_out: list[SyncLeftOut]  # the session files that have no position, in the order of their paths
 
 
 class SyncIdsParams(Params, frozen=True):

@@ -149,7 +149,7 @@ class Bundle:
         """The positions of its sessions. Those of the trash are left out."""
         stored = [position_of(it) for it in self.manifest.sessions if it.state == "stored"]
         return t.SyncPositionsResult(
-            digest="", session_count=len(stored), sessions=stored, folders=self.manifest.folders
+            digest="", session_count=len(stored), sessions=stored, folders=self.manifest.folders, left_out=[]
         )  # fmt: skip
 
     @property

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from sessiond.protocol import types as t
 from sessiond.sync.report import SessionProblem, SyncReport
 
 
@@ -20,6 +21,7 @@ class WrittenReport(msgspec.Struct, rename="camel"):
         blob_count: The number of blobs.
         file_names: The other files of a backup.
         problems: Sessions that are not in the file, and blobs that were missing.
+        left_out: The session files that no bundle can hold, and why; empty if sessions were chosen.
         is_dry_run: Whether no file was written.
     """
 
@@ -32,6 +34,7 @@ class WrittenReport(msgspec.Struct, rename="camel"):
     blob_count: int = 0
     file_names: list[str] = []
     problems: list[SessionProblem] = []
+    left_out: list[t.SyncLeftOut] = []
     is_dry_run: bool = False
 
 

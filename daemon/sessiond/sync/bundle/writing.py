@@ -88,7 +88,7 @@ async def _write(
     mine = await here.call(m.SYNC_POSITIONS, t.SyncPositionsParams(include_drafts=options.drafts))
     archive = ArchiveWriter(plain)
     bundle = BundleWriter(archive, mine.sessions)
-    nothing = t.SyncPositionsResult(digest="", session_count=0, sessions=[], folders=[])
+    nothing = t.SyncPositionsResult(digest="", session_count=0, sessions=[], folders=[], left_out=[])
     await bring_together(here, bundle, mine, nothing, options, report, progress)
     found = WrittenReport("", session_count=report.sent.session_count, is_dry_run=options.is_dry_run)
     if kind == "backup":
@@ -102,6 +102,8 @@ async def _write(
     bundle.finish(kind, datetime.now(UTC).isoformat(timespec="seconds"), mine.folders)
     found.line_count, found.blob_count = report.sent.line_count, report.sent.blob_count
     found.problems = report.problems
+    if options.is_everything:
+        found.left_out = mine.left_out
     return found
 
 

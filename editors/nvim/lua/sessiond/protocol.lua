@@ -1650,6 +1650,7 @@
 ---@field sessionCount integer The number of these sessions.
 ---@field sessions sessiond.SyncPosition[] In the order of their ids; empty with `digestOnly`.
 ---@field folders sessiond.SyncFolder[] The folders of these sessions that are in a git repository with a remote.
+---@field leftOut sessiond.SyncLeftOut[] The session files that have no position, in the order of their paths.
 
 ---The position of one session.
 ---@class (exact) sessiond.SyncPosition
@@ -1669,6 +1670,11 @@
 ---@field cwd string The folder, as headers name it.
 ---@field root string The folder of the repository.
 ---@field remote string The URL of its remote, without a user, a password and the suffix `.git`.
+
+---A session file without a position, so that it cannot be synchronized.
+---@class (exact) sessiond.SyncLeftOut
+---@field path string The path of the file.
+---@field message string The reason, as a sentence.
 
 ---Return the id, the parent and the hash of each line of a session, in log order, without the header.
 ---@class (exact) sessiond.SyncIdsParams
