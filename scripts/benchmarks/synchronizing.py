@@ -46,8 +46,8 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
             reason="Both daemons hash every line. The other one also decodes it for its tree, syncs a file for each "
             "session, and updates its index.",
         ),
-        sampled("↳ tar over a pipe, and a sync of the file system", copied, "s"),
-        sampled("↳ sessiond import of the same files", imported, "s"),
+        sampled("  tar over a pipe, and a sync of the file system", copied, "s"),
+        sampled("  sessiond import of the same files", imported, "s"),
         sampled(
             "  nothing new", again, "s", limit=NOTHING_NEW if is_full else None,
             ratio=f"{middle(again) / middle(started):.1f} x sessiond status ({duration(middle(started))}), "
