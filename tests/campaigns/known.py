@@ -33,6 +33,7 @@ NAMES = (
     "fuzz",
     "clock",
     "sync",
+    "postgres",
 )  # fmt: skip
 ALONE = frozenset({"load", "soak"})
 """Campaigns that measure how fast or how large a daemon is, so that no other may run at the same time."""

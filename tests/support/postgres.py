@@ -89,9 +89,12 @@ class Server:
     def _run(self, command: list[str]) -> str:
         folder = programs()
         assert folder is not None
+        output = (
+            subprocess.DEVNULL if command[0] == "pg_ctl" else subprocess.PIPE
+        )  # the server would keep a pipe
         done = subprocess.run(
             [*self._as_user, str(folder / command[0]), *command[1:]],
-            stdin=subprocess.DEVNULL, capture_output=command[0] != "pg_ctl", encoding="utf-8",
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, encoding="utf-8",
             cwd=self.folder, env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (command, done.stderr)
