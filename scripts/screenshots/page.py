@@ -20,7 +20,7 @@ def draw_all(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as work, a_browser() as browser:
         page = Path(work) / "session.html"
         page.write_bytes(to_html(the_story().whole(), ConversionLosses()))
-        _draw(browser, page.as_uri(), folder / "page-light.png", (1180, 720))
+        _draw(browser, page.as_uri(), folder / "page-light.png", (1180, 650))
         _draw(browser, f"{page.as_uri()}?targetId=e9", folder / "page-dark.png", (1180, 720), "dark", "o")
         _draw(browser, page.as_uri(), folder / "page-narrow.png", (390, 720))
 

@@ -108,6 +108,7 @@ def test_a_requested_entry_is_shown_when_it_arrives(opened: Callable[..., Webvie
 
 def test_buttons_send_their_action_to_the_host(webview: Webview) -> None:
     article = webview.shown.locator("article").filter(has_text="Are you sure?")
+    article.hover()  # the buttons take the place of the facts
     for name in ("Open", "Fork", "Label"):
         article.get_by_role("button", name=name).click()
     said = webview.said("act", 3)
