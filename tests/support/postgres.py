@@ -6,12 +6,15 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from pathlib import Path
+
+from support.patience import BOUND
 
 _USER = "postgres"
 _NUMBERS = count(1)
@@ -69,10 +72,16 @@ class Server:
         children = subprocess.run(
             ["pgrep", "-P", str(pid)], capture_output=True, encoding="utf-8", check=False
         ).stdout
-        for each in (pid, *map(int, children.split())):
+        killed = [pid, *map(int, children.split())]
+        for each in killed:
             _kill(each)
-        while any(Path(f"/proc/{each}/stat").exists() and not _is_dead(each) for each in (pid,)):
-            pass
+        deadline = time.monotonic() + BOUND
+        while not all(map(_is_dead, killed)):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        # Where nobody waits for processes of others, their numbers stay in use, and the server would not start.
+        for name in ("data/postmaster.pid", f".s.PGSQL.{self.port}.lock"):
+            (self.folder / name).unlink(missing_ok=True)
 
     @property
     def log(self) -> str:
