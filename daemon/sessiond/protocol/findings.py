@@ -263,7 +263,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         "note",
         "Sessions are not stored in files. The message says what decides which failures an acknowledged append"
         " survives.",
-        "In a database, fsync and synchronous_commit decide what a crash of the server loses. Memory ends with the daemon.",
+        "In a database, fsync and synchronous_commit decide what a crash loses. Memory ends with the daemon.",
     ),
     "wrongClock": Kind(
         "warning",
