@@ -22,7 +22,7 @@ from sessiond.hub.session.batches import (
 from sessiond.hub.session.entry_placement import AT_THE_LEAF, Prepared
 from sessiond.hub.session.log_reader import LogReader
 from sessiond.store.base import Durability
-from sessiond.store.errors import LogReplaced, OutcomeUnknown, StorageFailed
+from sessiond.store.errors import LogReplaced, OutcomeUnknown, StorageFailed, StoreUnreachable
 
 MAY_BE_OUTDATED: Final = (EntryNotFound, LeafConflict, WouldBreakTree)
 """Errors of an append that may be due to lines of other daemons that have not arrived yet."""
@@ -85,7 +85,8 @@ class Moves:
     def error_of(self, refusal: Exception, prepared: Prepared) -> Exception:
         """Return the error of a request that is given up: its outcome is unknown if it was sent."""
         if self.sent.keys().isdisjoint(prepared.ids):
-            return refusal
+            # Only what was sent can be unknown.
+            return StoreUnreachable(refusal.reason) if isinstance(refusal, OutcomeUnknown) else refusal
         return OutcomeUnknown(getattr(refusal, "reason", str(refusal)), entry_ids=prepared.ids)
 
 
