@@ -20,6 +20,7 @@ class Machine:
 
     def __init__(self, home: Path, url: str) -> None:
         self._home = home
+        self.database = url.split("/")[3].split("?")[0]
         config = home / "config"
         config.mkdir(mode=0o700, parents=True)
         (config / "config.toml").write_text(f'[store]\nurl = "{url}"\n', encoding="utf-8")
@@ -60,6 +61,25 @@ def test_what_is_done_on_one_machine_is_there_on_the_other(machines: tuple[Machi
     assert session_id[:8] in there.run("trash")
     there.run("restore", session_id)
     assert "of the other machine" in here.run("tree", session_id)
+
+
+def test_a_title_is_seen_on_the_other_machine_and_changes_no_line(
+    postgres_server: Server, machines: tuple[Machine, Machine]
+) -> None:
+    here, there = machines
+    here.run("new", "--id", "atlas-one")
+    here.run("append", "atlas-one", "--user", "a question", "--assistant", "an answer")
+    there.run("tree", "atlas-one")
+    before = _epochs(postgres_server, here)
+    here.run("rename", "atlas-one", "Rivers")
+    assert "Rivers" in there.run("show", "atlas-one")
+    here.run("stop")
+    assert _epochs(postgres_server, here) == before
+
+
+def _epochs(server: Server, machine: Machine) -> str:
+    """The epochs of all sessions. Another epoch ends the work of other daemons on a session."""
+    return server.sql("SELECT id, epoch FROM sessiond.sessions", machine.database)
 
 
 def test_the_doctor_says_which_store_is_in_force(machines: tuple[Machine, Machine]) -> None:

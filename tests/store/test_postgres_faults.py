@@ -1,7 +1,7 @@
 """What the store in a database promises when connections, the server or another daemon fail, or come first."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,9 @@ from sessiond.store.errors import (
     StorageFailed,
     StoreUnreachable,
 )
+from sessiond.store.postgres import writer
+from sessiond.store.postgres.requests import Connection
+from sessiond.store.postgres.session import catch_up
 from support.cutting_proxy import Moment, cutting_proxy
 from support.patience import BOUND
 from support.postgres import Server, running_server
@@ -57,6 +60,31 @@ async def append_again(log: Log, line: bytes) -> None:
                     if line in content(log):
                         return
                 await asyncio.sleep(0.02)
+
+
+async def test_lines_that_arrive_before_the_answer_are_there_once(
+    postgres_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = writer.send_group
+
+    async def send_and_catch_up(connection: Connection, shares: Sequence[writer.GroupShare]) -> set[int]:
+        stored = await send(connection, shares)
+        for share in shares:
+            share.session.writing = False
+            await catch_up(connection, share.session)
+            share.session.writing = True
+        return stored
+
+    monkeypatch.setattr(writer, "send_group", send_and_catch_up)
+    async with postgres_store(postgres_server.new_url(), tmp_path / "a") as store:
+        log = await new_log(store)
+        await append(log, entry(1), entry(2))
+        await log.retry()
+        assert log.write_error is None
+        await append(log, entry(3))
+        assert content(log) == HEADER + entry(1) + entry(2) + entry(3)
+        assert log.foreign_bytes() == 0
+        await log.close()
 
 
 async def test_lines_of_one_daemon_are_those_of_the_other_a_moment_later(

@@ -100,7 +100,7 @@ class LiveSession:
             lambda: log.log_id,
         )
         self._publisher = publisher = Publisher[LiveSession](
-            self, reader, self.subscribers, observer, growth_observer, lambda: self._title.start()
+            self, reader, self.subscribers, observer, growth_observer, self._titled
         )
         self._index_writer = OpenIndexWriter(reader)
         self._pending = PendingBatches(
@@ -342,6 +342,11 @@ class LiveSession:
         await self.log.retry()
         await self.ingest()
         return self
+
+    def _titled(self) -> None:
+        """Write the title into the header, unless the log is in no file that another program may read."""
+        if not self.is_shared:
+            self._title.start()
 
     def _ingested(self, before: SessionBefore) -> None:
         self._divergence.begin()

@@ -247,10 +247,13 @@ async def fail_moved(connection: Connection, share: GroupShare) -> None:
 
 
 def deliver(share: GroupShare) -> None:
-    """Add the lines of a stored share to the mirror, and finish its batches."""
+    """Add the lines of a stored share to the mirror, and finish its batches.
+
+    Those of them that have arrived before the answer are in the mirror already.
+    """
     session = share.session
     try:
-        session.mirror.add(share.lines)
+        session.mirror.add(share.lines[session.mirror.seq - share.first :])
     except StorageFailed as error:  # of the disk here
         session.disk_error = error
         share.fail(OutcomeUnknown(error.reason))
