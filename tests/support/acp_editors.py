@@ -88,8 +88,12 @@ class Editor:
 
     def send_line(self, line: bytes) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(line)
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(line)
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            self._threads[1].join(BOUND)
+            raise AssertionError(f"sessiond acp ended: {b''.join(self.errors)!r}") from None
 
     def send(self, message: Json) -> None:
         self.send_line(json.dumps(message).encode() + b"\n")

@@ -36,6 +36,7 @@ export function listed(sessionId: string, cwd: string, day: number, more: Partia
     ephemeral: false,
     problemCount: 0,
     writeBlock: null,
+    stale: null,
     logId: null,
     lifecycle: "complete",
     model: null,
