@@ -86,5 +86,13 @@ def test_no_word_is_lost_or_moved(text: str) -> None:
         assert kept == dropped_targets
 
 
+@pytest.mark.parametrize("odd", [None, 7, [], {}, ["user"]])
+def test_values_of_any_kind_are_accepted(odd: Any) -> None:
+    row_text({"type": odd, "message": odd}, 120)
+    message = {"role": odd, "content": odd, "stopReason": odd, "errorMessage": odd}
+    assert row_text({"type": "message", "message": message}, 120) == ""
+    row_text({"type": "message", "message": {**message, "role": "assistant", "stopReason": "error"}}, 120)
+
+
 def test_a_long_text_is_searched_in_a_bounded_part() -> None:
     assert row_text(said("*a " * 100_000), 20).startswith("*a *a")

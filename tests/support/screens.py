@@ -1,6 +1,7 @@
 """A program in a terminal of its own (tmux), as a person sees and drives it: keys in, text out."""
 
 import contextlib
+import itertools
 import re
 import shlex
 import subprocess
@@ -11,6 +12,7 @@ from support.editor_desks import eventually
 from support.installed_editors import installed
 
 COLUMNS, LINES = 160, 40
+_NUMBERS = itertools.count(1)
 
 
 class Screen:
@@ -62,7 +64,8 @@ def a_screen(
     command: Sequence[str], environment: Mapping[str, str], folder: Path, cwd: Path
 ) -> Iterator[Screen]:
     """Run a command in a tmux of its own, whose socket lies in `folder` (a short path), until this is left."""
-    tmux = [installed("tmux"), "-S", str(folder / "tmux"), "-f", "/dev/null"]
+    # A socket of its own for each, because a server that is being killed still answers.
+    tmux = [installed("tmux"), "-S", str(folder / f"tmux{next(_NUMBERS)}"), "-f", "/dev/null"]
     screen = Screen(tmux, environment)
     size = ["-x", str(COLUMNS), "-y", str(LINES)]
     # What a program leaves behind when it ends at once is worth seeing.

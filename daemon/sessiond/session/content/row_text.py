@@ -29,12 +29,13 @@ def row_text(entry: dict[str, Any], limit: int) -> str:
     message = entry.get("message")
     text = preview.text_of(entry)
     if isinstance(message, dict):
-        if message.get("role") in _MARKED_ROLES:
+        role = message.get("role")
+        if isinstance(role, str) and role in _MARKED_ROLES:
             text = without_markdown(text, _SEARCHED * limit)
         if (error := _error_of(message)) is not None:
             failed = f"[error: {short_error(error)}]"
             text = failed if error.strip() in text else f"{failed} {text}"
-    elif entry.get("type") in _MARKED_TYPES:
+    elif str(entry.get("type")) in _MARKED_TYPES:
         text = without_markdown(text, _SEARCHED * limit)
     return preview.one_line(text, limit)
 
