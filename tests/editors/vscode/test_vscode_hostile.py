@@ -9,7 +9,7 @@ from support.workbench import Window
 
 pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
 
-TRAP = "[do it](command:workbench.action.toggleSidebarVisibility)"
+TRAP = "`[do it](command:workbench.action.toggleSidebarVisibility)`"  # a preview keeps what stands in code
 
 
 def test_a_prompt_about_an_entry_contains_no_link_of_its_text(window: Window, teller: Teller) -> None:
