@@ -15,9 +15,8 @@ from sessiond.rpc.errors import ConnectionClosed
 from support.daemons import Peer, Refused, joined
 from support.linearizability import ANYWHERE, Append, Read
 
-_LATER = ("storeUnreachable", "overloaded", "draining", "storageFailed", "foreignWriter")
-"""Kinds of errors after which nothing was stored, and the same request is sent again. After `foreignWriter` the daemon
-reads the session again from the database; a line that was acknowledged and is then missing is a loss."""
+_LATER = ("storeUnreachable", "overloaded", "draining", "storageFailed")
+"""Kinds of errors after which nothing was stored, and the same request is sent again."""
 LOST = (ConnectionClosed, OSError, DisconnectedError, DaemonConnectionError)
 
 
