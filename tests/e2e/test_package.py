@@ -152,6 +152,7 @@ def _variables(home: Path) -> dict[str, str]:
     """Return the variables of a new user: nothing but a home, and how this machine reaches package indexes."""
     passed = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_", "SSL_"))}
     return {
+        "UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1",  # as pip does
         **passed, "HOME": str(home), "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8",
         "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR") or str(Path.home() / ".cache/uv"),
     }  # fmt: skip
