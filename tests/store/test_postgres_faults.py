@@ -21,7 +21,7 @@ from sessiond.store.postgres.session import catch_up
 from support.cutting_proxy import Moment, cutting_proxy
 from support.patience import BOUND
 from support.postgres import Server, running_server
-from support.postgres_stores import postgres_store
+from support.postgres_stores import postgres_store, two_stores
 from support.stores import CWD, HEADER, TIMESTAMP, append, content, new_log
 from support.waiting import until
 
@@ -90,8 +90,7 @@ async def test_lines_that_arrive_before_the_answer_are_there_once(
 async def test_lines_of_one_daemon_are_those_of_the_other_a_moment_later(
     postgres_server: Server, tmp_path: Path
 ) -> None:
-    url = postgres_server.new_url()
-    async with postgres_store(url, tmp_path / "a") as here, postgres_store(url, tmp_path / "b") as there:
+    async with two_stores(postgres_server, tmp_path) as (here, there):
         mine = await new_log(here)
         told: list[set[str]] = []
         watch = there.watch(told.append)
@@ -109,8 +108,7 @@ async def test_lines_of_one_daemon_are_those_of_the_other_a_moment_later(
 async def test_of_two_daemons_that_append_at_once_one_moves_the_other(
     postgres_server: Server, tmp_path: Path
 ) -> None:
-    url = postgres_server.new_url()
-    async with postgres_store(url, tmp_path / "a") as here, postgres_store(url, tmp_path / "b") as there:
+    async with two_stores(postgres_server, tmp_path) as (here, there):
         mine = await new_log(here)
         theirs = await there.open("abc")
 
@@ -166,8 +164,7 @@ async def test_an_id_is_stored_once(postgres_server: Server, tmp_path: Path) -> 
 
 
 async def test_in_a_locked_block_no_other_daemon_comes_first(postgres_server: Server, tmp_path: Path) -> None:
-    url = postgres_server.new_url()
-    async with postgres_store(url, tmp_path / "a") as here, postgres_store(url, tmp_path / "b") as there:
+    async with two_stores(postgres_server, tmp_path) as (here, there):
         mine = await new_log(here)
         theirs = await there.open("abc")
         await append(theirs, entry(1))
@@ -188,8 +185,7 @@ async def test_in_a_locked_block_no_other_daemon_comes_first(postgres_server: Se
 async def test_a_session_that_is_rewritten_or_trashed_elsewhere_says_so(
     postgres_server: Server, tmp_path: Path
 ) -> None:
-    url = postgres_server.new_url()
-    async with postgres_store(url, tmp_path / "a") as here, postgres_store(url, tmp_path / "b") as there:
+    async with two_stores(postgres_server, tmp_path) as (here, there):
         mine = await new_log(here)
         theirs = await there.open("abc")
         await mine.rewrite(b"new\n", 1)
@@ -322,8 +318,7 @@ async def test_no_acknowledged_line_is_lost_or_doubled_when_the_server_is_killed
 
 
 async def test_a_slow_watcher_delays_nobody(postgres_server: Server, tmp_path: Path) -> None:
-    url = postgres_server.new_url()
-    async with postgres_store(url, tmp_path / "a") as here, postgres_store(url, tmp_path / "b") as there:
+    async with two_stores(postgres_server, tmp_path) as (here, there):
         mine = await new_log(here)
         theirs = await there.open("abc")  # and never looks
         await append(mine, *[entry(number) for number in range(2_000)])
@@ -337,8 +332,7 @@ async def test_a_slow_watcher_delays_nobody(postgres_server: Server, tmp_path: P
 async def test_a_mirror_that_was_kept_is_continued_and_one_that_differs_is_filled_again(
     postgres_server: Server, tmp_path: Path
 ) -> None:
-    url = postgres_server.new_url()
-    async with postgres_store(url, tmp_path / "a") as here, postgres_store(url, tmp_path / "b") as there:
+    async with two_stores(postgres_server, tmp_path) as (here, there):
         mine = await new_log(here)
         await append(mine, entry(1))
         await mine.close()
@@ -357,8 +351,7 @@ async def test_a_mirror_that_was_kept_is_continued_and_one_that_differs_is_fille
 async def test_what_is_queued_before_a_failure_is_reported_fails_with_it_and_nothing_later(
     postgres_server: Server, tmp_path: Path
 ) -> None:
-    url = postgres_server.new_url()
-    async with postgres_store(url, tmp_path / "a") as here, postgres_store(url, tmp_path / "b") as there:
+    async with two_stores(postgres_server, tmp_path) as (here, there):
         mine = await new_log(here)
         theirs = await there.open("abc")
         await append(theirs, entry(1))

@@ -12,7 +12,7 @@ from sessiond.store.postgres.connecting import connect
 from sessiond.store.postgres.migrations import Migration, MigrationChanged, SchemaNewer, migrate
 from sessiond.store.postgres.store import PostgresStore
 from support.postgres import Server
-from support.postgres_stores import postgres_store
+from support.postgres_stores import postgres_store, two_stores
 from support.stores import HEADER, append, content, new_log
 
 pytestmark = pytest.mark.postgres
@@ -163,8 +163,7 @@ async def test_a_census_finds_what_a_transaction_that_began_earlier_commits_late
 async def test_one_of_two_daemons_is_the_last_that_holds_a_session(
     postgres_server: Server, tmp_path: Path
 ) -> None:
-    url = postgres_server.new_url()
-    async with postgres_store(url, tmp_path / "a") as here, postgres_store(url, tmp_path / "b") as there:
+    async with two_stores(postgres_server, tmp_path) as (here, there):
         log = await new_log(here)
         for _ in range(10):
             await here.hold("abc")

@@ -277,7 +277,7 @@ class Hub:
     async def hold(self, live: LiveSession, client_id: str) -> None:
         """Record that a client holds a session. Other daemons on the same store learn that this daemon does."""
         live.holders.add(client_id)
-        if not live.ephemeral and not self._files.local:
+        if not live.ephemeral:
             await self._files.hold(live.log.ref)
 
     async def release(self, live: LiveSession, client_id: str) -> t.DeleteResult | None:
@@ -296,7 +296,7 @@ class Hub:
         await live.flush()  # earlier appends count: an assistant message promotes a draft session
         if live.holders or live.awaits_holder or not self._open.has(live):
             return None
-        if not self._files.local and await self._files.release(live.log.ref):
+        if await self._files.release(live.log.ref):
             return None
         if live.holders or not live.is_draft or not self._open.has(live):
             return None

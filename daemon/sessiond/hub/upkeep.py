@@ -150,5 +150,5 @@ class Upkeep:
         ref = live.log.ref
         async with self._open.leaving(ref):
             await live.close()
-            if not live.ephemeral and not self._files.local:
+            if not live.ephemeral:
                 await self._files.release(ref)

@@ -20,9 +20,10 @@ from sessiond.store.records import (
     TrashNote,
     TrashPlace,
 )
+from sessiond.store.sole_daemon import SoleDaemon
 
 
-class MemoryStore:
+class MemoryStore(SoleDaemon):
     """Stores logs until `forget` or `purge` deletes them. A `ref` is the session's id.
 
     The remains of a log (a torn tail, an original before a rewrite, a trashed log) are under the ref that the call
@@ -37,11 +38,6 @@ class MemoryStore:
         self._breadcrumbs: dict[str, list[Breadcrumb]] = {}
         self._holds: dict[str, Hold] = {}
         self.blobs = MemoryBlobs(self._remains)
-
-    @property
-    def local(self) -> bool:
-        """True: the logs are in this process."""
-        return True
 
     def keeps(self, ref: str) -> bool:
         """Return whether there is a session with this id that is not in the trash."""
@@ -127,24 +123,6 @@ class MemoryStore:
             yield from slices_of(self._remains[ref], start)
         else:
             raise LogNotFound(ref)
-
-    async def hold(self, ref: str) -> None:
-        """Do nothing: no other daemon uses the store."""
-
-    async def release(self, ref: str) -> bool:
-        """Return False: no other daemon holds a session."""
-        return False
-
-    async def held_elsewhere(self, refs: Collection[str]) -> set[str]:
-        """Return the empty set: no other daemon holds a session."""
-        return set()
-
-    async def claim(self, ref: str, work: str) -> bool:
-        """Return True: no other daemon does any work."""
-        return True
-
-    async def end_claim(self, ref: str, work: str) -> None:
-        """Do nothing."""
 
     async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> TrashPlace:
         """Close a log and move its content to the trash."""

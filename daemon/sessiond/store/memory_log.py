@@ -8,7 +8,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from sessiond.store.base import Durability
-from sessiond.store.errors import LogReadOnly, LogReplaced
+from sessiond.store.batch_checks import refused_batch
+from sessiond.store.errors import LogReplaced
 
 _SLICE = 64 * 1024
 
@@ -129,13 +130,10 @@ class MemoryLog:
         self, data: bytes, durability: Durability, ids: Sequence[str | None] = ()
     ) -> asyncio.Future[bool]:
         """Queue a batch, which is written on the next tick of the event loop or before any other change."""
-        if not data.endswith(b"\n"):
-            raise ValueError("a batch is whole lines, each with its newline")
+        if (refused := refused_batch(data, self.read_only)) is not None:
+            return refused
         loop = asyncio.get_running_loop()
         future: asyncio.Future[bool] = loop.create_future()
-        if self._closed:
-            future.set_exception(LogReadOnly("it is closed"))
-            return future
         if not self._queue:
             loop.call_soon(self._write)
         self._queue.append(([data], future))

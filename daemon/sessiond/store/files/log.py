@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from sessiond.store.base import Durability
+from sessiond.store.batch_checks import refused_batch
 from sessiond.store.errors import LogExists, LogReadOnly, LogReplaced, StorageFailed, TooManyOpenFiles
 from sessiond.store.files import paths
 from sessiond.store.files.commit import Commits
@@ -207,13 +208,8 @@ class FileLog:
         self, data: bytes, durability: Durability, ids: Sequence[str | None] = ()
     ) -> asyncio.Future[bool]:
         """Queue a batch for the group commit (`commit`)."""
-        if not data.endswith(b"\n"):
-            raise ValueError("a batch is whole lines, each with its newline")
-        if self.read_only is not None:
-            refused: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-            refused.set_exception(LogReadOnly(self.read_only))
-            return refused
-        return self._commits.append(data, durability)
+        refused = refused_batch(data, self.read_only)
+        return self._commits.append(data, durability) if refused is None else refused
 
     def extend(self, batch: asyncio.Future[bool], data: bytes, ids: Sequence[str | None] = ()) -> bool:
         """Add lines to the last queued batch."""

@@ -7,7 +7,7 @@ pool of threads that all logs share.
 import asyncio
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,13 +47,14 @@ from sessiond.store.files.trash import (
 from sessiond.store.files.watch import FolderWatch
 from sessiond.store.files.workers import Workers
 from sessiond.store.records import UNKNOWN, AddedLog, Stored, Trashed, TrashNote, TrashPlace
+from sessiond.store.sole_daemon import SoleDaemon
 
 _THREADS = 8  # for all calls but those of the group commit, which has threads of its own
 
 _T = TypeVar("_T")
 
 
-class FileStore(TerminalFiles):
+class FileStore(TerminalFiles, SoleDaemon):
     """The store of log files.
 
     `data` has the folders `sessions/`, `drafts/`, `blobs/` and `trash/`. A draft is in a folder of `drafts/` with the
@@ -92,18 +93,12 @@ class FileStore(TerminalFiles):
         self._open_indexes = OpenIndexes(state)
         self._watch: FolderWatch | None = None
         self._names = LogNames(self._roots)
-        self._calls = calls or Syscalls()
         self._descriptors = Descriptors() if descriptors is None else descriptors
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="sessiond-store")
-        super().__init__(state, self._pool, self._calls)
+        pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="sessiond-store")
+        super().__init__(state, pool, calls or Syscalls())
         self._workers = Workers()
         self._being_created: set[str] = set()
         self.blobs = FileBlobs(data / "blobs", self._trash, pool=self._pool, calls=self._calls)
-
-    @property
-    def local(self) -> bool:
-        """True: one daemon has the files of a home for itself."""
-        return True
 
     def keeps(self, ref: str) -> bool:
         """Return whether a path is in `sessions/` or `drafts/`. The path need not exist."""
@@ -209,24 +204,6 @@ class FileStore(TerminalFiles):
             finally:
                 os.close(fd)
 
-    async def hold(self, ref: str) -> None:
-        """Do nothing: no other daemon uses the store."""
-
-    async def release(self, ref: str) -> bool:
-        """Return False: no other daemon holds a session."""
-        return False
-
-    async def held_elsewhere(self, refs: Collection[str]) -> set[str]:
-        """Return the empty set: no other daemon holds a session."""
-        return set()
-
-    async def claim(self, ref: str, work: str) -> bool:
-        """Return True: no other daemon does any work."""
-        return True
-
-    async def end_claim(self, ref: str, work: str) -> None:
-        """Do nothing."""
-
     async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> TrashPlace:
         """Move the file of a log to the trash, with a note beside it, and close the log."""
         if not isinstance(log, FileLog):
@@ -286,9 +263,6 @@ class FileStore(TerminalFiles):
         if known is not None:
             self._open_indexes.sweep(known)
         self._log_ids.close()
-
-    async def _in_pool(self, call: Callable[[], _T]) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
     async def _log(self, call: "Callable[[], _Opened]") -> FileLog:
         opening = asyncio.get_running_loop().run_in_executor(self._pool, call)

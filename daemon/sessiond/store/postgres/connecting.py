@@ -115,13 +115,18 @@ def refusal(error: BaseException) -> StorageFailed:
     return StorageFailed(_reason(error))
 
 
+def store_error(error: BaseException) -> StorageFailed:
+    """Return the error of the store for an error of the driver."""
+    return unreachable(error) if is_broken(error) else refusal(error)
+
+
 @contextmanager
 def refusals() -> Iterator[None]:
     """Convert errors of the driver in the block to those of the store. Nothing of the block may have been sent."""
     try:
         yield
     except DRIVER_ERRORS as error:
-        raise (unreachable(error) if is_broken(error) else refusal(error)) from None
+        raise store_error(error) from None
 
 
 def _reason(error: BaseException) -> str:

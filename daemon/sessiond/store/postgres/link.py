@@ -22,8 +22,7 @@ from sessiond.store.postgres.connecting import (
     Backend,
     Connected,
     connect_backend,
-    is_broken,
-    refusal,
+    store_error,
     unreachable,
 )
 from sessiond.store.postgres.migrations import migrate
@@ -170,8 +169,8 @@ class Link:
                 pause = _FIRST_PAUSE
                 await self._follow()
             except (*DRIVER_ERRORS, StorageFailed) as error:
-                if isinstance(error, DRIVER_ERRORS) and not is_broken(error):
-                    error = refusal(error)
+                if isinstance(error, DRIVER_ERRORS):
+                    error = store_error(error)
                 self.broken(error)
                 self._finish_waiting()
             self._wake.clear()
@@ -199,7 +198,7 @@ class Link:
                 await self._on_connect(connection)
             await self._look(connection)
         except DRIVER_ERRORS as error:
-            raise (unreachable(error) if is_broken(error) else refusal(error)) from None
+            raise store_error(error) from None
         if self.error is not None and self._task is not None:
             log.info("The database is in reach again")
         self.error = None

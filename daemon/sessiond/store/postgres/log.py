@@ -10,7 +10,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
 from sessiond.store.base import Durability
-from sessiond.store.errors import LogReadOnly, LogReplaced, StorageFailed
+from sessiond.store.batch_checks import refused_batch
+from sessiond.store.errors import LogReplaced, StorageFailed
 from sessiond.store.postgres.batches import BatchQueue, WaitingBatch
 from sessiond.store.postgres.session import SharedSession
 
@@ -171,11 +172,7 @@ class PostgresLog:
         self, data: bytes, durability: Durability, ids: Sequence[str | None] = ()
     ) -> asyncio.Future[bool]:
         """Queue a batch for the group commit (`writer`)."""
-        if not data.endswith(b"\n"):
-            raise ValueError("a batch is whole lines, each with its newline")
-        if self.read_only is not None:
-            refused: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-            refused.set_exception(LogReadOnly(self.read_only))
+        if (refused := refused_batch(data, self.read_only)) is not None:
             return refused
         future = self.queue.append(data, durability, ids, self._next)
         if self.queue:

@@ -14,7 +14,7 @@ from sessiond.store.postgres.connecting import (
     Connected,
     connect_backend,
     is_broken,
-    refusal,
+    store_error,
     unreachable,
 )
 from sessiond.store.postgres.link import Link
@@ -240,7 +240,7 @@ class OpenDatabaseSessions:
             await catch_up(connected.connection, session)
         except DRIVER_ERRORS as error:
             await self._unlock(connected)
-            raise (unreachable(error) if is_broken(error) else refusal(error)) from None
+            raise store_error(error) from None
         if session.replaced is not None:
             await self._unlock(connected)
             raise session.replaced

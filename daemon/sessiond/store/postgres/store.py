@@ -45,8 +45,7 @@ class PostgresStore(TerminalFiles):
         self._folder = state / "mirrors"
         self._state = state
         self._closed = False
-        self._threads_here = ThreadPoolExecutor(2, thread_name_prefix="sessiond-terminals")
-        super().__init__(state, self._threads_here, Syscalls())
+        super().__init__(state, ThreadPoolExecutor(2, thread_name_prefix="sessiond-terminals"), Syscalls())
         self._mirrors: MirrorFolder | None = None
         self._requests = DatabaseRequests(url, lambda: self._link.refuse())
         self._presence = Presence(self._requests)
@@ -256,7 +255,7 @@ class PostgresStore(TerminalFiles):
         self._sessions.disconnect()
         await self._link.close()
         await self._requests.close()
-        await asyncio.to_thread(self._threads_here.shutdown)
+        await asyncio.to_thread(self._pool.shutdown)
 
 
 class PostgresWatch:
