@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
 from rich.segment import Segment
 from textual.app import App, ComposeResult
 from textual.containers import Container
@@ -433,13 +434,14 @@ class Browser(App[int]):
 
     async def pick(self) -> str | None:
         """Let the user choose a session. Returns its id, or None."""
-        from sessiond.tui.picker import Picker
+        from sessiond.tui.picker import Choice, Picker
 
-        async def listed(words: str) -> Sequence[t.ListedSession]:
+        async def listed(words: str) -> Sequence[Choice]:
             try:
-                return (await self.daemon.list_sessions(query=words.strip() or None, limit=200)).sessions
+                found = await self.daemon.list_sessions(query=words.strip() or None, limit=200)
             except USER_ERRORS:
                 return []
+            return msgspec.convert(found.sessions, list[Choice], from_attributes=True)
 
         chosen: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self.push_screen(Picker(listed, self._renderer, self.now(), self._home), chosen.set_result)

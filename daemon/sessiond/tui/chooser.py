@@ -20,7 +20,7 @@ def chosen_session(
     """Show the list until the user has chosen. Returns the id of the session, or None.
 
     Args:
-        listed: Returns the sessions that match some words, with the fields of `_Row`. It is called on a thread.
+        listed: Returns the sessions that match some words, with the fields of a `Choice`. It is called on a thread.
         purpose: What the session is for, as in "resume".
         boxes: Whether the terminal shows characters for lines.
         encoding: The encoding of the terminal.
@@ -60,12 +60,4 @@ class _Chooser(App[str | None]):
             self.failure = error
             self.exit(None)
             return ()
-        return msgspec.convert(rows, list[_Row])
-
-
-class _Row(msgspec.Struct, rename="camel", frozen=True):
-    session_id: str
-    title: str | None
-    first_prompt: str | None
-    cwd: str
-    updated_at: str
+        return msgspec.convert(rows, list[Choice])

@@ -1,8 +1,8 @@
 """The dialog for another session: a list that can be searched."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
 
+import msgspec
 from rich.segment import Segment
 from textual import on, work
 from textual.app import ComposeResult
@@ -21,28 +21,22 @@ from sessiond.tui.row_renderer import CURSOR, DIM, RowRenderer
 _MAX_SESSIONS = 200
 
 
-class Choice(Protocol):
-    """The fields of a session that the list shows."""
+class Choice(msgspec.Struct, rename="camel", frozen=True):
+    """A session in the list. Its fields are among those of a row of `session/list`.
 
-    @property
-    def session_id(self) -> str:
-        """The id with which the dialog is dismissed."""
+    Attributes:
+        session_id: The id with which the dialog is dismissed.
+        title: Its title.
+        first_prompt: The beginning of its first prompt, shown where there is no title.
+        cwd: Its folder.
+        updated_at: The time whose age is shown, ISO 8601.
+    """
 
-    @property
-    def title(self) -> str | None:
-        """The title."""
-
-    @property
-    def first_prompt(self) -> str | None:
-        """The beginning of the first prompt, shown where there is no title."""
-
-    @property
-    def cwd(self) -> str:
-        """The folder."""
-
-    @property
-    def updated_at(self) -> str:
-        """The time whose age is shown, ISO 8601."""
+    session_id: str
+    title: str | None
+    first_prompt: str | None
+    cwd: str
+    updated_at: str
 
 
 Listed = Callable[[str], Awaitable[Sequence[Choice]]]

@@ -19,7 +19,7 @@ from sessiond.cli.exit_codes import FAILURE, SUCCESS
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import session_id, working_folder
-from sessiond.cli.parse.session_choice import can_choose, choose, sessions_near
+from sessiond.cli.parse.session_choice import can_ask, choose, sessions_near
 from sessiond.text import one_line
 
 TYPE_CHECKING = False
@@ -94,14 +94,14 @@ def is_installed(program: str, environ: Mapping[str, str]) -> bool:
 
 def _chosen(daemon: BlockingDaemon, args: ParsedArguments) -> str:
     """Return the session that is named, or else the one that the user chooses."""
-    if args.value("ID") is not None or not can_choose():
+    if args.value("ID") is not None or not can_ask():
         return session_id(daemon, args)
-    listed = sessions_near(daemon, working_folder(args))
-    if not listed(""):
+    chosen = choose(sessions_near(daemon, working_folder(args)), "resume")
+    if chosen is None:
         raise UsageError(
             "there are no sessions to resume", "sessiond agents lists the agents on this machine."
         )
-    return choose(listed, "resume")
+    return chosen
 
 
 def _run(argv: list[str], found: dict[str, Any]) -> str | None:

@@ -14,7 +14,7 @@ from sessiond.cli.parse import stdin
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import named_in_trash, whole_id
-from sessiond.cli.parse.session_choice import can_choose, choose, sessions_near
+from sessiond.cli.parse.session_choice import can_ask, choose, sessions_near
 from sessiond.cli.render.columns import aligned
 from sessiond.cli.render.style import style_for
 from sessiond.text import one_line
@@ -68,11 +68,12 @@ def restore(args: ParsedArguments) -> int:
 
 def _chosen_of(listed: Callable[[str], Sequence[dict[str, Any]]], args: ParsedArguments) -> str:
     """Return the session that the user chooses. Raises `UsageError` if there is none, or no user can be asked."""
-    if args.flag("json") or not can_choose():
+    if args.flag("json") or not can_ask():
         raise UsageError(f"{args.command} requires ID…", f"sessiond {args.command} --help")
-    if not listed(""):
+    chosen = choose(listed, args.command)
+    if chosen is None:
         raise UsageError(f"there is no session to {args.command}")
-    return choose(listed, args.command)
+    return chosen
 
 
 def _trashed(daemon: BlockingDaemon) -> Callable[[str], Sequence[dict[str, Any]]]:
@@ -189,6 +190,11 @@ def _judged(judged: list[tuple[dict[str, Any], str]]) -> list[str]:
                 name,
             ]
         )
+    return _table(rows)
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    """Return lines for rows of id, age, size, a text, folder and title; narrow ones have no size, folder or age."""
     return list(aligned(rows, style_for(sys.stdout), ["yellow", "", "dim", "", "blue"], (2, 4, 1)))
 
 
@@ -243,7 +249,7 @@ def _rows(sessions: list[dict[str, Any]]) -> list[str]:
         ]
         for it in sessions
     ]
-    return list(aligned(rows, style_for(sys.stdout), ["yellow", "", "dim", "", "blue"], (2, 4, 1)))
+    return _table(rows)
 
 
 def _is_path(name: str) -> bool:

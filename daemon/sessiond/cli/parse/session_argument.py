@@ -110,10 +110,11 @@ def home_of_session(args: ParsedArguments) -> str:
     folder = working_folder(args)
     if args.value("cwd") is None or os.path.isdir(folder):  # noqa: PTH112
         return folder
+    from sessiond.cli.parse.session_choice import can_ask
     from sessiond.text import one_line
 
     missing = f"the folder {one_line(folder)} does not exist"
-    if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not can_ask():
         print(f"sessiond: warning: {missing}", file=sys.stderr)
         return folder
     print(f"sessiond: {missing}. Use it for the session anyway? [y/N] ", end="", file=sys.stderr, flush=True)
@@ -153,12 +154,9 @@ def _of_this_terminal(daemon: BlockingDaemon, *, asks: bool, bind: bool = False)
 
 def _chosen(daemon: BlockingDaemon) -> str | None:
     """Return the session that the user chooses on the terminal; None if there is none, or no user can be asked."""
-    from sessiond.cli.parse.session_choice import can_choose, choose, sessions_near
+    from sessiond.cli.parse.session_choice import can_ask, choose, sessions_near
 
-    if not can_choose():
-        return None
-    listed = sessions_near(daemon, os.getcwd())
-    return choose(listed, "use") if listed("") else None
+    return choose(sessions_near(daemon, os.getcwd()), "use") if can_ask() else None
 
 
 def agent_filter(args: ParsedArguments) -> dict[str, str]:

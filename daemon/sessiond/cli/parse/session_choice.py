@@ -20,13 +20,13 @@ _LISTED = 20
 """Sessions in a list that is not on the whole screen."""
 
 
-def can_choose() -> bool:
+def can_ask() -> bool:
     """Return whether a user can be asked: standard input and standard error are a terminal."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
 
 
-def choose(listed: Callable[[str], Sequence[dict[str, Any]]], purpose: str) -> str:
-    """Return the id of the session that the user chooses.
+def choose(listed: Callable[[str], Sequence[dict[str, Any]]], purpose: str) -> str | None:
+    """Return the id of the session that the user chooses; None if there is no session.
 
     The list is on the whole screen, and can be searched. If standard output is not a terminal, or the terminal cannot
     move its cursor, it is a numbered list on standard error.
@@ -39,12 +39,15 @@ def choose(listed: Callable[[str], Sequence[dict[str, Any]]], purpose: str) -> s
     Raises:
         KeyboardInterrupt: The user chose none.
     """
+    sessions = listed("")
+    if not sessions:
+        return None
     from sessiond.tui.browse import NoTerminalError, check_terminal
 
     try:
         check_terminal()
     except NoTerminalError:
-        return _numbered(listed(""), purpose)
+        return _numbered(sessions[:_LISTED], purpose)
     from sessiond.tui.chooser import chosen_session
 
     boxes, encoding = style_for(sys.stdout).boxes, sys.stdout.encoding
@@ -68,7 +71,6 @@ def sessions_near(daemon: BlockingDaemon, folder: str) -> Callable[[str], Sequen
 
 
 def _numbered(sessions: Sequence[dict[str, Any]], purpose: str) -> str:
-    sessions = sessions[:_LISTED]
     for number, it in enumerate(sessions, 1):
         title = one_line(it["title"] or it["firstPrompt"] or "untitled")[:60]
         age = human.ago(it["updatedAt"], time.time())
