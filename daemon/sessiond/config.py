@@ -438,15 +438,23 @@ def _maps(key: str, value: object) -> dict[str, tuple[tuple[str, str], ...]]:
     return {host: _folder_pairs(f"{key}.{host}", pairs) for host, pairs in value.items()}
 
 
+def folder_pair(text: str) -> tuple[str, str] | None:
+    """Return the folders of `HERE=THERE`; None unless both are absolute. The first one may begin with `~`."""
+    here, _, there = text.partition("=")
+    here = os.path.expanduser(here)  # noqa: PTH111 - a text
+    if not (here.startswith("/") and there.startswith("/")) or "\0" in text:
+        return None
+    return os.path.normpath(here), os.path.normpath(there)
+
+
 def _folder_pairs(key: str, value: object) -> tuple[tuple[str, str], ...]:
     pairs = []
     for text in value if isinstance(value, list) else [None]:
-        here, _, there = text.partition("=") if isinstance(text, str) else ("", "", "")
-        here = os.path.expanduser(here)  # noqa: PTH111 - a text
-        if not (here.startswith("/") and there.startswith("/")) or "\0" in here + there:
+        pair = folder_pair(text) if isinstance(text, str) else None
+        if pair is None:
             advice = f'{key} as a list of pairs of absolute folders, here and there: ["~/work=/srv/work"]'
             raise _InvalidValueError(f"{key} has {text!r:.80}, which is no pair of folders", advice)
-        pairs.append((os.path.normpath(here), os.path.normpath(there)))
+        pairs.append(pair)
     return tuple(pairs)
 
 

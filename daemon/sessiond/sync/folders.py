@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from sessiond.config import folder_pair
 from sessiond.error_text import TemplatedError
 from sessiond.protocol import types as t
 
@@ -26,11 +27,11 @@ class FolderPair(NamedTuple):
 
 
 def pair_of(text: str) -> FolderPair:
-    """Return the pair `HERE=THERE`. Raises `InvalidPairError`."""
-    here, _, there = text.partition("=")
-    if not (here.startswith("/") and there.startswith("/")):
+    """Return the pair `HERE=THERE`; see `config.folder_pair`. Raises `InvalidPairError`."""
+    pair = folder_pair(text)
+    if pair is None:
         raise InvalidPairError(text)
-    return FolderPair(_trimmed(here), _trimmed(there))
+    return FolderPair(*pair)
 
 
 class FolderMap:
