@@ -275,9 +275,15 @@ async def test_a_store_that_is_cut_off_serves_what_it_has_and_catches_up(
                 await here.open("never opened here")
             closed = await here.open("closed")
             assert (content(closed), closed.stale is not None) == (HEADER, True)
+            await here.hold("closed")
+            assert await here.release("abc")
+            await here.end_claim("abc", "compaction")
             theirs = await there.open("abc")
             await append(theirs, entry(3))
             proxy.come_up()
+            async with asyncio.timeout(BOUND):
+                while await there.held_elsewhere(["closed", "abc"]) != {"closed"}:  # noqa: ASYNC110 - rows tell nobody
+                    await asyncio.sleep(0.02)
             await until(lambda: mine.stale is None)
             assert mine.foreign_bytes() == len(entry(3))
             await accept_all(mine)

@@ -392,7 +392,10 @@ class Store(Protocol):
         """
 
     async def end_claim(self, ref: str, work: str) -> None:
-        """End a reservation. Does nothing if this daemon has none."""
+        """End a reservation. Does nothing if this daemon has none. Raises nothing.
+
+        One that cannot be ended, because the store cannot be reached, ends as a hold does.
+        """
 
     async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> TrashPlace:
         """Move a log to the trash with a note of the reason, and close it. Return its place there."""

@@ -48,14 +48,13 @@ class PostgresStore(TerminalFiles):
         super().__init__(state, ThreadPoolExecutor(2, thread_name_prefix="sessiond-terminals"), Syscalls())
         self._mirrors: MirrorFolder | None = None
         self._requests = DatabaseRequests(url, lambda: self._link.refuse())
-        self._presence = Presence(self._requests)
+        self._presence = Presence(self._requests, lambda: self._link.owner)
         self._link = Link(
             url,
             on_connect=self._connected,
             on_look=self._presence.renew_if_due,
             disconnect=self._disconnect,
         )
-        self._presence.link = self._link
         self._writer = GroupWriter(self._link)
         self._sessions = OpenDatabaseSessions(
             url, self._link, self._requests, self._writer, self._mirror_folder
