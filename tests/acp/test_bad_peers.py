@@ -62,6 +62,19 @@ def test_an_attached_editor_that_does_not_read_is_detached_and_can_come_back(
         wait_until(lambda: first.said().endswith("Back."))
 
 
+def test_a_process_that_is_killed_in_the_middle_of_a_line_leaves_the_session_to_the_next(
+    home: Locations, tmp_path: Path
+) -> None:
+    with two_editors(home, tmp_path) as (first, second, session):
+        second.is_reading.clear()
+        assert first.prompt(session, "flood 60 100000")["stopReason"] == "end_turn"
+        first.kill()  # the socket had no room for all of it, so it ends inside a line
+        second.is_reading.set()
+        wait_until(_Rest(second.process.pid))
+        wait_until(lambda: _prompts(second, session, "say Back."))
+        assert second.said().endswith("Back.")
+
+
 @pytest.mark.slow  # tens of megabytes
 def test_a_line_above_the_limit_ends_the_connection_and_says_so(home: Locations, tmp_path: Path) -> None:
     with an_editor(home, "--", *scripted_agent()) as editor:

@@ -1,12 +1,13 @@
 """A session that runs in another process: its lines go over that process's socket, and pass unchanged."""
 
+import contextlib
 from typing import Any, Final
 
 from msgspec import UNSET, Raw
 
 from sessiond.acp import jsonrpc
 from sessiond.acp.errors import LineTooLong, RunnerEnded
-from sessiond.acp.jsonrpc import Envelope
+from sessiond.acp.jsonrpc import Envelope, UnreadableLine
 from sessiond.acp.running_session import AcpClient
 from sessiond.acp.streams import LinePeer
 
@@ -48,12 +49,13 @@ class AttachedSession:
             "clientCapabilities": capabilities,
         }
         self._peer.send(jsonrpc.request(_ATTACH_ID, "session/attach", params))
-        while (line := await self._peer.read()) is not None:
-            envelope = jsonrpc.decode(line)
-            if envelope.method is UNSET and envelope.result is not UNSET:
-                return jsonrpc.members(envelope.result)
-            self._to_editor(envelope, line)
-            await self._editor.peer.drained()
+        with contextlib.suppress(UnreadableLine):  # the start of a line is what a killed process leaves
+            while (line := await self._peer.read()) is not None:
+                envelope = jsonrpc.decode(line)
+                if envelope.method is UNSET and envelope.result is not UNSET:
+                    return jsonrpc.members(envelope.result)
+                self._to_editor(envelope, line)
+                await self._editor.peer.drained()
         return None
 
     async def run(self) -> None:
@@ -62,8 +64,8 @@ class AttachedSession:
             while (line := await self._peer.read()) is not None:
                 self._to_editor(jsonrpc.decode(line), line)
                 await self._editor.peer.drained()
-        except LineTooLong:
-            pass
+        except (LineTooLong, UnreadableLine):
+            pass  # a process that was killed leaves the start of a line
         finally:
             self._peer.close()
             ended = str(RunnerEnded(self.id))
