@@ -788,6 +788,7 @@ async def test_a_large_message_is_handed_over_in_parts_as_the_transport_takes_th
     await one_tick()
     assert wire.writes == []
     connection.resume_writing()
+    await one_tick()
     assert b"".join(wire.writes) == frames(large, small)
     assert max(map(len, wire.writes)) < 600_000
     assert connection.queued_bytes == 0

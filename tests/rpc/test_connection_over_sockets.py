@@ -153,6 +153,22 @@ async def test_a_peer_that_reads_nothing_does_not_hold_up_an_abort() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the two apart")
+async def test_a_peer_that_vanishes_while_much_is_written_ends_the_connection_once() -> None:
+    failures: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: failures.append(context))
+    for size in range(0, 2_000_000, 100_000):
+        mine = Recorder()
+        async with served(mine) as (connection, far):
+            connection.notify("m", Raw(b'"' + b"x" * 8_000_000 + b'"'))
+            received = 0
+            while received <= size:
+                received += len(await asyncio.get_running_loop().sock_recv(far, 65_536))
+            far.close()
+            await connection.wait_closed()
+        assert len(mine.ends) == 1
+    assert not failures
+
+
 async def test_a_peer_that_left_is_told_from_one_that_only_stopped_sending() -> None:
     recorder = Recorder()
     async with served(recorder) as (connection, far):

@@ -92,6 +92,10 @@ class SendQueue:
     def resume(self) -> None:
         """Continue writing: the transport accepts more."""
         self.is_full = False
+        # Not at once: the transport calls this within a write, and ends twice if a write within that one fails.
+        self._loop.call_soon(self._continue)
+
+    def _continue(self) -> None:
         self.flush()
         if self.is_full:
             return
