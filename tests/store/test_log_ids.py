@@ -164,6 +164,25 @@ async def test_large_growth_is_recorded_when_the_log_is_closed(tmp_path: Path) -
     assert await id_after(tmp_path) != first
 
 
+@pytest.mark.parametrize("tail", [b"half a li", b"one\t}\n", b"one\t}\ntwo\t}\n" + b"x" * 3_000_000])
+async def test_an_id_outlives_what_a_kill_leaves_of_a_batch_and_another_kill_before_it_is_taken_away(
+    tmp_path: Path, tail: bytes
+) -> None:
+    first, path = await closed_log(tmp_path, b"one\n")
+    size = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(tail)
+    store = FileStore(tmp_path / "data", tmp_path / "state")
+    await store.open("abc")
+    killed(store)
+    store = FileStore(tmp_path / "data", tmp_path / "state")
+    log = await store.open("abc")
+    assert log.log_id == first
+    await log.quarantine_tail(size, 2)
+    killed(store)
+    assert await id_after(tmp_path) == first
+
+
 def killed(store: FileStore) -> None:
     """The process of a store is gone: nothing is closed in order."""
     fd, store._log_ids._fd = store._log_ids._fd, None
@@ -223,14 +242,7 @@ class Logs(RuleBasedStateMachine):
     def open(self) -> None:
         if self.log is not None:
             return
-        self.store = FileStore(self.home / "data", self.home / "state")
-        self.log = self.loop.run_until_complete(self.store.open("abc"))
-        now = content(self.log)
-        for log_id, known in self.told:
-            if log_id == self.log.log_id:
-                assert now.startswith(known), "a position would lead into other lines"
-            else:
-                assert not self.only_grew, "a log that only grew has another id"
+        self.open_unread(self.path.stat().st_size)
         self.tell()
 
     @rule()
@@ -261,6 +273,35 @@ class Logs(RuleBasedStateMachine):
                 file.write(now)
                 file.truncate()
         self.only_grew = False
+
+    @rule(whole_lines=st.integers(0, 2), size=st.sampled_from([0, 1, 2, 3, 40, 300_000]), dies=st.booleans())
+    def the_daemon_dies_in_the_middle_of_a_batch(self, whole_lines: int, size: int, dies: bool) -> None:
+        """The lines that are there belong to a batch that is cut off. The next daemon takes them away, or dies, too."""
+        if self.log is None or self.log.is_touched:
+            return
+        self.close(dies=True)
+        whole = self.path.read_bytes()
+        lines = b"".join(b"%s\t}\n" % self.line().strip() for _ in range(whole_lines))
+        with self.path.open("ab") as file:
+            file.write(lines + b"x" * size)
+        self.open_unread(len(whole))
+        assert self.log is not None
+        if dies:
+            self.close(dies=True)
+            self.open_unread(len(whole))
+        if self.log.size > len(whole):
+            self.loop.run_until_complete(self.log.quarantine_tail(len(whole), 1))
+        self.tell()
+
+    def open_unread(self, size: int) -> None:
+        """Open the log, of which readers receive the first `size` bytes."""
+        self.store = FileStore(self.home / "data", self.home / "state")
+        self.log = self.loop.run_until_complete(self.store.open("abc"))
+        for log_id, known in self.told:
+            if log_id == self.log.log_id:
+                assert content(self.log)[:size].startswith(known), "a position would lead into other lines"
+            else:
+                assert not self.only_grew, "a log that only grew has another id"
 
     @rule()
     def another_program_writes_the_same_again(self) -> None:

@@ -3,7 +3,8 @@
 A position in a log, `{logId, seq}`, must never refer to another log that has the same session id later. So each open
 log has a record in one file of the state folder: the id, the size of the log when a reader could last have received
 it, and a checksum of these bytes. Opening the log compares them. If the beginning of the file differs from the record,
-or cannot be verified, the file is another log and gets a new id. Readers then read it from its start.
+or cannot be verified, the file is another log and gets a new id. Readers then read it from its start. A record covers
+no torn last line and no incomplete batch: no reader receives them, and they may be cut away.
 
 The checksum is continued as the log grows, so an append costs one more small read and write of cached pages. A file
 that was not touched since it was closed is recognized by its status and is not read. A large log without a record gets
@@ -24,6 +25,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from sessiond.session.tree import batches
+
 log = logging.getLogger(__name__)
 
 NAME: Final = "log-ids"
@@ -41,6 +44,7 @@ _LONGEST_HEADER: Final = 16 * 1024
 _HEAD: Final = struct.Struct("<16s16s?95x")  # magic, boot, ended
 _RECORD: Final = struct.Struct("<16s16sQIIQQQQQ32xQ")
 _MAGIC: Final = b"sessiond log ids"
+_MORE_FOLLOWS: Final = batches.MORE_FOLLOWS + b"\n"
 _Status = tuple[int, int, int, int]
 _NO_STATUS: Final[_Status] = (0, 0, 0, 0)
 
@@ -84,7 +88,7 @@ class LogIds:
         """
         key = _key(name, fd)
         known = self._known(key)
-        size = os.fstat(fd).st_size
+        size = _readable_size(fd, os.fstat(fd).st_size)
         if known is not None and known.covered.size <= size:
             unchanged = known.status != _NO_STATUS and known.status == _status(fd)
             if unchanged or _covered(fd, Covered(), known.covered.size) == known.covered:
@@ -286,6 +290,7 @@ class LogId:
         if size == self._covered.size and not self._is_forgotten:
             return
         try:
+            size = _readable_size(fd, size)
             self._covered = _covered(fd, self._covered, size)
         except OSError:
             self._lose()
@@ -313,6 +318,21 @@ def _covered(fd: int, covered: Covered, size: int) -> Covered:
             break
         covered = covered.and_then(data)
     return covered
+
+
+def _readable_size(fd: int, size: int) -> int:
+    """Return the size of the first `size` bytes of a file without a torn last line or an incomplete batch."""
+    end = size
+    while end:
+        start = max(0, end - (_SLICE if end < size else len(_MORE_FOLLOWS)))
+        data = os.pread(fd, end - start, start)
+        last = len(data)
+        while (last := data.rfind(b"\n", 0, last) + 1) and data.endswith(_MORE_FOLLOWS, 0, last):
+            last -= 1
+        if last >= len(_MORE_FOLLOWS) or not start:
+            return last + start
+        end = start + last  # what stands before this newline is in the next slice
+    return 0
 
 
 def _status(fd: int) -> _Status:
