@@ -494,6 +494,15 @@ def _store_url(key: str, value: object) -> str:
     return value
 
 
+def store_url_problem(name: str, url: str) -> tuple[str, str] | None:
+    """Return why a URL names no store, and what to write instead; None if it names one. `name` is its name in both."""
+    try:
+        _store_url(name, url)
+    except _InvalidValueError as unfit:
+        return unfit.reason, unfit.advice
+    return None
+
+
 _Reader: TypeAlias = Callable[[str, object], object]
 
 _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {

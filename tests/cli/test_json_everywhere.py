@@ -42,8 +42,8 @@ COMMANDS = (  # in this order; {…} are the ids of the fixture
 )  # fmt: skip
 LASTING = ("watch", "view")
 """Commands that end with Ctrl-C; the first line is what is looked at."""
-ELSEWHERE = ("sync",)
-"""Commands that need a second daemon; their JSON is tested with two of them."""
+ELSEWHERE = ("sync", "move-store")
+"""Commands that need a second daemon or a database; their JSON is tested where they are."""
 
 
 @pytest.fixture(scope="module")

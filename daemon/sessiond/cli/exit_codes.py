@@ -15,7 +15,7 @@ BROKEN_PIPE = 141
 MEANINGS: dict[int, str] = {
     SUCCESS: "success",
     FAILURE: "the daemon returned an error; doctor: problems were found; import: nothing could be imported;"
-    " sync, bundle, backup, restore: a session is not complete, or the file was refused;"
+    " sync, bundle, backup, restore, move-store: a session is not complete, or a file or store was refused;"
     " terminal: no terminal was found",
     USAGE_ERROR: "usage error: the command line is not valid",
     UNAVAILABLE: "no daemon is running, or the connection was lost before the response",
@@ -23,8 +23,8 @@ MEANINGS: dict[int, str] = {
     SYSTEM_ERROR: "the system denied a resource: a file, a descriptor or memory",
     CANNOT_CREATE: "serve: a folder, the socket or a file of the daemon cannot be used",
     TEMPORARY_FAILURE: "temporary failure: the daemon is busy, stopping or does not respond;"
-    " serve: another daemon runs",
-    CONFIG_ERROR: "serve, sync: config.toml is not valid",
+    " serve: another daemon runs; move-store: a daemon runs",
+    CONFIG_ERROR: "serve, sync: config.toml is not valid; serve, move-store: the store cannot be opened",
     INTERRUPTED: "interrupted by Ctrl-C",
     BROKEN_PIPE: "the reader of the output closed it",
 }

@@ -323,8 +323,20 @@ class Store(Protocol):
             LogExists: A log or draft with this id exists.
         """
 
-    async def add(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> AddedLog:
-        """Create a log as `create` does, without opening it. It is created even if the caller is canceled."""
+    async def add(
+        self,
+        session_id: str,
+        *,
+        cwd: str,
+        timestamp: str,
+        lines: bytes,
+        draft: bool,
+        modified_ns: int | None = None,
+    ) -> AddedLog:
+        """Create a log as `create` does, without opening it. It is created even if the caller is canceled.
+
+        `modified_ns` is the time of its last change, in nanoseconds since 1970; None: now.
+        """
 
     async def open(self, session_id: str) -> Log:
         """Open the log with this id in its name, drafts included. Raises `LogNotFound`."""
@@ -363,6 +375,9 @@ class Store(Protocol):
             LogNotFound: At the first slice.
         """
 
+    async def count_other_daemons(self) -> int:
+        """Return the number of other daemons that use this store now."""
+
     async def hold(self, ref: str) -> None:
         """Tell the other daemons of this store that clients of this daemon hold a session, until `release`.
 
@@ -399,6 +414,16 @@ class Store(Protocol):
 
     async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> TrashPlace:
         """Move a log to the trash with a note of the reason, and close it. Return its place there."""
+
+    async def add_trashed(self, trashed: Trashed, *, cwd: str, timestamp: str, lines: bytes) -> None:
+        """Store a log of another store's trash in this one's. Does nothing if that has the deletion.
+
+        Args:
+            trashed: The log. Its places in the other store are not used.
+            cwd: The working directory, and so the folder to which `restore` moves it.
+            timestamp: The creation time of the log, as for `create`.
+            lines: The content.
+        """
 
     async def trashed(self) -> Sequence[Trashed]:
         """Return every log in the trash, the most recently trashed first."""

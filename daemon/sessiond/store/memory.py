@@ -59,9 +59,20 @@ class MemoryStore(SoleDaemon):
         self._contents[session_id] = content
         return MemoryLog(content, self._remains)
 
-    async def add(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> AddedLog:
+    async def add(
+        self,
+        session_id: str,
+        *,
+        cwd: str,
+        timestamp: str,
+        lines: bytes,
+        draft: bool,
+        modified_ns: int | None = None,
+    ) -> AddedLog:
         """Create a log from its lines without opening it."""
         await self.create(session_id, cwd=cwd, timestamp=timestamp, lines=lines, draft=draft)
+        if modified_ns is not None:
+            self._contents[session_id].modified_ns = modified_ns
         return AddedLog(session_id, None, (self._contents[session_id].changes,))
 
     async def open(self, session_id: str) -> Log:
@@ -130,10 +141,7 @@ class MemoryStore(SoleDaemon):
         content = self._contents.pop(log.ref, None)
         if content is None:
             raise LogNotFound(log.ref)
-        where, number = f"trash/{log.ref}", 1
-        while where in self._remains:
-            number += 1
-            where = f"trash/{log.ref}.{number}"
+        where = self._new_place(log.ref)
         self._remains[where] = bytes(content.data)
         self._trashed_ids[where] = content.log_id
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -149,6 +157,23 @@ class MemoryStore(SoleDaemon):
             about=about,
         )
         return place
+
+    def _new_place(self, session_id: str) -> str:
+        where, number = f"trash/{session_id}", 1
+        while where in self._remains:
+            number += 1
+            where = f"trash/{session_id}.{number}"
+        return where
+
+    async def add_trashed(self, trashed: Trashed, *, cwd: str, timestamp: str, lines: bytes) -> None:
+        """Store a log in the trash. The working directory and the timestamp are not used."""
+        if any(it.trash_id == trashed.trash_id for it in self._trashed.values()):
+            return
+        where = self._new_place(trashed.session_id)
+        self._remains[where], self._trashed_ids[where] = lines, uuid.uuid4().hex
+        self._trashed[where] = trashed._replace(
+            ref=where, origin=trashed.session_id, size=len(lines), leftovers=()
+        )
 
     async def trashed(self) -> Sequence[Trashed]:
         """Return every log in the trash, the most recently trashed first."""

@@ -11,6 +11,10 @@ class SoleDaemon:
         """True: one daemon has the logs for itself."""
         return True
 
+    async def count_other_daemons(self) -> int:
+        """Return 0: no other daemon uses the store."""
+        return 0
+
     async def hold(self, ref: str) -> None:
         """Do nothing: no other daemon uses the store."""
 

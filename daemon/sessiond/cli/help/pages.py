@@ -46,7 +46,7 @@ GROUPS = (
     ("What a model sees", ("context", "compact", "configure", "stats", "state")),
     ("The trash", ("delete", "restore", "trash", "cleanup", "purge")),
     ("Other programs", ("agents", "acp", "import", "export")),
-    ("Other machines", ("sync", "bundle", "backup")),
+    ("Other machines and stores", ("sync", "bundle", "backup", "move-store")),
     ("Blobs", ("blobs",)),
     ("The daemon", ("status", "clients", "stop", "restart", "doctor", "serve", "attach")),
     ("Set-up", ("setup", "mcp", "hook", "install-service", "uninstall-service", "completion")),

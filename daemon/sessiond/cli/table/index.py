@@ -39,7 +39,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "uninstall-service",
     ),
     "agents": ("agents",),
-    "machines": ("sync", "bundle", "backup"),
+    "machines": ("sync", "bundle", "backup", "move-store"),
     "setup": ("setup", "hook", "mcp"),
     "tools": ("acp", "import", "export", "completion", "rpc", "terminal", "schema"),
 }

@@ -1,4 +1,4 @@
-"""Declarations of the commands that move sessions between machines, directly or in a file."""
+"""Declarations of the commands that move sessions between machines and stores, directly or in a file."""
 
 from sessiond.cli.parse.arguments import Command, Option
 from sessiond.cli.table.options import JSON, REPORT, SINCE
@@ -73,5 +73,15 @@ COMMANDS: dict[str, Command] = {
             "sessiond backup /media/disk",
             "sessiond backup ~/Sync/sessions.sessiond.age --recipient ~/.ssh/id_ed25519.pub --force",
         ),
+    ),
+    "move-store": Command(
+        "Copy all sessions from one store to another: files, or a PostgreSQL database",
+        "move_store:move",
+        ("A", "B"),
+        (Option("dry-run", "", "only report what would be copied"), REPORT),
+        "A and B are URLs as in [store] of config.toml: files: or postgres://USER@HOST/DATABASE. Sessions\n"
+        "are copied byte for byte, with the trash and all blobs, and compared with the originals. A is not changed.\n"
+        "The daemon must not run. After an interruption, the same command goes on.",
+        ("sessiond move-store files: postgres://ada@db.example/sessions",),
     ),
 }

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sessiond import config as configuration, paths
@@ -22,6 +21,7 @@ from sessiond.server.process import endpoint, lifecycle
 from sessiond.server.process.daemon_log import DaemonLogFile, logging_to
 from sessiond.server.process.lock import AnotherRuns, DaemonLock, LockRefused
 from sessiond.server.process.server_id import server_id_of
+from sessiond.server.process.stores import StoreUnusable, open_store
 from sessiond.server.process.systemd_notify import SystemdNotifier
 
 ANOTHER_RUNS: Final = 75
@@ -33,10 +33,6 @@ _STATUS: Final = {
     configuration.InvalidConfigError: 78,
     configuration.UnsafeConfigError: 78,
 }
-
-_NO_DRIVER: Final = (
-    "[store] url names a PostgreSQL database, and its driver is not installed: pip install 'sessiond[postgres]'."
-)  # fmt: skip
 
 _DESCRIPTORS: Final = 65_536  # the file descriptor limit that the daemon sets, if the hard limit allows it
 _TAKEOVER: Final = 15.0
@@ -79,7 +75,7 @@ async def build(locations: paths.Locations, config: configuration.Config) -> lif
     from sessiond.store.memory import MemoryStore
 
     hub = Hub(
-        await _open_store(locations, config),
+        await _store(locations, config),
         MemoryStore(),
         config,
         index_path=locations.index,
@@ -99,34 +95,11 @@ async def build(locations: paths.Locations, config: configuration.Config) -> lif
     )
 
 
-async def _open_store(locations: paths.Locations, config: configuration.Config) -> "Store":
-    """Return the store that the configuration names, and import nothing of the others."""
-    url = config.store.url
-    if url == configuration.FILES:
-        from sessiond.store.files.store import FileStore
-
-        return FileStore(Path(locations.data), Path(locations.state), roots=config.roots.folders)
-    if url == configuration.MEMORY:
-        from sessiond.store.memory import MemoryStore
-
-        return MemoryStore()
-    from sessiond.store.errors import StorageFailed
-
+async def _store(locations: paths.Locations, config: configuration.Config) -> "Store":
     try:
-        from sessiond.store.postgres.store import PostgresStore
-    except ModuleNotFoundError as error:
-        if error.name != "asyncpg":
-            raise
-        raise CannotServe(_NO_DRIVER, _STATUS[configuration.InvalidConfigError]) from None
-    store = PostgresStore(url, Path(locations.state))
-    try:
-        await store.start()
-    except StorageFailed as error:
-        await store.close()
-        raise CannotServe(
-            f"The database of [store] cannot be used: {error}", _STATUS[configuration.InvalidConfigError]
-        ) from None
-    return store
+        return await open_store(config.store.url, locations, config.roots.folders)
+    except StoreUnusable as error:
+        raise CannotServe(str(error), _STATUS[configuration.InvalidConfigError]) from None
 
 
 def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build = build) -> int:

@@ -36,6 +36,7 @@ from sessiond.store.files.space import free_bytes
 from sessiond.store.files.syscalls import Syscalls, refusal, refusals_of
 from sessiond.store.files.terminals import TerminalFiles
 from sessiond.store.files.trash import (
+    add_to_trash,
     in_trash,
     list_trash,
     move_back,
@@ -124,11 +125,20 @@ class FileStore(TerminalFiles, SoleDaemon):
         path = self._begin_creation(session_id, cwd, timestamp, draft=draft)
         return await self._log(partial(self._create_and_open, path, session_id, lines))
 
-    async def add(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> AddedLog:
+    async def add(
+        self,
+        session_id: str,
+        *,
+        cwd: str,
+        timestamp: str,
+        lines: bytes,
+        draft: bool,
+        modified_ns: int | None = None,
+    ) -> AddedLog:
         """Create the file with its folder, synced. It gets its log id when it is opened. See `base.Store.add`."""
         path = self._begin_creation(session_id, cwd, timestamp, draft=draft)
         adding = asyncio.ensure_future(
-            self._in_pool(partial(self._create_and_close, path, session_id, lines))
+            self._in_pool(partial(self._create_and_close, path, session_id, lines, modified_ns))
         )
         try:
             stamp = await asyncio.shield(adding)
@@ -224,6 +234,12 @@ class FileStore(TerminalFiles, SoleDaemon):
         await self._in_pool(partial(self._open_indexes.remove, log.log_id))
         return TrashPlace(trash_id, str(where))
 
+    async def add_trashed(self, trashed: Trashed, *, cwd: str, timestamp: str, lines: bytes) -> None:
+        """Write a file and its note into the trash, the note first. See `base.Store.add_trashed`."""
+        root = self._drafts if trashed.draft else self._sessions
+        origin = root / paths.encode_cwd(cwd) / paths.log_name(timestamp, trashed.session_id)
+        await self._in_pool(partial(add_to_trash, trashed, self._trash, origin, lines, self._calls))
+
     async def trashed(self) -> Sequence[Trashed]:
         """Return the logs in the trash by their files and notes, the most recently trashed first."""
         return await self._in_pool(partial(list_trash, self._trash))
@@ -289,10 +305,14 @@ class FileStore(TerminalFiles, SoleDaemon):
         with refusals_of(path):
             return _Opened(self._log_file(path, fd))
 
-    def _create_and_close(self, path: Path, session_id: str, lines: bytes) -> tuple[int, ...]:
+    def _create_and_close(
+        self, path: Path, session_id: str, lines: bytes, modified_ns: int | None
+    ) -> tuple[int, ...]:
         """Create the file of a log, durable, and return its stamp."""
         fd = self._create(path, session_id, lines)
         try:
+            if modified_ns is not None:
+                os.utime(fd, ns=(modified_ns, modified_ns))
             return stamp_of(os.fstat(fd))
         finally:
             os.close(fd)

@@ -59,21 +59,9 @@ def move_to_trash(
     """
     make_folder(trash, calls)
     source = file.path
-    note = {
-        "trashId": trash_id,
-        "reason": reason,
-        "path": str(source),
-        "sessionId": about.session_id or session_id,
-        "draft": draft,
-        "modifiedAt": _iso(source.stat().st_mtime),
-        "trashedAt": _iso(datetime.now(UTC).timestamp()),
-        "by": about.by,
-        "cwd": about.cwd,
-        "title": about.title,
-    }
-    if about.command_id is not None:
-        note["commandId"] = about.command_id
-    target, note_path = _take_name(trash, source.name, json.dumps(note).encode(), calls)
+    now = _iso(datetime.now(UTC).timestamp())
+    moved = Trashed(trash_id, "", about.session_id or session_id, str(source), draft, 0, reason, now, about)
+    target, note_path = _take_name(trash, source.name, _note(moved, source.stat().st_mtime), calls)
     try:
         file.move(target)
     except BaseException:
@@ -81,6 +69,49 @@ def move_to_trash(
             note_path.unlink()
         raise
     return target
+
+
+def add_to_trash(trashed: Trashed, trash: Path, origin: Path, lines: bytes, calls: Syscalls) -> None:
+    """Write a log of another store's trash into this one, durable. Do nothing if the trash has the deletion.
+
+    Args:
+        trashed: The log.
+        trash: The folder of the trash.
+        origin: The path to which it is restored.
+        lines: The content.
+        calls: The system calls that access the disk.
+    """
+    if any(it.trash_id == trashed.trash_id for it in list_trash(trash)):
+        return
+    make_folder(trash, calls)
+    note = _note(trashed._replace(origin=str(origin)), datetime.now(UTC).timestamp())
+    target, note_path = _take_name(trash, origin.name, note, calls)
+    try:
+        os.close(new_file(target, [lines], calls))
+    except BaseException:
+        note_path.unlink()
+        raise
+    sync_folder(trash, calls)
+
+
+def _note(trashed: Trashed, modified: float) -> bytes:
+    """Return the note of a log that was changed last at a time, in seconds since 1970."""
+    about = trashed.about
+    note = {
+        "trashId": trashed.trash_id,
+        "reason": trashed.reason,
+        "path": trashed.origin,
+        "sessionId": trashed.session_id,
+        "draft": trashed.draft,
+        "modifiedAt": _iso(modified),
+        "trashedAt": trashed.trashed_at,
+        "by": about.by,
+        "cwd": about.cwd,
+        "title": about.title,
+    }
+    if about.command_id is not None:
+        note["commandId"] = about.command_id
+    return json.dumps(note).encode()
 
 
 class Note(msgspec.Struct, rename="camel"):

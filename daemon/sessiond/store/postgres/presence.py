@@ -53,6 +53,15 @@ class Presence:
             )
         )
 
+    async def count_others(self) -> int:
+        """Return the number of other living daemons."""
+        count: int = await self._requests.read(
+            lambda connection: connection.fetchval(
+                query("count_daemons"), self._owner(), self._id, LIVING_SECONDS
+            )
+        )
+        return count
+
     async def hold(self, ref: str) -> None:
         """See `base.Store.hold`. What cannot be told now is told after the next connect."""
         self._held.add(ref)

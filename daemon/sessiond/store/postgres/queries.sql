@@ -63,8 +63,8 @@ LEFT JOIN sessiond.lines l ON l.session = w.key AND l.seq = w.seq - 1;
 SELECT epoch, seq AS last FROM sessiond.sessions WHERE key = $1 AND trash_id IS NULL FOR UPDATE;
 
 -- name: create
-INSERT INTO sessiond.sessions(owner, id, log_id, draft, epoch, seq, size)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
+INSERT INTO sessiond.sessions(owner, id, log_id, draft, epoch, seq, size, modified)
+VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8, clock_timestamp()))
 ON CONFLICT (owner, id) WHERE trash_id IS NULL DO NOTHING
 RETURNING key;
 
@@ -166,6 +166,13 @@ SET trash_id = $2, trashed_at = $3, note = $4, change = change + 1, tx = pg_curr
 WHERE key = $1 AND trash_id IS NULL
 RETURNING seq;
 
+-- name: add_trashed
+-- No row: the trash has this deletion.
+INSERT INTO sessiond.sessions(owner, id, log_id, draft, epoch, seq, size, trash_id, trashed_at, note)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+ON CONFLICT (trash_id) WHERE trash_id IS NOT NULL DO NOTHING
+RETURNING key;
+
 -- name: trashed_as
 SELECT trash_id FROM sessiond.sessions WHERE key = $1;
 
@@ -224,6 +231,10 @@ INSERT INTO sessiond.daemons(id, owner) VALUES ($1, $2) ON CONFLICT (id) DO UPDA
 -- name: forget_daemons
 DELETE FROM sessiond.daemons
 WHERE owner = $1 AND (id = $2 OR seen < clock_timestamp() - $3::float8 * interval '2 seconds');
+
+-- name: count_daemons
+SELECT count(*) FROM sessiond.daemons
+WHERE owner = $1 AND id <> $2 AND seen > clock_timestamp() - $3::float8 * interval '1 second';
 
 -- name: lock_id
 SELECT key FROM sessiond.sessions WHERE owner = $1 AND id = $2 AND trash_id IS NULL FOR UPDATE;

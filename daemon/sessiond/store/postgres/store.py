@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -124,19 +125,31 @@ class PostgresStore(TerminalFiles):
         key = await self._create(session_id, lines, new_epoch(), draft=draft)
         return await self._sessions.open_key(session_id, key)
 
-    async def add(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> AddedLog:
+    async def add(
+        self,
+        session_id: str,
+        *,
+        cwd: str,
+        timestamp: str,
+        lines: bytes,
+        draft: bool,
+        modified_ns: int | None = None,
+    ) -> AddedLog:
         """Create the row of a session and its lines in one transaction."""
         epoch = new_epoch()
-        await self._create(session_id, lines, epoch, draft=draft)
+        await self._create(session_id, lines, epoch, draft=draft, modified_ns=modified_ns)
         return AddedLog(session_id, None, (epoch, 0))
 
-    async def _create(self, session_id: str, data: bytes, epoch: int, *, draft: bool) -> int:
+    async def _create(
+        self, session_id: str, data: bytes, epoch: int, *, draft: bool, modified_ns: int | None = None
+    ) -> int:
         owner, log_id = self._link.owner, uuid4().hex
         lines = lines_of(data) if len(data) < 64 * 1024 else await asyncio.to_thread(lines_of, data)
+        modified = None if modified_ns is None else datetime.fromtimestamp(modified_ns / 1e9, UTC)
 
         async def work(connection: Connection) -> int | None:
             key: int | None = await connection.fetchval(
-                query("create"), owner, session_id, log_id, draft, epoch, len(lines), len(data)
+                query("create"), owner, session_id, log_id, draft, epoch, len(lines), len(data), modified
             )
             if key is None:
                 row = await connection.fetchrow(query("find"), owner, session_id)
@@ -197,6 +210,10 @@ class PostgresStore(TerminalFiles):
                 return
         yield from reading.scan(self._requests, self._link.owner, ref, start)
 
+    async def count_other_daemons(self) -> int:
+        """Return the number of other daemons of the owner that were seen a short time ago."""
+        return await self._presence.count_others()
+
     async def hold(self, ref: str) -> None:
         """Add a row for this daemon and the session."""
         await self._presence.hold(ref)
@@ -226,6 +243,11 @@ class PostgresStore(TerminalFiles):
         log.session.remove()
         await log.close()
         return place
+
+    async def add_trashed(self, trashed: Trashed, *, cwd: str, timestamp: str, lines: bytes) -> None:
+        """Add the row of a trashed session and its lines in one transaction. The id names its place."""
+        cut = await asyncio.to_thread(lines_of, lines)
+        await trash.add(self._requests, self._link.owner, trashed, cut, len(lines))
 
     async def trashed(self) -> Sequence[Trashed]:
         """Return the sessions whose rows are marked as trashed."""

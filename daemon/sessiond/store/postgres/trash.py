@@ -8,6 +8,7 @@ import asyncpg
 import msgspec
 
 from sessiond.store.errors import LogExists, LogNotFound
+from sessiond.store.postgres.changes import insert_lines, new_epoch
 from sessiond.store.postgres.queries import query
 from sessiond.store.postgres.reading import TRASH, is_text
 from sessiond.store.postgres.requests import Connection, DatabaseRequests
@@ -25,13 +26,10 @@ class _Note(msgspec.Struct, rename="camel"):
 
 async def trash(requests: DatabaseRequests, key: int, ref: str, reason: str, about: TrashNote) -> TrashPlace:
     """Move a session to the trash. Raises `LogNotFound`."""
-    trash_id, now = uuid4().hex, datetime.now(UTC)
-    note = msgspec.json.encode(
-        _Note(reason, about.by, about.session_id, about.cwd, about.title, about.command_id)
-    )
+    trash_id, now, note = uuid4().hex, datetime.now(UTC), _encoded(reason, about)
 
     async def work(connection: Connection) -> bool:
-        seq = await connection.fetchval(query("trash"), key, trash_id, now, _storable(note.decode()))
+        seq = await connection.fetchval(query("trash"), key, trash_id, now, note)
         if seq is None:
             return bool(await connection.fetchval(query("trashed_as"), key) == trash_id)
         await connection.execute(query("notify"), key)
@@ -40,6 +38,29 @@ async def trash(requests: DatabaseRequests, key: int, ref: str, reason: str, abo
     if not await requests.change(work):
         raise LogNotFound(ref)
     return TrashPlace(trash_id, TRASH + trash_id)
+
+
+async def add(
+    requests: DatabaseRequests, owner: str, trashed: Trashed, lines: Sequence[bytes], size: int
+) -> None:
+    """Add a session with its lines to the trash. Do nothing if the trash has the deletion."""
+    log_id, epoch, note = uuid4().hex, new_epoch(), _encoded(trashed.reason, trashed.about)
+    trashed_at = datetime.fromisoformat(trashed.trashed_at)
+
+    async def work(connection: Connection) -> None:
+        key = await connection.fetchval(
+            query("add_trashed"), owner, trashed.session_id, log_id, trashed.draft, epoch, len(lines), size,
+            trashed.trash_id, trashed_at, note,
+        )  # fmt: skip
+        if key is not None:
+            await insert_lines(connection, key, lines)
+
+    await requests.change(work)
+
+
+def _encoded(reason: str, about: TrashNote) -> str:
+    note = _Note(reason, about.by, about.session_id, about.cwd, about.title, about.command_id)
+    return _storable(msgspec.json.encode(note).decode())
 
 
 async def list_trash(requests: DatabaseRequests, owner: str) -> Sequence[Trashed]:
