@@ -289,10 +289,10 @@ async def test_a_file_that_cannot_be_put_into_the_index_is_named_and_spoils_no_a
     bad = next((tmp_path / "data/sessions").rglob("*hostile-00001.jsonl"))
     listed, fails = session_info.listed, True
 
-    def failing(*found: Any, path: str, **more: Any) -> Any:
-        if fails and path == str(bad):
+    def failing(*found: Any, ref: str, **more: Any) -> Any:
+        if fails and ref == str(bad):
             raise RuntimeError("a defect")
-        return listed(*found, path=path, **more)
+        return listed(*found, ref=ref, **more)
 
     monkeypatch.setattr(session_info, "listed", failing)
     async with running(tmp_path) as daemon:

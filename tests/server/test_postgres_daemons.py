@@ -63,6 +63,26 @@ def test_what_is_done_on_one_machine_is_there_on_the_other(machines: tuple[Machi
     assert "of the other machine" in here.run("tree", session_id)
 
 
+def test_no_session_claims_to_be_in_a_file_and_old_ones_are_cleaned_up(
+    machines: tuple[Machine, Machine], tmp_path: Path
+) -> None:
+    here, there = machines
+    for number in range(3):
+        here.run("new", "--id", f"atlas-no-{number}")
+        here.run("append", f"atlas-no-{number}", "--user", "rivers", "--assistant", "an answer")
+    here.run("stop")  # closed sessions are listed from the index of the other daemon
+    rows = json.loads(there.run("list", "--all", "--json"))["sessions"]
+    assert [(row["sessionId"], row["path"]) for row in rows] == [
+        (f"atlas-no-{number}", None) for number in (2, 1, 0)
+    ]
+    hits = json.loads(there.run("search", "--all", "rivers", "--json"))["hits"]
+    assert {(it["sessionId"], it["path"]) for it in hits} == {
+        (f"atlas-no-{number}", None) for number in range(3)
+    }
+    there.run("cleanup", "--keep", "1", "--yes")
+    assert json.loads(there.run("list", "--all", "--json"))["sessions"][1:] == []
+
+
 def test_a_title_is_seen_on_the_other_machine_and_changes_no_line(
     postgres_server: Server, machines: tuple[Machine, Machine]
 ) -> None:

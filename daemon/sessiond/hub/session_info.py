@@ -61,19 +61,24 @@ def session_info(
     )  # fmt: skip
 
 
+def path_of(ref: str) -> str | None:
+    """Return the path of a ref as text; None for one in memory or in a database, which is no file."""
+    return lines.valid_text(ref) if ref.startswith("/") else None
+
+
 def listed(
-    tree: Tree, read: Callable[[Sequence[int]], list[bytes]], *, path: str, draft: bool, size: int
+    tree: Tree, read: Callable[[Sequence[int]], list[bytes]], *, ref: str, draft: bool, size: int
 ) -> t.ListedSession:
     """Return the list row of a session that is not open."""
-    return list_row(session_info(tree, read, path=lines.valid_text(path), draft=draft, size=size), tree, read)
+    return list_row(session_info(tree, read, path=path_of(ref), draft=draft, size=size), tree, read)
 
 
-def provisional(ends: EndFacts, *, path: str, size: int) -> t.ListedSession:
+def provisional(ends: EndFacts, *, ref: str, size: int) -> t.ListedSession:
     """Return the provisional list row of a session that is not open, from the beginning and the end of its log."""
     header = ends.header
     parent = parent_of(header.parent_session)
     return t.ListedSession(
-        session_id=header.id, path=lines.valid_text(path), cwd=header.cwd, title=ends.title,
+        session_id=header.id, path=path_of(ref), cwd=header.cwd, title=ends.title,
         tags=list(ends.tags[:MAX_TAGS]), created_at=header.timestamp, updated_at=ends.updated_at,
         first_prompt=ends.first_prompt, leaf_id=ends.leaf_id, size_bytes=size,
         parent_session_id=parent.session_id, parent_path=parent.path, is_draft=False, read_only=False,

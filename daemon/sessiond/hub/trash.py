@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sessiond.session.tree import lines
+from sessiond.hub.session_info import path_of
 from sessiond.store.base import Store
 from sessiond.store.records import Trashed
 
@@ -16,8 +16,8 @@ class InTrash(NamedTuple):
 
     @property
     def path(self) -> str | None:
-        """Its file in the trash as text; None for an ephemeral session."""
-        return path_in_trash(self.log.ref)
+        """Its file in the trash as text; None if it is in memory or in a database."""
+        return path_of(self.log.ref)
 
 
 class Trash:
@@ -61,8 +61,3 @@ class Trash:
         if len(name) < shortest:
             return []
         return [it for it in await self.list() if it.log.session_id.startswith(name)]
-
-
-def path_in_trash(ref: str) -> str | None:
-    """Return the path of a ref in the trash as text; None for an ephemeral session, which has no file."""
-    return lines.valid_text(ref) if ref.startswith("/") else None

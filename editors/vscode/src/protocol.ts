@@ -533,8 +533,8 @@ export interface SearchResult {
 export interface Hit {
   /** The session that it is in. */
   sessionId: string;
-  /** The file of the session. */
-  path: string;
+  /** The file of the session; null if it is in no file. */
+  path: string | null;
   /** The title of the session. */
   title: string | null;
   /** The folder of the session. */

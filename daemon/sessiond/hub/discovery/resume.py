@@ -149,9 +149,7 @@ class ResumeService:
     async def _former_folders(self, cwd: str, crumb: Breadcrumb | None) -> list[t.FormerFolder]:
         """Return possible former names of a folder without sessions; see `renamed_folders`."""
         sessions = await self._index.all_sessions()
-        ours = [
-            it for it in sessions if it.message_count and it.path is not None and self._files.keeps(it.path)
-        ]
+        ours = [it for it in sessions if it.message_count and self._files.keeps(it.path or it.session_id)]
         remembered = None if crumb is None else crumb.cwd
         return await asyncio.to_thread(renamed_folders.former_folders, ours, cwd, remembered)
 

@@ -78,7 +78,7 @@ def read_in_steps(store: Store, stored: Stored, tree: Tree) -> Steps[LogFacts]:
     )
     if tree.damaged or program is not None:
         return LogFacts(stored, head, None, (), b"[]")
-    listed = session_info.listed(tree, read, path=stored.ref, draft=stored.draft, size=stored.size)
+    listed = session_info.listed(tree, read, ref=stored.ref, draft=stored.draft, size=stored.size)
     labels = tuple((target, label.text) for target, label in tree.labels.items())
     return LogFacts(stored, head, listed, labels, msgspec.json.encode(list(off_path(tree))))
 
@@ -99,7 +99,7 @@ def read_ends(store: Store, stored: Stored) -> LogFacts | None:
         head, tail = store.read_ends(stored.ref, head_size, tail_size)
         ends = facts_of_ends(head, tail)
         if ends is not None:
-            listed = session_info.provisional(ends, path=stored.ref, size=stored.size)
+            listed = session_info.provisional(ends, ref=stored.ref, size=stored.size)
             return LogFacts(stored, hash_of(head[:HEAD_BYTES]), listed, (), b"[]")
     return None
 

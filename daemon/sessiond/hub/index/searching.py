@@ -228,7 +228,7 @@ def _hits(
         snippet = search_words.snippet(search_words.readable(text), phrases)
         hits.append(
             t.Hit(
-                session_id=session.session_id, path=session.path or "", title=session.title, cwd=session.cwd,
+                session_id=session.session_id, path=session.path, title=session.title, cwd=session.cwd,
                 entry_id=entry_id or None, seq=seq, type=kind, role=role,
                 timestamp=None if at is None else clock.iso(at * 1_000_000), snippet=snippet.text,
                 ranges=[t.CharacterRange(start=at, end=end) for at, end in snippet.ranges[:_MAX_RANGES]],

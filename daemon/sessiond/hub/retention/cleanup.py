@@ -61,7 +61,8 @@ class Cleanup:
             Draining: The daemon shuts down.
         """
         await self._terminals.refresh()
-        sessions = {it.path: it for it in await self._index.all_sessions() if it.path is not None}
+        # The ref of a log is the path of its file; without files it is the id.
+        sessions = {it.path or it.session_id: it for it in await self._index.all_sessions()}
         known = retention.applicable(self._known(sessions, await self._files.list()), policy)
         removed: list[t.CleanedSession] = []
         skipped: list[t.SkippedSession] = []

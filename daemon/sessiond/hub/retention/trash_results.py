@@ -5,7 +5,8 @@ import binascii
 from collections.abc import Sequence
 
 from sessiond.hub.errors import CursorExpired
-from sessiond.hub.trash import InTrash, path_in_trash
+from sessiond.hub.session_info import path_of
+from sessiond.hub.trash import InTrash
 from sessiond.protocol import types as t
 from sessiond.session.tree import lines
 from sessiond.store.records import TrashPlace
@@ -15,9 +16,9 @@ def deleted(session_id: str, ref: str | None, place: TrashPlace) -> t.DeleteResu
     """Return the result of moving a session to the trash; `ref` is its former ref, None for an ephemeral session."""
     return t.DeleteResult(
         session_id=session_id,
-        path=None if ref is None else lines.valid_text(ref),
+        path=None if ref is None else path_of(ref),
         trash_id=place.trash_id,
-        trash_path=path_in_trash(place.ref),
+        trash_path=path_of(place.ref),
     )
 
 
@@ -52,7 +53,7 @@ def listed(found: InTrash) -> t.TrashedSession:
         trash_id=it.trash_id,
         session_id=lines.valid_text(it.session_id),
         trash_path=found.path,
-        path=lines.valid_text(it.origin) if it.origin is not None and it.origin.startswith("/") else None,
+        path=None if it.origin is None else path_of(it.origin),
         trashed_at=lines.valid_text(it.trashed_at),
         note=lines.valid_text(it.reason) or None,
         deleted_by=lines.valid_text(it.about.by),

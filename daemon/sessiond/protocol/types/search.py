@@ -55,7 +55,7 @@ class Hit(Wire, frozen=True):
     """An entry that matches a search."""
 
     session_id: str  # the session that it is in
-    path: str  # the file of the session
+    path: str | None  # the file of the session; null if it is in no file
     title: str | None  # the title of the session
     cwd: str  # the folder of the session
     entry_id: EntryId | None  # null if the title in the header matches

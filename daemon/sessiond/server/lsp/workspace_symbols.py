@@ -34,8 +34,9 @@ def register(editor: Editor) -> None:
             found = await editor.ask(m.SEARCH, t.SearchParams(query=params.query[:1_000], limit=MAX_SYMBOLS))
         except IncompatibleParams:
             return []  # the query has no searchable term yet
-        slots = await asyncio.to_thread(_slots, {hit.path for hit in found.hits})
-        return [_of_hit(hit, slots[hit.path]) for hit in found.hits]
+        in_files = [(hit.path, hit) for hit in found.hits if hit.path is not None]
+        slots = await asyncio.to_thread(_slots, {path for path, _ in in_files})
+        return [_of_hit(path, hit, slots[path]) for path, hit in in_files]
 
     editor.offer(types.WORKSPACE_SYMBOL, symbols)
 
@@ -56,9 +57,9 @@ async def _newest(editor: Editor) -> list[types.SymbolInformation]:
     ]
 
 
-def _of_hit(hit: t.Hit, slots: int) -> types.SymbolInformation:
+def _of_hit(path: str, hit: t.Hit, slots: int) -> types.SymbolInformation:
     return types.SymbolInformation(
-        location=_place(hit.path, hit.seq + slots),
+        location=_place(path, hit.seq + slots),
         name=preview.one_line(hit.snippet, 160),
         kind=_KINDS.get(hit.role or "", types.SymbolKind.Object),
         container_name=preview.one_line(hit.title or hit.session_id, 80),

@@ -288,7 +288,7 @@
 ---An entry that matches a search.
 ---@class (exact) sessiond.Hit
 ---@field sessionId string The session that it is in.
----@field path string The file of the session.
+---@field path? string The file of the session; null if it is in no file.
 ---@field title? string The title of the session.
 ---@field cwd string The folder of the session.
 ---@field entryId? string Null if the title in the header matches. 1 to 64 characters.
