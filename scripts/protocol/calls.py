@@ -121,6 +121,7 @@ TOPICS = (
         "history", "The history of prompts", "Requests about the prompts that were typed, over all sessions.",
         (
             Call("HISTORY_ADD", "add_prompt", ("prompt",)),
+            Call("HISTORY_IMPORT", "import_prompts", ("prompts",)),
             Call("HISTORY_LIST", "list_prompts", ("query",)),
             Call("HISTORY_DELETE", "delete_prompts", ("prompt_ids",)),
         ),

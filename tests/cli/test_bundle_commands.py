@@ -57,6 +57,11 @@ def test_a_backup_restores_everything_and_overwrites_nothing(shells: tuple[Shell
     assert {it["outcome"] for it in restored["files"]} == {"created"}
     assert Path(there.locations.config_file).read_bytes() == config.read_bytes()
     assert "an experiment" in there("trash").out
+    prompts = there("history", "--json").json["prompts"]
+    assert [(it["prompt"], it["createdAt"]) for it in prompts] == [
+        (it["prompt"], it["createdAt"]) for it in here("history", "--json").json["prompts"]
+    ]
+    assert prompts
     assert there("continue").lines[0] == session_id  # the breadcrumb of this terminal
     assert there("restore", str(file)).out.startswith("Nothing to do: 2 sessions compared")
     Path(there.locations.config_file).write_text("[history]\nenabled = false\n", encoding="utf-8")

@@ -179,7 +179,9 @@ async def test_a_file_of_an_older_daemon_keeps_its_prompts(tmp_path: Path) -> No
         assert await prompts(peer) == ["three", "one"]
     with closing(sqlite3.connect(tmp_path / "data/history.db")) as connection:
         # The older daemon can write to the file again.
-        connection.execute("INSERT INTO history(prompt, created_at, cwd) VALUES('four', 1700000001, NULL)")
+        connection.execute(
+            "INSERT INTO history(prompt, created_at, cwd) VALUES('four', strftime('%s', 'now'), NULL)"
+        )
         connection.commit()
     async with running(tmp_path) as daemon:
         assert await prompts(await daemon.attach()) == ["four", "three", "one"]
@@ -254,6 +256,46 @@ async def test_pages_hold_every_prompt_once_while_others_are_added(memory: Runni
     assert seen == [f"prompt {number}" for number in reversed(range(10))]
     assert cursor is None
     assert (await refusal(peer.call("history/list", cursor="x"))).kind == "cursorExpired"
+
+
+def copy(prompt: str, at: str, **more: str) -> dict[str, str]:
+    return {"prompt": prompt, "createdAt": at, **more}
+
+
+async def test_imported_prompts_have_their_times_and_their_places_in_the_list(memory: Running) -> None:
+    peer = await memory.attach()
+    await peer.call("history/add", prompt="now", cwd="/w")
+    early, late = copy("early", "2025-01-01T10:00:00Z", cwd="/w"), copy("late", "2025-06-01T12:00:00+02:00")
+    session = copy("of a session", "2024-01-01T00:00:00Z", sessionId="another-one", entryId="e1")
+    assert await peer.call("history/import", prompts=[late, session, early]) == {"addedCount": 3}
+    assert await prompts(peer) == ["now", "late", "early", "of a session"]
+    assert await prompts(peer, cwd="/w") == ["now", "early"]
+    [found] = (await peer.call("history/list", sessionId="another-one"))["prompts"]
+    assert (found["entryId"], found["createdAt"][:19]) == ("e1", "2024-01-01T00:00:00")
+    pages, cursor = [], None
+    while not pages or cursor is not None:
+        page = await peer.call("history/list", limit=1, cursor=cursor)
+        pages += [it["prompt"] for it in page["prompts"]]
+        cursor = page["nextCursor"]
+    assert pages == ["now", "late", "early", "of a session"]
+
+
+async def test_an_import_of_prompts_may_be_repeated(memory: Running) -> None:
+    peer = await memory.attach()
+    copies = [copy("same", f"2025-01-01T10:00:0{second}Z", cwd="/w") for second in range(3)]
+    assert await peer.call("history/import", prompts=copies) == {"addedCount": 3}
+    other = copy("same", "2025-01-01T10:00:00Z", cwd="/other")
+    again = [*copies, other, copy(" ", "2025-01-01T10:00:00Z")]
+    assert await peer.call("history/import", prompts=again) == {"addedCount": 1}
+    assert await prompts(peer) == ["same"] * 4
+
+
+@pytest.mark.parametrize("at", ["yesterday", "2025-01-01T10:00:00", "0001-01-01T00:00:00Z", ""])
+async def test_an_imported_prompt_needs_a_time(memory: Running, at: str) -> None:
+    peer = await memory.attach()
+    refused = await refusal(peer.call("history/import", prompts=[copy("one", at)]))
+    assert refused.kind == "invalidParams"
+    assert await prompts(peer) == []
 
 
 async def test_a_disabled_history_is_unchanged(tmp_path: Path) -> None:

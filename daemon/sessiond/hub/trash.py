@@ -13,6 +13,7 @@ class InTrash(NamedTuple):
 
     store: Store
     log: Trashed
+    ephemeral: bool
 
     @property
     def path(self) -> str | None:
@@ -21,14 +22,19 @@ class InTrash(NamedTuple):
 
 
 class Trash:
-    """The combined trash of several stores."""
+    """The combined trash of the store of sessions and of that of ephemeral sessions."""
 
-    def __init__(self, *stores: Store) -> None:
-        self._stores = stores
+    def __init__(self, stored: Store, memory: Store) -> None:
+        self._stored = stored
+        self._memory = memory
 
     async def list(self) -> Sequence[InTrash]:
         """Return every log in the trash, the most recently trashed first. Raises `StorageFailed`."""
-        found = [InTrash(store, log) for store in self._stores for log in await store.trashed()]
+        found = [
+            InTrash(store, log, store is self._memory)
+            for store in (self._stored, self._memory)
+            for log in await store.trashed()
+        ]
         return sorted(found, key=lambda it: (it.log.trashed_at, it.log.ref), reverse=True)
 
     async def find(self, name: str) -> InTrash | None:

@@ -175,6 +175,9 @@ VIEW_ENTRY: Final = Method(
 HISTORY_ADD: Final = Method(
     "history/add", t.HistoryAddParams, t.HistoryAddResult, ("idReused", "storageFailed", "draining")
 )
+HISTORY_IMPORT: Final = Method(
+    "history/import", t.HistoryImportParams, t.HistoryImportResult, ("storageFailed", "draining")
+)
 HISTORY_LIST: Final = Method(
     "history/list", t.HistoryListParams, t.HistoryListResult, ("cursorExpired", "storageFailed", "draining")
 )
@@ -249,7 +252,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         SUBSCRIBE, UNSUBSCRIBE, FLUSH,
         MOVE, DELETE, CLEANUP, TRASH_LIST, TRASH_RESTORE, TRASH_PURGE,
         STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_DOCUMENT, VIEW_ENTRY,
-        HISTORY_LIST, HISTORY_ADD, HISTORY_DELETE, BLOB_PUT, BLOB_GET, BLOB_COLLECT, REDACT,
+        HISTORY_LIST, HISTORY_ADD, HISTORY_IMPORT, HISTORY_DELETE, BLOB_PUT, BLOB_GET, BLOB_COLLECT, REDACT,
         AGENT_LIST, AGENT_FOLLOW, AGENT_UNFOLLOW, AGENT_FORGET, AGENT_WAKE, USAGE_REPORT,
         BLOB_MISSING, SYNC_POSITIONS, SYNC_IDS, SYNC_LINES, SYNC_PUT,
         HELLO, WATCH, UNWATCH, STATUS, CLIENTS, DOCTOR, STOP, DRAIN, AUTHENTICATE,

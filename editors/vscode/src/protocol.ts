@@ -2078,7 +2078,7 @@ export interface TrashedSession {
   trashId: string;
   /** The full id of the session. */
   sessionId: string;
-  /** Its file in the trash, for information; null for an ephemeral session. */
+  /** Its file in the trash, for information; null if it is in no file. */
   trashPath: string | null;
   /** Its former path; null for an ephemeral session, or if the note beside the file was lost. */
   path: string | null;
@@ -2098,6 +2098,8 @@ export interface TrashedSession {
   title: string | null;
   /** Files beside its former path: torn tails, originals before a rewrite; at most 1,000. */
   leftoverPaths: string[];
+  /** It is in memory only. */
+  ephemeral: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -2560,7 +2562,7 @@ export interface ViewEntryResult {
 }
 
 /**
- * Return prompts, newest first.
+ * Return prompts, the last typed first.
  *
  * With `query`, only those that it matches: each of its words must match the beginning of a word of the prompt, or
  * any part of it. With `cwd` or `sessionId`, only those that were typed there.
@@ -2635,6 +2637,43 @@ export interface HistoryAddResult {
   promptId: string | null;
   /** An earlier request with this `commandId` took effect. */
   duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Add prompts of another history, such as that of a backup, with their times.
+ *
+ * A prompt that the history has, with the same time, folder and session, is not added again. So a repetition does no
+ * harm. If `[history] enabled` is false, no prompt is added.
+ */
+export interface HistoryImportParams {
+  /** The prompts. 1 to 1000 items. */
+  prompts: PromptCopy[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A prompt of another history. */
+export interface PromptCopy {
+  /** The text; of a longer one, the first 100,000 characters are stored. */
+  prompt: string;
+  /** When it was typed: ISO 8601, with a time zone. */
+  createdAt: string;
+  /** The folder in which it was typed. */
+  cwd?: string | null;
+  /** The session that it was sent to. */
+  sessionId?: string | null;
+  /** The entry of this session that has it. */
+  entryId?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** How many of the prompts were added. */
+export interface HistoryImportResult {
+  /** Those that the history did not have. */
+  addedCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -5734,7 +5773,7 @@ export interface Requests {
    */
   "view/entry": { params: ViewEntryParams; result: ViewEntryResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
-   * Return prompts, newest first.
+   * Return prompts, the last typed first.
    *
    * With `query`, only those that it matches: each of its words must match the beginning of a word of the prompt, or
    * any part of it. With `cwd` or `sessionId`, only those that were typed there.
@@ -5749,6 +5788,13 @@ export interface Requests {
    * added.
    */
   "history/add": { params: HistoryAddParams; result: HistoryAddResult; errors: "idReused" | "storageFailed" | "draining" };
+  /**
+   * Add prompts of another history, such as that of a backup, with their times.
+   *
+   * A prompt that the history has, with the same time, folder and session, is not added again. So a repetition does no
+   * harm. If `[history] enabled` is false, no prompt is added.
+   */
+  "history/import": { params: HistoryImportParams; result: HistoryImportResult; errors: "storageFailed" | "draining" };
   /**
    * Remove prompts from the history permanently. The entries of sessions are unchanged.
    *
@@ -6034,6 +6080,7 @@ export const methods = {
   viewEntry: "view/entry",
   historyList: "history/list",
   historyAdd: "history/add",
+  historyImport: "history/import",
   historyDelete: "history/delete",
   blobPut: "blob/put",
   blobGet: "blob/get",

@@ -28,7 +28,7 @@ from sessiond.sync.bundle.encryption import DecryptionKeys, Encryption, Encrypto
 from sessiond.sync.bundle.errors import BundleError, UnusableFileError
 from sessiond.sync.bundle.home_files import files_of
 from sessiond.sync.bundle.reader import Bundle, opened
-from sessiond.sync.bundle.taking import take_bundle, take_files, take_trash
+from sessiond.sync.bundle.taking import take_bundle, take_files, take_prompts, take_trash
 from sessiond.sync.bundle.writing import BundleTarget, write_bundle
 from sessiond.sync.options import SyncOptions
 from sessiond.sync.report import SessionProblem
@@ -181,6 +181,8 @@ def _show_written(report: WrittenReport) -> None:
         parts.append(human.count(report.blob_count, "blob"))
     if report.trashed_count:
         parts.append(f"{human.count(report.trashed_count, 'session')} of the trash")
+    if report.prompt_count:
+        parts.append(human.count(report.prompt_count, "prompt"))
     if report.file_names:
         parts.append(human.count(len(report.file_names), "file"))
     what, path = ", ".join(parts), one_line(report.path)
@@ -206,6 +208,7 @@ def _taken(args: ParsedArguments, path: str) -> int:
                 report = await take_bundle(here, found, path, progress, pairs=pairs, is_dry_run=is_dry_run)
             if restores:
                 await take_trash(here, found, report)
+                await take_prompts(here, found, report)
                 if found.manifest.kind == "backup" and not os.environ.get(ADDRESS):
                     take_files(found, find_locations(), report)
             return report
@@ -246,12 +249,17 @@ def _show_taken(report: TakenReport, *, is_whole: bool) -> None:
         print(
             f"{human.count(report.trashed_count, 'session')} of these went to the trash, from which they came"
         )
+    if report.prompt_count:
+        print(
+            f"{would}{'a' if would else 'A'}dded {human.count(report.prompt_count, 'prompt')} to the history"
+        )
     created = _show_files(report, would)
-    if not report.has_changes and not report.problems and not created:
+    if not (report.has_changes or report.problems or created or report.prompt_count):
         print(f"Nothing to do: {human.count(report.session_count, 'session')} compared")
     if not is_whole:
         print(
-            "It is a backup: sessiond restore also restores its trash and its other files.", file=sys.stderr
+            "It is a backup: sessiond restore also restores its trash, its prompts and its other files.",
+            file=sys.stderr,
         )
     print_problems(report.problems, "stays different")
 

@@ -63,7 +63,7 @@ COMMANDS: dict[str, Command] = {
         ),
     ),
     "backup": Command(
-        "Write everything to one file: sessions, blobs, the trash, config.toml",
+        "Write everything to one file: sessions, blobs, the trash, prompts, config.toml",
         "bundle:backup",
         ("FILE",),
         (*_INTO_A_FILE, REPORT),

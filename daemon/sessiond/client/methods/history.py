@@ -48,6 +48,33 @@ class HistoryMethods(Methods):
         )
         return await self.call(m.HISTORY_ADD, params)
 
+    async def import_prompts(
+        self,
+        prompts: Sequence[t.PromptCopy],
+    ) -> t.HistoryImportResult:
+        """Add prompts of another history, such as that of a backup, with their times.
+
+        A prompt that the history has, with the same time, folder and session, is not added again. So a
+        repetition does no harm. If `[history] enabled` is false, no prompt is added.
+
+        Method `history/import`.
+
+        Args:
+            prompts: The prompts. 1 to 1000 items.
+
+        Returns:
+            How many of the prompts were added.
+
+        Raises:
+            RpcError: The daemon refused the request. `kind` is `storageFailed`, `draining`, or one that every
+                request may have.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+        """
+        params = t.HistoryImportParams(
+            prompts=list(prompts),
+        )
+        return await self.call(m.HISTORY_IMPORT, params)
+
     async def list_prompts(
         self,
         query: str | None = None,
@@ -57,7 +84,7 @@ class HistoryMethods(Methods):
         cursor: str | None = None,
         limit: int = 50,
     ) -> t.HistoryListResult:
-        """Return prompts, newest first.
+        """Return prompts, the last typed first.
 
         With `query`, only those that it matches: each of its words must match the beginning of a word of the
         prompt, or any part of it. With `cwd` or `session_id`, only those that were typed there.

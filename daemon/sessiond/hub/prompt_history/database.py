@@ -40,7 +40,6 @@ CREATE TABLE IF NOT EXISTS commands(
 );
 CREATE TABLE IF NOT EXISTS file_id(id TEXT NOT NULL);
 INSERT INTO file_id SELECT lower(hex(randomblob(3))) WHERE NOT EXISTS (SELECT 1 FROM file_id);
-CREATE INDEX IF NOT EXISTS history_cwd ON history(cwd, id);
 CREATE VIRTUAL TABLE IF NOT EXISTS history_fts USING fts5(prompt, content='history', content_rowid='id');
 CREATE TRIGGER IF NOT EXISTS history_ai AFTER INSERT ON history BEGIN
     INSERT INTO history_fts(rowid, prompt) VALUES (new.id, new.prompt);
@@ -63,6 +62,15 @@ _ADDED_COLUMNS: Final = (
     ("commands", "number INTEGER"),
 )
 """The columns that version 2 added. A daemon of version 1 can still write to the file."""
+_INDEXES: Final = (
+    ("history_time", "created_at, id"),
+    ("history_cwd_time", "cwd, created_at, id"),
+    ("history_session_time", "session_id, created_at, id"),
+)
+_FORMER_INDEXES: Final = ("history_cwd", "history_session")
+"""Indexes for the order of ids, which was that of lists before prompts could be imported."""
+
+_INSERT: Final = "INSERT INTO history(prompt, created_at, cwd, session_id, entry_id) VALUES(?, ?, ?, ?, ?)"
 
 
 class Prompts:
@@ -100,6 +108,10 @@ class Prompts:
         """Add prompts in one transaction, except those that are empty or equal to the one before."""
         self._file.use(lambda it: in_transaction(it, lambda: _add_all(it, prompts)))
 
+    def merge(self, prompts: Sequence[NewPrompt]) -> int:
+        """Add the prompts of another history that this one lacks, in one transaction. Return their number."""
+        return self._file.use(lambda it: in_transaction(it, lambda: _merge(it, prompts)))
+
     def known(self, prompt_ids: Sequence[str]) -> list[str]:
         """Return those of the ids that prompts have."""
         return self._file.use(lambda it: list(_numbers(it, prompt_ids)))
@@ -118,18 +130,18 @@ class Prompts:
         return self._file.use(work)
 
     def page(
-        self, query: str, cwd: str | None, session_id: str | None, below: int, limit: int
-    ) -> list[tuple[int, t.Prompt]]:
-        """Return the newest prompts that match, each with its number.
+        self, query: str, cwd: str | None, session_id: str | None, below: tuple[int, int], limit: int
+    ) -> list[tuple[tuple[int, int], t.Prompt]]:
+        """Return the newest prompts that match, each with its time and number.
 
         Args:
             query: The words that a prompt must contain. Empty: every prompt matches.
             cwd: The folder. None: prompts of all folders match.
             session_id: The session. None: prompts of all sessions and of none match.
-            below: Only prompts with a lower number match.
+            below: Only prompts with an earlier time, or with the same time and a lower number, match.
             limit: How many are returned at most.
         """
-        conditions, values = ["history.id < ?"], [below]  # type: tuple[list[str], list[object]]
+        conditions, values = ["(created_at, history.id) < (?, ?)"], [*below]  # type: tuple[list[str], list[object]]
         for column, value in (("cwd", cwd), ("session_id", session_id)):
             if value is not None:
                 conditions.append(f"{column} = ?")
@@ -144,12 +156,12 @@ class Prompts:
             values += [f"%{_escaped(word)}%", *([full] if full else [])]
         sql = (
             "SELECT file_id.id, history.id, prompt, created_at, cwd, session_id, entry_id "
-            f"FROM history, file_id WHERE {' AND '.join(conditions)} ORDER BY history.id DESC LIMIT ?"
+            f"FROM history, file_id WHERE {' AND '.join(conditions)} ORDER BY created_at DESC, history.id DESC LIMIT ?"
         )
         rows = self._file.use(lambda it: it.execute(sql, [*values, limit]).fetchall())
         return [
             (
-                number,
+                (at, number),
                 t.Prompt(
                     prompt_id=f"{file_id}-{number}", prompt=prompt, created_at=clock.iso(at * 1_000_000_000),
                     cwd=cwd, session_id=session, entry_id=entry,
@@ -164,12 +176,15 @@ class Prompts:
 
 
 def _complete(connection: sqlite3.Connection) -> None:
-    """Add the columns and the index that a file of version 1 lacks."""
+    """Add the columns and the indexes that a file of an older daemon lacks."""
     for table, column in _ADDED_COLUMNS:
         known = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         if column.split()[0] not in known:
             connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
-    connection.execute("CREATE INDEX IF NOT EXISTS history_session ON history(session_id, id)")
+    for name, columns in _INDEXES:
+        connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON history({columns})")
+    for name in _FORMER_INDEXES:
+        connection.execute(f"DROP INDEX IF EXISTS {name}")
 
 
 def _add_for(connection: sqlite3.Connection, prompt: NewPrompt, command_id: str | None) -> Addition:
@@ -213,21 +228,41 @@ def _prompt_id(connection: sqlite3.Connection, number: int | None) -> str | None
 
 def _add_all(connection: sqlite3.Connection, prompts: Sequence[NewPrompt]) -> int | None:
     """Add prompts that are neither empty nor equal to the one before. Returns the number of the last added row."""
-    newest = connection.execute("SELECT prompt FROM history ORDER BY id DESC LIMIT 1").fetchone()
+    newest = connection.execute(
+        "SELECT prompt FROM history ORDER BY created_at DESC, id DESC LIMIT 1"
+    ).fetchone()
     last: str | None = None if newest is None else newest[0]
     added: int | None = None
     for new in prompts:
-        prompt = "\n".join(line.rstrip() for line in valid_text(new.prompt).splitlines()).strip()[
-            :_MAX_CHARACTERS
-        ]
+        prompt = _normal(new.prompt)
         if prompt and prompt != last:
-            said_at = int(datetime.fromisoformat(new.said_at).timestamp())
-            added = connection.execute(
-                "INSERT INTO history(prompt, created_at, cwd, session_id, entry_id) VALUES(?, ?, ?, ?, ?)",
-                (prompt, said_at, new.cwd, new.session_id, new.entry_id),
-            ).lastrowid
+            added = connection.execute(_INSERT, _row(prompt, new)).lastrowid
             last = prompt
     return added
+
+
+def _merge(connection: sqlite3.Connection, prompts: Sequence[NewPrompt]) -> int:
+    added = 0
+    for new in prompts:
+        row = _row(_normal(new.prompt), new)
+        # Prompts of one second are compared, which are few.
+        known = (
+            "SELECT 1 FROM history WHERE created_at = ?2 AND prompt = ?1 AND cwd IS ?3 AND session_id IS ?4"
+        )
+        if row[0] and connection.execute(known, row[:4]).fetchone() is None:
+            connection.execute(_INSERT, row)
+            added += 1
+    return added
+
+
+def _normal(prompt: str) -> str:
+    lines = [line.rstrip() for line in valid_text(prompt).splitlines()]
+    return "\n".join(lines).strip()[:_MAX_CHARACTERS]
+
+
+def _row(prompt: str, new: NewPrompt) -> tuple[str, int, str | None, str | None, str | None]:
+    said_at = int(datetime.fromisoformat(new.said_at).timestamp())
+    return prompt, said_at, new.cwd, new.session_id, new.entry_id
 
 
 def _match(word: str) -> str:

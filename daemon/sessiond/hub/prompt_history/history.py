@@ -11,10 +11,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from sessiond.hub import clock
-from sessiond.hub.errors import CursorExpired, Draining
+from sessiond.hub.errors import CursorExpired, Draining, IncompatibleParams
 from sessiond.hub.prompt_history.additions import NewPrompt
 from sessiond.protocol import types as t
 from sessiond.session.content import preview
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-_LARGEST_ID: Final = (1 << 63) - 1
+_NEWEST: Final = ((1 << 63) - 1, 0)
+"""A place after that of every prompt."""
 _GATHER_SECONDS: Final = 0.05
 """How long the thread waits for further prompts before it writes."""
 _MAX_BATCH: Final = 200
@@ -96,14 +98,28 @@ class PromptHistory:
         it = await self._ask(lambda prompts: prompts.add(new, params.command_id))
         return t.HistoryAddResult(added=it.added, prompt_id=it.prompt_id)
 
+    async def merge(self, prompts: Sequence[t.PromptCopy]) -> t.HistoryImportResult:
+        """Add the prompts that the history lacks, with their times, unless it is disabled.
+
+        Raises:
+            IncompatibleParams: A time is not in ISO format with a time zone.
+        """
+        copies = [
+            NewPrompt(it.prompt, it.cwd, _checked_time(it.created_at, at), it.session_id, it.entry_id)
+            for at, it in enumerate(prompts)
+        ]
+        if not self.enabled:
+            return t.HistoryImportResult(added_count=0)
+        return t.HistoryImportResult(added_count=await self._ask(lambda it: it.merge(copies)))
+
     async def page(self, params: t.HistoryListParams) -> t.HistoryListResult:
         """Return a page of the newest prompts that match. Raises `CursorExpired`."""
-        below = _LARGEST_ID if params.cursor is None else _number(params.cursor)
+        below = _NEWEST if params.cursor is None else _place(params.cursor)
         query, limit = params.query or "", params.limit
         found = await self._ask(
             lambda prompts: prompts.page(query, params.cwd, params.session_id, below, limit + 1)
         )
-        more = str(found[limit - 1][0]) if len(found) > limit else None
+        more = "{}-{}".format(*found[limit - 1][0]) if len(found) > limit else None
         return t.HistoryListResult(prompts=[prompt for _, prompt in found[:limit]], next_cursor=more)
 
     async def known(self, prompt_ids: Sequence[str]) -> list[str]:
@@ -211,7 +227,19 @@ def _text_of(line: bytes) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _number(cursor: str) -> int:
-    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= 18):
+def _place(cursor: str) -> tuple[int, int]:
+    """Return the time and the number of a prompt that a cursor names."""
+    parts = cursor.split("-")
+    if len(parts) != 2 or not all(it.isascii() and it.isdecimal() and len(it) <= 18 for it in parts):
         raise CursorExpired
-    return int(cursor)
+    return int(parts[0]), int(parts[1])
+
+
+def _checked_time(text: str, at: int) -> str:
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None and moment.timestamp() >= 0:
+            return text
+    except (ValueError, OverflowError):
+        pass
+    raise IncompatibleParams(f"prompts[{at}].createdAt is not a time in ISO 8601 with a time zone")

@@ -82,7 +82,7 @@ class TrashRequests:
 
     async def _restore(self, params: t.RestoreParams) -> LiveSession:
         self._sessions.refuse_when_draining()
-        store, found = await self._named(params.session_id, params.trash_id)
+        store, found, _ = await self._named(params.session_id, params.trash_id)
         matches = await self._index.find_by_id(found.session_id, min_prefix=SHORTEST)
         if self._open.cached(found.session_id) is not None or found.session_id in matches.refs:
             raise LogExists(found.session_id)

@@ -62,6 +62,7 @@ def listed(found: InTrash) -> t.TrashedSession:
         cwd=lines.valid_text(it.about.cwd),
         title=lines.valid_text(it.about.title),
         leftover_paths=[lines.valid_text(name) for name in it.leftovers[: t.MAX_REPORTED]],
+        ephemeral=found.ephemeral,
     )
 
 

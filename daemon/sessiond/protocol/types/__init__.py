@@ -112,9 +112,12 @@ from sessiond.protocol.types.history import (
     HistoryAddResult as HistoryAddResult,
     HistoryDeleteParams as HistoryDeleteParams,
     HistoryDeleteResult as HistoryDeleteResult,
+    HistoryImportParams as HistoryImportParams,
+    HistoryImportResult as HistoryImportResult,
     HistoryListParams as HistoryListParams,
     HistoryListResult as HistoryListResult,
     Prompt as Prompt,
+    PromptCopy as PromptCopy,
 )
 from sessiond.protocol.types.list_watches import (
     ListFilter as ListFilter,

@@ -32,8 +32,34 @@ class HistoryAddResult(Wire, frozen=True):
     duplicate: bool = False  # an earlier request with this `commandId` took effect
 
 
+class PromptCopy(Params, frozen=True):
+    """A prompt of another history."""
+
+    prompt: str  # the text; of a longer one, the first 100,000 characters are stored
+    created_at: str  # when it was typed: ISO 8601, with a time zone
+    cwd: str | None = None  # the folder in which it was typed
+    session_id: str | None = None  # the session that it was sent to
+    entry_id: str | None = None  # the entry of this session that has it
+
+
+class HistoryImportParams(Params, frozen=True):
+    """Add prompts of another history, such as that of a backup, with their times.
+
+    A prompt that the history has, with the same time, folder and session, is not added again. So a repetition does no
+    harm. If `[history] enabled` is false, no prompt is added.
+    """
+
+    prompts: Annotated[list[PromptCopy], Meta(min_length=1, max_length=1_000)]  # the prompts
+
+
+class HistoryImportResult(Wire, frozen=True):
+    """How many of the prompts were added."""
+
+    added_count: int  # those that the history did not have
+
+
 class HistoryListParams(Params, frozen=True):
-    """Return prompts, newest first.
+    """Return prompts, the last typed first.
 
     With `query`, only those that it matches: each of its words must match the beginning of a word of the prompt, or
     any part of it. With `cwd` or `sessionId`, only those that were typed there.

@@ -73,7 +73,7 @@ class TrashedSession(Wire, frozen=True):
 
     trash_id: str  # its id in the trash, for `trash/restore` and `trash/purge`
     session_id: str  # the full id of the session
-    trash_path: str | None  # its file in the trash, for information; null for an ephemeral session
+    trash_path: str | None  # its file in the trash, for information; null if it is in no file
     path: (
         str | None
     )  # its former path; null for an ephemeral session, or if the note beside the file was lost
@@ -87,6 +87,7 @@ class TrashedSession(Wire, frozen=True):
     leftover_paths: list[
         str
     ]  # files beside its former path: torn tails, originals before a rewrite; at most 1,000
+    ephemeral: bool = False  # it is in memory only
 
 
 class TrashListResult(Wire, frozen=True):

@@ -1,4 +1,4 @@
-"""Handlers of the prompt history: add, list, delete."""
+"""Handlers of the prompt history: add, import, list, delete."""
 
 from sessiond.hub.idempotency.commands import Intent
 from sessiond.protocol import methods as m, types as t
@@ -14,6 +14,12 @@ async def add(client: Client, params: t.HistoryAddParams) -> t.HistoryAddResult:
         return await hub.history.add(params)
 
     return await hub.commands.once(hub.commands.of(m.HISTORY_ADD, params), t.HistoryAddResult, run)
+
+
+async def import_(client: Client, params: t.HistoryImportParams) -> t.HistoryImportResult:
+    """Add the prompts of another history with `hub.history.merge`. Raises `Draining`, `IncompatibleParams`."""
+    client.hub.refuse_when_draining()
+    return await client.hub.history.merge(params.prompts)
 
 
 async def list_(client: Client, params: t.HistoryListParams) -> t.HistoryListResult:

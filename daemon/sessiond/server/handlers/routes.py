@@ -202,6 +202,7 @@ ROUTES: dict[str, Route[Client]] = dict(
         _route(m.TRASH_PURGE, Uninterrupted(retention.purge), retention.effect_of_purge, _by_id),
         _route(m.TRASH_LIST, LargeAnswer(retention.list_), "survey"),
         _route(m.HISTORY_ADD, Uninterrupted(history.add)),
+        _route(m.HISTORY_IMPORT, Uninterrupted(history.import_)),
         _route(m.HISTORY_LIST, LargeAnswer(history.list_), "survey"),
         _route(m.HISTORY_DELETE, Uninterrupted(history.delete), "overhaul"),
         _route(m.BLOB_PUT, Uninterrupted(blobs.put)),

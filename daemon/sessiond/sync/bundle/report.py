@@ -20,6 +20,7 @@ class WrittenReport(msgspec.Struct, rename="camel"):
         line_count: The number of their lines.
         blob_count: The number of blobs.
         file_names: The other files of a backup.
+        prompt_count: The number of prompts of the history.
         problems: Sessions that are not in the file, and blobs that were missing.
         left_out: The session files that no bundle can hold, and why; empty if sessions were chosen.
         is_dry_run: Whether no file was written.
@@ -33,6 +34,7 @@ class WrittenReport(msgspec.Struct, rename="camel"):
     line_count: int = 0
     blob_count: int = 0
     file_names: list[str] = []
+    prompt_count: int = 0
     problems: list[SessionProblem] = []
     left_out: list[t.SyncLeftOut] = []
     is_dry_run: bool = False
@@ -55,6 +57,7 @@ class TakenReport(SyncReport, rename="camel", kw_only=True):
         is_encrypted: Whether it is encrypted.
         trashed_count: The number of sessions that were restored into the trash.
         files: Its other files.
+        prompt_count: The number of prompts that were added to the history.
     """
 
     path: str
@@ -63,3 +66,4 @@ class TakenReport(SyncReport, rename="camel", kw_only=True):
     is_encrypted: bool
     trashed_count: int = 0
     files: list[RestoredFile] = msgspec.field(default_factory=list)
+    prompt_count: int = 0

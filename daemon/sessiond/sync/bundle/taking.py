@@ -7,6 +7,7 @@ from sessiond.paths import Locations
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.union.difference import own_lines
 from sessiond.sync.bringing import bring_together
+from sessiond.sync.bundle import prompts
 from sessiond.sync.bundle.home_files import place_of, restore_file
 from sessiond.sync.bundle.manifest import BundledSession
 from sessiond.sync.bundle.reader import Bundle, position_of
@@ -83,6 +84,12 @@ def take_files(bundle: Bundle, locations: Locations, report: TakenReport) -> Non
         place, data = place_of(locations, name), bundle.member(name)
         if place is not None and data is not None:
             report.files.append(restore_file(place, data, is_dry_run=report.is_dry_run))
+
+
+async def take_prompts(here: Daemon, bundle: Bundle, report: TakenReport) -> None:
+    """Add the prompts of a backup to the history. Raises as `take_bundle` does."""
+    if (data := bundle.member(prompts.NAME)) is not None:
+        report.prompt_count = await prompts.restore_prompts(here, data, is_dry_run=report.is_dry_run)
 
 
 class _TrashRestore:

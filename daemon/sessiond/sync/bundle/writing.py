@@ -12,6 +12,7 @@ from sessiond.client.daemon import Daemon
 from sessiond.client.wire import RpcError
 from sessiond.protocol import methods as m, types as t
 from sessiond.sync.bringing import bring_together
+from sessiond.sync.bundle import prompts
 from sessiond.sync.bundle.archive import ArchiveWriter
 from sessiond.sync.bundle.encryption import Encryptor
 from sessiond.sync.bundle.errors import NothingChosenError
@@ -97,6 +98,8 @@ async def _write(
         for name, data in files():
             archive.add(name, data)
             found.file_names.append(name)
+        history, found.prompt_count = await prompts.read_prompts(here)
+        archive.add(prompts.NAME, history)
     elif not report.session_count:
         raise NothingChosenError
     bundle.finish(kind, datetime.now(UTC).isoformat(timespec="seconds"), mine.folders)
@@ -126,12 +129,12 @@ async def _write_trash(here: Daemon, bundle: BundleWriter, report: SyncReport) -
 
 
 async def trash_rows(daemon: Daemon) -> AsyncIterator[t.TrashedSession]:
-    """Yield the sessions in the trash that have a file."""
+    """Yield the sessions in the trash, without ephemeral ones."""
     cursor: str | None = None
     while True:
         page = await daemon.call(m.TRASH_LIST, t.TrashListParams(cursor=cursor, limit=200))
         for row in page.sessions:
-            if row.trash_path is not None:
+            if not row.ephemeral:
                 yield row
         if (cursor := page.next_cursor) is None:
             return

@@ -1096,7 +1096,7 @@
 ---@class (exact) sessiond.TrashedSession
 ---@field trashId string Its id in the trash, for `trash/restore` and `trash/purge`.
 ---@field sessionId string The full id of the session.
----@field trashPath? string Its file in the trash, for information; null for an ephemeral session.
+---@field trashPath? string Its file in the trash, for information; null if it is in no file.
 ---@field path? string Its former path; null for an ephemeral session, or if the note beside the file was lost.
 ---@field trashedAt string ISO 8601, UTC.
 ---@field note? string The text of the request or of the daemon; null without one.
@@ -1106,6 +1106,7 @@
 ---@field cwd? string The folder that it belongs to; null if the note beside the file was lost.
 ---@field title? string The title, or the beginning of the first prompt.
 ---@field leftoverPaths string[] Files beside its former path: torn tails, originals before a rewrite; at most 1,000.
+---@field ephemeral boolean It is in memory only.
 
 ---Move a session from the trash back to its former path, byte for byte.
 ---
@@ -1343,7 +1344,7 @@
 ---@field languageId string Always "markdown".
 ---@field text string The document.
 
----Return prompts, newest first.
+---Return prompts, the last typed first.
 ---
 ---With `query`, only those that it matches: each of its words must match the beginning of a word of the prompt, or
 ---any part of it. With `cwd` or `sessionId`, only those that were typed there.
@@ -1384,6 +1385,25 @@
 ---@field added boolean False if it is empty or equal to the previous prompt, or if the history is disabled.
 ---@field promptId? string The id of the prompt, for `history/delete`; null if it was not added.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
+
+---Add prompts of another history, such as that of a backup, with their times.
+---
+---A prompt that the history has, with the same time, folder and session, is not added again. So a repetition does no
+---harm. If `[history] enabled` is false, no prompt is added.
+---@class (exact) sessiond.HistoryImportParams
+---@field prompts sessiond.PromptCopy[] The prompts. 1 to 1000 items.
+
+---A prompt of another history.
+---@class (exact) sessiond.PromptCopy
+---@field prompt string The text; of a longer one, the first 100,000 characters are stored.
+---@field createdAt string When it was typed: ISO 8601, with a time zone.
+---@field cwd? string The folder in which it was typed.
+---@field sessionId? string The session that it was sent to.
+---@field entryId? string The entry of this session that has it.
+
+---How many of the prompts were added.
+---@class (exact) sessiond.HistoryImportResult
+---@field addedCount integer Those that the history did not have.
 
 ---Remove prompts from the history permanently. The entries of sessions are unchanged.
 ---
@@ -2995,6 +3015,7 @@ M.methods = {
   viewEntry = "view/entry", -- sessiond.ViewEntryParams -> sessiond.ViewEntryResult (experimental)
   historyList = "history/list", -- sessiond.HistoryListParams -> sessiond.HistoryListResult
   historyAdd = "history/add", -- sessiond.HistoryAddParams -> sessiond.HistoryAddResult
+  historyImport = "history/import", -- sessiond.HistoryImportParams -> sessiond.HistoryImportResult
   historyDelete = "history/delete", -- sessiond.HistoryDeleteParams -> sessiond.HistoryDeleteResult
   blobPut = "blob/put", -- sessiond.BlobPutParams -> sessiond.BlobPutResult
   blobGet = "blob/get", -- sessiond.BlobGetParams -> sessiond.BlobGetResult
