@@ -35,6 +35,7 @@ MEASUREMENTS = {
     "import": "importing",
     "following": "following",
     "sync": "synchronizing",
+    "postgres": "database",
     "usage": "usage_reports",
     "tree": "trees",
     "export": "exporting",

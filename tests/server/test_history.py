@@ -272,7 +272,8 @@ async def test_imported_prompts_have_their_times_and_their_places_in_the_list(me
     assert await prompts(peer, cwd="/w") == ["now", "early"]
     [found] = (await peer.call("history/list", sessionId="another-one"))["prompts"]
     assert (found["entryId"], found["createdAt"][:19]) == ("e1", "2024-01-01T00:00:00")
-    pages, cursor = [], None
+    pages: list[str] = []
+    cursor = None
     while not pages or cursor is not None:
         page = await peer.call("history/list", limit=1, cursor=cursor)
         pages += [it["prompt"] for it in page["prompts"]]

@@ -109,7 +109,7 @@ class Server:
         assert done.returncode == 0, (command, done.stderr)
         return (done.stdout or "").strip()
 
-    def initialize(self) -> None:
+    def initialize(self, *, syncs: bool) -> None:
         self._run(
             [
                 "initdb", "-D", str(self._data), "-U", self.user, "-A", "trust", "-E", "UTF8", "--locale=C",
@@ -118,12 +118,13 @@ class Server:
         )  # fmt: skip
         with (self._data / "postgresql.conf").open("a", encoding="utf-8") as file:
             # Without syncing, only a crash of the machine would lose anything.
-            file.write("shared_buffers = 32MB\nmax_connections = 60\nautovacuum = off\nfsync = off\n")
+            fsync = "on" if syncs else "off"
+            file.write(f"shared_buffers = 32MB\nmax_connections = 60\nautovacuum = off\nfsync = {fsync}\n")
 
 
 @contextmanager
-def running_server() -> Iterator[Server]:
-    """A server that ends with the block."""
+def running_server(*, syncs: bool = False) -> Iterator[Server]:
+    """A server that ends with the block. `syncs`: a commit waits for the disk."""
     with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp") as name:  # a short path, for the socket
         folder, as_user = Path(name), []
         if os.geteuid() == 0:
@@ -131,7 +132,7 @@ def running_server() -> Iterator[Server]:
             os.chown(folder, owner.pw_uid, owner.pw_gid)
             as_user = ["setpriv", f"--reuid={_USER}", f"--regid={owner.pw_gid}", "--clear-groups"]
         server = Server(folder, "tester", as_user)
-        server.initialize()
+        server.initialize(syncs=syncs)
         server.start()
         try:
             yield server
