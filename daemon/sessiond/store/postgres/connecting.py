@@ -18,6 +18,8 @@ from sessiond.store.postgres.queries import query
 
 CONNECT_SECONDS: Final = 5.0
 """Limit of the time in which a connection is made."""
+COMMIT_SECONDS: Final = 30.0
+"""Limit of the time in which the server confirms what it commits. It may wait for a replica, which may be gone."""
 LOCK_SECONDS: Final = 2.0
 """Limit of the time that a statement waits for a row that another daemon has locked."""
 LOCKED_SECONDS: Final = 10.0
@@ -80,7 +82,8 @@ async def connect_backend(url: str) -> Connected:
     """Connect, and ask for the process of the server. Raises `StoreUnreachable`."""
     connection = await connect(url)
     try:
-        row = await connection.fetchrow(query("backend"))
+        async with asyncio.timeout(CONNECT_SECONDS):
+            row = await connection.fetchrow(query("backend"))
     except DRIVER_ERRORS as error:
         connection.terminate()
         raise unreachable(error) from None

@@ -5,8 +5,8 @@ seq. All open sessions are compared with the database after each connect, and at
 silent connection is alive.
 
 When the link is broken, all connections are closed, and it is made anew: the identity and the tables of the server are
-checked, former connections that may still be executing something are ended, every open session catches up, and only
-then `error` is None again.
+checked, former connections that may still be executing something are ended, the server confirms what these may have
+committed, every open session catches up, and only then `error` is None again.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from typing import Final
 
 from sessiond.store.errors import StorageFailed, StoreUnreachable
 from sessiond.store.postgres.connecting import (
+    COMMIT_SECONDS,
     DRIVER_ERRORS,
     Backend,
     Connected,
@@ -28,7 +29,7 @@ from sessiond.store.postgres.connecting import (
 from sessiond.store.postgres.migrations import migrate
 from sessiond.store.postgres.queries import query
 from sessiond.store.postgres.requests import Connection
-from sessiond.store.postgres.session import SharedSession, catch_up
+from sessiond.store.postgres.session import SharedSession, begin_another_log, catch_up
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,8 @@ LOOK_SECONDS: Final = 2.0
 """Interval in which all open sessions are compared with the database."""
 ANSWER_SECONDS: Final = 5.0
 """Limit of the time in which the listening connection answers. A server that takes longer counts as out of reach."""
+MIGRATE_SECONDS: Final = 600.0
+"""Limit of the time in which tables are made or changed. Another daemon may be doing so."""
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 5.0
 _CHANNEL: Final = "sessiond"
@@ -80,6 +83,8 @@ class Link:
         self._listener: Connected | None = None
         self._writer: Connected | None = None
         self._lost: set[Backend] = set()
+        self._is_unconfirmed = False
+        """Whether a lost connection may have committed lines for which no synchronous replica was waited."""
         self._wake = asyncio.Event()
         self._heard: set[int] = set()
         self._waiting: list[asyncio.Future[None]] = []
@@ -132,6 +137,7 @@ class Link:
         """Report that the server is out of reach. `lost` may still be executing a statement."""
         if lost is not None:
             self._lost.add(lost)
+            self._is_unconfirmed = True
         if self.error is None:
             self._set_error(error if isinstance(error, StorageFailed) else unreachable(error))
             log.warning("%s", self.error)
@@ -188,15 +194,18 @@ class Link:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 await self._identify(connection)
-            await migrate(connection)
+            async with asyncio.timeout(MIGRATE_SECONDS):
+                await migrate(connection)
             self._writer = await connect_backend(self._url)
             for backend in list(self._lost):
                 await self._fence(connection, backend)
+            await self._confirm(connection)
             connection.add_termination_listener(lambda _: self._wake.set())
             async with asyncio.timeout(ANSWER_SECONDS):
                 await connection.add_listener(_CHANNEL, self._notified)
                 await self._on_connect(connection)
-            await self._look(connection)
+            async with asyncio.timeout(COMMIT_SECONDS):
+                await self._look(connection)
         except DRIVER_ERRORS as error:
             raise store_error(error) from None
         if self.error is not None and self._task is not None:
@@ -223,6 +232,21 @@ class Link:
             if await connection.fetchval(query("fence"), backend.pid, backend.started) is False:
                 raise StoreUnreachable("a former connection does not end")
         self._lost.discard(backend)
+
+    async def _confirm(self, connection: Connection) -> None:
+        """Wait until a synchronous replica has what lost connections committed: without it, a failover loses that.
+
+        The server makes visible what it was told to end while it waited for the replica.
+        """
+        if self._is_unconfirmed:
+            try:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    await connection.execute(query("flush"))
+            except TimeoutError:
+                raise StoreUnreachable(
+                    "it does not confirm commits; a replica may be out of its reach"
+                ) from None
+            self._is_unconfirmed = False
 
     async def _follow(self) -> None:
         """Have sessions catch up when they are notified, and compare all at intervals, until that fails."""
@@ -308,10 +332,12 @@ class Link:
             row = found[session.key]
             if row["epoch"] is None or row["trashed"]:
                 session.remove()
-            elif row["epoch"] != epoch or row["last"] < seq:
+            elif row["epoch"] != epoch:
                 session.replace()
-            elif seq and row["digest"] != session.mirror.digest:
-                session.replace()  # the server lost lines, and others took their places
+            elif row["last"] < seq or (seq and row["digest"] != session.mirror.digest):
+                # The server lost lines, and others may have taken their places.
+                await begin_another_log(connection, session.key, epoch)
+                session.replace()
             else:
                 session.set_draft(draft=row["draft"])
                 if row["last"] == seq:

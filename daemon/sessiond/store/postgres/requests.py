@@ -13,7 +13,15 @@ from typing import Final, TypeAlias, TypeVar
 import asyncpg
 
 from sessiond.store.errors import OutcomeUnknown, StoreUnreachable
-from sessiond.store.postgres.connecting import DRIVER_ERRORS, connect, is_broken, refusal, unreachable
+from sessiond.store.postgres.connecting import (
+    COMMIT_SECONDS,
+    DRIVER_ERRORS,
+    connect,
+    is_broken,
+    refusal,
+    unreachable,
+)
+from sessiond.store.postgres.queries import query
 
 _CONNECTIONS: Final = 4
 """The maximum number of connections."""
@@ -101,11 +109,14 @@ class DatabaseRequests:
         return await self._repeat(work, changes=False)
 
     async def _change(self, work: Work[T]) -> T:
-        async def transaction(connection: Connection) -> T:
-            async with connection.transaction():
-                return await work(connection)
+        is_repeated = False
 
-        return await self._repeat(transaction, changes=True)
+        async def attempt(connection: Connection) -> T:
+            nonlocal is_repeated
+            confirms, is_repeated = is_repeated, True
+            return await _transaction(connection, work, confirms=confirms)
+
+        return await self._repeat(attempt, changes=True)
 
     async def _repeat(self, work: Work[T], *, changes: bool) -> T:
         was_sent = False
@@ -141,3 +152,33 @@ class DatabaseRequests:
             if not connection.is_closed():
                 return connection
         return await connect(self._url)
+
+
+async def _transaction(connection: Connection, work: Work[T], *, confirms: bool) -> T:
+    """Return the result of work in a transaction.
+
+    Args:
+        connection: The connection. It is closed if it cannot be used any more.
+        work: The work.
+        confirms: Whether the commit also waits for what an earlier attempt may have committed: if the work finds that
+            it was done, it changes nothing, and such a commit waits for no replica.
+    """
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        result = await work(connection)
+        if confirms:
+            await connection.execute(query("flush"))
+    except BaseException:
+        try:
+            await transaction.rollback()
+        except DRIVER_ERRORS:
+            connection.terminate()
+        raise
+    try:
+        async with asyncio.timeout(COMMIT_SECONDS):
+            await transaction.commit()
+    except BaseException:
+        connection.terminate()
+        raise
+    return result

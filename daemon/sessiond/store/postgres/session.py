@@ -3,12 +3,17 @@
 Lines of other daemons are added to the mirror as they arrive (`catch_up`); each log accepts them for itself.
 """
 
+import logging
+import secrets
 from typing import Final, Protocol
+from uuid import uuid4
 
 from sessiond.store.errors import LogGone, LogReplaced, StorageFailed
 from sessiond.store.postgres.mirror import Mirror, MirrorPosition
 from sessiond.store.postgres.queries import query
 from sessiond.store.postgres.requests import Connection
+
+log = logging.getLogger(__name__)
 
 _PAGE_BYTES: Final = 1024 * 1024
 _MAX_PAGE_LINES: Final = 2_000
@@ -109,6 +114,18 @@ def page_lines(lines: int, size: int) -> int:
     return max(_MIN_PAGE_LINES, min(_MAX_PAGE_LINES, _PAGE_BYTES // average))
 
 
+async def begin_another_log(connection: Connection, key: int, epoch: int) -> None:
+    """Give a session that lost lines another log id, unless its epoch is another one by now.
+
+    A position that a client has may be that of a line that was lost, so no position of the former log may be used.
+    Raises the errors of the driver.
+    """
+    log.warning(
+        "The database lost lines of session %d, which were there before: it has another log id now", key
+    )
+    await connection.fetchrow(query("change_session"), key, epoch, secrets.randbits(62), uuid4().hex)
+
+
 async def catch_up(connection: Connection, session: SharedSession) -> None:
     """Add the lines of the database that are not in the mirror.
 
@@ -126,7 +143,10 @@ async def catch_up(connection: Connection, session: SharedSession) -> None:
             continue
         if not rows or rows[0]["trashed"]:
             session.remove()
-        elif rows[0]["epoch"] != epoch or rows[0]["last"] < seq:
+        elif rows[0]["epoch"] != epoch:
+            session.replace()
+        elif rows[0]["last"] < seq:
+            await begin_another_log(connection, session.key, epoch)
             session.replace()
         else:
             session.set_draft(draft=rows[0]["draft"])

@@ -22,7 +22,7 @@ from sessiond.store.postgres.log import PostgresLog
 from sessiond.store.postgres.mirror import Mirror, MirrorFolder, MirrorPosition
 from sessiond.store.postgres.queries import query
 from sessiond.store.postgres.requests import Connection, DatabaseRequests
-from sessiond.store.postgres.session import SharedSession, catch_up, page_lines
+from sessiond.store.postgres.session import SharedSession, begin_another_log, catch_up, page_lines
 from sessiond.store.postgres.writer import GroupWriter, begin_share, deliver, fail_moved, refuse, send_group
 
 
@@ -294,8 +294,10 @@ async def _fill(
         state = rows[0]
         raws = [row["raw"] for row in rows if row["raw"] is not None]
         if first:
-            same = position is not None and state["epoch"] == position.epoch and raws
-            if not same or not mirror.ends_with(raws.pop(0)):
+            is_known = position is not None and state["epoch"] == position.epoch
+            if not (is_known and raws) or not mirror.ends_with(raws.pop(0)):
+                if is_known:
+                    await begin_another_log(connection, key, state["epoch"])
                 mirror.clear()
                 position = None
                 continue

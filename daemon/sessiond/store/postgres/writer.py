@@ -16,7 +16,13 @@ import asyncpg
 
 from sessiond.store.errors import LogMoved, OutcomeUnknown, StorageFailed, StoreUnreachable
 from sessiond.store.postgres.batches import MAX_GROUP_BYTES, WaitingBatch
-from sessiond.store.postgres.connecting import DRIVER_ERRORS, is_broken, refusal, unreachable
+from sessiond.store.postgres.connecting import (
+    COMMIT_SECONDS,
+    DRIVER_ERRORS,
+    is_broken,
+    refusal,
+    unreachable,
+)
 from sessiond.store.postgres.link import Link
 from sessiond.store.postgres.log import PostgresLog
 from sessiond.store.postgres.queries import query
@@ -128,10 +134,8 @@ class GroupWriter:
                 connected = None
                 try:
                     connected = self._link.writer()
-                    for share in waiting:
-                        if share.was_sent and await is_stored(connected.connection, share):
-                            deliver(share)
-                    await self._send(connected.connection, [it for it in waiting if not it.is_done])
+                    async with asyncio.timeout(COMMIT_SECONDS):
+                        await self._attempt(connected.connection, waiting)
                 except (*DRIVER_ERRORS, StoreUnreachable) as error:
                     lost = unreachable(error)
                     self._link.broken(lost, None if connected is None else connected.backend)
@@ -140,6 +144,13 @@ class GroupWriter:
         finally:
             for share in shares:
                 self._finish(share)
+
+    async def _attempt(self, connection: Connection, shares: Sequence[GroupShare]) -> None:
+        """Find which shares an earlier attempt has stored, and send the others."""
+        for share in shares:
+            if share.was_sent and await is_stored(connection, share):
+                deliver(share)
+        await self._send(connection, [it for it in shares if not it.is_done])
 
     async def _send(self, connection: Connection, shares: Sequence[GroupShare]) -> None:
         if not shares:
