@@ -25,6 +25,8 @@ class CuttingProxy:
         self._moment: Moment = "before"
         self._cut = asyncio.Event()
         self._is_down = False
+        self._speaks = asyncio.Event()
+        self._speaks.set()
 
     def cut_at(self, number: int, moment: Moment) -> asyncio.Event:
         """Cut the connection at a statement, counted from now on from 0. The event is set when that happened."""
@@ -40,6 +42,14 @@ class CuttingProxy:
     def come_up(self) -> None:
         """Accept connections again."""
         self._is_down = False
+
+    def fall_silent(self) -> None:
+        """Keep all connections, accept others, and pass nothing on: the network lost its packets."""
+        self._speaks.clear()
+
+    def speak_again(self) -> None:
+        """Pass on what has waited, and all that follows."""
+        self._speaks.set()
 
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._is_down:
@@ -62,6 +72,7 @@ class CuttingProxy:
         self, reader: asyncio.StreamReader, server: asyncio.StreamWriter, client: asyncio.StreamWriter
     ) -> None:
         while data := await reader.read(2**20):
+            await self._speaks.wait()
             number = self.statements
             self.statements += 1
             is_cut = self._cut_at == number
@@ -82,6 +93,7 @@ class CuttingProxy:
 
     async def _back(self, server: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
         while data := await server.read(2**20):
+            await self._speaks.wait()
             with suppress(OSError):
                 client.write(data)
                 await client.drain()
@@ -99,5 +111,6 @@ async def cutting_proxy(url: str, folder: Path) -> AsyncIterator[tuple[CuttingPr
         yield proxy, f"{behind}?host={folder}&port={port}"
     finally:
         proxy.go_down()
+        proxy.speak_again()
         listener.close()
         await listener.wait_closed()

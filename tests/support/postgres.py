@@ -37,10 +37,10 @@ class Server:
     folder: Path
     user: str
     _as_user: list[str] = field(default_factory=list)
-
-    @property
-    def port(self) -> int:
-        return 5432
+    port: int = 5432
+    """It also names the socket."""
+    address: str = ""
+    """The address on which it listens; none: only the socket."""
 
     def new_url(self) -> str:
         """The URL of a new, empty database."""
@@ -60,11 +60,56 @@ class Server:
         return self._run(command)
 
     def start(self) -> None:
-        options = f"-c unix_socket_directories={self.folder} -c listen_addresses= -p {self.port}"
+        options = (
+            f"-c unix_socket_directories={self.folder} -c listen_addresses={self.address} -p {self.port}"
+        )
         self._run(["pg_ctl", "start", "-w", "-s", "-D", str(self._data), "-l", str(self._log), "-o", options])
 
     def stop(self, mode: str = "immediate") -> None:
         self._run(["pg_ctl", "stop", "-w", "-s", "-D", str(self._data), "-m", mode])
+
+    def configure(self, text: str) -> None:
+        """Add lines to the configuration. They are in force after a start."""
+        with (self._data / "postgresql.conf").open("a", encoding="utf-8") as file:
+            file.write(text + "\n")
+
+    def authenticate(self, rules: str) -> None:
+        """Replace the rules of who may log in how. They are in force after a start."""
+        (self._data / "pg_hba.conf").write_text(rules + "\n", encoding="utf-8")
+
+    def put(self, name: str, data: bytes) -> Path:
+        """Write a private file of the server into its folder of data."""
+        path = self._data / name
+        path.write_bytes(data)
+        path.chmod(0o600)
+        if self._as_user:
+            owner = pwd.getpwnam(_USER)
+            os.chown(path, owner.pw_uid, owner.pw_gid)
+        return path
+
+    @contextmanager
+    def replica(self) -> Iterator["Server"]:
+        """A server that replicates this one, started, and synchronously if this one is told so."""
+        with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp") as name:
+            folder = Path(name)
+            if self._as_user:
+                owner = pwd.getpwnam(_USER)
+                os.chown(folder, owner.pw_uid, owner.pw_gid)
+            other = Server(folder, self.user, self._as_user, self.port)
+            self._run(
+                ["pg_basebackup", "-h", str(self.folder), "-p", str(self.port), "-U", self.user, "-D", str(other._data),
+                 "-R", "--checkpoint=fast", "--no-sync"]
+            )  # fmt: skip
+            other.start()
+            try:
+                yield other
+            finally:
+                if (folder / "data" / "postmaster.pid").exists():
+                    other.stop()
+
+    def promote(self) -> None:
+        """Make a replica the server that takes writes."""
+        self._run(["pg_ctl", "promote", "-w", "-s", "-D", str(self._data)])
 
     def kill(self) -> None:
         """Kill the server and all its processes as the system would, and wait until they are gone."""

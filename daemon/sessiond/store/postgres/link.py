@@ -138,9 +138,10 @@ class Link:
         if lost is not None:
             self._lost.add(lost)
             self._is_unconfirmed = True
-        if self.error is None:
-            self._set_error(error if isinstance(error, StorageFailed) else unreachable(error))
-            log.warning("%s", self.error)
+        error = error if isinstance(error, StorageFailed) else unreachable(error)
+        if self.error is None or self.error.reason != error.reason:
+            log.warning("%s", error)
+        self._set_error(error)
         self._drop_connections()
         self._wake.set()
 
