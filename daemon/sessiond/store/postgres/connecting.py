@@ -5,6 +5,7 @@ have parts of a URL.
 """
 
 import asyncio
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -134,10 +135,19 @@ def refusals() -> Iterator[None]:
 
 def _reason(error: BaseException) -> str:
     """Return a description without any text of the server."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is refused ({error.verify_message.rstrip('.')})"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS failed ({error.reason or type(error).__name__})"
+    if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError):
+        where = "passwords are read from ~/.pgpass, or from the file that PGPASSFILE names"
+        return f"it refused the login (SQLSTATE {error.sqlstate}); {where}"
     if isinstance(error, asyncpg.PostgresError):
         return f"PostgreSQL reported {type(error).__name__}, SQLSTATE {error.sqlstate}"
     if isinstance(error, asyncio.TimeoutError):
         return "PostgreSQL did not answer in time"
+    if type(error) is ConnectionError and "SSL" in str(error):  # as the driver says that a server refused TLS
+        return "it offers no TLS, which sslmode requires"
     if isinstance(error, OSError) and error.errno is not None:
         return f"the connection to PostgreSQL failed ({type(error).__name__}, error {error.errno})"
     return f"the connection to PostgreSQL failed ({type(error).__name__})"
