@@ -1,0 +1,47 @@
+"""The documentation site: built from the documents of the repository, where no link may lead nowhere."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def build(root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(root / "scripts/build-site"), str(folder)]
+    environment = {"SESSIOND_PYTHON": sys.executable, "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+    return subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
+
+
+def test_every_document_has_a_page_and_every_link_leads_somewhere(tmp_path: Path) -> None:
+    done = build(ROOT, tmp_path / "site")
+    assert done.returncode == 0, done.stderr
+    pages = {it.relative_to(tmp_path / "site").as_posix() for it in (tmp_path / "site").rglob("*.html")}
+    assert {"index.html", "protocol.html", "daemon/GUIDE.html", "daemon/man/sessiond.html"} <= pages
+    manual = (tmp_path / "site/daemon/man/sessiond.html").read_text(encoding="utf-8")
+    assert "--json" in manual
+    assert "sessiond move-store" in manual
+
+
+def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
+    tracked = subprocess.run(
+        ["git", "ls-files", "*.md", "*.png", "*.svg", "scripts", "daemon/sessiond", "pyproject.toml", "LICENSE"],
+        cwd=ROOT, capture_output=True, encoding="utf-8", check=True,
+    ).stdout.splitlines()  # fmt: skip
+    for name in tracked:
+        if (ROOT / name).is_file():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tmp_path / name)
+    for name in ("tests", "editors", "daemon"):
+        (tmp_path / name).mkdir(exist_ok=True)
+    with (tmp_path / "SECURITY.md").open("a", encoding="utf-8") as file:
+        file.write("\nRead [more](daemon/NOWHERE.md) and [this part](daemon/GUIDE.md#no-such-part).\n")
+    done = build(tmp_path, tmp_path / ".cache/site")
+    assert done.returncode != 0
+    assert "NOWHERE.md" in done.stderr
+    assert "no-such-part" in done.stderr
