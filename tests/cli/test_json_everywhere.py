@@ -34,7 +34,7 @@ COMMANDS = (  # in this order; {…} are the ids of the fixture
     "context {session}", "context {session} --explain", "compact {session} --dry-run --keep-recent 1",
     "compact {session} --summary short --keep-recent 1", "configure {session} --auto-compact off", "stats {session}",
     "state {session}", "state {session} --decide it", "state {session} --begin-task", "export {session}",
-    "export {session} -o out.md", "import {file}", "bundle some.sessiond {session}",
+    "export {session} -o out.md", "import {file}", "bundle some.sessiond {session}", "top",
     "import some.sessiond", "backup all.sessiond", "restore ./all.sessiond", "resume {session} --in codex",
     "blobs", "blobs collect", "cleanup --keep 100", "trash",
     "delete {other}", "restore {other}", "delete {other}", "purge {other}", "status", "clients", "doctor",

@@ -2,10 +2,10 @@
 
 CSS = """
 Screen { layout: vertical; }
-Bar { height: 1; width: 1fr; }
+Bar, .bar { height: 1; width: 1fr; }
 #middle { height: 1fr; layout: vertical; }
 #middle.-wide { layout: horizontal; }
-TreeView, Pane, Sessions { height: 1fr; width: 1fr; scrollbar-size: 1 1; overflow-x: hidden; }
+TreeView, Pane, Sessions, BoardView { height: 1fr; width: 1fr; scrollbar-size: 1 1; overflow-x: hidden; }
 Pane { border-top: solid ansi_bright_black; }
 Pane:focus { border-top: solid ansi_green; }
 #middle.-wide Pane { border-top: none; border-left: solid ansi_bright_black; padding-left: 1; }
@@ -18,7 +18,7 @@ ModalScreen { align: center middle; }
 HelpScreen Pane { width: 80%; height: 80%; border: solid ansi_bright_black; }
 Picker Vertical { width: 90%; height: 80%; border: solid ansi_bright_black; }
 Picker Input { height: 1; }
-.-ascii TreeView, .-ascii Pane, .-ascii Sessions { scrollbar-size: 0 0; }
+.-ascii TreeView, .-ascii Pane, .-ascii Sessions, .-ascii BoardView { scrollbar-size: 0 0; }
 .-ascii Pane { border-top: ascii ansi_bright_black; }
 .-ascii #middle.-wide Pane { border-top: none; border-left: ascii ansi_bright_black; }
 .-ascii HelpScreen Pane, .-ascii Picker Vertical { border: ascii ansi_bright_black; }

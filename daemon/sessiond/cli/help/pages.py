@@ -31,6 +31,7 @@ GROUPS = (
             "continue",
             "resume",
             "list",
+            "top",
             "search",
             "recall",
             "usage",

@@ -15,6 +15,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "resume",
         "list",
         "search",
+        "top",
         "recall",
         "usage",
         "history",

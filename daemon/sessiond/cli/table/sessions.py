@@ -1,7 +1,7 @@
 """Declarations of the commands for whole sessions."""
 
 from sessiond.cli.parse.arguments import Command, Option
-from sessiond.cli.table.options import AGENT, CURSOR, HERE, JSON, SINCE, UNTIL
+from sessiond.cli.table.options import AGENT, CURSOR, HERE, JSON, REPORT, SINCE, UNTIL
 
 COMMANDS: dict[str, Command] = {
     "new": Command(
@@ -80,6 +80,21 @@ COMMANDS: dict[str, Command] = {
             JSON,
         ),
         paged=True,
+    ),
+    "top": Command(
+        "Show what every agent is doing now: its state, last words, tokens and cost",
+        "top:top",
+        (),
+        (
+            Option("since", "TIME", "sessions with an entry since this time (default: the last 12 hours)"),
+            Option("here", "", "only sessions of this folder"),
+            Option("once", "", "print it once, without the whole screen"),
+            REPORT,
+        ),
+        "The board is up to date within half a second. Enter shows the tree of a session, and q there returns. An\n"
+        "agent works in the middle of a turn, and waits for a person after it. After ten minutes without an entry in\n"
+        "the middle of a turn, it counts as stopped.",
+        ("sessiond top", "sessiond top --once --since yesterday"),
     ),
     "search": Command(
         "Search the text of the sessions of this project, on all branches",

@@ -1,0 +1,116 @@
+"""The board on the whole screen: a line for each session, and the keys that move between them."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from sessiond import human
+from sessiond.agents import names
+from sessiond.client.board import BoardRow
+from sessiond.tui.row_renderer import CURSOR, DIM, ERROR, NONE, RowRenderer
+
+_STATES: Final = {
+    "working": Style(color="green", bold=True), "waiting": Style(color="yellow"), "stopped": DIM, "failed": ERROR,
+}  # fmt: skip
+_STATE, _AGENT, _AGE, _PROJECT, _TOKENS, _COST = 7, 8, 10, 14, 8, 8
+_LEAST_TEXT: Final = 24
+"""Columns of the text below which another column is left out for it."""
+
+
+class BoardView(ScrollView, can_focus=True):
+    """The lines of the board, one of which is selected.
+
+    Args:
+        renderer: Makes text safe for the terminal.
+        now: Returns the present time, in seconds since 1970.
+    """
+
+    def __init__(self, renderer: RowRenderer, now: Callable[[], float] = time.time) -> None:
+        super().__init__()
+        self.rows: Sequence[BoardRow] = ()
+        self.at = 0
+        self._renderer = renderer
+        self._now = now
+
+    @property
+    def selected(self) -> str | None:
+        """The id of the selected session; None without sessions."""
+        return self.rows[self.at].session_id if self.rows else None
+
+    def show(self, rows: Sequence[BoardRow]) -> None:
+        """Show other rows. The selected session stays selected if it is among them."""
+        selected = self.selected
+        self.rows = rows
+        ids = [it.session_id for it in rows]
+        self.at = ids.index(selected) if selected in ids else min(self.at, max(len(rows) - 1, 0))
+        self.virtual_size = Size(self.size.width, len(rows))
+        self.step(0)
+
+    def step(self, lines: int) -> None:
+        """Move the selection down by this many lines, or up if negative."""
+        self.at = min(max(self.at + lines, 0), max(len(self.rows) - 1, 0))
+        seen = max(self.size.height, 1)
+        top = min(max(self.scroll_offset.y, self.at - seen + 1), self.at)
+        self.scroll_to(y=top, animate=False, immediate=True)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Return line `y` of the visible region."""
+        columns = self.scrollable_content_region.width
+        line = y + self.scroll_offset.y
+        if line >= len(self.rows):
+            text = "No agent has written a session lately." if y == 0 and not self.rows else ""
+            return Strip([Segment(text, DIM)]).adjust_cell_length(columns)
+        strip = Strip(self._segments(self.rows[line], columns)).adjust_cell_length(columns)
+        return strip.apply_style(CURSOR) if line == self.at else strip
+
+    def _segments(self, row: BoardRow, columns: int) -> list[Segment]:
+        """Return a row: state, agent, age, project, text, tokens and cost, as far as there is room."""
+        renderer = self._renderer
+        agent = "" if row.agent is None else renderer.safe(names.short_name_of(row.agent))
+        project = renderer.safe(row.cwd.rstrip("/").rpartition("/")[2] or row.cwd)
+        left = [
+            (row.state, _STATE, _STATES[row.state]),
+            (agent, _AGENT, Style(color="cyan")),
+            (project, _PROJECT, Style(color="blue")),
+            (human.ago(row.updated_at, self._now()), _AGE, DIM),
+        ]
+        right = []
+        if any(it.tokens for it in self.rows):
+            right.append(("" if row.tokens is None else human.amount(row.tokens), _TOKENS))
+        if any(it.cost for it in self.rows):
+            right.append(("" if row.cost is None else human.money(row.cost), _COST))
+        used = _STATE + 2
+        shown = {0}
+        for place in (2, 1, 3) if any(it.agent for it in self.rows) else (2, 3):  # what matters most first
+            if columns - used - left[place][1] - 2 >= _LEAST_TEXT:
+                used += left[place][1] + 2
+                shown.add(place)
+        numbers = right if columns - used - sum(2 + cells for _, cells in right) >= _LEAST_TEXT else []
+        room = columns - used - sum(2 + cells for _, cells in numbers)
+        segments = []
+        for place, (text, cells, style) in enumerate(left):
+            if place in shown:
+                segments += [Segment(set_cell_size(renderer.fit(text, cells), cells), style), Segment("  ")]
+        segments += self._text(row, room)
+        for text, cells in numbers:
+            segments.append(Segment(" " * (2 + max(cells - cell_len(text), 0)) + text, DIM))
+        return segments
+
+    def _text(self, row: BoardRow, room: int) -> list[Segment]:
+        """Return the title and the last words in so many columns."""
+        renderer = self._renderer
+        title = renderer.safe(row.title) or "(no messages yet)"
+        words = renderer.safe(row.last_words)
+        title = renderer.fit(title, max(room * 2 // 5, room - cell_len(words) - 2) if words else room)
+        rest = max(room - cell_len(title) - 2, 0)
+        words = renderer.fit(words, rest) if rest > 3 else ""
+        filler = " " * max(room - cell_len(title) - 2 - cell_len(words), 0)
+        return [Segment(title, NONE), Segment(f"  {words}{filler}", DIM)]
