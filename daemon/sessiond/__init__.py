@@ -3,4 +3,4 @@
 This package imports nothing, so that a thin client starts fast.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

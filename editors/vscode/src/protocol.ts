@@ -3412,7 +3412,7 @@ export interface SummarizeCapability {
 export interface ClientProgram {
   /** Such as `sessiond.nvim`. At most 200 characters. */
   name: string;
-  /** Such as `0.1.0`. At most 100 characters. */
+  /** Such as `0.2.0`. At most 100 characters. */
   version?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;

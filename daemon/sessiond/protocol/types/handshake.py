@@ -55,7 +55,7 @@ class ClientProgram(Sent, frozen=True):
     """The name and the version of a client program."""
 
     name: Annotated[str, Meta(max_length=200)]  # such as `sessiond.nvim`
-    version: Annotated[str, Meta(max_length=100)] | None = None  # such as `0.1.0`
+    version: Annotated[str, Meta(max_length=100)] | None = None  # such as `0.2.0`
 
 
 class HelloParams(ClientOptions, frozen=True, forbid_unknown_fields=True):

@@ -1786,7 +1786,7 @@
 ---The name and the version of a client program.
 ---@class (exact) sessiond.ClientProgram
 ---@field name string Such as `sessiond.nvim`. At most 200 characters.
----@field version? string Such as `0.1.0`. At most 100 characters.
+---@field version? string Such as `0.2.0`. At most 100 characters.
 
 ---Identity, capabilities and limits of the server. It is the result of `server/hello`.
 ---
