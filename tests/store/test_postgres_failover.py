@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.store.base import Log
-from sessiond.store.errors import LogMoved, LogReplaced, OutcomeUnknown, StorageFailed, StoreUnreachable
+from sessiond.store.errors import LogReplaced, OutcomeUnknown, StoreUnreachable
 from sessiond.store.postgres import connecting, link, requests, writer
 from sessiond.store.postgres.store import PostgresStore
 from support.cutting_proxy import cutting_proxy
 from support.patience import BOUND
 from support.postgres import Server, running_server
-from support.postgres_stores import postgres_store
+from support.postgres_stores import append_again, postgres_store
 from support.stores import HEADER, append, content, new_log
 from support.waiting import until
 
@@ -57,23 +56,6 @@ def wait_for_replicas(server: Server, names: str = "*") -> None:
     server.sql("SELECT pg_reload_conf()")
 
 
-async def append_until_stored(log: Log, line: bytes) -> None:
-    """Append as the hub does: look after a failure whether the line is there, else try again."""
-    async with asyncio.timeout(BOUND):
-        while True:
-            try:
-                await log.append(line, "synced")
-                return
-            except (LogMoved, OutcomeUnknown, StorageFailed):
-                await log.retry()
-                if log.write_error is None:
-                    if added := log.foreign_bytes():
-                        log.accept(log.size + added)
-                    if line in content(log):
-                        return
-                await asyncio.sleep(0.02)
-
-
 async def test_what_a_synchronous_replica_has_confirmed_is_there_after_a_failover(
     primary: Server, tmp_path: Path
 ) -> None:
@@ -89,7 +71,7 @@ async def test_what_a_synchronous_replica_has_confirmed_is_there_after_a_failove
             async def write() -> None:
                 number = 0
                 while not is_over:
-                    await append_until_stored(log, entry(number))
+                    await append_again(log, entry(number))
                     acknowledged.append(entry(number))
                     number += 1
 
@@ -156,7 +138,7 @@ async def test_a_commit_that_no_replica_confirms_is_no_success_and_is_stored_onc
             with pytest.raises(StoreUnreachable):
                 await log.append(entry(3), "synced")
             await asyncio.to_thread(replica.start)
-            await append_until_stored(log, entry(2))
+            await append_again(log, entry(2))
             assert content(log) == HEADER + entry(1) + entry(2)
             await log.close()
 
@@ -181,7 +163,7 @@ async def test_a_silent_network_is_noticed_and_what_was_missed_arrives(
             proxy.speak_again()
             await until(lambda: mine.stale is None and mine.foreign_bytes())
             mine.accept(mine.size + mine.foreign_bytes())
-            await append_until_stored(mine, entry(2))
+            await append_again(mine, entry(2))
             assert sorted(content(mine).splitlines()) == sorted(
                 (HEADER + entry(1) + entry(2) + entry(3)).splitlines()
             )

@@ -11,8 +11,6 @@ from sessiond.store.errors import (
     LogGone,
     LogMoved,
     LogReplaced,
-    OutcomeUnknown,
-    StorageFailed,
     StoreUnreachable,
 )
 from sessiond.store.postgres import writer
@@ -22,7 +20,7 @@ from sessiond.store.postgres.store import PostgresStore
 from support.cutting_proxy import Moment, cutting_proxy
 from support.patience import BOUND
 from support.postgres import Server, running_server
-from support.postgres_stores import postgres_store, two_stores
+from support.postgres_stores import accept_all, append_again, postgres_store, two_stores
 from support.stores import CWD, HEADER, TIMESTAMP, append, content, new_log
 from support.waiting import until
 
@@ -41,26 +39,6 @@ def stored(server: Server, url: str, session_id: str = "abc") -> list[str]:
         f" WHERE s.id = '{session_id}' ORDER BY lines.seq"
     )
     return [line for line in server.sql(statement, database).splitlines() if line]
-
-
-async def accept_all(log: Log) -> None:
-    log.accept(log.size + log.foreign_bytes())
-
-
-async def append_again(log: Log, line: bytes) -> None:
-    """Append as the hub does: look after a failure whether the line is there, else try again."""
-    async with asyncio.timeout(BOUND):
-        while True:
-            try:
-                await log.append(line, "synced")
-                return
-            except (LogMoved, OutcomeUnknown, StorageFailed):
-                await log.retry()
-                if log.write_error is None:
-                    await accept_all(log)
-                    if line in content(log):
-                        return
-                await asyncio.sleep(0.02)
 
 
 async def test_lines_that_arrive_before_the_answer_are_there_once(

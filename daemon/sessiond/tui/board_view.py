@@ -15,6 +15,7 @@ from sessiond import human
 from sessiond.agents import names
 from sessiond.client.board import BoardRow
 from sessiond.tui.row_renderer import CURSOR, DIM, ERROR, NONE, RowRenderer
+from sessiond.tui.selection import moved_selection
 
 _STATES: Final = {
     "working": Style(color="green", bold=True), "waiting": Style(color="yellow"), "stopped": DIM, "failed": ERROR,
@@ -55,11 +56,7 @@ class BoardView(ScrollView, can_focus=True):
 
     def step(self, lines: int) -> None:
         """Move the selection down by this many lines, or up if negative."""
-        self.at = min(max(self.at + lines, 0), max(len(self.rows) - 1, 0))
-        seen = max(self.size.height, 1)
-        top = min(max(self.scroll_offset.y, self.at - seen + 1), self.at)
-        self.scroll_to(y=top, animate=False, immediate=True)
-        self.refresh()
+        self.at = moved_selection(self, self.at, len(self.rows), lines)
 
     def render_line(self, y: int) -> Strip:
         """Return line `y` of the visible region."""

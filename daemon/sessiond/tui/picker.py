@@ -17,6 +17,7 @@ from textual.widgets import Input
 
 from sessiond import human
 from sessiond.tui.row_renderer import CURSOR, DIM, RowRenderer
+from sessiond.tui.selection import moved_selection
 
 _MAX_SESSIONS = 200
 
@@ -63,11 +64,7 @@ class Sessions(ScrollView):
 
     def step(self, lines: int) -> None:
         """Move the selection down by this many lines, or up if negative."""
-        self.at = min(max(self.at + lines, 0), max(len(self.sessions) - 1, 0))
-        seen = max(self.size.height, 1)
-        top = min(max(self.scroll_offset.y, self.at - seen + 1), self.at)
-        self.scroll_to(y=top, animate=False, immediate=True)
-        self.refresh()
+        self.at = moved_selection(self, self.at, len(self.sessions), lines)
 
     def render_line(self, y: int) -> Strip:
         """Return line `y` of the visible region: the age, title and folder of a session."""
