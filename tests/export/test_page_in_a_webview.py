@@ -137,6 +137,55 @@ def test_a_view_at_the_newest_entry_follows_new_entries(opened: Callable[..., We
     expect(webview.shown.locator("#path article").last).to_be_in_viewport()
 
 
+def test_a_long_session_is_drawn_first_at_its_leaf(opened: Callable[..., Webview]) -> None:
+    """Parts before the last one draw nothing, so that nothing jumps."""
+    webview, story = opened(), long_story(120)
+    middle = len(story.entries) // 2
+    webview.hears(**part(story, 0, middle))
+    expect(webview.shown.locator("#live")).to_contain_text("entries read")
+    expect(webview.shown.locator("#path article")).to_have_count(0)
+    webview.hears(**part(story, middle, len(story.entries)))
+    expect(webview.shown.locator("#path")).to_be_visible()
+    expect(webview.shown.locator("#path .stretch > article").last).to_be_in_viewport()
+
+
+def test_the_tree_stays_closed_beside_that_of_the_host(opened: Callable[..., Webview]) -> None:
+    webview = opened()
+    webview.hears(kind="tree", visible=True)
+    webview.receives(sample_story())
+    expect(webview.shown.locator("#path")).to_contain_text("The second answer.")
+    expect(webview.shown.locator("#tree")).not_to_be_visible()
+    webview.hears(kind="tree", visible=False)
+    expect(webview.shown.locator("#tree")).to_be_visible()
+    webview.shown.get_by_role("button", name="Tree", exact=True).click()
+    webview.shown.get_by_role("button", name="Tree", exact=True).click()
+    webview.hears(kind="tree", visible=True)  # the reader has opened it
+    webview.hears(kind="status", text="heard")
+    expect(webview.shown.locator("#live")).to_have_text("heard")
+    expect(webview.shown.locator("#tree")).to_be_visible()
+
+
+def test_the_host_hears_of_a_clicked_entry_but_not_of_one_that_it_revealed(webview: Webview) -> None:
+    webview.hears(kind="reveal", entryId="e4")
+    expect(webview.shown.locator("article.target")).to_contain_text("It was a race")
+    webview.shown.locator("article").filter(has_text="It was a race").locator("header").first.click()
+    webview.shown.locator("article").filter(has_text="Why does checkout").click()
+    assert [it["entryId"] for it in webview.said("at")] == ["e1"]
+
+
+def test_the_host_hears_where_the_reader_scrolled_to(opened: Callable[..., Webview]) -> None:
+    webview, story = opened(), long_story(120)
+    webview.receives(story)
+    last = webview.shown.locator("#path .stretch > article").last
+    expect(last).to_be_in_viewport()
+    last.hover()
+    webview.page.mouse.wheel(0, -4000)
+    [first] = webview.said("at")
+    assert first["entryId"] != story.entries[-1]["id"]
+    webview.shown.locator("#transcript").press("End")
+    assert webview.said("at", 2)[1]["entryId"] == story.entries[-1]["id"]
+
+
 @pytest.mark.parametrize(("theme", "dark"), [
     ("vscode-light", False), ("vscode-dark", True), ("vscode-high-contrast", True),
     ("vscode-high-contrast vscode-high-contrast-light", False),

@@ -20,7 +20,7 @@ export function registerViews(daemon: Daemon, memory: vscode.Memento, extension:
   const current = new Current(daemon, memory);
   const tree = new TreeView(daemon, current);
   const sessions = new SessionsView(daemon, current);
-  const transcripts = new Transcripts(daemon, current, extension);
+  const transcripts = new Transcripts(daemon, current, tree, extension);
   const views: Views = { daemon, current, tree, sessions, transcripts };
   const commands = {
     ...viewCommands(views),

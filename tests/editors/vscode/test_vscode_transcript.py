@@ -117,3 +117,30 @@ def test_a_transcript_is_restored_after_the_window_is_reloaded(window: Window) -
     with window.page.expect_navigation():
         window.command("Developer: Reload Window")
     expect(the_page(window).locator("#path")).to_contain_text("It fails, as it should.")
+
+
+def test_the_tree_selects_the_entry_that_is_clicked_in_the_transcript(window: Window) -> None:
+    page = shown(window)
+    expect(page.locator("#tree")).not_to_be_visible()  # the side bar has one
+    page.locator("article").filter(has_text="Write a failing test first.").click()
+    expect(window.tree.row("Write a failing test first.")).to_have_attribute("aria-selected", "true")
+    # The keys still scroll the transcript: the focus did not move.
+    page.locator("#transcript").press("End")
+    expect(window.tree.row("It fails, as it should.")).to_have_attribute("aria-selected", "true")
+
+
+def test_a_click_in_the_tree_scrolls_the_transcript_and_stays_selected(window: Window) -> None:
+    page = shown(window)
+    window.tree.row("Write a failing test first.").click()
+    expect(page.locator("article.target")).to_contain_text("Write a failing test first.")
+    expect(window.tree.row("Write a failing test first.")).to_have_attribute("aria-selected", "true")
+    expect(window.tree.focused).to_contain_text("Write a failing test first.")
+
+
+def test_the_transcript_has_a_tree_of_its_own_while_the_side_bar_shows_none(window: Window) -> None:
+    window.page.set_viewport_size({"width": 1700, "height": 1000})
+    page = shown(window)
+    window.command("View: Toggle Primary Side Bar Visibility")
+    expect(page.locator("#tree")).to_be_visible()
+    window.command("View: Toggle Primary Side Bar Visibility")
+    expect(page.locator("#tree")).not_to_be_visible()

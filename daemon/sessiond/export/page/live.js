@@ -24,13 +24,14 @@ const live = {
     model.session = session;
     model.tip = model.rowOf(session.leafId) ?? model.rows.length - 1;
     page.head();
+    if (host.loading) return true;   // the transcript is drawn once, at its leaf
     if (atLeaf && model.tip !== model.leaf) {
       model.leaf = model.tip;
       if (!transcript.grow(model.tip)) transcript.show(model.tip);
     }
     for (const {id} of marks) transcript.redraw(model.rowOf(id));
     sidebar.refresh();
-    if (atLeaf && atEnd && !host.loading) {
+    if (atLeaf && atEnd) {
       transcript.toEnd();
       sidebar.follow(model.tip);
     }

@@ -27,14 +27,17 @@ const TOOL_FOLDS = [".call", ".result", ".data"];
 
 const page = {
   where: browser,
+  told: false,         // whether the editor has said if it shows a tree
+  chosen: false,       // whether the reader has opened or closed the tree
 
   begin() {
     const data = JSON.parse($("session").textContent);
     sidebar.begin(row => this.goTo(row));
     transcript.begin();
-    this.menu(innerWidth > (data.hosted ? 1000 : 800));
+    this.menu(!data.hosted && innerWidth > 800);
     this.listen();
     if (data.hosted) {
+      document.documentElement.dataset.loading = "";
       this.where = host;
       host.begin();
       return;
@@ -111,7 +114,20 @@ const page = {
     if (!this.show(row)) this.choose(row);
     sidebar.follow(row);
     this.where.remember(row);
+    this.where.report?.(row);
     if (innerWidth <= 800) this.menu(false);
+  },
+
+  // The editor shows the tree in its side bar, or not. What the reader chose stays.
+  besideTree(visible) {
+    this.told = true;
+    if (!this.chosen) this.menu(!visible && innerWidth > 1000);
+  },
+
+  // The reader opens or closes the tree.
+  turnMenu(open = document.body.classList.contains("closed")) {
+    this.chosen = true;
+    this.menu(open);
   },
 
   menu(open) {
@@ -149,6 +165,14 @@ const page = {
     const [row] = transcript.rows;
     if (row === undefined) return;
     transcript.reveal(row, {focus: true});
+    this.where.report?.(row);
+  },
+
+  step(by) {
+    const row = transcript.step(by);
+    if (row === undefined) return;
+    sidebar.follow(row);
+    this.where.report?.(row);
   },
 
   last() {
@@ -156,6 +180,7 @@ const page = {
     if (row === undefined) return;
     transcript.reveal(row, {focus: true});
     sidebar.follow(model.leaf);
+    this.where.report?.(model.leaf);
   },
 
   press(button, kinds) {
@@ -180,7 +205,7 @@ const page = {
   },
 
   listen() {
-    $("menu").addEventListener("click", () => this.menu(document.body.classList.contains("closed")));
+    $("menu").addEventListener("click", () => this.turnMenu());
     $("thinking").addEventListener("click", () => this.press("thinking", [".thinking"]));
     $("tools").addEventListener("click", () => this.press("tools", TOOL_FOLDS));
     $("theme").addEventListener("click", () => this.turn());
@@ -243,12 +268,12 @@ const page = {
 };
 
 const KEYS = [
-  ["/", () => { page.menu(true); $("search").focus(); }, "Search all entries; Enter goes to the first found, Escape ends it"],
-  ["j", () => sidebar.follow(transcript.step(1)), "The next entry"],
-  ["k", () => sidebar.follow(transcript.step(-1)), "The entry before"],
+  ["/", () => { page.turnMenu(true); $("search").focus(); }, "Search all entries; Enter goes to the first found, Escape ends it"],
+  ["j", () => page.step(1), "The next entry"],
+  ["k", () => page.step(-1), "The entry before"],
   ["g Home", () => page.first(), "The first entry"],
   ["G End", () => page.last(), "The leaf"],
-  ["b", () => page.menu(document.body.classList.contains("closed")), "Show or hide the tree"],
+  ["b", () => page.turnMenu(), "Show or hide the tree"],
   ["t", () => page.press("thinking", [".thinking"]), "Fold or unfold thinking"],
   ["o", () => page.press("tools", TOOL_FOLDS), "Fold or unfold calls and results"],
   ["d", () => page.turn(), "Light or dark"],

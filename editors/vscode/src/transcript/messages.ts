@@ -4,8 +4,12 @@
 
 export type Act = "open" | "fork" | "label";
 
-/** `ready`: send the rows from the first one on. `act`: the user pressed a button of an entry. */
-export type DocumentMessage = { kind: "ready" } | { kind: "act"; act: Act; entryId: string };
+/** `ready`: send the rows from the first one on. `act`: the user pressed a button of an entry. `at`: the user scrolled to
+ * an entry or clicked it. */
+export type DocumentMessage =
+  | { kind: "ready" }
+  | { kind: "act"; act: Act; entryId: string }
+  | { kind: "at"; entryId: string };
 
 /** The part of the document's saved state that the extension reads after a reload of the window. */
 export interface PanelState {
@@ -24,6 +28,9 @@ export function parseMessage(message: unknown): DocumentMessage | undefined {
   }
   if (kind === "act" && ACTS.has(act) && isId(entryId, MAX_ENTRY_ID_LENGTH)) {
     return { kind, act: act as Act, entryId };
+  }
+  if (kind === "at" && isId(entryId, MAX_ENTRY_ID_LENGTH)) {
+    return { kind, entryId };
   }
   return undefined;
 }

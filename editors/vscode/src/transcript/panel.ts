@@ -8,6 +8,16 @@ import type { ViewPageResult } from "../protocol.ts";
 import { type Act, parseMessage } from "./messages.ts";
 import { RowFeed } from "./rowFeed.ts";
 
+/** What a panel needs from its surroundings. */
+export interface PanelHost {
+  /** The user pressed a button of an entry. */
+  act(act: Act, entryId: string): void;
+  /** The user scrolled to an entry or clicked it. */
+  at(entryId: string): void;
+  /** Whether the side bar shows the Tree; then the document needs none of its own. */
+  treeIsVisible(): boolean;
+}
+
 /** The daemon's command that returns a page; an older daemon does not have it. */
 const DOCUMENT = "view/document";
 
@@ -15,6 +25,7 @@ export class TranscriptPanel implements vscode.Disposable {
   readonly #panel: vscode.WebviewPanel;
   readonly #daemon: Daemon;
   readonly #sessionId: string;
+  readonly #host: PanelHost;
   readonly #feed: RowFeed;
   readonly #nonce = randomBytes(16).toString("base64url");
   readonly #subscriptions: vscode.Disposable[];
@@ -28,9 +39,10 @@ export class TranscriptPanel implements vscode.Disposable {
     panel: vscode.WebviewPanel,
     daemon: Daemon,
     sessionId: string,
-    act: (act: Act, entryId: string) => void,
+    host: PanelHost,
   ) {
     this.#panel = panel;
+    this.#host = host;
     this.#daemon = daemon;
     this.#sessionId = sessionId;
     panel.webview.options = { enableScripts: true, localResourceRoots: [] };
@@ -47,7 +59,9 @@ export class TranscriptPanel implements vscode.Disposable {
         if (received?.kind === "ready") {
           this.#begin();
         } else if (received?.kind === "act") {
-          act(received.act, received.entryId);
+          host.act(received.act, received.entryId);
+        } else if (received?.kind === "at" && panel.visible) {
+          host.at(received.entryId);
         }
       }),
       daemon.onDidChangeState(() => void this.#attach()),
@@ -71,6 +85,11 @@ export class TranscriptPanel implements vscode.Disposable {
     if (this.#ready) {
       this.#reveal();
     }
+  }
+
+  /** Tell the document whether the side bar shows the Tree. */
+  showTreeVisibility(): void {
+    void this.#panel.webview.postMessage({ kind: "tree", visible: this.#host.treeIsVisible() });
   }
 
   dispose(): void {
@@ -116,6 +135,7 @@ export class TranscriptPanel implements vscode.Disposable {
 
   #begin(): void {
     this.#ready = true;
+    this.showTreeVisibility();
     this.#feed.begin();
     this.#showStatus("live");
     this.#reveal();

@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 import type { Current } from "../current.ts";
 import type { Daemon } from "../daemon/daemon.ts";
 import { attempt } from "../userMessages.ts";
+import type { TreeView } from "../views/treeView.ts";
 import { type Act, parseState, type TranscriptTarget } from "./messages.ts";
 import { TranscriptPanel } from "./panel.ts";
 
@@ -18,16 +19,18 @@ const COMMANDS: Record<Act, string> = {
 export class Transcripts implements vscode.Disposable {
   readonly #daemon: Daemon;
   readonly #current: Current;
+  readonly #tree: TreeView;
   readonly #extension: vscode.Uri;
   readonly #panels = new Map<string, TranscriptPanel>();
-  readonly #serializer: vscode.Disposable;
+  readonly #subscriptions: vscode.Disposable;
 
   /** `extension` is the folder of the extension. */
-  constructor(daemon: Daemon, current: Current, extension: vscode.Uri) {
+  constructor(daemon: Daemon, current: Current, tree: TreeView, extension: vscode.Uri) {
     this.#daemon = daemon;
     this.#current = current;
+    this.#tree = tree;
     this.#extension = extension;
-    this.#serializer = vscode.window.registerWebviewPanelSerializer(VIEW, {
+    const serializer = vscode.window.registerWebviewPanelSerializer(VIEW, {
       deserializeWebviewPanel: async (panel, state) => {
         const known = parseState(state);
         if (known === undefined || this.#panels.has(known.sessionId)) {
@@ -37,6 +40,8 @@ export class Transcripts implements vscode.Disposable {
         }
       },
     });
+    const visibility = tree.onDidChangeVisibility(() => this.#panels.forEach((panel) => panel.showTreeVisibility()));
+    this.#subscriptions = vscode.Disposable.from(serializer, visibility);
   }
 
   /** Show the transcript of a session, at an entry if one is given. */
@@ -51,7 +56,7 @@ export class Transcripts implements vscode.Disposable {
   }
 
   dispose(): void {
-    this.#serializer.dispose();
+    this.#subscriptions.dispose();
     this.#panels.forEach((panel) => panel.dispose());
   }
 
@@ -69,8 +74,10 @@ export class Transcripts implements vscode.Disposable {
   }
 
   #register(panel: vscode.WebviewPanel, sessionId: string): TranscriptPanel {
-    const transcript = new TranscriptPanel(panel, this.#daemon, sessionId, (act, entryId) => {
-      void vscode.commands.executeCommand(COMMANDS[act], { sessionId, entryId });
+    const transcript = new TranscriptPanel(panel, this.#daemon, sessionId, {
+      act: (act, entryId) => void vscode.commands.executeCommand(COMMANDS[act], { sessionId, entryId }),
+      at: (entryId) => void attempt(() => this.#tree.select({ sessionId, entryId })),
+      treeIsVisible: () => this.#tree.visible,
     });
     const held = this.#current.hold(sessionId);
     // Tabs do not recolor icons, unlike the activity bar.

@@ -66,6 +66,26 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     vscode.Disposable.from(...this.#subscriptions).dispose();
   }
 
+  get visible(): boolean {
+    return this.#view.visible;
+  }
+
+  get onDidChangeVisibility(): vscode.Event<unknown> {
+    return this.#view.onDidChangeVisibility;
+  }
+
+  /** Select an entry of the shown session, unless the view or its filter hides it. The focus stays where it is. */
+  async select({ sessionId, entryId }: { sessionId: string; entryId: string }): Promise<void> {
+    const model = this.#model;
+    if (!this.#view.visible || model?.sessionId !== sessionId) {
+      return;
+    }
+    const isWhole = model.query === "" && (model.filter === "default" || model.filter === "all");
+    if (model.rows.get(entryId) ?? (isWhole && (await model.loadRow(entryId)))) {
+      await this.#reveal(entryId, true);
+    }
+  }
+
   get model(): TreeModel | undefined {
     return this.#model;
   }

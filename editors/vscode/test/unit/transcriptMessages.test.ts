@@ -7,6 +7,7 @@ test("messages of the document are parsed", () => {
   for (const act of ["open", "fork", "label"] as const) {
     assert.deepEqual(parseMessage({ kind: "act", act, entryId: "a1", more: 1 }), { kind: "act", act, entryId: "a1" });
   }
+  assert.deepEqual(parseMessage({ kind: "at", entryId: "a1", act: "open" }), { kind: "at", entryId: "a1" });
 });
 
 test("invalid messages are dropped", () => {
@@ -22,6 +23,8 @@ test("invalid messages are dropped", () => {
     { kind: "act", act: "open", entryId: 7 },
     { kind: "act", act: "open", entryId: "" },
     { kind: "act", act: "open", entryId: "x".repeat(65) },
+    { kind: "at" },
+    { kind: "at", entryId: "x".repeat(65) },
     { kind: "act", act: { toString: () => "open" }, entryId: "a1" },
   ];
   for (const message of invalid) {
