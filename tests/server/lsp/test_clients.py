@@ -107,6 +107,27 @@ async def test_a_search_over_all_sessions_finds_entries(served: Running, cwd: st
         assert await search('"" * \\') == []
 
 
+async def test_a_search_begins_with_the_projects_of_the_open_folders(served: Running, tmp_path: Path) -> None:
+    paths = []
+    for name in ("atlas", "library"):
+        (tmp_path / name).mkdir()
+        peer, session_id = await started(served, str(tmp_path / name))
+        await peer.append(session_id, user(f"Where do the geese of {name} go?"), assistant("South."))
+        paths.append(tmp_path / name)
+    await peer.call("session/search", query="geese", waitMs=20_000)
+    folders = [types.WorkspaceFolder(paths[1].as_uri(), "library")]
+    async with editor(served.home, workspace_folders=folders) as client:
+
+        async def search(query: str) -> list[str]:
+            return [
+                it.name
+                for it in await client.workspace_symbol_async(types.WorkspaceSymbolParams(query)) or []
+            ]
+
+        assert await search("geese") == ["Where do the geese of library go?"]
+        assert await search("atlas") == ["Where do the geese of atlas go?"]
+
+
 async def test_an_entry_has_a_document_at_an_address(served: Running, forked: Path) -> None:
     peer = await served.attach()
     await peer.call("session/open", path=str(forked))

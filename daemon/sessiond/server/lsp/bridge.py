@@ -33,6 +33,7 @@ from sessiond.server.lsp import (
     lenses,
     links,
     references,
+    renaming,
     selection,
     settings,
     symbols,
@@ -47,7 +48,7 @@ from sessiond.server.lsp.syncing import Syncing
 
 _FEATURES: Final = (
     actions, commands, completion, definition, diagnostics, entry_content, folding, hints, hover, lenses, links,
-    references, selection, symbols, workspace_symbols,
+    references, renaming, selection, symbols, workspace_symbols,
 )  # fmt: skip
 
 _CONVERTER: Final = converters.get_converter()

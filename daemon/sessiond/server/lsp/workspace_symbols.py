@@ -1,4 +1,7 @@
-"""`workspace/symbol`: a full-text search over all sessions. Without a query, the newest sessions."""
+"""`workspace/symbol`: a full-text search over the sessions of the open folders' projects.
+
+If it finds nothing there, it is over all sessions. Without a query, the result is the newest sessions.
+"""
 
 import asyncio
 from collections.abc import Iterable
@@ -10,7 +13,7 @@ from lsprotocol import types
 from sessiond.hub import session_info
 from sessiond.hub.errors import IncompatibleParams
 from sessiond.protocol import methods as m, types as t
-from sessiond.server.lsp.documents import uri_of
+from sessiond.server.lsp.documents import path_of, uri_of
 from sessiond.server.lsp.editor import Editor
 from sessiond.session.content import preview
 
@@ -31,14 +34,31 @@ def register(editor: Editor) -> None:
         if not params.query.strip():
             return await _newest(editor)
         try:
-            found = await editor.ask(m.SEARCH, t.SearchParams(query=params.query[:1_000], limit=MAX_SYMBOLS))
+            hits = await _found(editor, params.query[:1_000])
         except IncompatibleParams:
             return []  # the query has no searchable term yet
-        in_files = [(hit.path, hit) for hit in found.hits if hit.path is not None]
+        in_files = [(hit.path, hit) for hit in hits if hit.path is not None]
         slots = await asyncio.to_thread(_slots, {path for path, _ in in_files})
         return [_of_hit(path, hit, slots[path]) for path, hit in in_files]
 
     editor.offer(types.WORKSPACE_SYMBOL, symbols)
+
+
+async def _found(editor: Editor, query: str) -> list[t.Hit]:
+    hits: list[t.Hit] = []
+    for project in _projects(editor):
+        params = t.SearchParams(query=query, project=project, limit=MAX_SYMBOLS)
+        hits += (await editor.ask(m.SEARCH, params)).hits
+    if hits:
+        return hits[:MAX_SYMBOLS]
+    return (await editor.ask(m.SEARCH, t.SearchParams(query=query, limit=MAX_SYMBOLS))).hits
+
+
+def _projects(editor: Editor) -> list[str]:
+    """Return the folders that the editor has open."""
+    workspace = editor.server.workspace
+    uris = [it.uri for it in workspace.folders.values()] or [workspace.root_uri or ""]
+    return [path for path in map(path_of, uris) if path is not None]
 
 
 async def _newest(editor: Editor) -> list[types.SymbolInformation]:
