@@ -6,16 +6,23 @@ in memory is not decoded here.
 
 import contextlib
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import msgspec
+from lsprotocol import types
 from msgspec import Raw
 
+from sessiond.server.lsp.documents import path_of
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.texts import MAX_TEXT_BYTES, Change, OpenText, encoded
 from sessiond.session.tree import lines
+from sessiond.text import one_line
 
 _S = TypeVar("_S")
+
+_TOO_LARGE: Final = (
+    f"it is changed, and a text of more than {MAX_TEXT_BYTES >> 20} MiB is read from its file only."
+)
 
 
 class _Named(msgspec.Struct):
@@ -87,7 +94,16 @@ class Syncing:
         # The message that opened an unknown text was skipped, because it was too large (`rpc.large_texts`).
         text = self._texts.setdefault(params.text_document.uri, OpenText(None))
         text.change(params.content_changes, self._editor.documents.encoding)
+        if text.data is None and text.changed and not text.is_explained:
+            text.is_explained = True
+            self._explain(params.text_document.uri)
         self._changed(params.text_document.uri)
+
+    def _explain(self, uri: str) -> None:
+        """Tell the user why results end with the first change of a text that is too large to be held here."""
+        name = (path_of(uri) or uri).rpartition("/")[2]
+        message = f"sessiond shows nothing for {one_line(name)} until it is saved: {_TOO_LARGE}"
+        self._editor.server.window_show_message(types.ShowMessageParams(types.MessageType.Info, message))
 
     def _save(self, body: bytes) -> None:
         uri = _params(body, _decode_document).text_document.uri

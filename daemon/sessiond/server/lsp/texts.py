@@ -46,6 +46,8 @@ class OpenText:
         """Unique after each change. The version numbers of editors may decrease, and restart when a text is opened."""
         self.changed = False
         """Whether the text was changed since it was opened or saved."""
+        self.is_explained = False
+        """Whether the user was told why there are no results for this text."""
         self._starts: Sequence[int] | None = None
         self._has_returns = False  # as of `_starts`
 
