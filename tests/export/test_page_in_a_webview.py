@@ -149,6 +149,19 @@ def test_a_long_session_is_drawn_first_at_its_leaf(opened: Callable[..., Webview
     expect(webview.shown.locator("#path .stretch > article").last).to_be_in_viewport()
 
 
+def test_the_bar_has_the_agent_and_the_first_prompt_of_a_session_without_a_title(
+    opened: Callable[..., Webview],
+) -> None:
+    webview = opened()
+    message = part(sample_story(), 0, 7)
+    origin = {"agent": "<b>big</b>-code", "sessionId": "x", "path": None, "version": "1.2", "gone": False}
+    message["session"] = {**message["session"], "title": None, "origin": origin}
+    webview.hears(**message)
+    expect(webview.shown.locator("#agent")).to_contain_text("<b>big</b>-code")
+    expect(webview.shown.locator("#agent .sign")).to_have_text("BB")
+    expect(webview.shown.locator("#title")).to_have_text("Why does **checkout** fail?")
+
+
 def test_the_tree_stays_closed_beside_that_of_the_host(opened: Callable[..., Webview]) -> None:
     webview = opened()
     webview.hears(kind="tree", visible=True)

@@ -4,7 +4,7 @@ import contextlib
 import json  # noqa: TID251 - settings are written as a person writes them
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -196,23 +196,39 @@ class Window:
 
 @contextlib.contextmanager
 def a_window(
-    browser: "Browser", server: Server, folder: Path, locations: Locations, *files: Path, **settings: Any
+    browser: "Browser",
+    server: Server,
+    folder: Path | Sequence[Path],
+    locations: Locations,
+    *files: Path,
+    **settings: Any,
 ) -> Iterator[Window]:
-    """The workbench with a folder whose sessions are those of the daemon of `locations`, and with some files open."""
-    chosen = folder / ".vscode/settings.json"
-    chosen.parent.mkdir(exist_ok=True)
+    """The workbench with a folder whose sessions are those of the daemon of `locations`, and with some files open.
+
+    Several folders are those of a multi-root workspace.
+    """
+    folders = [folder] if isinstance(folder, Path) else folder
+    first = opened = folders[0]
     # The PATH of an extension is that of a login, which knows nothing of this Python.
     ours = {
         "sessiond.home": str(locations.home),
         "sessiond.path": str(Path(sys.executable).parent / "sessiond"),
     }
-    chosen.write_text(json.dumps({**ours, **settings}), encoding="utf-8")
+    settings = {**ours, **settings}
+    if len(folders) > 1:
+        opened = first.with_suffix(".code-workspace")
+        paths = [{"path": str(it)} for it in folders]
+        opened.write_text(json.dumps({"folders": paths, "settings": settings}), encoding="utf-8")
+    else:
+        chosen = first / ".vscode/settings.json"
+        chosen.parent.mkdir(exist_ok=True)
+        chosen.write_text(json.dumps(settings), encoding="utf-8")
     watched = Watched(
         browser, (1280, 1200)
     )  # high enough for the rows of a test: rows out of sight are not there
-    window = Window(watched, server, folder, locations)
+    window = Window(watched, server, first, locations)
     try:
-        watched.page.goto(server.at(folder, [("openFile", server.remote(it)) for it in files]))
+        watched.page.goto(server.at(opened, [("openFile", server.remote(it)) for it in files]))
         window.show_views()
         window.daemon_is("attached")
         yield window

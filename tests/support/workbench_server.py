@@ -56,9 +56,13 @@ class Server:
         return found
 
     def at(self, folder: Path, payload: list[tuple[str, str]] | None = None) -> str:
-        """The address of a folder. The payload is for the window, as a test runner of extensions gives it."""
+        """The address of a folder, or of a file `*.code-workspace`.
+
+        The payload is for the window, as a test runner of extensions gives it.
+        """
         tail = f"&payload={quote(json.dumps(payload))}" if payload else ""
-        return f"{self.address}/?folder={quote(str(folder))}{tail}"
+        kind = "workspace" if folder.suffix == ".code-workspace" else "folder"
+        return f"{self.address}/?{kind}={quote(str(folder))}{tail}"
 
     def remote(self, path: Path) -> str:
         """What a window calls a file of this machine."""

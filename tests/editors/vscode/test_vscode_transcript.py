@@ -8,8 +8,11 @@ import pytest
 from support.browsers import expect
 from support.commands import Shell
 from support.daemons import assistant, user
+from support.dialect_files import meta, said
 from support.stories import Story, Teller
 from support.workbench import Window
+from support.workbench_server import Server
+from support.writing_agents import write_codex
 
 if TYPE_CHECKING:
     from playwright.sync_api import FrameLocator
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
 
 TITLE = "The last line"
+OWN = "0199a213-81c0-7800-8aa1-bbab2a035a54"
 
 
 def the_page(window: Window) -> "FrameLocator":
@@ -144,3 +148,23 @@ def test_the_transcript_has_a_tree_of_its_own_while_the_side_bar_shows_none(wind
     expect(page.locator("#tree")).to_be_visible()
     window.command("View: Toggle Primary Side Bar Visibility")
     expect(page.locator("#tree")).not_to_be_visible()
+
+
+def test_the_title_of_a_transcript_resumes_its_session(
+    window: Window, server: Server, teller: Teller
+) -> None:
+    lines = meta(id=OWN, cwd=str(teller.folder)), said("user", "Is it fast?"), said("assistant", "Yes.")
+    teller.call("session/import", path=str(write_codex(server.folder / "home", *lines, name=OWN)))
+    window.open_session("Is it fast?", "Yes.")
+    window.command("sessiond: Show Transcript")
+    expect(window.tab("Is it fast?")).to_be_visible()  # a session without a title has its first prompt
+    expect(window.webview().locator("#title")).to_have_text("Is it fast?")
+    expect(window.webview().locator("#agent")).to_contain_text("codex")
+    # Another session is selected, and the title is still about the one that its tab shows.
+    window.sessions.row(TITLE).click()
+    expect(window.tree.row("It fails, as it should.")).to_be_visible()
+    window.page.get_by_role("button", name="Resume in Another Agent…").click()
+    field = window.page.locator(".quick-input-widget input").first
+    expect(field).to_have_attribute("placeholder", "Is it fast?")
+    expect(window.options.filter(has_text="Claude Code")).not_to_have_count(0)
+    expect(window.page.get_by_role("button", name="Resume in Its Agent")).to_be_visible()

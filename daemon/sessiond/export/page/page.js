@@ -23,10 +23,18 @@ const agentOf = origin => origin && [
   [origin.agent, origin.version].filter(Boolean).join(" "), origin.sessionId, origin.gone && "deleted there",
 ].filter(Boolean).join(" · ");
 
+// The sign of an agent: the initials of its name, such as CC for claude-code.
+const initials = name => {
+  const words = name.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+  const letters = words.length > 1 ? words.slice(0, 2).map(it => [...it][0]) : [...words.join("")].slice(0, 2);
+  return letters.join("").toUpperCase();
+};
+
 const TOOL_FOLDS = [".call", ".result", ".data"];
 
 const page = {
   where: browser,
+  prompt: "",          // the first prompt: the name of a session without a title
   told: false,         // whether the editor has said if it shows a tree
   chosen: false,       // whether the reader has opened or closed the tree
 
@@ -51,7 +59,11 @@ const page = {
 
   head() {
     const {session} = model;
-    $("title").textContent = document.title = session.title || `Session ${session.sessionId}`;
+    this.prompt ||= model.rows.find(it => it.role === "user" && it.preview)?.preview;
+    $("title").textContent = document.title = session.title || this.prompt || `Session ${session.sessionId}`;
+    const agent = session.origin?.agent ?? "";
+    $("agent").innerHTML = agent && `<span class="sign" aria-hidden="true">${escaped(initials(agent))}</span>${escaped(agent)}`;
+    $("agent").title = agentOf(session.origin) ?? "";
     $("facts").innerHTML = this.facts(session);
     $("holds").textContent = this.holds(session);
   },

@@ -157,8 +157,8 @@ const transcript = {
     const fork = branches(row);
     const classes = [entry.body ? "" : "slim", fork || label || !this.continues(row) ? "" : "continued"].filter(Boolean).join(" ");
     return `<article id="e-${row}" data-row="${row}" data-kind="${kind}" class="${classes}" tabindex="-1"` +
-      ` aria-label="${escaped(entry.heading)}"><header><h2>${escaped(entry.heading)}</h2>${preview}${label}` +
-      `<span class="facts">${facts}${time}</span><span class="acts">${copy}${ways}</span>${fork}</header>${body}</article>`;
+      ` aria-label="${escaped(entry.heading)}"><header><h2>${escaped(entry.heading)}</h2>${preview}${label}${fork}` +
+      `<span class="facts">${facts}${time}</span><span class="acts">${copy}${ways}</span></header>${body}</article>`;
   },
 
   // Whether a row goes on with the assistant's turn, so that its header says nothing new. A stop reason is new.

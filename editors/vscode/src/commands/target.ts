@@ -1,4 +1,5 @@
 // The target of a command: its argument, else the selection, else the shown session.
+import * as vscode from "vscode";
 import type { Current } from "../current.ts";
 import type { Daemon } from "../daemon/daemon.ts";
 import type { KnownSession } from "../model/words.ts";
@@ -28,9 +29,14 @@ export function onEntry(views: Views, run: (target: EntryTarget) => Promise<unkn
 /** A command for a session. */
 export function onSession(views: Views, run: (session: KnownSession) => Promise<unknown>): Command {
   return async (argument) => {
-    const sessionId = sessionTarget(argument) ?? views.sessions.target;
+    const sessionId = sessionTarget(argument) ?? transcriptTarget(views, argument) ?? views.sessions.target;
     return sessionId === undefined ? undefined : run(await sessionOf(views, sessionId));
   };
+}
+
+/** The session of the transcript whose title bar has the command; VS Code passes the resource of the editor. */
+export function transcriptTarget({ transcripts }: Views, argument: unknown): string | undefined {
+  return argument instanceof vscode.Uri && argument.scheme === "webview-panel" ? transcripts.activeSessionId : undefined;
 }
 
 export async function sessionOf(views: Views, sessionId: string): Promise<KnownSession> {

@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon.ts";
 import { DaemonError } from "../daemon/errors.ts";
+import { fit, oneLine } from "../model/text.ts";
 import type { ViewPageResult } from "../protocol.ts";
 import { type Act, parseMessage } from "./messages.ts";
 import { RowFeed } from "./rowFeed.ts";
@@ -20,6 +21,7 @@ export interface PanelHost {
 
 /** The daemon's command that returns a page; an older daemon does not have it. */
 const DOCUMENT = "view/document";
+const MAX_TITLE_LENGTH = 80;
 
 export class TranscriptPanel implements vscode.Disposable {
   readonly #panel: vscode.WebviewPanel;
@@ -34,6 +36,8 @@ export class TranscriptPanel implements vscode.Disposable {
   #ready = false;
   #disposed = false;
   #document = "";
+  /** The first prompt names a session without a title. */
+  #prompt: string | undefined;
 
   constructor(
     panel: vscode.WebviewPanel,
@@ -149,7 +153,9 @@ export class TranscriptPanel implements vscode.Disposable {
   }
 
   #send(part: ViewPageResult, first: number): void {
-    this.#panel.title = part.session.title ?? `Session ${this.#sessionId.slice(0, 8)}`;
+    this.#prompt ??= part.rows.find(({ role, preview }) => role === "user" && preview !== "")?.preview;
+    const name = oneLine(part.session.title) || oneLine(this.#prompt);
+    this.#panel.title = fit(name, MAX_TITLE_LENGTH) || `Session ${this.#sessionId.slice(0, 8)}`;
     void this.#panel.webview.postMessage({ kind: "rows", first, ...part });
   }
 

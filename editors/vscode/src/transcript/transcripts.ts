@@ -23,6 +23,7 @@ export class Transcripts implements vscode.Disposable {
   readonly #extension: vscode.Uri;
   readonly #panels = new Map<string, TranscriptPanel>();
   readonly #subscriptions: vscode.Disposable;
+  #activeSessionId: string | undefined;
 
   /** `extension` is the folder of the extension. */
   constructor(daemon: Daemon, current: Current, tree: TreeView, extension: vscode.Uri) {
@@ -42,6 +43,12 @@ export class Transcripts implements vscode.Disposable {
     });
     const visibility = tree.onDidChangeVisibility(() => this.#panels.forEach((panel) => panel.showTreeVisibility()));
     this.#subscriptions = vscode.Disposable.from(serializer, visibility);
+  }
+
+  /** The session of the transcript that is or was the active editor last, if it is still open. */
+  get activeSessionId(): string | undefined {
+    const active = this.#activeSessionId;
+    return active !== undefined && this.#panels.has(active) ? active : undefined;
   }
 
   /** Show the transcript of a session, at an entry if one is given. */
@@ -86,6 +93,9 @@ export class Transcripts implements vscode.Disposable {
       dark: vscode.Uri.joinPath(this.#extension, "media/transcript-dark.svg"),
     };
     this.#panels.set(sessionId, transcript);
+    if (panel.active) {
+      this.#activeSessionId = sessionId;
+    }
     const activation = panel.onDidChangeViewState(() => panel.active && this.#activated(sessionId));
     panel.onDidDispose(() => {
       activation.dispose();
@@ -98,6 +108,7 @@ export class Transcripts implements vscode.Disposable {
 
   /** The views show the session of the active transcript, like that of the active editor. */
   #activated(sessionId: string): void {
+    this.#activeSessionId = sessionId;
     const follows = vscode.workspace.getConfiguration("sessiond").get("tree.followEditor", true);
     if (follows && this.#daemon.state.kind === "attached" && this.#current.sessionId !== sessionId) {
       void attempt(() => this.#current.open({ sessionId }));
