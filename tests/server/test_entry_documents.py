@@ -25,7 +25,7 @@ async def test_a_text_that_was_cut_is_whole_in_its_document(memory: Running, cwd
     whole = "x" * 600_000 + " the end"
     await peer.append(session_id, user(whole, id="long"))
     found = await peer.call("view/entry", sessionId=session_id, entryId="long")
-    assert found["text"].endswith(" the end\n```\n")
+    assert " the end\n```\n\n---\n" in found["text"]
 
 
 async def test_an_entry_that_is_not_there_has_no_document(memory: Running, cwd: str) -> None:

@@ -26,12 +26,12 @@ def document(*lines: logs.Line, around: EntrySurroundings = AROUND) -> str:
     return entry_document(log.read([len(lines)])[0], around)
 
 
-def test_a_document_says_where_an_entry_stands_and_all_that_it_says() -> None:
+def test_a_document_says_all_that_an_entry_says_and_then_where_it_stands() -> None:
     text = document(logs.user("Why?\nSay it.", id="q2", parent=None))
     assert text == (
-        "# User\n\n2026-03-01T08:00:01.000Z · label: the one\n\n"
+        "# User\n\n2026-03-01T08:00:01.000Z · label: the one\n\n```text\nWhy?\nSay it.\n```\n\n---\n\n"
         "- Session: A session\n- Entry: q2\n- Parent: q1\n- Children: a1, a2\n"
-        "- Place: on another branch than the leaf\n\n```text\nWhy?\nSay it.\n```\n"
+        "- Place: on another branch than the leaf\n"
     )
 
 
@@ -46,13 +46,17 @@ def test_nothing_in_a_document_gets_out_of_its_place(said: str, label: str, titl
     text = document(
         logs.user(said, parent=None), around=EntrySurroundings(title, label, None, (), on_path=True)
     )
-    head, _, body = text.partition("\n\n```")
-    assert [line[:1] for line in head.split("\n") if line][2:] == ["-"] * (len(head.split("\n")) - 4)
+    head, _, rest = text.partition("\n\n```")
+    fence = "```" + rest[: len(rest) - len(rest.lstrip("`"))]
+    body, rule, facts = rest.rpartition(f"\n{fence}\n\n---\n\n")
+    assert rule
     assert head.startswith("# User\n\n2026")
-    assert "<" not in head.replace("\\<", "")
-    fence = "```" + body[: len(body) - len(body.lstrip("`"))]
-    assert f"\n{fence}" in body
-    assert body.rstrip("\n").endswith(f"\n{fence}")
+    assert len(head.split("\n")) == 3
+    assert [line[:1] for line in facts.rstrip("\n").split("\n")] == ["-"] * len(
+        facts.rstrip("\n").split("\n")
+    )
+    assert "<" not in (head + facts).replace("\\<", "")
+    assert f"\n{fence}\n" not in body
 
 
 @pytest.mark.parametrize(

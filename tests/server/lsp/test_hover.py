@@ -71,7 +71,7 @@ async def test_what_was_said_cannot_leave_its_fence(served: Running, tmp_path: P
     )
     text, _ = await hover(served, path, 1)
     assert "\n````text\n```\n# Heading\n<img src=x>\n" in text
-    assert text.endswith("\n````\n")
+    assert "\n````\n\n---\n\n- Session: " in text
 
 
 async def test_a_long_entry_is_cut_and_its_fence_is_closed(served: Running, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ async def test_a_long_entry_is_cut_and_its_fence_is_closed(served: Running, tmp_
     text, _ = await hover(served, path, 1)
     assert len(text) < 10_000
     assert text.count("``````") == 2
-    assert text.endswith("_Truncated here: the entry has the full content._\n")
+    assert "_Truncated here: the entry has the full content._\n\n---\n" in text
 
 
 async def test_a_damaged_line_says_what_is_wrong(served: Running, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ class EntrySurroundings:
 def entry_document(
     entry: bytes, surroundings: EntrySurroundings, *, max_characters: int | None = None
 ) -> str:
-    """Return the document of an entry: heading, facts, and its whole content.
+    """Return the document of an entry: heading, its whole content, and then facts with their ids.
 
     Args:
         entry: The entry as clients receive it (`Tree.entry`).
@@ -45,7 +45,7 @@ def entry_document(
     fact_lines = "\n".join(f"- {name}: {markdown.inline(value)}" for name, value in facts.items() if value)
     if max_characters is not None:
         body = markdown.truncate(body, max_characters)
-    return "\n\n".join(filter(None, [f"# {heading}", about, fact_lines, *body])) + "\n"
+    return "\n\n".join(filter(None, [f"# {heading}", about, *body, "---", fact_lines])) + "\n"
 
 
 def entry_uri(session_id: str, entry_id: str) -> str:

@@ -93,7 +93,7 @@ local function read_entry(buffer, id, entry)
       show_error(buffer, err)
       return
     end
-    show(buffer, require('sessiond.entry_text').lines(result.text), result.languageId)
+    show(buffer, text.document_lines(result.text), result.languageId)
     if vim.b[buffer].sessiond_session then
       return
     end
@@ -303,7 +303,7 @@ function M.peek(id, entry)
       require('sessiond.actions').show_error(err)
       return
     end
-    local lines = require('sessiond.entry_text').lines(result.text)
+    local lines = text.document_lines(result.text)
     if #lines > MAX_PEEK_LINES then
       lines = vim.list_slice(lines, 1, MAX_PEEK_LINES)
     end

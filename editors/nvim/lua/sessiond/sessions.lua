@@ -143,7 +143,7 @@ function M.preview(choice, buffer)
   elseif preview.entry then
     local params = { sessionId = preview.session, entryId = preview.entry }
     client.request('view/entry', params, function(err, result)
-      show(buffer, err and text.lines(err.message) or require('sessiond.entry_text').lines(result.text))
+      show(buffer, err and text.lines(err.message) or text.document_lines(result.text))
     end)
     return
   end

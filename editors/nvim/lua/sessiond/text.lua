@@ -82,6 +82,17 @@ function M.lines(text)
   return lines
 end
 
+---Return the lines of a document, without empty ones at its end.
+---@param document string
+---@return string[]
+function M.document_lines(document)
+  local lines = M.lines(document)
+  while lines[#lines] == '' do
+    lines[#lines] = nil
+  end
+  return lines
+end
+
 ---Return the text, shortened with an ellipsis if it is too wide.
 ---@param text string
 ---@param cells integer maximum width
