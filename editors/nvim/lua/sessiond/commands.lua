@@ -49,6 +49,13 @@ end
 
 ---@param lead string
 ---@return string[]
+local function complete_agent(lead)
+  local result = require('sessiond.client').call('agent/list', {}, 2000)
+  return result and require('sessiond.resume').names(result.agents, lead) or {}
+end
+
+---@param lead string
+---@return string[]
 local function complete_entry(lead)
   return require('sessiond.entry_names').complete(lead)
 end
@@ -323,6 +330,33 @@ M.SUBCOMMANDS = {
         require('sessiond.search').quickfix(given.rest, place)
       end
     end,
+  },
+  recall = {
+    takes = '{question}',
+    description = 'Choose what was said about a matter in this project (!: in all sessions)',
+    run = function(given)
+      local project = not given.bang and vim.uv.cwd() or nil
+      if given.rest ~= '' then
+        require('sessiond.recall').pick(given.rest, project)
+        return
+      end
+      vim.ui.input({ prompt = 'Recall: ' }, function(question)
+        if question and question ~= '' then
+          require('sessiond.recall').pick(question, project)
+        end
+      end)
+    end,
+  },
+  resume = {
+    takes = '[agent]',
+    description = 'Go on with the session in its agent, or in another one, in a terminal (!: from the entry here)',
+    run = function(given)
+      local entry = given.bang and require('sessiond.current').entry() or nil
+      require('sessiond.current').with(function(id)
+        require('sessiond.resume').run(id, given.words[1], entry)
+      end)
+    end,
+    complete = complete_agent,
   },
   context = {
     takes = '[entry]',
