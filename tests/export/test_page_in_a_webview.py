@@ -141,11 +141,12 @@ def test_a_long_session_is_drawn_first_at_its_leaf(opened: Callable[..., Webview
     """Parts before the last one draw nothing, so that nothing jumps."""
     webview, story = opened(), long_story(120)
     middle = len(story.entries) // 2
+    webview.hears(kind="status", text="live")
     webview.hears(**part(story, 0, middle))
     expect(webview.shown.locator("#live")).to_contain_text("entries read")
     expect(webview.shown.locator("#path article")).to_have_count(0)
     webview.hears(**part(story, middle, len(story.entries)))
-    expect(webview.shown.locator("#path")).to_be_visible()
+    expect(webview.shown.locator("#live")).to_have_text("live")
     expect(webview.shown.locator("#path .stretch > article").last).to_be_in_viewport()
 
 

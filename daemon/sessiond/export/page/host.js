@@ -13,6 +13,7 @@ const host = {
   reported: null,      // the id of the entry that the editor and this page agree on
   byReader: false,     // whether the reader has moved since then
   settling: 0,
+  status: "",          // what the editor said last of the connection
 
   begin() {
     this.api = acquireVsCodeApi();
@@ -43,7 +44,7 @@ const host = {
   receive(message) {
     if (message?.kind === "rows") this.addRows(message);
     if (message?.kind === "reveal") this.reveal(String(message.entryId));
-    if (message?.kind === "status") live.showStatus(String(message.text));
+    if (message?.kind === "status") live.showStatus(this.status = String(message.text));
     if (message?.kind === "tree") page.besideTree(message.visible === true);
   },
 
@@ -54,6 +55,7 @@ const host = {
     }
     if (this.loading && message.toSeq >= message.lastSeq) {
       this.loading = false;
+      live.showStatus(this.status);
       if (!page.told) page.besideTree(false);   // the editor's extension is older than that message
       page.arrive();
       if (!this.asked().targetId) {
