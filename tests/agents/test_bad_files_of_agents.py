@@ -31,6 +31,10 @@ async def problems(peer: Peer, agent: str = "claude-code") -> list[dict[str, Any
     return list(found["problems"])
 
 
+async def _has_no_problem(peer: Peer, agent: str) -> bool:
+    return await problems(peer, agent) == []
+
+
 async def findings(peer: Peer, kind: str) -> list[tuple[str, int | None, str]]:
     """The path, the line and the advice of each finding of a kind."""
     found = (await peer.call("server/doctor"))["findings"]
@@ -111,7 +115,7 @@ async def test_a_file_that_may_not_be_read_is_named_and_read_once_it_may(
             path.chmod(0o600)
             await peer.call("agent/wake", agent="codex", path=str(path))
             await has(peer, "hello")
-            assert await problems(peer, "codex") == []
+            await until(lambda: _has_no_problem(peer, "codex"))
             assert await findings(peer, "agentFileForbidden") == []
 
 
