@@ -561,6 +561,8 @@ async def test_a_cursor_belongs_to_one_direction(memory: Running, cwd: str, meth
         ("entries", {"after": True, "aroundId": "e1"}),
         ("entries", {"after": True, "direction": "backward"}),
         ("tree", {"aroundId": "e1", "cursor": "3"}),
+        ("tree", {"openIds": ["e1"]}),
+        ("tree", {"openAll": True}),
     ],
 )
 async def test_params_that_exclude_each_other_are_refused(
@@ -594,6 +596,41 @@ async def test_a_tree_is_drawn_from_where_one_asks(daemon: Running, cwd: str) ->
     assert [row["id"] for row in await tree(peer, session_id, query="Q2")] == ["q2"]
     assert [row["id"] for row in await tree(peer, session_id, filter="userOnly")] == ["q1", "q2", "q3"]
     assert await tree(peer, session_id, query="nothing like it") == []
+
+
+async def test_a_tree_is_laid_out_around_the_path(daemon: Running, cwd: str) -> None:
+    peer, session_id = await talk(daemon, cwd)
+
+    async def rows(**params: Any) -> list[tuple[str, str, int]]:
+        page = await peer.call("session/tree", sessionId=session_id, layout="path", **params)
+        return [(row["gutter"], row["id"], row["hiddenCount"]) for row in page["nodes"]]
+
+    folded = [("", "q1", 0), ("", "a1", 0), ("'", "q2", 1), ("", "q3", 0), ("", "a3", 0)]
+    opened = [("", "q1", 0), ("", "a1", 0), ("'", "q2", 0), (" ", "a2", 0), ("", "q3", 0), ("", "a3", 0)]
+    assert await rows() == folded
+    assert await rows(openIds=["a3", "unknown"]) == folded
+    assert await rows(openIds=["q2"]) == await rows(openAll=True) == opened
+    around = await peer.call("session/tree", sessionId=session_id, layout="path", aroundId="a2")
+    assert around["openIds"] == ["q2"]
+    await peer.call("session/branch", sessionId=session_id, entryId="a2")
+    assert await rows() == [("", "q1", 0), ("", "a1", 0), ("'", "q3", 1), ("", "q2", 0), ("", "a2", 0)]
+
+
+async def test_a_page_of_a_layout_that_has_changed_is_refused(daemon: Running, cwd: str) -> None:
+    peer, session_id = await talk(daemon, cwd)
+    asked = {"sessionId": session_id, "layout": "path", "limit": 2}
+    first = await peer.call("session/tree", **asked)
+    await peer.append(session_id, user("q4", id="q4"))
+    rest = await peer.call("session/tree", **asked, cursor=first["nextCursor"])
+    assert [row["id"] for row in rest["nodes"]] == ["q2", "q3"]
+    await peer.append(session_id, user("q5", id="q5"), parentId="q1")
+    assert (
+        await refusal(peer.call("session/tree", **asked, cursor=rest["nextCursor"]))
+    ).kind == "cursorExpired"
+    asked["layout"] = "log"
+    assert (
+        await refusal(peer.call("session/tree", **asked, cursor=rest["nextCursor"]))
+    ).kind == "cursorExpired"
 
 
 async def test_a_context_is_that_of_any_leaf(daemon: Running, cwd: str) -> None:

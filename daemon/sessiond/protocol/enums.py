@@ -49,6 +49,13 @@ Filter = Literal["default", "noTools", "userOnly", "labeledOnly", "all"]
 - `all`: every entry.
 """
 
+Layout = Literal["log", "path"]
+"""How the rows of a tree are ordered.
+
+- `log`: in preorder, with children in log order.
+- `path`: the path to the leaf without indentation, and other branches beside it, folded or open.
+"""
+
 WriteBlockReason = Literal[
     "damaged",
     "newerVersion",

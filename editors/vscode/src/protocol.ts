@@ -1012,11 +1012,19 @@ export interface PathParams {
 }
 
 /**
- * Read the tree as flat rows in preorder, with children in log order.
+ * Read the tree as flat rows in preorder.
  *
  * Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows. `query` selects
  * rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
  * `aroundId`, the page has that entry, or its nearest visible ancestor, in the middle; `cursor` beside it is refused.
+ *
+ * In the layout `log`, children are in log order, and the rows below a fork are indented. In the layout `path`, the
+ * path to the leaf has no indentation. Below a fork of it, first come its other branches, each as one row with the
+ * number of rows that are folded in it; then the path goes on. A branch of `openIds` shows its rows in the same way:
+ * one of its lines goes on, and other branches are folded beside it. Ids in `openIds` that begin no branch have no
+ * effect. Where no child is on the path to the leaf, the one with the newest visible row below it goes on. `aroundId`
+ * opens the branches that the entry is in. If the layout changes between two pages, the next page fails with
+ * `cursorExpired`.
  */
 export interface TreeParams {
   /** The full id of the session. 1 to 128 characters. */
@@ -1033,6 +1041,12 @@ export interface TreeParams {
   cursor?: string | null;
   /** Maximum number of rows per page. 1 to 10000. Default `1000`. */
   limit?: number;
+  /** The order and the indentation of the rows. Default `"log"`. */
+  layout?: Layout;
+  /** Layout `path`: the open branches. At most 10000 items. */
+  openIds?: string[] | null;
+  /** Layout `path`: every branch is open. Default `false`. */
+  openAll?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1040,9 +1054,13 @@ export interface TreeParams {
 /**
  * A page of rows.
  *
- * `bars` is for drawing a page that is not the first: one item for each fork above the first row, uppermost first,
- * true if further branches of that fork follow. Several roots count as one fork. With `aroundId`, `above` lists the
- * rows above the first row that are forks or begin a branch.
+ * The characters of a `gutter` are a line `|`, a blank, the beginning of a branch `+`, and that of the last branch of
+ * a fork `'`.
+ *
+ * In the layout `log`, `bars` is for drawing a page that is not the first: one item for each fork above the first
+ * row, uppermost first, true if further branches of that fork follow. Several roots count as one fork. With
+ * `aroundId`, `above` lists the rows above the first row that are forks or begin a branch. Both are empty in the
+ * layout `path`.
  */
 export interface TreeResult {
   /** At most `limit`, in preorder. */
@@ -1063,6 +1081,8 @@ export interface TreeResult {
   bars: boolean[];
   /** At most one for each level above the first row. */
   above: TreeNode[];
+  /** Layout `path`: the branches that are open. */
+  openIds: string[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1075,7 +1095,7 @@ export interface TreeNode {
   parentId: string | null;
   /** Number of visible ancestors. */
   depth: number;
-  /** Number of visible forks above: the indentation for display, so that chains stay flat. */
+  /** Layout `log`: number of visible forks above; `path`: number of branches that it is in. */
   indent: number;
   /** The seq of its line. */
   seq: number;
@@ -1093,8 +1113,12 @@ export interface TreeNode {
   preview: string;
   /** The label; null without one. */
   label: string | null;
-  /** Whether no visible sibling follows. */
+  /** Layout `log`: whether no visible sibling follows; `path`: whether no other branch follows. */
   lastSibling: boolean;
+  /** Layout `path`: one character for each column before the row, at most the last 120. */
+  gutter: string;
+  /** Layout `path`: the number of rows that are folded in this branch. */
+  hiddenCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -4740,6 +4764,13 @@ export type Filter =
   /** every entry. */
   | "all";
 
+/** How the rows of a tree are ordered. */
+export type Layout =
+  /** in preorder, with children in log order. */
+  | "log"
+  /** the path to the leaf without indentation, and other branches beside it, folded or open. */
+  | "path";
+
 /** Why a session accepts no writes at present. */
 export type WriteBlockReason =
   /** the header cannot be read. */
@@ -5543,11 +5574,19 @@ export interface Requests {
    */
   "session/path": { params: PathParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /**
-   * Read the tree as flat rows in preorder, with children in log order.
+   * Read the tree as flat rows in preorder.
    *
    * Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows. `query` selects
    * rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
    * `aroundId`, the page has that entry, or its nearest visible ancestor, in the middle; `cursor` beside it is refused.
+   *
+   * In the layout `log`, children are in log order, and the rows below a fork are indented. In the layout `path`, the
+   * path to the leaf has no indentation. Below a fork of it, first come its other branches, each as one row with the
+   * number of rows that are folded in it; then the path goes on. A branch of `openIds` shows its rows in the same way:
+   * one of its lines goes on, and other branches are folded beside it. Ids in `openIds` that begin no branch have no
+   * effect. Where no child is on the path to the leaf, the one with the newest visible row below it goes on. `aroundId`
+   * opens the branches that the entry is in. If the layout changes between two pages, the next page fails with
+   * `cursorExpired`.
    */
   "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /** List the labeled entries of a session, in log order. */

@@ -121,13 +121,24 @@ class EntryMethods(AppendMethods):
         around_id: str | None = None,
         cursor: str | None = None,
         limit: int = 1_000,
+        layout: t.Layout = "log",
+        open_ids: Sequence[str] | None = None,
+        open_all: bool = False,
     ) -> t.TreeResult:
-        """Read the tree as flat rows in preorder, with children in log order.
+        """Read the tree as flat rows in preorder.
 
         Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows.
         `query` selects rows whose text contains every word. The children of a hidden row attach to their
         nearest visible ancestor. With `around_id`, the page has that entry, or its nearest visible ancestor,
         in the middle; `cursor` beside it is refused.
+
+        In the layout `log`, children are in log order, and the rows below a fork are indented. In the layout
+        `path`, the path to the leaf has no indentation. Below a fork of it, first come its other branches,
+        each as one row with the number of rows that are folded in it; then the path goes on. A branch of
+        `open_ids` shows its rows in the same way: one of its lines goes on, and other branches are folded
+        beside it. Ids in `open_ids` that begin no branch have no effect. Where no child is on the path to the
+        leaf, the one with the newest visible row below it goes on. `around_id` opens the branches that the
+        entry is in. If the layout changes between two pages, the next page fails with `cursorExpired`.
 
         Method `session/tree`.
 
@@ -139,12 +150,17 @@ class EntryMethods(AppendMethods):
             around_id: The entry in the middle of the page. 1 to 64 characters.
             cursor: From an earlier result; default: the first page.
             limit: Maximum number of rows per page. 1 to 10000.
+            layout: The order and the indentation of the rows.
+            open_ids: Layout `path`: the open branches. At most 10000 items.
+            open_all: Layout `path`: every branch is open.
 
         Returns:
-            A page of rows. `bars` is for drawing a page that is not the first: one item for each fork above
-            the first row, uppermost first, true if further branches of that fork follow. Several roots count
-            as one fork. With `around_id`, `above` lists the rows above the first row that are forks or begin
-            a branch.
+            A page of rows. The characters of a `gutter` are a line `|`, a blank, the beginning of a branch
+            `+`, and that of the last branch of a fork `'`. In the layout `log`, `bars` is for drawing a page
+            that is not the first: one item for each fork above the first row, uppermost first, true if
+            further branches of that fork follow. Several roots count as one fork. With `around_id`, `above`
+            lists the rows above the first row that are forks or begin a branch. Both are empty in the layout
+            `path`.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -160,6 +176,9 @@ class EntryMethods(AppendMethods):
             around_id=around_id,
             cursor=cursor,
             limit=limit,
+            layout=layout,
+            open_ids=None if open_ids is None else list(open_ids),
+            open_all=open_all,
         )
         return await self.call(m.TREE, params)
 

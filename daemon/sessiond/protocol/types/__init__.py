@@ -12,6 +12,7 @@ from sessiond.protocol.enums import (
     Filter as Filter,
     FindingSeverity as FindingSeverity,
     Format as Format,
+    Layout as Layout,
     Lifecycle as Lifecycle,
     SummarizedBy as SummarizedBy,
     WriteBlockReason as WriteBlockReason,

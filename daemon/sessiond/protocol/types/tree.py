@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from sessiond.protocol.enums import Direction, Durability, Filter, Format, OnConflict, opened
+from sessiond.protocol.enums import Direction, Durability, Filter, Format, Layout, OnConflict, opened
 from sessiond.protocol.types.shared import (
     After,
     Appendable,
@@ -109,11 +109,19 @@ class PathParams(Params, frozen=True):
 
 
 class TreeParams(Params, frozen=True):
-    """Read the tree as flat rows in preorder, with children in log order.
+    """Read the tree as flat rows in preorder.
 
     Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows. `query` selects
     rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
     `aroundId`, the page has that entry, or its nearest visible ancestor, in the middle; `cursor` beside it is refused.
+
+    In the layout `log`, children are in log order, and the rows below a fork are indented. In the layout `path`, the
+    path to the leaf has no indentation. Below a fork of it, first come its other branches, each as one row with the
+    number of rows that are folded in it; then the path goes on. A branch of `openIds` shows its rows in the same way:
+    one of its lines goes on, and other branches are folded beside it. Ids in `openIds` that begin no branch have no
+    effect. Where no child is on the path to the leaf, the one with the newest visible row below it goes on. `aroundId`
+    opens the branches that the entry is in. If the layout changes between two pages, the next page fails with
+    `cursorExpired`.
     """
 
     session_id: SessionId  # the full id of the session
@@ -123,6 +131,11 @@ class TreeParams(Params, frozen=True):
     around_id: EntryId | None = None  # the entry in the middle of the page
     cursor: str | None = None  # from an earlier result; default: the first page
     limit: Limit = 1_000  # maximum number of rows per page
+    layout: Layout = "log"  # the order and the indentation of the rows
+    open_ids: Annotated[list[EntryId], Meta(max_length=10_000)] | None = (
+        None  # layout `path`: the open branches
+    )
+    open_all: bool = False  # layout `path`: every branch is open
 
 
 class TreeNode(Wire, frozen=True):
@@ -131,7 +144,7 @@ class TreeNode(Wire, frozen=True):
     id: str  # the id of the entry
     parent_id: str | None  # the nearest visible ancestor
     depth: int  # number of visible ancestors
-    indent: int  # number of visible forks above: the indentation for display, so that chains stay flat
+    indent: int  # layout `log`: number of visible forks above; `path`: number of branches that it is in
     seq: int  # the seq of its line
     type: str  # the type of the entry
     timestamp: str | None  # as it is stored; null without one
@@ -142,15 +155,23 @@ class TreeNode(Wire, frozen=True):
         str  # one line of at most 120 characters, without Markdown; the error of a failed turn comes first
     )
     label: str | None  # the label; null without one
-    last_sibling: bool  # whether no visible sibling follows
+    last_sibling: (
+        bool  # layout `log`: whether no visible sibling follows; `path`: whether no other branch follows
+    )
+    gutter: str = ""  # layout `path`: one character for each column before the row, at most the last 120
+    hidden_count: int = 0  # layout `path`: the number of rows that are folded in this branch
 
 
 class TreeResult(Wire, frozen=True):
     """A page of rows.
 
-    `bars` is for drawing a page that is not the first: one item for each fork above the first row, uppermost first,
-    true if further branches of that fork follow. Several roots count as one fork. With `aroundId`, `above` lists the
-    rows above the first row that are forks or begin a branch.
+    The characters of a `gutter` are a line `|`, a blank, the beginning of a branch `+`, and that of the last branch of
+    a fork `'`.
+
+    In the layout `log`, `bars` is for drawing a page that is not the first: one item for each fork above the first
+    row, uppermost first, true if further branches of that fork follow. Several roots count as one fork. With
+    `aroundId`, `above` lists the rows above the first row that are forks or begin a branch. Both are empty in the
+    layout `path`.
     """
 
     nodes: list[TreeNode]  # at most `limit`, in preorder
@@ -164,6 +185,7 @@ class TreeResult(Wire, frozen=True):
     above: list[TreeNode] = msgspec.field(
         default_factory=list
     )  # at most one for each level above the first row
+    open_ids: list[str] = msgspec.field(default_factory=list)  # layout `path`: the branches that are open
 
 
 class LabelsParams(Params, frozen=True):

@@ -14,6 +14,8 @@ from sessiond.server.connection.encoding import MIN_PARTS_IN_STEPS, converted
 from sessiond.session.tree import steps
 from sessiond.session.tree.tree import NONE
 from sessiond.session.views import label_list, tree_view
+from sessiond.session.views.outline import Open
+from sessiond.session.views.tree_view import LayoutChangedError
 
 PAGE_BYTES = 2 * 1024 * 1024
 """Limit of the entries of a page in bytes, for any `limit`. Reading more at once would block the event loop."""
@@ -122,34 +124,57 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
     """Return a page of the tree with `tree_view.tree_rows`.
 
     Raises:
-        IncompatibleParams: The request has both `aroundId` and `cursor`.
+        IncompatibleParams: The request has both `aroundId` and `cursor`, or open branches without the layout `path`.
         EntryNotFound: A named entry does not exist.
-        CursorExpired: The cursor is invalid.
+        CursorExpired: The cursor is invalid, or the path layout has changed.
     """
     if params.around_id is not None and params.cursor is not None:
         raise IncompatibleParams("only one of `aroundId` and `cursor` is allowed")
+    if params.layout == "log" and (params.open_ids or params.open_all):
+        raise IncompatibleParams("`openIds` and `openAll` require the layout `path`")
     root = NONE if params.root_id is None else live.row(params.root_id)
     around = NONE if params.around_id is None else live.row(params.around_id)
-    after = NONE if params.cursor is None else _row(live, params.cursor)
-    page = await live.drive(
-        tree_view.tree_rows(
-            live.tree, live.outline, live.read_rows, filter=params.filter, query=params.query or "",
-            root_row=root, after_row=after, around_row=around, limit=params.limit,
-            read_stored=live.read_stored,
-        )
-    )  # fmt: skip
+    after, version = (NONE, "") if params.cursor is None else _place(live, params.cursor)
+    if version and params.layout == "log":
+        raise CursorExpired
+    try:
+        page = await live.drive(
+            tree_view.tree_rows(
+                live.tree, live.outline, live.read_rows, filter=params.filter, query=params.query or "",
+                root_row=root, after_row=after, around_row=around, limit=params.limit,
+                read_stored=live.read_stored, open=_open(live, params), version=version,
+            )
+        )  # fmt: skip
+    except LayoutChangedError:
+        raise CursorExpired from None
     log_id, leaf_id = live.log.log_id, live.tree.leaf_id
+    cursor = f"{page.resume}.{page.version}" if page.version else str(page.resume)
     return t.TreeResult(
         nodes=await live.drive(converted(page.nodes, t.TreeNode)),
         log_id=log_id,
         leaf_id=leaf_id,
         entry_count=page.entry_count,
-        next_cursor=None if page.resume == NONE else str(page.resume),
+        next_cursor=None if page.resume == NONE else cursor,
         visible_count=page.visible_count,
         preceding_count=page.preceding_count,
         bars=list(page.bars),
         above=await live.drive(converted(page.above, t.TreeNode)),
+        open_ids=[live.tree.id(row) or "" for row in sorted(page.opened)],
     )
+
+
+def _open(live: LiveSession, params: t.TreeParams) -> Open | None:
+    """Return the open branches of a path layout; None for the layout of the log."""
+    if params.layout == "log":
+        return None
+    rows = map(live.tree.row, params.open_ids or ())
+    return Open(params.open_all, frozenset(row for row in rows if row is not None))
+
+
+def _place(live: LiveSession, cursor: str) -> tuple[int, str]:
+    """Return the row and the version of a cursor of `session/tree`."""
+    row, _, version = cursor.partition(".")
+    return _row(live, row), version
 
 
 async def labels(_client: Client, live: LiveSession, params: t.LabelsParams) -> t.LabelsResult:

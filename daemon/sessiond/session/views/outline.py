@@ -9,7 +9,9 @@ from sessiond.session.tree.chains import Chains
 from sessiond.session.tree.steps import Read, ReadStored, Steps
 from sessiond.session.tree.tree import NONE, Tree
 from sessiond.session.tree.turns import SilentTurns
+from sessiond.session.views import path_layout
 from sessiond.session.views.filters import Filter, VisibleRows, label_of
+from sessiond.session.views.path_layout import Piece
 from sessiond.session.views.view import View
 
 T = TypeVar("T")
@@ -33,6 +35,22 @@ class TreeMoment(NamedTuple):
     leaf: int
 
 
+class Open(NamedTuple):
+    """The open branches of a path layout: all, or those that begin with the rows."""
+
+    is_all: bool = False
+    rows: frozenset[int] = frozenset()
+
+
+class PathLayout(NamedTuple):
+    """The pieces of a path layout, and its version: pages of one version fit together."""
+
+    pieces: list[Piece]
+    version: str
+    opened: frozenset[int]
+    """The rows that begin an open branch; empty if all are open."""
+
+
 class Outline:
     """The outline of one tree.
 
@@ -53,6 +71,7 @@ class Outline:
         self._filters: dict[Filter, tuple[VisibleRows, View]] = {}
         self._cached_view: tuple[object, View] | None = None
         self._path: tuple[int, int, dict[int, int]] = (NONE, 0, {})
+        self._layout: tuple[object, PathLayout] | None = None
         self._is_busy = False
 
     def extend(self, tree: Tree, read: Read, read_stored: ReadStored | None = None) -> Steps[None]:
@@ -108,6 +127,43 @@ class Outline:
         """Drop the view of a subtree or query after its last page."""
         self._cached_view = None
 
+    def layout(self, view: View, leaf: int, open: Open, shown: int = NONE) -> Steps[PathLayout]:
+        """Return the path layout of a view. It is valid until the end of the exclusive work.
+
+        Args:
+            view: The view, as `view` returned it.
+            leaf: The row of the leaf; `NONE` without one.
+            open: The open branches.
+            shown: A row that must not be in a folded branch: the branches above it are opened, too. `NONE` for none.
+
+        """
+        chains = self.chains
+        chain = chains.chain_of(leaf) if leaf != NONE else NONE
+        next_fork = chains.next_fork(leaf, chains.end(chain)) if leaf != NONE else NONE
+        key = view, view.structure, chains.count, chain, next_fork
+        if self._layout is not None and self._layout[0] == (key, open) and shown == NONE:
+            return self._layout[1]
+        ends = yield from self._path_ends(leaf)
+        shown_ends = dict[int, int]()
+        if shown != NONE:
+            shown_ends = dict((yield from self._ends_above(shown)))
+        opened: set[int] = set()
+
+        def is_open(row: int) -> bool:
+            if open.is_all:
+                return True
+            above_shown = row != shown and shown_ends.get(chains.chain_of(row), NONE) >= row
+            if above_shown or row in open.rows:
+                opened.add(row)
+                return True
+            return False
+
+        found = yield from path_layout.pieces(view, chains, ends, is_open)
+        version = f"{chains.count}.{chain}.{next_fork}"
+        layout = PathLayout(found, version, frozenset(opened))
+        self._layout = (key, open if shown == NONE else Open(open.is_all, layout.opened)), layout
+        return layout
+
     def on_path(self, tree: Tree, leaf: int, rows: Sequence[int]) -> Steps[set[int]]:
         """Return those of some rows that are on the path to the leaf."""
         if tree.irregular:  # parents may form a cycle, which the chains cut
@@ -121,17 +177,22 @@ class Outline:
         chains = self.chains
         chain = chains.chain_of(leaf) if leaf != NONE else NONE
         if self._path[:2] != (chain, chains.count):
-            ends: dict[int, int] = {}
-            above = chains.parent(chain) if chain != NONE else NONE
-            while above != NONE:
-                ends[chains.chain_of(above)] = above
-                above = chains.parent(chains.chain_of(above))
-                if len(ends) % _CHAINS_A_STEP == 0:
-                    yield
-            self._path = chain, chains.count, ends
+            self._path = chain, chains.count, (yield from self._ends_above(leaf))
         if chain != NONE:
             self._path[2][chain] = leaf
         return self._path[2]
+
+    def _ends_above(self, row: int) -> Steps[dict[int, int]]:
+        """Return the last row of each chain that is on the path to a row, by chain, beginning with the row's chain."""
+        chains = self.chains
+        ends: dict[int, int] = {}
+        while row != NONE:
+            chain = chains.chain_of(row)
+            ends[chain] = row
+            row = chains.parent(chain)
+            if len(ends) % _CHAINS_A_STEP == 0:
+                yield
+        return ends
 
 
 def _matching(tree: Tree, view: View, words: Sequence[str], read: Read) -> Steps[bytearray]:

@@ -1,7 +1,8 @@
 """Views of the tree, page by page: rows in preorder that pass a filter and a query.
 
-The children of a hidden row belong to the nearest visible row above it. Chains are not indented: `indent` counts the
-forks above a row (decision 0021).
+The children of a hidden row belong to the nearest visible row above it. Chains are not indented (decision 0021). There
+are two layouts: in that of the log, children are in log order, and `indent` counts the forks above a row; for the other
+see `path_layout`.
 """
 
 from collections.abc import Sequence
@@ -10,13 +11,15 @@ from typing import Final
 
 import msgspec
 
+from sessiond.error_text import TemplatedError
 from sessiond.session.content import preview
 from sessiond.session.content.row_text import row_text
 from sessiond.session.tree import steps
 from sessiond.session.tree.steps import Read, ReadStored, Steps
 from sessiond.session.tree.tree import NONE, Tree
+from sessiond.session.views import path_layout
 from sessiond.session.views.filters import Filter
-from sessiond.session.views.outline import Outline, RowText
+from sessiond.session.views.outline import Open, Outline, RowText
 from sessiond.session.views.view import RowShape, View
 
 _PREVIEW_CHARACTERS: Final = 120
@@ -41,6 +44,15 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     preview: str
     label: str | None
     last_sibling: bool
+    gutter: str
+    hidden_count: int
+
+
+class LayoutChangedError(TemplatedError):
+    """Raised for the page after a row if the layout has changed since the page with that row."""
+
+    sentence = "The layout of the tree has changed since the page before."
+    advice = "Read the first page again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,8 @@ class TreePage:
         bars: For each fork above the first row, top first: whether branches of it follow the one with the first row.
             Several roots count as a fork. Empty if the page begins the view.
         above: For a page around a row: the ancestors of the first row that are forks or begin a branch.
+        version: The version of a path layout, for the next page; empty for the layout of the log.
+        opened: The rows of a path layout that begin an open branch; empty if all are open.
 
     """
 
@@ -66,12 +80,14 @@ class TreePage:
     preceding_count: int = 0
     bars: tuple[bool, ...] = ()
     above: tuple[Node, ...] = ()
+    version: str = ""
+    opened: frozenset[int] = frozenset()
 
 
 def tree_rows(
     tree: Tree, outline: Outline, read: Read, *, filter: Filter = "default", query: str = "",
     root_row: int = NONE, after_row: int = NONE, around_row: int = NONE, limit: int = 1000,
-    read_stored: ReadStored | None = None,
+    read_stored: ReadStored | None = None, open: Open | None = None, version: str = "",
 ) -> Steps[TreePage]:  # fmt: skip
     """Return a page of a view. The page costs its rows, and an append since the last page costs its row.
 
@@ -86,12 +102,22 @@ def tree_rows(
         around_row: This row, or its nearest visible ancestor, is in the middle of the page.
         limit: Limit of the rows on the page.
         read_stored: Returns stored lines, with which the outline is extended faster.
+        open: The open branches of a path layout; None for the layout of the log.
+        version: With `after_row`, the version of the page that ends with that row.
+
+    Raises:
+        LayoutChangedError: The layout has another version now, or `after_row` is not in it.
 
     """
     yield from outline.extend(tree, read, read_stored)
-    layout = yield from outline.exclusively(
+    work = (
         _layout(tree, outline, read, filter, query, root_row, after_row, around_row, limit)
+        if open is None
+        else _path_layout(
+            tree, outline, read, filter, query, root_row, after_row, around_row, limit, open, version
+        )
     )
+    layout = yield from outline.exclusively(work)
     rows = [shape.row for shape in (*layout.page, *layout.above)]
     texts = yield from _texts(tree, outline, rows, read)
     nodes = yield from _nodes(tree, layout.page, texts, layout.on_path)
@@ -105,6 +131,8 @@ def tree_rows(
         preceding_count=layout.preceding,
         bars=layout.bars,
         above=tuple(above),
+        version=layout.version,
+        opened=layout.opened,
     )
 
 
@@ -118,6 +146,8 @@ class _Layout:
     bars: tuple[bool, ...]
     above: list[RowShape]
     on_path: set[int]
+    version: str = ""
+    opened: frozenset[int] = frozenset()
 
 
 def _layout(
@@ -143,6 +173,29 @@ def _layout(
             above = yield from _structure(view, page[0].row)
     on_path = yield from outline.on_path(tree, moment.leaf, [shape.row for shape in (*page, *above)])
     return _Layout(page, count, place.preceding, tuple(bars), above, on_path)
+
+
+def _path_layout(
+    tree: Tree, outline: Outline, read: Read, filter: Filter, query: str, root_row: int, after_row: int,
+    around_row: int, limit: int, open: Open, version: str,
+) -> Steps[_Layout]:  # fmt: skip
+    moment = outline.moment(tree)
+    view = yield from outline.view(tree, read, moment, filter, query, root_row)
+    if around_row != NONE:
+        around_row = yield from view.nearest_visible(around_row)
+    layout = yield from outline.layout(view, moment.leaf, open)
+    page = yield from path_layout.page(
+        view, layout.pieces, outline.chains, after=after_row, around=around_row, limit=limit
+    )
+    if page is None and around_row != NONE:  # it is in a folded branch
+        layout = yield from outline.layout(view, moment.leaf, open, around_row)
+        page = yield from path_layout.page(
+            view, layout.pieces, outline.chains, after=NONE, around=around_row, limit=limit
+        )
+    if page is None or (after_row != NONE and version != layout.version):
+        raise LayoutChangedError
+    on_path = yield from outline.on_path(tree, moment.leaf, [shape.row for shape in page.shapes])
+    return _Layout(page.shapes, page.total, page.preceding, (), [], on_path, layout.version, layout.opened)
 
 
 def _bars(view: View, row: int) -> Steps[list[bool]]:
@@ -198,7 +251,9 @@ def _nodes(
 ) -> Steps[list[Node]]:
     nodes: list[Node] = []
     for start in range(0, len(shapes), _NODES_A_STEP):
-        for row, above, depth, indent, child_count, is_last in shapes[start : start + _NODES_A_STEP]:
+        for row, above, depth, indent, child_count, is_last, gutter, hidden in shapes[
+            start : start + _NODES_A_STEP
+        ]:
             type_, role, timestamp, text = texts[row]
             entry_id = tree.id(row) or ""
             label = tree.labels.get(entry_id)
@@ -206,7 +261,7 @@ def _nodes(
                 Node(
                     entry_id, None if above == NONE else tree.id(above), depth, indent, row,
                     tree.type(row) if type_ is None else type_, timestamp, child_count, row in on_path, role, text,
-                    None if label is None else label.text, is_last,
+                    None if label is None else label.text, is_last, gutter, hidden,
                 )
             )  # fmt: skip
         yield

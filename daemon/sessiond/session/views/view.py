@@ -43,6 +43,8 @@ class RowShape(NamedTuple):
     indent: int
     child_count: int
     is_last: bool
+    gutter: str = ""
+    hidden: int = 0
 
 
 class ForkAbove(NamedTuple):
@@ -65,16 +67,24 @@ class View:
     """The visible rows at and below a root row, or of the whole tree.
 
     The caller reports every change with `update`. Between two calls of it, results are cached.
+
+    Attributes:
+        marks: One byte for each row: 1 for a visible row.
+        root_row: The row that is the root of the view; `NONE` for the whole tree.
+        structure: A number that changes when the forks or the visible rows around them may have changed.
+
     """
 
     def __init__(self, chains: Chains, root_row: int = NONE) -> None:
         self._chains = chains
-        self._marks = bytearray()
-        self._root_row = root_row
+        self.marks = bytearray()
+        self.root_row = root_row
+        self.structure = 0
         self._root_chain = NONE if root_row == NONE else chains.chain_of(root_row)
         self._children: dict[int, ChildSummary] = {}
         self._bases: dict[int, ChainBase] = {}
         self._totals: array[int] | None = None
+        self._indexes: array[int] | None = None
         self._chain_count = chains.count
 
     # --- changes ---------------------------------------------------------------------------------------
@@ -87,30 +97,35 @@ class View:
             changed: The rows that have changed or are new since the last call; None if any may have changed.
 
         """
-        self._marks = marks
+        self.marks = marks
         is_same = changed is not None and self._chain_count == self._chains.count
         if changed is not None:
             changed = list(changed)
             if is_same and not changed:
                 return
         self._totals = None
+        if not is_same:
+            self._indexes = None
         self._chain_count = self._chains.count
         if changed is None or not is_same or not all(map(self._is_plain, changed)):
             self._children.clear()
             self._bases.clear()
+            self.structure += 1
+        elif not all(map(marks.__getitem__, changed)):
+            self.structure += 1
 
     def _is_plain(self, row: int) -> bool:
         """Whether a change of a row affects no branch: no fork follows the visible row before it in its chain."""
         chain = self._chains.chain_of(row)
-        before = self._marks.rfind(1, self._chains.start(chain), row)
+        before = self.marks.rfind(1, self._chains.start(chain), row)
         return before >= 0 and self._chains.next_fork(before, self._chains.end(chain)) == NONE
 
     # --- places ----------------------------------------------------------------------------------------
 
     def visible_count(self) -> Steps[int]:
         """Return the number of visible rows."""
-        if self._root_row == NONE:
-            return self._marks.count(1)
+        if self.root_row == NONE:
+            return self.marks.count(1)
         return (yield from self._totals_of_chains())[-1]
 
     def rows(self) -> Steps[list[int]]:
@@ -118,7 +133,7 @@ class View:
         found: list[int] = []
         for index in self._range():
             start, end = self._bounds(self._chains.preorder[index])
-            found += compress(range(start, end), self._marks[start:end])
+            found += compress(range(start, end), self.marks[start:end])
             if index % _CHAINS_A_STEP == 0:
                 yield
         return found
@@ -137,12 +152,12 @@ class View:
         if index not in self._range() or row < start:
             return self.first_place()
         totals = yield from self._totals_of_chains()
-        preceding = totals[index - self._range().start] + self._marks.count(1, start, row + 1)
+        preceding = totals[index - self._range().start] + self.marks.count(1, start, row + 1)
         return ViewPlace(index, row + 1, preceding)
 
     def place_around(self, row: int, limit: int) -> Steps[ViewPlace]:
         """Return the place from which `limit` rows have a row, or its nearest visible ancestor, in the middle."""
-        visible = yield from self._nearest_visible(row)
+        visible = yield from self.nearest_visible(row)
         if visible == NONE:
             return self.first_place()
         before = (yield from self.place_after(visible)).preceding - 1
@@ -151,15 +166,25 @@ class View:
         position = bisect_right(totals, preceding) - 1
         index = self._range().start + position
         start, end = self._bounds(self._chains.preorder[index])
-        rows = compress(range(start, end), self._marks[start:end])
+        rows = compress(range(start, end), self.marks[start:end])
         return ViewPlace(index, next(islice(rows, preceding - totals[position], None)), preceding)
+
+    def count_below(self, row: int) -> Steps[int]:
+        """Return the number of visible rows in the subtree of a row of the view, including the row."""
+        chain = self._chains.chain_of(row)
+        totals, first = (yield from self._totals_of_chains()), self._range().start
+        indexes = yield from self._indexes_of_chains()
+        following = self._chains.following(row)
+        end = len(totals) - 1 if following == NONE else indexes[following] - first
+        below = totals[end] - totals[indexes[chain] - first + 1]
+        return self.marks.count(1, row, self._chains.end(chain)) + below
 
     def _range(self) -> range:
         """Return the indexes of the view's chains in preorder."""
         preorder = self._chains.preorder
-        if self._root_row == NONE:
+        if self.root_row == NONE:
             return range(len(preorder))
-        following = self._chains.following(self._root_row)
+        following = self._chains.following(self.root_row)
         end = len(preorder) if following == NONE else preorder.index(following)
         return range(preorder.index(self._root_chain), end)
 
@@ -168,28 +193,39 @@ class View:
         if self._totals is None:
             totals = array("i", [0])
             for index in self._range():
-                totals.append(totals[-1] + self._marks.count(1, *self._bounds(self._chains.preorder[index])))
+                totals.append(totals[-1] + self.marks.count(1, *self._bounds(self._chains.preorder[index])))
                 if len(totals) % _CHAINS_A_STEP == 0:
                     yield
             self._totals = totals
         return self._totals
 
+    def _indexes_of_chains(self) -> "Steps[array[int]]":
+        """Return the index of each chain in preorder."""
+        if self._indexes is None:
+            indexes = array("i", [NONE]) * self._chains.count
+            for index, chain in enumerate(self._chains.preorder):
+                indexes[chain] = index
+                if index % _CHAINS_A_STEP == 0:
+                    yield
+            self._indexes = indexes
+        return self._indexes
+
     def _bounds(self, chain: int) -> tuple[int, int]:
         """Return the first row of a chain that is in the view, and the row after the chain."""
-        start = self._root_row if chain == self._root_chain else self._chains.start(chain)
+        start = self.root_row if chain == self._root_chain else self._chains.start(chain)
         return start, self._chains.end(chain)
 
-    def _nearest_visible(self, row: int) -> Steps[int]:
+    def nearest_visible(self, row: int) -> Steps[int]:
         """Return a row or its nearest visible ancestor; `NONE` if there is none, or the row is not in the view."""
         found = NONE
         for steps_taken in count():
             chain = self._chains.chain_of(row)
             start, _ = self._bounds(chain)
             if found == NONE:
-                found = self._marks.rfind(1, start, row + 1)
+                found = self.marks.rfind(1, start, row + 1)
             if chain == self._root_chain:
                 return found if row >= start else NONE
-            if found != NONE and self._root_row == NONE:
+            if found != NONE and self.root_row == NONE:
                 return found
             row = self._chains.parent(chain)
             if row == NONE:
@@ -208,7 +244,7 @@ class View:
             chain = self._chains.preorder[index]
             start, end = self._bounds(chain)
             first, row = max(start, row), NONE
-            rows = list(islice(compress(range(first, end), self._marks[first:end]), limit - len(found)))
+            rows = list(islice(compress(range(first, end), self.marks[first:end]), limit - len(found)))
             for part in range(0, len(rows), _ROWS_A_STEP):
                 found += yield from self._shapes_in_chain(chain, rows[part : part + _ROWS_A_STEP])
                 yield
@@ -225,7 +261,7 @@ class View:
 
     def _shapes_in_chain(self, chain: int, rows: list[int]) -> Steps[list[RowShape]]:
         """Return the shapes of visible rows of a chain that follow one another."""
-        marks, next_fork = self._marks, self._chains.next_fork
+        marks, next_fork = self.marks, self._chains.next_fork
         start, end = self._bounds(chain)
         base = yield from self._base(chain)
         before = marks.rfind(1, start, rows[0])
@@ -256,7 +292,7 @@ class View:
             above = (yield from self._base(chain)).above
             if (yield from self.children(above)).total > 1:
                 start, end = self._bounds(chain)
-                found.append(ForkAbove(above, self._marks.find(1, start, end)))
+                found.append(ForkAbove(above, self.marks.find(1, start, end)))
             if above == NONE:
                 break
             row = above
@@ -273,17 +309,17 @@ class View:
         child_count, last = 0, NONE
         if row != NONE:
             end = self._chains.end(self._chains.chain_of(row))
-            last = self._marks.find(1, row + 1, end)
+            last = self.marks.find(1, row + 1, end)
             child_count = int(last >= 0)
             to_visit = self._attached(row, last if last >= 0 else end)
             if not to_visit:
                 return ChildSummary(child_count, last)
         else:
-            to_visit = [*self._chains.attached(NONE)][::-1] if self._root_row == NONE else [self._root_chain]
+            to_visit = [*self._chains.attached(NONE)][::-1] if self.root_row == NONE else [self._root_chain]
         visited = 0
         while to_visit:
             start, end = self._bounds(to_visit.pop())
-            child = self._marks.find(1, start, end)
+            child = self.marks.find(1, start, end)
             if child >= 0:
                 child_count, last = child_count + 1, child
             to_visit += self._attached(start, child if child >= 0 else end)
@@ -316,11 +352,11 @@ class View:
             chain = self._chains.chain_of(parent)
             base = self._bases[chain]
             start, _ = self._bounds(chain)
-            above = self._marks.rfind(1, start, parent + 1)
+            above = self.marks.rfind(1, start, parent + 1)
             if above >= 0:
                 forks = yield from self._forks_in_chain(chain, above)
                 is_fork = (yield from self.children(above)).total > 1
-                depth = base.depth + self._marks.count(1, start, above + 1)
+                depth = base.depth + self.marks.count(1, start, above + 1)
                 base = ChainBase(above, depth, base.indent + len(forks) + is_fork)
             self._bases[attached] = base
             if steps_taken % _CHAINS_A_STEP == 0:
@@ -333,8 +369,8 @@ class View:
         start, _ = self._bounds(chain)
         fork = self._chains.next_fork(start, row)
         while fork != NONE:
-            above = self._marks.rfind(1, start, fork + 1)
-            branch = self._marks.find(1, fork + 1, row + 1)
+            above = self.marks.rfind(1, start, fork + 1)
+            branch = self.marks.find(1, fork + 1, row + 1)
             if above >= 0 and (yield from self.children(above)).total > 1:
                 found.append(ForkAbove(above, branch))
             fork = self._chains.next_fork(branch, row)

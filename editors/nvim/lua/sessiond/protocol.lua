@@ -537,11 +537,19 @@
 ---@field limit? integer Maximum number of entries per page. 1 to 10000. Default `10000`.
 ---@field resolveBlobs? boolean Restore images and cut texts from their blobs. Default `false`.
 
----Read the tree as flat rows in preorder, with children in log order.
+---Read the tree as flat rows in preorder.
 ---
 ---Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows. `query` selects
 ---rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
 ---`aroundId`, the page has that entry, or its nearest visible ancestor, in the middle; `cursor` beside it is refused.
+---
+---In the layout `log`, children are in log order, and the rows below a fork are indented. In the layout `path`, the
+---path to the leaf has no indentation. Below a fork of it, first come its other branches, each as one row with the
+---number of rows that are folded in it; then the path goes on. A branch of `openIds` shows its rows in the same way:
+---one of its lines goes on, and other branches are folded beside it. Ids in `openIds` that begin no branch have no
+---effect. Where no child is on the path to the leaf, the one with the newest visible row below it goes on. `aroundId`
+---opens the branches that the entry is in. If the layout changes between two pages, the next page fails with
+---`cursorExpired`.
 ---@class (exact) sessiond.TreeParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field filter? sessiond.Filter Which rows are visible. Default `"default"`.
@@ -550,12 +558,19 @@
 ---@field aroundId? string The entry in the middle of the page. 1 to 64 characters.
 ---@field cursor? string From an earlier result; default: the first page.
 ---@field limit? integer Maximum number of rows per page. 1 to 10000. Default `1000`.
+---@field layout? sessiond.Layout The order and the indentation of the rows. Default `"log"`.
+---@field openIds? string[] Layout `path`: the open branches. At most 10000 items.
+---@field openAll? boolean Layout `path`: every branch is open. Default `false`.
 
 ---A page of rows.
 ---
----`bars` is for drawing a page that is not the first: one item for each fork above the first row, uppermost first,
----true if further branches of that fork follow. Several roots count as one fork. With `aroundId`, `above` lists the
----rows above the first row that are forks or begin a branch.
+---The characters of a `gutter` are a line `|`, a blank, the beginning of a branch `+`, and that of the last branch of
+---a fork `'`.
+---
+---In the layout `log`, `bars` is for drawing a page that is not the first: one item for each fork above the first
+---row, uppermost first, true if further branches of that fork follow. Several roots count as one fork. With
+---`aroundId`, `above` lists the rows above the first row that are forks or begin a branch. Both are empty in the
+---layout `path`.
 ---@class (exact) sessiond.TreeResult
 ---@field nodes sessiond.TreeNode[] At most `limit`, in preorder.
 ---@field logId string The log of the seqs.
@@ -566,13 +581,14 @@
 ---@field precedingCount integer Rows of the view before this page.
 ---@field bars boolean[] One for each fork above the first row.
 ---@field above sessiond.TreeNode[] At most one for each level above the first row.
+---@field openIds string[] Layout `path`: the branches that are open.
 
 ---One visible row of the tree.
 ---@class (exact) sessiond.TreeNode
 ---@field id string The id of the entry.
 ---@field parentId? string The nearest visible ancestor.
 ---@field depth integer Number of visible ancestors.
----@field indent integer Number of visible forks above: the indentation for display, so that chains stay flat.
+---@field indent integer Layout `log`: number of visible forks above; `path`: number of branches that it is in.
 ---@field seq integer The seq of its line.
 ---@field type string The type of the entry.
 ---@field timestamp? string As it is stored; null without one.
@@ -581,7 +597,9 @@
 ---@field role? string The role of its message; null without one.
 ---@field preview string One line of at most 120 characters, without Markdown; the error of a failed turn comes first.
 ---@field label? string The label; null without one.
----@field lastSibling boolean Whether no visible sibling follows.
+---@field lastSibling boolean Layout `log`: whether no visible sibling follows; `path`: whether no other branch follows.
+---@field gutter string Layout `path`: one character for each column before the row, at most the last 120.
+---@field hiddenCount integer Layout `path`: the number of rows that are folded in this branch.
 
 ---List the labeled entries of a session, in log order.
 ---@class (exact) sessiond.LabelsParams
@@ -2569,6 +2587,11 @@
 ---| "userOnly" # only the user's messages.
 ---| "labeledOnly" # only entries with a label.
 ---| "all" # every entry.
+
+---How the rows of a tree are ordered.
+---@alias sessiond.Layout
+---| "log" # in preorder, with children in log order.
+---| "path" # the path to the leaf without indentation, and other branches beside it, folded or open.
 
 ---Why a session accepts no writes at present.
 ---@alias sessiond.WriteBlockReason
