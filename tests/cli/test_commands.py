@@ -61,10 +61,10 @@ def test_the_tree_is_drawn_with_branches_labels_and_the_leaf(shell: Shell) -> No
     shell("branch", session, answer)
     second = shell("append", session, "--user", "Without").lines[0]
     assert shell("tree", session).lines == [
-        f"● {question}  user       Fix it",
-        f"● {answer}  assistant  A race",
-        f"├─○ {first}  user       With a lock  [first try]",
-        f"└─● {second}  user       Without  ◀ leaf",
+        f"{question}  ● user       Fix it",
+        f"{answer}  ● assistant  A race",
+        f"{first}  └─○ user       [first try] With a lock",
+        f"{second}  ◉ user       Without  ◀ leaf",
     ]
     assert shell("tree", session, "--ascii").out.isascii()
     assert shell("tree", session, PYTHONUTF8="0", PYTHONIOENCODING="ascii").out.isascii()

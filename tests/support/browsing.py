@@ -14,7 +14,7 @@ from textual.strip import Strip
 from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from sessiond.tui.app import Browser
-from sessiond.tui.row_renderer import BOXES, Signs
+from sessiond.tui.row_renderer import RowRenderer
 from support.daemons import Peer, assistant, running, user
 from support.homes import a_home
 from support.waiting import until
@@ -131,10 +131,21 @@ class Screen:
 
 @contextlib.asynccontextmanager
 async def a_screen_of(
-    desk: Desk, size: tuple[int, int] = (80, 12), *, pane: bool = False, signs: Signs = BOXES, **more: Any
+    desk: Desk,
+    size: tuple[int, int] = (80, 12),
+    *,
+    pane: bool = False,
+    encoding: str | None = None,
+    **more: Any,
 ) -> AsyncIterator[Screen]:
     """A browser of the desk's session on a screen of this size, attached and with all rows read."""
-    browser = Browser(await desk.session(), locations=desk.locations, signs=signs, now=lambda: NOON, **more)
+    browser = Browser(
+        await desk.session(),
+        locations=desk.locations,
+        renderer=RowRenderer(encoding),
+        now=lambda: NOON,
+        **more,
+    )
     browser.wants_pane = pane
     async with browser.run_test(size=size) as pilot:
         screen = Screen(browser, pilot)

@@ -92,16 +92,16 @@ async def test_a_branch_that_others_make_is_drawn_as_one() -> None:
     async with a_desk(*STORY[:4]) as desk, a_screen_of(desk) as screen:
         await screen.keys("k")
         await desk.append(*STORY[4:])
-        await screen.see("└─● user       Write a failing")
-        await screen.see("├─○ user       Fix it")
+        await screen.see("^● user       Write a failing")
+        await screen.see("└─[▸○] user       Fix it")
         assert screen.current == "q2"
 
 
 async def test_a_second_root_is_drawn_as_one() -> None:
     async with a_desk(*STORY[:2]) as desk, a_screen_of(desk) as screen:
         await desk.append(said("r2", 9, user("Something else.")), parentId=None)
-        await screen.see("├─○ user       Why does")
-        await screen.see("└─◉ user       Something else")
+        await screen.see("└─▸ user       Why does")
+        await screen.see("^◉ user       Something else")
 
 
 async def test_a_turn_without_words_is_shown_only_while_it_is_the_leaf() -> None:
@@ -131,7 +131,9 @@ async def test_the_screen_shows_what_the_daemon_says_whatever_happens() -> None:
             await desk.peer.call("session/label", sessionId=SESSION, entryId=f"n{number}", label=f"l{number}")
             if number % 3 == 0:
                 await desk.peer.call("session/branch", sessionId=SESSION, entryId="a2")
-        tree = await desk.peer.call("session/tree", sessionId=SESSION, filter="all")
+        tree = await desk.peer.call(
+            "session/tree", sessionId=SESSION, filter="all", layout="path", openAll=True
+        )
         wanted = [(it["id"], it["depth"], it["onPath"], it["label"] or "") for it in tree["nodes"]]
 
         def shown() -> list[tuple[str, int, bool, str]]:

@@ -10,7 +10,7 @@ import pytest
 from sessiond.protocol import types as t
 from sessiond.tui import following
 from sessiond.tui.app import Browser
-from sessiond.tui.row_renderer import BOXES
+from sessiond.tui.row_renderer import RowRenderer
 from support.browsing import NOON, SESSION, STORY, Desk, Screen, said
 from support.daemons import Peer, joined, spawn, user
 from support.homes import a_home
@@ -25,12 +25,15 @@ async def test_a_daemon_that_is_killed_is_waited_for_and_what_was_missed_is_read
         await peer.call("session/create", id=SESSION, cwd="/home/ada/atlas", title="The last line")
         await peer.append(SESSION, *STORY)
         browser = Browser(
-            await Desk(locations, peer).session(), locations=locations, signs=BOXES, now=lambda: NOON
+            await Desk(locations, peer).session(),
+            locations=locations,
+            renderer=RowRenderer(),
+            now=lambda: NOON,
         )
         async with browser.run_test(size=(80, 24)) as pilot:
             screen = Screen(browser, pilot)
             await until(lambda: browser.is_settled)
-            await screen.keys("k", "k")
+            await screen.keys("k")
             process.kill()
             await process.wait()
             await screen.see("offline, waiting")
@@ -67,7 +70,7 @@ async def test_an_entry_that_is_wanted_before_the_first_connection_is_read_when_
         await peer.append(SESSION, *STORY)
         first = msgspec.convert(await peer.call("session/tree", sessionId=SESSION), t.TreeResult)
         session = await Desk(locations, peer).session()
-        browser = Browser(session, locations=locations, signs=BOXES, now=lambda: NOON, first=first)
+        browser = Browser(session, locations=locations, renderer=RowRenderer(), now=lambda: NOON, first=first)
         async with browser.run_test(size=(80, 24)) as pilot:
             await until(lambda: browser.view.current is not None)
             wanted = asyncio.create_task(browser.entry())

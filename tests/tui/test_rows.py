@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from sessiond.protocol import types as t
 from sessiond.session.tree import steps
-from sessiond.session.views.outline import Outline
+from sessiond.session.views.outline import Open, Outline
 from sessiond.session.views.tree_view import tree_rows
 from sessiond.tui.folds import Folds
 from sessiond.tui.rows import NOWHERE, Rows
@@ -17,17 +17,18 @@ def page_of(session: Loaded, **asked: Any) -> t.TreeResult:
     """What the daemon would answer."""
     import msgspec
 
-    page = steps.run(tree_rows(session.tree, Outline(), session.read, filter="all", **asked))
+    open = Open(is_all=True)
+    page = steps.run(tree_rows(session.tree, Outline(), session.read, filter="all", open=open, **asked))
     return t.TreeResult(
         nodes=[msgspec.convert(node, t.TreeNode, from_attributes=True) for node in page.nodes],
         log_id="a log", leaf_id=session.tree.leaf_id, entry_count=page.entry_count, visible_count=page.visible_count,
         preceding_count=page.preceding_count,
-        bars=list(page.bars), next_cursor=None if page.resume == -1 else str(page.resume),
+        next_cursor=None if page.resume == -1 else str(page.resume),
     )  # fmt: skip
 
 
 def rows_of(page: t.TreeResult) -> Rows:
-    rows = Rows(page.preceding_count, page.bars)
+    rows = Rows(page.preceding_count)
     rows.add(page)
     return rows
 
@@ -60,35 +61,53 @@ def test_a_page_from_the_middle_is_drawn_as_in_the_whole(lines: list[Line], data
     whole = rows_of(page_of(session))
     around = data.draw(st.integers(1, len(lines)))
     part = rows_of(page_of(session, around_row=around, limit=data.draw(st.integers(1, 8))))
-    # The first row is drawn as one of a chain: whether it begins a branch is not known yet.
-    first = part.before + 1
-    assert part.gutters[1:] == whole.gutters[first : part.before + len(part)]
+    assert part.gutters == whole.gutters[part.before : part.before + len(part)]
     assert part.ids == whole.ids[part.before : part.before + len(part)]
 
 
-@given(trees(roots=False), st.data())
-def test_a_subtree_that_is_read_anew_makes_the_same_rows(lines: list[Line], data: st.DataObject) -> None:
+@given(trees(), st.data())
+def test_the_subtree_of_the_leaf_that_is_read_again_makes_the_same_rows(
+    lines: list[Line], data: st.DataObject
+) -> None:
     before = loaded(header(), *lines)
     rows = rows_of(page_of(before))
-    target = data.draw(st.integers(1, len(lines)))
-    after = loaded(
-        header(), *lines, *[user("new") | {"parentId": f"e{target}"}] * data.draw(st.integers(1, 3))
-    )
-    more = rows.replace(rows.places[f"e{target}"], page_of(after, root_row=after.row(f"e{target}")).nodes)
+    above = str(before.tree.leaf_id)
+    for _ in range(data.draw(st.integers(0, 2))):  # the subtree may begin above the leaf
+        place = rows.parent(rows.places[above])
+        above = rows.ids[place] if place != NOWHERE else above
+    count = len(lines)
+    new = [user("new") | {"parentId": f"e{count + more}"} for more in range(data.draw(st.integers(1, 3)))]
+    after = loaded(header(), *lines, *new)
+    more = rows.replace(rows.places[above], page_of(after, root_row=after.row(above)).nodes)
     whole = rows_of(page_of(after))
     rows.mark_path(rows.places[str(after.tree.leaf_id)])
     assert more == len(after.tree) - len(before.tree)
-    for column in ("ids", "places", "depths", "children", "gutters", "belows", "on_path", "shown"):
+    for column in ("ids", "places", "depths", "children", "gutters", "branches", "on_path", "shown"):
         assert getattr(rows, column) == getattr(whole, column), column
+
+
+@given(trees())
+def test_a_row_with_siblings_is_found_from_below(lines: list[Line]) -> None:
+    rows = rows_of(page_of(loaded(header(), *lines)))
+    for place in range(len(rows)):
+        having = [at for at in (place, *_above(rows, place)) if _siblings(rows, at) > 1]
+        assert rows.child_of_fork(place) == (having[0] if having else NOWHERE)
+
+
+def _siblings(rows: Rows, place: int) -> int:
+    above = rows.parent(place)
+    return rows.children[above] if above != NOWHERE else rows.depths.count(0)
 
 
 @given(trees(), st.data())
 def test_what_is_folded_has_no_line(lines: list[Line], data: st.DataObject) -> None:
     folds = Folds(rows_of(page_of(loaded(header(), *lines))))
+    folds.reset(folds_branches=data.draw(st.booleans()))
     rows = folds.rows
     for place in data.draw(st.sets(st.integers(0, len(rows) - 1))):
         folds.toggle(place)
-    folded = {rows.places[it] for it in folds.folded}
+    folded = {place for place in range(len(rows)) if folds.is_folded(place)}
+    assert all((folds.hides(it) > 0) == (it in folded) for it in range(len(rows)))
     seen = [at for at in range(len(rows)) if not folded & set(_above(rows, at))]
     assert list(folds.lines) == seen
     for place in range(len(rows)):

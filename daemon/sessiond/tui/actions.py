@@ -108,11 +108,11 @@ class Actions:
 
     def next_branch(self) -> None:
         """Move the cursor to the next row that begins a branch."""
-        self._tree.go_to(1, self._tree.rows.is_branch)
+        self._tree.go_to(1, self._tree.rows.has_siblings)
 
     def previous_branch(self) -> None:
         """Move the cursor to the previous row that begins a branch."""
-        self._tree.go_to(-1, self._tree.rows.is_branch)
+        self._tree.go_to(-1, self._tree.rows.has_siblings)
 
     def next_user(self) -> None:
         """Move the cursor to the next user message."""

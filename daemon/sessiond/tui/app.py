@@ -26,7 +26,7 @@ from sessiond.tui.keys import Keys
 from sessiond.tui.layout import CSS
 from sessiond.tui.pane import Pane
 from sessiond.tui.prompt import PromptBar
-from sessiond.tui.row_renderer import ERROR, RowRenderer, Signs
+from sessiond.tui.row_renderer import ERROR, RowRenderer
 from sessiond.tui.rows import NOWHERE
 from sessiond.tui.search import Search
 from sessiond.tui.status_lines import StatusLines
@@ -58,7 +58,7 @@ class Browser(App[int]):
         session: t.SessionInfo,
         *,
         locations: Locations | None,
-        signs: Signs,
+        renderer: RowRenderer,
         now: Callable[[], float],
         home: str = "",
         filter: t.Filter = "default",
@@ -70,7 +70,6 @@ class Browser(App[int]):
         self.theme = "ansi-dark"
         self.now = now
         self.session = session
-        renderer = RowRenderer(signs)
         self.view = TreeView(renderer, now)
         self.pane = Pane()
         self.prompt = PromptBar()
@@ -86,6 +85,7 @@ class Browser(App[int]):
         """The unexpected exception that ended the browser, if any."""
         self._renderer = renderer
         self._home = home
+        self.view.folds.reset(folds_branches=not self.contents.question.is_selection)
         self._lines = StatusLines(renderer, home)
         self._following = Following(locations, session.session_id)
         self._keys = Keys()
@@ -114,14 +114,14 @@ class Browser(App[int]):
     def on_mount(self) -> None:
         """Show the first rows, and start to read and to follow the session."""
         self._actions = Actions(self)
-        self.set_class(self._renderer.signs.encoding != "utf-8", "-ascii")
+        self.set_class(not self._renderer.boxes, "-ascii")
         self._room = self.size
         if not self.is_headless:  # the handlers make Textual restore the terminal
             for number in (signal.SIGTERM, signal.SIGHUP):
                 asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
         self.app_resume_signal.subscribe(self, lambda _: self._draw_all())
         first, at = self._begin
-        self.view.notice = "Loading …" if self._renderer.signs.encoding == "utf-8" else "Loading ..."
+        self.view.notice = "Loading …" if self._renderer.boxes else "Loading ..."
         self.view.focus()
         if first is not None:
             self.contents.begin(first, self.session.last_seq)
@@ -192,7 +192,10 @@ class Browser(App[int]):
         """Show other rows of this session."""
         question = self.contents.question
         values = {"filter": question.filter, "query": question.query, **changes}
-        self.contents.ask(Question(question.session_id, **values), self.view.current or self.contents.leaf_id)
+        asked = Question(question.session_id, **values)
+        if asked.is_selection != question.is_selection:
+            self.view.folds.reset(folds_branches=not asked.is_selection)
+        self.contents.ask(asked, self.view.current or self.contents.leaf_id)
         self.search.again()
         self.update_status()
 
@@ -201,7 +204,7 @@ class Browser(App[int]):
         self.session = session
         self._lines.unseen = 0
         self.search.search_for("")
-        self.view.folds.folded.clear()
+        self.view.folds.reset(folds_branches=True)
         self.contents.ask(Question(session.session_id, self.contents.question.filter), session.leaf_id)
         self._entry_after_switch = session.leaf_id
         self.run_worker(self._following.switch_to(session.session_id))

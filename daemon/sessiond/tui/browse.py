@@ -64,7 +64,7 @@ def browse(
 
     from sessiond.protocol import types as t
     from sessiond.tui.app import Browser
-    from sessiond.tui.row_renderer import BOXES, plain
+    from sessiond.tui.row_renderer import RowRenderer
 
     page = first.wait()
     if at is not None:
@@ -72,7 +72,7 @@ def browse(
     browser = Browser(
         msgspec.convert(session, t.SessionInfo),
         locations=None,
-        signs=BOXES if boxes else plain(encoding),
+        renderer=RowRenderer(None if boxes else encoding),
         now=time.time,
         home=os.environ.get("HOME", ""),
         filter=msgspec.convert(filter, t.Filter),
@@ -90,6 +90,7 @@ def browse(
 
 def _question(session: dict[str, Any], filter: str, query: str | None, at: str | None) -> dict[str, Any]:
     params = {"sessionId": session["sessionId"], "filter": filter, "limit": _FIRST}
+    params |= {"layout": "path", "openAll": True}
     if query is not None:
         params["query"] = query
     if (around := at or session.get("leafId")) is not None:

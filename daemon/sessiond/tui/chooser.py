@@ -11,7 +11,7 @@ from textual.app import App
 
 from sessiond.tui.layout import CSS
 from sessiond.tui.picker import Choice, Picker
-from sessiond.tui.row_renderer import BOXES, RowRenderer, Signs, plain
+from sessiond.tui.row_renderer import RowRenderer
 
 
 def chosen_session(
@@ -27,7 +27,7 @@ def chosen_session(
 
     Raises what `listed` raises.
     """
-    app = _Chooser(listed, purpose, BOXES if boxes else plain(encoding))
+    app = _Chooser(listed, purpose, RowRenderer(None if boxes else encoding))
     chosen = app.run()
     if app.failure is not None:
         raise app.failure
@@ -39,18 +39,20 @@ class _Chooser(App[str | None]):
     BINDINGS: ClassVar = []
     ENABLE_COMMAND_PALETTE = False
 
-    def __init__(self, listed: Callable[[str], Sequence[dict[str, Any]]], purpose: str, signs: Signs) -> None:
+    def __init__(
+        self, listed: Callable[[str], Sequence[dict[str, Any]]], purpose: str, renderer: RowRenderer
+    ) -> None:
         super().__init__(ansi_color=True)  # the terminal's own colors, or none with NO_COLOR
         self.theme = "ansi-dark"
         self.failure: Exception | None = None
         self._listed = listed
         self._heading = f"Session to {purpose}"
-        self._signs = signs
+        self._renderer = renderer
 
     def on_mount(self) -> None:
-        self.set_class(self._signs.encoding != "utf-8", "-ascii")
+        self.set_class(not self._renderer.boxes, "-ascii")
         home = os.environ.get("HOME", "")
-        picker = Picker(self._read, RowRenderer(self._signs), time.time(), home, self._heading)
+        picker = Picker(self._read, self._renderer, time.time(), home, self._heading)
         self.push_screen(picker, self.exit)
 
     async def _read(self, words: str) -> Sequence[Choice]:

@@ -1,8 +1,7 @@
 """The rows of a session that a browser shows, read page by page and updated after notifications.
 
-After an append, only the subtree below the parent of the new entry is read. If the leaf moves to a row that is shown,
-only the path is marked again. In other cases (a hidden leaf, a hidden parent) everything is read again, while the old
-rows stay on the screen.
+After an append at the leaf, only the subtree below the former leaf is read. In other cases the order of rows may change
+(a new branch, a move of the leaf), so everything is read again, while the old rows stay on the screen.
 """
 
 import asyncio
@@ -37,6 +36,11 @@ class Question:
     session_id: str
     filter: t.Filter = "default"
     query: str | None = None
+
+    @property
+    def is_selection(self) -> bool:
+        """Whether the rows are those that were searched for, so that no branch is folded."""
+        return self.filter == "labeledOnly" or bool(self.query)
 
 
 class Contents:
@@ -88,7 +92,7 @@ class Contents:
 
     def begin(self, page: t.TreeResult, seq: int) -> None:
         """Use a first page that was read elsewhere, when the log's last line was `seq`."""
-        self.rows = Rows(page.preceding_count, page.bars)
+        self.rows = Rows(page.preceding_count)
         self.rows.add(page)
         self.leaf_id = page.leaf_id
         self._seq = seq
@@ -118,23 +122,17 @@ class Contents:
                 case "label":
                     self._labeled(entry.get("targetId"), entry.get("label"))
             parent = entry.get("parentId")
-            if parent is None:
-                self._all_stale = True  # another root
-            elif parent in self.rows.places:
-                self._stale.add(str(parent))
-            elif parent == before and (tip := self.rows.tip) != NOWHERE:
-                self._stale.add(self.rows.ids[tip])
-            elif parent not in new:
+            if parent in new:
+                continue
+            if parent is None or parent != before or (tip := self.rows.tip) == NOWHERE:
                 self._all_stale = True
+            else:
+                self._stale.add(self.rows.ids[tip])
         self._work.set()
 
     def moved(self, note: t.LeafMovedNote) -> None:
         """Handle a move of the leaf."""
-        left, self.leaf_id, self._seq = note.previous_leaf_id, note.leaf_id, note.seq
-        if self.leaf_id is not None and self.leaf_id not in self.rows.places:
-            self._all_stale = True
-        elif left in self.rows.places:
-            self._stale.add(str(left))  # a turn without text is shown only while it is the leaf
+        self.leaf_id, self._seq, self._all_stale = note.leaf_id, note.seq, True
         self._work.set()
 
     # --- reading -----------------------------------------------------------------------------------------------
@@ -203,7 +201,7 @@ class Contents:
             page = await self._tree(question, around=None, limit=FIRST)
         if question != self.question:
             return False
-        self.rows = Rows(page.preceding_count, page.bars)
+        self.rows = Rows(page.preceding_count)
         self.rows.add(page)
         self.loading = 0 if self.rows.is_whole else len(self.rows)
         self._changed(0)
@@ -261,7 +259,7 @@ class Contents:
     ) -> t.TreeResult:  # fmt: skip
         page = await self._daemon().tree(
             question.session_id, filter=question.filter, query=question.query, around_id=around, root_id=root_id,
-            cursor=cursor, limit=limit,
+            cursor=cursor, limit=limit, layout="path", open_all=True,
         )  # fmt: skip
         if question == self.question:
             self.leaf_id = page.leaf_id  # notifications and responses arrive in the order of events

@@ -53,10 +53,7 @@ def as_text(entry: dict[str, Any]) -> str:
 
 
 def _harmless(text: str, renderer: RowRenderer) -> str:
-    clean = " ".join(lines(text))
-    if renderer.signs.encoding == "utf-8":
-        return clean
-    return clean.encode(renderer.signs.encoding, "replace").decode(renderer.signs.encoding)
+    return renderer.encodable(" ".join(lines(text)))
 
 
 def _parts(entry: dict[str, Any], label: str | None, now: float) -> Iterator[RenderableType]:

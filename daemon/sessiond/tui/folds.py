@@ -10,19 +10,33 @@ from sessiond.tui.rows import NOWHERE, Rows
 class Folds:
     """The lines of a view: each is the place of a row. Rows below a folded one have no line.
 
-    Folded rows are stored by id, so that they stay folded when rows are added or removed.
+    Branches beside the path are folded until they are opened. Rows that differ from the default are stored by id, so
+    that this is kept when rows are added or removed.
     """
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        self.folded: set[str] = set()
         self.lines: Sequence[int] = range(0)
+        self._folds_branches = True
+        self._toggled: set[str] = set()
         self.arrange()
+
+    def reset(self, *, folds_branches: bool) -> None:
+        """Fold all branches beside the path, or none, and open every other row."""
+        self._folds_branches = folds_branches
+        self._toggled.clear()
+        self.arrange()
+
+    def is_folded(self, place: int) -> bool:
+        """Return whether the rows below a row are hidden."""
+        name = self.rows.ids[place]
+        return (self._folds_branches and name in self.rows.branches) != (name in self._toggled)
 
     def arrange(self, rows: Rows | None = None) -> None:
         """Compute the lines again, of other rows if they are given."""
         self.rows = self.rows if rows is None else rows  # empty rows are false
-        places = sorted(place for it in self.folded if (place := self.rows.places.get(it)) is not None)
+        folded = self._toggled ^ self.rows.branches if self._folds_branches else self._toggled
+        places = sorted(place for it in folded if (place := self.rows.places.get(it)) is not None)
         if not places:
             self.lines = range(len(self.rows))
             return
@@ -45,39 +59,21 @@ class Folds:
 
     def hides(self, place: int) -> int:
         """Return how many rows a folded row hides; 0 for any other."""
-        rows = self.rows
-        return rows.last_below(place) - place if rows.ids[place] in self.folded else 0
+        return self.rows.last_below(place) - place if self.is_folded(place) else 0
 
     def toggle(self, place: int) -> None:
-        """Fold a branch, or open it. A row without children cannot be folded."""
-        name = self.rows.ids[place]
-        if name in self.folded:
-            self.folded.discard(name)
-        elif self.rows.children[place]:
-            self.folded.add(name)
+        """Fold the rows below a row, or open them. A row without children cannot be folded."""
+        if self.rows.children[place]:
+            self._toggled ^= {self.rows.ids[place]}
         self.arrange()
 
     def reveal(self, place: int) -> None:
         """Open every folded row that hides a row."""
-        if not self.folded:
+        if self.lines[self.line(place)] == place:
             return
         above = self.rows.parent(place)
         while above != NOWHERE:
-            self.folded.discard(self.rows.ids[above])
+            if self.is_folded(above):
+                self._toggled ^= {self.rows.ids[above]}
             above = self.rows.parent(above)
-        self.arrange()
-
-    def fold_others(self) -> None:
-        """Fold every branch that is not on the path to the leaf."""
-        rows = self.rows
-        self.folded = {
-            rows.ids[it]
-            for it in range(len(rows))
-            if rows.is_branch(it) and not rows.on_path[it] and rows.children[it]
-        }
-        self.arrange()
-
-    def open_all(self) -> None:
-        """Open every folded row."""
-        self.folded.clear()
         self.arrange()

@@ -2,13 +2,12 @@
 
     ● user       Fix the flaky test                                                     2 h ago
     ● assistant  The race is between the timer and the queue                            2 h ago
-    ├─○ user       [first try] Try it with a lock                                       1 h ago
-    └─◉ user       Try it without one                                          ◀ leaf  1 min ago
+    └─▸ user       [first try] Try it with a lock  (12 more)                            1 h ago
+    ◉ user       Try it without one                                            ◀ leaf  1 min ago
 
 Text of transcripts is made safe for the terminal here.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from rich.cells import cell_len, set_cell_size
@@ -17,40 +16,9 @@ from rich.style import Style
 
 from sessiond import human
 from sessiond.text import one_line
+from sessiond.tree_signs import ROLE_COLORS, ROLE_COLUMNS, Signs, label_columns, role_name
 from sessiond.tui.folds import Folds
 
-
-@dataclass(frozen=True)
-class Signs:
-    """The characters of a drawing."""
-
-    on: str
-    off: str
-    leaf: str
-    folded: str
-    tip: str
-    deep: str
-    ellipsis: str
-    columns: dict[str, str]
-    encoding: str
-
-
-BOXES = Signs("●", "○", "◉", "▸", "◀ leaf", "…", "…", {"|": "│ ", " ": "  ", "+": "├─", "'": "└─"}, "utf-8")
-
-
-def plain(encoding: str = "ascii") -> Signs:
-    """Return signs for a terminal without box characters, whose text is in this encoding."""
-    return Signs(
-        "*", "o", "@", "+", "<- leaf", "..", "...", {"|": "| ", " ": "  ", "+": "|-", "'": "`-"}, encoding
-    )
-
-
-_ROLES = {
-    "toolResult": "tool", "bashExecution": "shell", "compaction": "compacted", "branch_summary": "summary",
-    "custom_message": "custom",
-}  # fmt: skip
-_ROLE_CELLS = 9
-_WIDEST_ROLE = 14
 _TIME_CELLS = 10
 _NARROW = 60
 """Columns below which times are not shown."""
@@ -63,17 +31,12 @@ LABEL = Style(color="yellow")
 MATCH = Style(color="yellow", bold=True, underline=True)
 ERROR = Style(color="red", bold=True)
 TITLE = Style(bold=True)
-_COLORS = {
-    "user": Style(color="cyan"), "assistant": Style(color="green"), "tool": Style(color="blue"),
-    "shell": Style(color="blue"),
-}  # fmt: skip
+_COLORS = {name: Style(color=color) for name, color in ROLE_COLORS.items()}
 CURSOR = Style(reverse=True)
 
 
-@lru_cache(256)
-def role(name: str) -> str:
-    """Return the name of a role or entry type in a row."""
-    return one_line(_ROLES.get(name, name))
+role = lru_cache(256)(role_name)
+"""Returns a role or an entry type as it is displayed."""
 
 
 def role_style(name: str) -> Style:
@@ -82,18 +45,28 @@ def role_style(name: str) -> Style:
 
 
 class RowRenderer:
-    """Draws rows with given signs."""
+    """Draws rows for a terminal that displays box characters, or one without them whose text is in an encoding.
 
-    def __init__(self, signs: Signs) -> None:
-        self.signs = signs
+    Args:
+        encoding: None for a terminal with box characters.
+
+    """
+
+    def __init__(self, encoding: str | None = None) -> None:
+        self.boxes = encoding is None
+        self.signs = Signs(boxes=self.boxes)
         self.shows_time = True
+        self._encoding = encoding
+
+    def encodable(self, text: str) -> str:
+        """Return a text with `?` for characters that this terminal cannot display."""
+        return (
+            text if self._encoding is None else text.encode(self._encoding, "replace").decode(self._encoding)
+        )
 
     def safe(self, text: str) -> str:
         """Return one line of a transcript as text that is safe for this terminal."""
-        text = one_line(text)
-        if self.signs.encoding == "utf-8":
-            return text
-        return text.encode(self.signs.encoding, "replace").decode(self.signs.encoding)
+        return self.encodable(one_line(text))
 
     def fit(self, text: str, columns: int) -> str:
         """Return a safe text, cut to this many columns with an ellipsis if it is longer."""
@@ -104,15 +77,6 @@ class RowRenderer:
             return set_cell_size(text, max(columns, 0))
         return set_cell_size(text, room).rstrip() + self.signs.ellipsis
 
-    def mark_columns(self, gutter: str, columns: int) -> tuple[str, int]:
-        """Return the gutter as it is displayed, and the column of the sign after it."""
-        max_depth = max(columns // 4, 1)
-        deep = ""
-        if len(gutter) > max_depth:
-            deep, gutter = self.signs.deep.ljust(2), gutter[-max_depth:]
-        shown = deep + "".join(self.signs.columns[it] for it in gutter)
-        return shown, cell_len(shown)
-
     def row(
         self, folds: Folds, place: int, columns: int, now: float, *, is_tip: bool, is_match: bool
     ) -> list[Segment]:
@@ -120,7 +84,7 @@ class RowRenderer:
         rows, signs = folds.rows, self.signs
         on_path = bool(rows.on_path[place])
         hidden = folds.hides(place)
-        gutter, used = self.mark_columns(rows.gutters[place], columns)
+        gutter = signs.gutter(rows.gutters[place], columns)
         sign = signs.folded if hidden else signs.leaf if is_tip else signs.on if on_path else signs.off
         name = role(rows.roles[place])
         text_style = NONE if on_path else DIM
@@ -129,8 +93,10 @@ class RowRenderer:
         parts = [
             Segment(gutter, DIM),
             Segment(f"{sign} ", LEAF if is_tip else PATH if on_path else DIM),
-            Segment(self.fit(name, _WIDEST_ROLE).ljust(_ROLE_CELLS) + "  ", role_style(rows.roles[place])),
-            Segment(f"[{self.fit(label, max(columns // 3, 8))}] " if label else "", LABEL),
+            Segment(
+                self.fit(name, ROLE_COLUMNS[1]).ljust(ROLE_COLUMNS[0]) + "  ", role_style(rows.roles[place])
+            ),
+            Segment(f"[{self.fit(label, label_columns(columns))}] " if label else "", LABEL),
         ]
         more = f"  ({hidden:,} more)" if hidden else ""
         used = sum(cell_len(it.text) for it in parts)

@@ -1,8 +1,7 @@
-"""The rows of a view in preorder, stored by columns: 100,000 rows are a few lists, without an object for each.
+"""The rows of a view, stored by columns: 100,000 rows are a few lists, without an object for each.
 
-A row stores the gutter of its own line (`gutters`) and of its children (`belows`), one character for each column: a
-bar `|`, a blank, a fork `+`, the last branch of a fork `'`. So a chain needs no columns, and a subtree can be replaced
-alone. The parents of rows follow from the depths.
+They are in the order of the layout `path` of `session/tree`, with all branches open. The gutter of a row is as the
+daemon sent it. The parents of rows follow from the depths, so a subtree can be replaced alone.
 """
 
 from array import array
@@ -14,14 +13,14 @@ from sessiond.protocol import types as t
 
 NOWHERE = -1
 
-_DEEPEST = 120
+_MAX_COLUMNS = 120
 """Maximum stored columns of a gutter; more is never shown."""
 
 
 class Rows:
     """The rows of one view. Places count from 0; `before` rows of the view come before the first of them."""
 
-    def __init__(self, before: int = 0, bars: Sequence[bool] = ()) -> None:
+    def __init__(self, before: int = 0) -> None:
         self.before = before
         self.shown = 0
         """Number of rows of the whole view, loaded or not."""
@@ -37,11 +36,10 @@ class Rows:
         self.children = array("i")
         self.seqs = array("q")
         self.gutters: list[str] = []
-        self.belows: list[str] = []
+        self.branches: set[str] = set()
+        """The rows that begin a branch beside the path and have children."""
         self.on_path = bytearray()
         self.is_whole = False
-        self._bars = "".join("| "[not bar] for bar in bars)
-        self._roots_fork: bool | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -49,7 +47,7 @@ class Rows:
     def add(self, page: t.TreeResult) -> None:
         """Add a page after the existing rows."""
         self.shown, self.total = page.visible_count, page.entry_count
-        self._extend(page.nodes, 0)
+        self._extend(page.nodes)
         self.is_whole = page.next_cursor is None and not self.before
 
     def parent(self, place: int) -> int:
@@ -71,12 +69,24 @@ class Rows:
         return last - 1
 
     def is_branch(self, place: int) -> bool:
-        """Return whether a branch begins here: the row is one of several children, or of several roots."""
+        """Return whether a branch begins here that hangs off the line of its parent."""
         return self.gutters[place][-1:] in ("+", "'")
 
     def branch(self, place: int) -> int:
-        """Return the place where the branch of a row begins; `NOWHERE` on the trunk."""
+        """Return the place where the branch of a row begins; `NOWHERE` on the line of the path."""
         while place != NOWHERE and not self.is_branch(place):
+            place = self.parent(place)
+        return place
+
+    def has_siblings(self, place: int) -> bool:
+        """Return whether a row is a branch, or the row after the branches of a fork with which its line goes on."""
+        return self.is_branch(place) or (
+            place > 0 and len(self.gutters[place - 1]) > len(self.gutters[place])
+        )
+
+    def child_of_fork(self, place: int) -> int:
+        """Return the nearest row, at or above a row, that has siblings; `NOWHERE` without one."""
+        while place != NOWHERE and not self.has_siblings(place):
             place = self.parent(place)
         return place
 
@@ -95,16 +105,18 @@ class Rows:
         rest = slice(last + 1, len(self.ids))
         columns: tuple[Any, ...] = (
             self.ids, self.roles, self.previews, self.times, self.depths, self.children, self.seqs, self.gutters,
-            self.belows, self.on_path,
+            self.on_path,
         )  # fmt: skip
         after = [column[rest] for column in columns]
-        root = self.depths[place], self.gutters[place], self.belows[place]
+        depth, gutter = self.depths[place], self.gutters[place]
         for name in self.ids[place : last + 1]:
             del self.places[name]
             self.labels.pop(name, None)
+            self.branches.discard(name)
         for column in columns:
             del column[place:]
-        self._extend(nodes, root[0], root)
+        self._extend(nodes[:1], depth, gutter)
+        self._extend(nodes[1:], depth, gutter.translate(_BELOW))
         more = len(self.ids) - last - 1
         for column, values in zip(columns, after, strict=True):
             column.extend(values)
@@ -132,9 +144,8 @@ class Rows:
         """The place where the path to the leaf ends, as far as it is shown."""
         return self.on_path.rfind(1)
 
-    def _extend(
-        self, nodes: Sequence[t.TreeNode], depth: int, root: tuple[int, str, str] | None = None
-    ) -> None:
+    def _extend(self, nodes: Sequence[t.TreeNode], depth: int = 0, gutter: str = "") -> None:
+        """Add rows after the others; `depth` and `gutter` precede those of the nodes."""
         for node in nodes:
             place = len(self.ids)
             known = self.places.setdefault(node.id, place)
@@ -148,37 +159,12 @@ class Rows:
             self.children.append(node.child_count)
             self.seqs.append(node.seq)
             self.on_path.append(node.on_path)
+            self.gutters.append(intern((gutter + node.gutter)[-_MAX_COLUMNS:]))
             if node.label:
                 self.labels[node.id] = node.label
-            before, below = root[1:] if root else self._columns(node)
-            root = None
-            self.gutters.append(before)
-            self.belows.append(below)
-
-    def _columns(self, node: t.TreeNode) -> tuple[str, str]:
-        """Return the gutter of a row that is about to be added, and that of its children."""
-        above = self.places.get(node.parent_id, NOWHERE) if node.parent_id is not None else NOWHERE
-        if above != NOWHERE:
-            before, forks = self.belows[above], self.children[above] > 1
-        elif node.parent_id is None:
-            if self._roots_fork is None:
-                self._roots_fork = bool(self.before) or not node.last_sibling
-            before, forks = "", self._roots_fork
-        else:
-            return self._columns_without_parent(node)
-        return _forked(before, node) if forks else (before, before)
-
-    def _columns_without_parent(self, node: t.TreeNode) -> tuple[str, str]:
-        """Return the gutters of a row whose parent is before this page: the first row, or the first of a branch."""
-        if self._roots_fork is None:
-            self._roots_fork = len(self._bars) > node.indent
-        column = node.indent + self._roots_fork - 1
-        if self.gutters:
-            return _forked(self._bars[: max(column, 0)], node)
-        # It is unknown whether the first row begins a branch; it is shown as part of a chain until all are loaded.
-        return self._bars[-_DEEPEST:], self._bars[-_DEEPEST:]
+            if node.child_count and self.is_branch(place):
+                self.branches.add(node.id)
 
 
-def _forked(before: str, node: t.TreeNode) -> tuple[str, str]:
-    sign, below = ("'", " ") if node.last_sibling else ("+", "|")
-    return before + sign, (before + below)[-_DEEPEST:]
+_BELOW = str.maketrans("+'", "| ")
+"""Changes the gutter of a row to the one of the rows that continue its line."""

@@ -64,7 +64,7 @@ class StatusLines:
         if contents.loading:
             segments.append(Segment(f"  reading: {contents.loading:,} of {max(shown, 1):,}", DIM))
         if self.unseen:
-            down = "↓" if self._renderer.signs.encoding == "utf-8" else "below"
+            down = "↓" if self._renderer.boxes else "below"
             segments.append(Segment(f"  {self.unseen:,} new {down}", TITLE))
         return segments
 

@@ -18,7 +18,7 @@ from sessiond.client.wire import DisconnectedError
 from sessiond.paths import Locations
 from sessiond.tui.board_view import BoardView
 from sessiond.tui.layout import CSS
-from sessiond.tui.row_renderer import BOXES, RowRenderer, Signs, plain
+from sessiond.tui.row_renderer import RowRenderer
 
 _REFRESH_SECONDS = 5.0
 """Interval in which ages and states are brought up to date without a change."""
@@ -41,7 +41,7 @@ def show_board(seconds: float, cwd: str | None, *, boxes: bool, encoding: str) -
     Returns:
         The id of the session to which the user jumps, or None.
     """
-    app = Top(seconds, cwd, BOXES if boxes else plain(encoding))
+    app = Top(seconds, cwd, RowRenderer(None if boxes else encoding))
     chosen = app.run()
     if app.failure is not None:
         raise app.failure
@@ -57,7 +57,7 @@ class Top(App[str | None]):
     ALLOW_SELECT = False
 
     def __init__(
-        self, seconds: float, cwd: str | None, signs: Signs, *, locations: Locations | None = None,
+        self, seconds: float, cwd: str | None, renderer: RowRenderer, *, locations: Locations | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
         super().__init__(ansi_color=True)  # the terminal's own colors, or none with NO_COLOR
@@ -66,14 +66,12 @@ class Top(App[str | None]):
         """The unexpected exception that ended the board, if any."""
         self._seconds = seconds
         self._cwd = cwd
-        self._signs = signs
+        self._renderer = renderer
         self._locations = locations
         self._board: Board | None = None
-        self.view = BoardView(RowRenderer(signs), now)
+        self.view = BoardView(renderer, now)
         self._head = Static(classes="bar", markup=False)
-        self._foot = Static(
-            _KEYS if signs.encoding == "utf-8" else "enter tree  q quit", classes="bar", markup=False
-        )
+        self._foot = Static(_KEYS if renderer.boxes else "enter tree  q quit", classes="bar", markup=False)
 
     def compose(self) -> ComposeResult:
         """Yield the counts, the lines and the keys."""
@@ -83,7 +81,7 @@ class Top(App[str | None]):
 
     def on_mount(self) -> None:
         """Begin to follow the sessions."""
-        self.set_class(self._signs.encoding != "utf-8", "-ascii")
+        self.set_class(not self._renderer.boxes, "-ascii")
         if not self.is_headless:  # the handlers make Textual restore the terminal
             for number in (signal.SIGTERM, signal.SIGHUP):
                 asyncio.get_running_loop().add_signal_handler(number, self.exit, None)

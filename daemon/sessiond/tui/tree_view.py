@@ -5,6 +5,7 @@ Only visible lines are drawn, from the columns of the rows.
 
 from collections.abc import Callable
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.events import Click, Resize
 from textual.geometry import Size
@@ -53,7 +54,7 @@ class TreeView(ScrollView, can_focus=True):
         self.place = self._nearest(rows, current)
         self.folds.arrange(rows)
         if self.place != NOWHERE:
-            self.place = self.folds.lines[self._line]
+            self.folds.reveal(self.place)
         self._fill()
         if self._seen:
             self._scroll_to_line(self._line - min(max(on_screen, 0), max(self._seen - 1, 0)))
@@ -64,9 +65,8 @@ class TreeView(ScrollView, can_focus=True):
         """Move the cursor to a row; folded rows that hide it are opened."""
         if not 0 <= place < len(self.rows):
             return
-        if self.folds.lines[self.folds.line(place)] != place:
-            self.folds.reveal(place)
-            self._fill()
+        self.folds.reveal(place)
+        self._fill()
         self.place = place
         self._keep_in_sight()
         self._moved()
@@ -103,7 +103,7 @@ class TreeView(ScrollView, can_focus=True):
     def go_sibling(self, step: int) -> None:
         """Move to the next branch of the same fork (1), or the previous one (-1)."""
         rows = self.rows
-        start = rows.branch(self.place) if self.place != NOWHERE else NOWHERE
+        start = rows.child_of_fork(self.place)
         if start == NOWHERE:
             return
         depth = rows.depths[start]
@@ -136,11 +136,11 @@ class TreeView(ScrollView, can_focus=True):
             self._rearranged()
 
     def fold(self) -> None:
-        """Fold the branch under the cursor; if it is folded, or on the trunk, move up instead."""
+        """Fold the branch under the cursor; if it is folded, or none is open there, move up instead."""
         if self.place == NOWHERE:
             return
         start = self.rows.branch(self.place)
-        if start == NOWHERE or self.rows.ids[start] in self.folds.folded or not self.rows.children[start]:
+        if start == NOWHERE or self.folds.is_folded(start) or not self.rows.children[start]:
             above = self.rows.parent(self.place if start == NOWHERE else start)
             if above != NOWHERE:
                 self.go(above)
@@ -153,19 +153,19 @@ class TreeView(ScrollView, can_focus=True):
         """Open the branch under the cursor; if it is open, move into it."""
         if self.place == NOWHERE:
             return
-        if self.current in self.folds.folded:
+        if self.folds.is_folded(self.place):
             self.toggle()
         elif self.rows.children[self.place]:
             self.go(self.place + 1)
 
     def fold_others(self) -> None:
         """Fold every branch that is not on the path to the leaf."""
-        self.folds.fold_others()
+        self.folds.reset(folds_branches=True)
         self._rearranged()
 
     def open_all(self) -> None:
         """Open every folded row."""
-        self.folds.open_all()
+        self.folds.reset(folds_branches=False)
         self._rearranged()
 
     # --- drawing -----------------------------------------------------------------------------------------------
@@ -200,8 +200,8 @@ class TreeView(ScrollView, can_focus=True):
         place = self.folds.lines[line]
         self.go(place)
         columns = self.scrollable_content_region.width
-        _, sign = self.renderer.mark_columns(self.rows.gutters[place], columns)
-        if event.chain == 2 or event.x == sign:
+        gutter = self.renderer.signs.gutter(self.rows.gutters[place], columns)
+        if event.chain == 2 or event.x == cell_len(gutter):
             self.toggle(place)
 
     # --- details -----------------------------------------------------------------------------------------------

@@ -29,16 +29,17 @@ def tree(args: ParsedArguments) -> int:
     if args.value("at") is not None:
         raise UsageError("--at requires -i", "sessiond tree --root ENTRY shows an entry and its descendants.")
     params: dict[str, Any] = {}
-    for option, field in (("filter", "filter"), ("query", "query"), ("root", "rootId"), ("cursor", "cursor")):
+    for option, field in (("filter", "filter"), ("query", "query"), ("root", "rootId")):
         if (value := args.value(option)) is not None:
             params[field] = value
+    if args.flag("json"):
+        return _print_page(args, params)
+    if args.value("cursor") is not None:
+        raise UsageError("--cursor requires --json", "Without --json, all pages are printed.")
+    is_selection = "query" in params or params.get("filter") == "labeledOnly"
+    params |= {"layout": "path", "openAll": args.flag("expand") or is_selection}
     with connect() as daemon:
         params["sessionId"] = session_id(daemon, args)
-        if args.flag("json"):
-            if (limit := args.number("limit", at_least=1)) is not None:
-                params["limit"] = limit
-            print(daemon.call_text("session/tree", params))
-            return 0
         rows, page = _all_rows(daemon, params)
     from sessiond.cli.render.tree_drawing import draw
 
@@ -55,10 +56,26 @@ def tree(args: ParsedArguments) -> int:
     return 0
 
 
+def _print_page(args: ParsedArguments, params: dict[str, Any]) -> int:
+    """Print a page of rows in the order of the log."""
+    if args.flag("expand"):
+        raise UsageError(
+            "--json and --expand cannot both be given", "--json prints the rows of all branches."
+        )
+    if (cursor := args.value("cursor")) is not None:
+        params["cursor"] = cursor
+    if (limit := args.number("limit", at_least=1)) is not None:
+        params["limit"] = limit
+    with connect() as daemon:
+        params["sessionId"] = session_id(daemon, args)
+        print(daemon.call_text("session/tree", params))
+    return 0
+
+
 def _interactive(args: ParsedArguments) -> int:
     from sessiond.tui.browse import NoTerminalError, browse, check_terminal
 
-    for other in ("json", "limit", "cursor", "root"):
+    for other in ("json", "limit", "cursor", "root", "expand"):
         if args.value(other) is not None:
             raise UsageError(f"-i and --{other} cannot both be given")
     try:
@@ -105,7 +122,7 @@ def _all_rows(daemon: BlockingDaemon, params: dict[str, Any]) -> tuple[list[dict
                 page = daemon.call("session/tree", params | {"limit": _PAGE, "cursor": cursor})
                 rows += page["nodes"]
         except RpcError as error:
-            if error.kind != "cursorExpired" or "cursor" in params or attempt == _TRIES - 1:
+            if error.kind != "cursorExpired" or attempt == _TRIES - 1:
                 raise
         else:
             return rows, first

@@ -1,19 +1,16 @@
-"""The tree of a session as text: branches are indented, chains are not, the path to the leaf is filled in.
+"""The tree of a session as text: the rows of `session/tree` in the layout `path`, one line for each.
 
-    ● 3f2a91c0  user       Fix the flaky test
-    ● 91bb02aa  assistant  The race is between the timer and the queue
-    ├─○ 77aa00b1  user       Try it with a lock  [first try]
-    │ ○ 8c1d22e3  assistant  With a lock the test passes
-    └─● 0a0b0c0d  user       Try it without one
-      ● 1e1f2a2b  assistant  A queue of its own does it  ◀ leaf
-
-The input is the rows of `session/tree` in preorder. Each row is visited once, so a tree of any size and depth is
-drawn line by line.
+3f2a91c0  ● user       Fix the flaky test
+91bb02aa  ● assistant  The race is between the timer and the queue
+77aa00b1  └─▸ user       [first try] Try it with a lock  (12 more)
+0a0b0c0d  ● user       Try it without one
+1e1f2a2b  ◉ assistant  A queue of its own does it  ◀ leaf
 """
 
 from __future__ import annotations
 
 from sessiond.text import fit, one_line, pad, width
+from sessiond.tree_signs import ROLE_COLORS, ROLE_COLUMNS, Signs, label_columns, role_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,12 +19,8 @@ if TYPE_CHECKING:
 
     from sessiond.cli.render.style import Style
 
-_BOXES = {"on": "●", "off": "○", "fork": "├─", "last": "└─", "bar": "│ ", "leaf": "◀ leaf", "deep": "… "}
-_ASCII = {"on": "*", "off": "o", "fork": "|-", "last": "`-", "bar": "| ", "leaf": "<- leaf", "deep": ".. "}
-_ROLE_COLORS = {"user": "cyan", "assistant": "green", "toolResult": "blue"}
-_ROLE_COLUMN = (9, 14)  # minimum and maximum columns; "assistant" and "branch_summary" fit
-_NARROWEST_TEXT = 20
-_WIDEST_GUTTER = 120  # columns, if the output is not a terminal
+_PIPE_COLUMNS = 240
+"""The columns by which gutters and labels are cut if the output is not a terminal. The text is not cut then."""
 
 
 def draw(rows: Sequence[dict[str, Any]], leaf_id: str | None, style: Style) -> Iterator[str]:
@@ -35,80 +28,47 @@ def draw(rows: Sequence[dict[str, Any]], leaf_id: str | None, style: Style) -> I
 
     If the leaf is not among the rows (a filter hides it), its nearest ancestor among them is marked.
     """
-    signs = _BOXES if style.boxes else _ASCII
+    signs = Signs(boxes=style.boxes)
     tip = _tip(rows, leaf_id)
-    roles = max((len(_role(row)) for row in rows), default=0)
-    column = min(max(roles, _ROLE_COLUMN[0]), _ROLE_COLUMN[1])
-    # For each row that may still get children: the gutter of its children, and whether it forks.
-    open_rows: list[tuple[str | None, str, bool]] = []
-    roots_fork: bool | None = None
+    names = max((width(one_line(row["id"])) for row in rows), default=0)
     for row in rows:
-        if roots_fork is None:
-            roots_fork = row.get("parentId") is None and not row.get("lastSibling", True)
-        while open_rows and open_rows[-1][0] != row.get("parentId"):
-            open_rows.pop()
-        _, gutter, forks = open_rows[-1] if open_rows else (None, "", roots_fork)
-        last = row.get("lastSibling", True)
-        before, below = gutter, gutter
-        if forks:
-            before += signs["last"] if last else signs["fork"]
-            below += "  " if last else signs["bar"]
-        yield _line(row, before, tip, column, style, signs)
-        # Only the end of a deep gutter is shown, so only that is stored for ten thousand nested forks.
-        open_rows.append((row["id"], below[-2 * _WIDEST_GUTTER :], row.get("childCount", 0) > 1))
+        yield _line(row, tip, names, style, signs)
 
 
 def _tip(rows: Sequence[dict[str, Any]], leaf_id: str | None) -> str | None:
     if leaf_id is None:
         return None
-    on_path = [row["id"] for row in rows if row["onPath"]]  # root first, as in any preorder
+    on_path = [row["id"] for row in rows if row["onPath"]]  # root first
     return on_path[-1] if on_path else None
 
 
-def _role(row: dict[str, Any]) -> str:
-    return one_line(str(row.get("role") or row["type"]))
-
-
-def _line(
-    row: dict[str, Any], gutter: str, tip: str | None, column: int, style: Style, signs: dict[str, str]
-) -> str:
-    on_path = row["onPath"]
-    role = _role(row)
-    end = _end(row, tip, style, signs)
-    gutter = _shallow(gutter, style, signs)
+def _line(row: dict[str, Any], tip: str | None, names: int, style: Style, signs: Signs) -> str:
+    columns = _PIPE_COLUMNS if style.columns is None else style.columns
+    on_path, hidden, is_tip = row["onPath"], row["hiddenCount"], row["id"] == tip
+    gutter = signs.gutter(row["gutter"], columns)
+    sign = signs.folded if hidden else signs.leaf if is_tip else signs.on if on_path else signs.off
+    role = role_name(str(row.get("role") or row["type"]))
     name = one_line(row["id"])
-    start = f"{gutter}{signs['on' if on_path else 'off']} {name}  {pad(role, column)}  "
+    label = fit(one_line(row.get("label") or ""), label_columns(columns), style.ellipsis)
+    label = f"[{label}] " if label else ""
+    more = f"  ({hidden:,} more)" if hidden else ""
+    leaf = f"  {signs.tip}" if is_tip else ""
+    padded = pad(fit(role, ROLE_COLUMNS[1], style.ellipsis), ROLE_COLUMNS[0])
     text = one_line(row.get("preview", ""))
     if style.columns is not None:
-        room = style.columns - width(start) - sum(2 + width(mark) for mark, _ in end)
-        text = fit(text, max(room, 0), style.ellipsis)
+        rest = (pad(name, names), "  ", gutter, sign, " ", padded, "  ", label, more, leaf)
+        text = fit(text, max(style.columns - sum(map(width, rest)), 0), style.ellipsis)
     parts = [
+        style(pad(name, names), "dim"),
+        "  ",
         style(gutter, "dim"),
-        style(signs["on"], "green") if on_path else style(signs["off"], "dim"),
+        style(sign, "green") if on_path else style(sign, "dim"),
         " ",
-        style(name, "dim"),
+        style(padded, ROLE_COLORS.get(role, "dim")),
         "  ",
-        style(pad(role, column), _ROLE_COLORS.get(role, "dim")),
-        "  ",
+        style(label, "yellow"),
         text if on_path else style(text, "dim"),
-        *("  " + style(mark, color) for mark, color in end),
+        style(more, "dim"),
+        style(leaf, "bold"),
     ]
     return "".join(parts).rstrip()
-
-
-def _end(row: dict[str, Any], tip: str | None, style: Style, signs: dict[str, str]) -> list[tuple[str, str]]:
-    marks = []
-    if label := one_line(row.get("label") or ""):
-        longest = _NARROWEST_TEXT if style.columns is None else max(_NARROWEST_TEXT, style.columns // 4)
-        marks.append((f"[{fit(label, longest, style.ellipsis) if style.columns else label}]", "yellow"))
-    if row["id"] == tip:
-        marks.append((signs["leaf"], "bold"))
-    return marks
-
-
-def _shallow(gutter: str, style: Style, signs: dict[str, str]) -> str:
-    """Return the gutter, cut on the left if it would leave no room for the text."""
-    widest = _WIDEST_GUTTER if style.columns is None else min(style.columns // 2, _WIDEST_GUTTER)
-    if len(gutter) <= widest:
-        return gutter
-    return signs["deep"] + gutter[-max(widest // 4 * 2, 2) :]

@@ -12,6 +12,7 @@ COMMANDS: dict[str, Command] = {
             Option("filter", "NAME", "default, noTools, userOnly, labeledOnly or all", short="f"),
             Option("query", "TEXT", "only rows with all these words", short="q"),
             Option("root", "ENTRY", "only this entry and its descendants"),
+            Option("expand", "", "draw all rows of branches that are not on the path to the leaf", short="e"),
             Option("ascii", "", "draw with plain characters"),
             Option(
                 "interactive",
@@ -24,6 +25,8 @@ COMMANDS: dict[str, Command] = {
             CURSOR,
             JSON,
         ),
+        "The path to the leaf is drawn without indentation. Each other branch is one row with the number of its other "
+        "rows; `--root ENTRY` draws it.",
         examples=("sessiond tree -i", "sessiond tree -i --filter userOnly --at 4f0c21aa"),
         paged=True,
     ),
