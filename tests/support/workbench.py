@@ -29,6 +29,10 @@ class View:
         """The row that contains a text; it waits until there is one when something is done with it."""
         return self.pane.get_by_role("treeitem").filter(has_text=text)
 
+    def toggle(self, text: str | re.Pattern[str]) -> None:
+        """Expand or collapse a row."""
+        self.row(text).locator(".monaco-tl-twistie").click()
+
     @property
     def rows(self) -> "Locator":
         return self.pane.get_by_role("treeitem")

@@ -109,6 +109,7 @@ def test_the_text_of_sessions_is_searched_while_the_user_types(window: Window, t
 
 def test_two_entries_are_compared_side_by_side(window: Window, shell: Shell, story: Story) -> None:
     window.open_session(TITLE, WHY)
+    window.tree.toggle("Fix it.")
     window.tree.menu("Done: it counts.", "Compare with Leaf")
     editor = window.page.locator(".monaco-diff-editor")
     expect(editor).to_contain_text("Done: it counts.")
@@ -128,6 +129,7 @@ def test_a_session_is_resumed_from_an_entry_in_another_agent_and_in_its_own(
     codex.chmod(0o755)
     teller.call("session/tag", sessionId=story.id, tags=["parser"])
     window.open_session(TITLE, WHY)
+    window.tree.toggle("Fix it.")
     window.tree.menu("Done: it counts.", "Resume from Here in Another Agent…")
     window.pick("Codex")
     expect(window.dialog).to_contain_text("1 × tags")

@@ -15,7 +15,7 @@ from support.workbench import Window
 
 pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
 
-TITLE, WHY = "The last line", "Why does it drop the last line?"
+TITLE, WHY, TESTED = "The last line", "Why does it drop the last line?", "It fails, as it should."
 
 
 def levels(window: Window) -> dict[str, str | None]:
@@ -30,21 +30,40 @@ def leaf_of(teller: Teller, story: Story) -> str:
     return str(teller.call("session/info", sessionId=story.id)["session"]["leafId"])
 
 
-def test_a_chain_is_flat_and_branches_are_nested_below_their_fork(
+def test_the_path_is_one_list_and_another_branch_is_folded_below_its_fork(
     window: Window, teller: Teller, story: Story
 ) -> None:
-    questions = [user(f"question {number}") for number in range(6)]
-    teller.create("long-talk", *questions, assistant("the end"), title="A long talk")
-    window.open_session("A long talk", "question 0")
-    assert set(levels(window).values()) == {"1"}
     window.open_session(TITLE, WHY)
-    expect(window.tree.row("Write a failing test first.")).to_be_visible()
-    found = levels(window)
-    assert found[WHY] == found["[the cause] It stops at the last newline."] == "1"
-    assert (found["Write a failing test first."], found["It fails, as it should."]) == ("2", "3")
+    expect(window.tree.row("Fix it.")).to_contain_text("1 more")
+    path = [WHY, "[the cause] It stops at the last newline.", "Write a failing test first.", TESTED]
+    assert levels(window) == {**dict.fromkeys(path, "1"), "Fix it.": "2"}
+    window.tree.toggle("Fix it.")
+    expect(window.tree.row("Done: it counts.")).to_be_visible()
+    assert levels(window)["Done: it counts."] == "3"
     teller.append(story.id, *[user(f"and {number}") for number in range(4)])
-    expect(window.tree.row("and 3")).to_be_visible()
-    assert levels(window)["and 3"] == "3"
+    expect(window.tree.row("and 3")).to_contain_text("leaf")
+    assert levels(window)["and 3"] == "1"
+    window.tree.toggle("Fix it.")
+    expect(window.tree.row("Done: it counts.")).to_have_count(0)
+    expect(window.tree.row("Fix it.")).to_contain_text("1 more")
+    teller.branch(story.id, story.fixed)
+    expect(window.tree.row("Done: it counts.")).to_contain_text("leaf")
+    expect(window.tree.row("Write a failing test first.")).to_contain_text("5 more")
+    window.was_told_nothing()
+
+
+def test_a_session_with_forty_forks_is_readable_at_its_leaf(window: Window, teller: Teller) -> None:
+    ids = teller.create("forked-talk", user("turn 0"), assistant("answer 0"), title="Forty forks")
+    for number in range(1, 41):
+        teller.append("forked-talk", user(f"another try {number}"), assistant(f"given up {number}"))
+        teller.branch("forked-talk", ids[-1])
+        ids += teller.append("forked-talk", user(f"turn {number}"), assistant(f"answer {number}"))
+    window.open_session("Forty forks", "answer 40")
+    expect(window.tree.row("answer 40")).to_contain_text("leaf")
+    found = levels(window)
+    assert found["answer 40"] == found["turn 40"] == found["answer 39"] == "1"
+    assert found["another try 40"] == "2"
+    assert set(found.values()) - {None} == {"1", "2"}  # None: the row that stays while the list scrolls
 
 
 def test_a_row_has_a_complete_text_for_screen_readers(window: Window) -> None:
@@ -63,6 +82,7 @@ def test_a_click_shows_the_entry_in_the_transcript(window: Window) -> None:
     target = window.webview().locator("#path article.target")
     expect(target).to_contain_text("It stops at the last newline.")
     expect(window.tree.focused).to_contain_text("It stops at the last newline.")
+    window.tree.toggle("Fix it.")
     window.tree.row("Done: it counts.").click()
     expect(target).to_contain_text("Done: it counts.")
     window.was_told_nothing()

@@ -1,7 +1,7 @@
-// The loaded rows of a tree in preorder, and their places in the view.
+// The loaded rows of a tree in the daemon's layout `path`, and their places in the view.
 //
-// Chains are flat: a row is nested only at forks. Each child of a fork is nested below it, and the chain that follows a
-// child is nested below that child. So a conversation of any length is one list, and a branch can be folded.
+// The path to the leaf is one list at the top level. Other branches are nested below their fork, each folded to its
+// first row. The rows of an open branch are nested below its first row.
 import type { TreeNode, TreeResult } from "../protocol.ts";
 
 export interface Row {
@@ -17,6 +17,11 @@ export interface Row {
   readonly onPath: boolean;
   /** The number of its child rows, loaded or not. */
   readonly childCount: number;
+  /** The number of branches that it is in. */
+  readonly indent: number;
+  readonly gutter: string;
+  /** The number of rows that are folded in the branch that it begins. */
+  readonly hiddenCount: number;
 }
 
 /** A row and its place in the view. `under` is null at the top level. */
@@ -26,53 +31,45 @@ export interface RenderedRow {
   readonly children: readonly string[];
 }
 
+type Page = Pick<TreeResult, "nodes" | "precedingCount" | "nextCursor">;
+
 function rowOf(node: TreeNode): Row {
   const { id, parentId, seq, type, role, timestamp, preview, label, onPath, childCount } = node;
-  return { id, parentId, seq, type, role, timestamp, preview, label, onPath, childCount };
+  const { indent, gutter, hiddenCount } = node;
+  return { id, parentId, seq, type, role, timestamp, preview, label, onPath, childCount, indent, gutter, hiddenCount };
 }
 
-/** A range of the view in preorder, without gaps. */
+/** Whether a row is the first one of a branch beside the path. */
+export function beginsBranch(row: Pick<Row, "gutter">): boolean {
+  return row.gutter.endsWith("+") || row.gutter.endsWith("'");
+}
+
+/** A range of the view without gaps, in the order of the daemon. */
 export class Rows {
-  readonly #list: Row[];
-  readonly #above: Row[];
-  readonly #byId = new Map<string, Row>();
-  #rootsFork: boolean;
-  #rendered: Map<string | null, RenderedRow | readonly string[]> | undefined;
+  #list: Row[];
+  readonly #byId: Map<string, Row>;
+  #structure: Map<string | null, RenderedRow> | undefined;
   /** The number of rows of the view before the first loaded one. */
   before: number;
   /** Whether there are rows after the last loaded one. */
   more: boolean;
 
   static empty(): Rows {
-    return new Rows({ nodes: [], above: [], bars: [], precedingCount: 0, nextCursor: null });
+    return new Rows({ nodes: [], precedingCount: 0, nextCursor: null });
   }
 
-  constructor(page: Pick<TreeResult, "nodes" | "above" | "bars" | "precedingCount" | "nextCursor">) {
+  constructor(page: Page) {
     this.#list = page.nodes.map(rowOf);
-    this.#above = page.above.map(rowOf);
+    this.#byId = new Map(this.#list.map((row) => [row.id, row]));
     this.before = page.precedingCount;
     this.more = page.nextCursor !== null;
-    const first = page.nodes[0];
-    const forksAbove = this.#above.filter((row) => row.childCount > 1).length;
-    this.#rootsFork =
-      this.before === 0 ? first !== undefined && !first.lastSibling : page.bars.length > forksAbove;
-    for (const row of this.loaded()) {
-      this.#byId.set(row.id, row);
-    }
   }
 
-  /** All loaded rows: the ancestors above the range, then the range. */
-  *loaded(): Generator<Row> {
-    yield* this.#above;
-    yield* this.#list;
+  loaded(): readonly Row[] {
+    return this.#list;
   }
 
   get size(): number {
-    return this.#above.length + this.#list.length;
-  }
-
-  /** The number of rows of the range, without the ancestors above it. */
-  get rangeSize(): number {
     return this.#list.length;
   }
 
@@ -88,208 +85,145 @@ export class Rows {
     return id === null || id === undefined ? undefined : this.#byId.get(id);
   }
 
-  /** The row at which the path to the leaf ends, if it is loaded. The leaf itself may be hidden. */
-  tip(): Row | undefined {
-    const last = this.#list.findLast((row) => row.onPath) ?? this.#above.findLast((row) => row.onPath);
-    if (last === undefined) {
-      return undefined;
-    }
-    let children = 0;
-    for (const row of this.loaded()) {
-      children += row.parentId === last.id ? 1 : 0;
-    }
-    return children === last.childCount ? last : undefined; // else the path may continue in rows that are not loaded
+  /** The row that shows the leaf: its own, or that of its nearest visible ancestor. Undefined if it is not loaded. */
+  tip(leafId: string | null): Row | undefined {
+    const place = this.#list.findLastIndex((row) => row.onPath);
+    const last = this.#list[place];
+    const isEnd = !this.more || last?.id === leafId || this.#list.slice(place + 1).some((row) => row.indent === 0);
+    return isEnd ? last : undefined; // else the path may continue in rows that are not loaded
   }
 
   // --- places in the view ------------------------------------------------------------------------------------
 
   /** The ids at the top level, or of the rows nested below a row. */
   children(id: string | null): readonly string[] {
-    const found = this.#structure().get(id);
-    return found === undefined ? [] : "row" in found ? found.children : found;
+    return this.#places().get(id)?.children ?? [];
   }
 
   rendered(id: string): RenderedRow | undefined {
-    return this.#structure().get(id) as RenderedRow | undefined;
+    return this.#places().get(id);
   }
 
-  #structure(): Map<string | null, RenderedRow | readonly string[]> {
-    if (this.#rendered !== undefined) {
-      return this.#rendered;
+  #places(): Map<string | null, RenderedRow> {
+    if (this.#structure !== undefined) {
+      return this.#structure;
     }
     const top: string[] = [];
-    const made = new Map<string | null, RenderedRow | readonly string[]>([[null, top]]);
-    let structure: Row | undefined; // the last row of `above` so far: the next one is nested below it
-    const inAbove = new Set(this.#above);
-    for (const row of this.loaded()) {
-      const parent = this.get(row.parentId);
-      let under: string | null;
-      if (row.parentId === null) {
-        under = null;
-      } else if (parent === undefined) {
-        under = structure?.id ?? null;
-      } else if (parent.childCount > 1 || this.#beginsBranch(parent)) {
-        under = parent.id;
-      } else {
-        under = (made.get(parent.id) as RenderedRow | undefined)?.under ?? null;
+    const lists = new Map<string | null, string[]>([[null, top]]);
+    const made = new Map<string | null, RenderedRow>([[null, { row: undefined as never, under: null, children: top }]]);
+    const starts: (string | null)[] = []; // the first rows of the branches that the row is in, if they are loaded
+    for (const row of this.#list) {
+      starts.length = row.indent;
+      let under = starts[row.indent - 1] ?? null;
+      if (beginsBranch(row)) {
+        under = this.get(row.parentId)?.id ?? starts[row.indent - 2] ?? null;
+        starts[row.indent - 1] = row.id;
       }
-      if (inAbove.has(row)) {
-        structure = row;
-      }
-      made.set(row.id, { row, under, children: [] });
-      const list = under === null ? top : ((made.get(under) as RenderedRow).children as string[]);
-      list.push(row.id);
+      const children: string[] = [];
+      lists.set(row.id, children);
+      lists.get(under)?.push(row.id);
+      made.set(row.id, { row, under, children });
     }
-    this.#rendered = made;
+    this.#structure = made;
     return made;
-  }
-
-  /** Whether the row is one of several below a fork, or of several roots. */
-  #beginsBranch(row: Row): boolean {
-    if (row.parentId === null) {
-      return this.#rootsFork;
-    }
-    const parent = this.get(row.parentId);
-    return parent !== undefined ? parent.childCount > 1 : false;
   }
 
   // --- changes -----------------------------------------------------------------------------------------------
 
-  /** Whether all descendants of a row are loaded, so that rows can be added after them. */
-  isCompleteBelow(id: string): boolean {
-    const row = this.get(id);
-    return row !== undefined && (!this.more || this.#end(row) < this.#list.length);
-  }
-
-  /** The index after the last descendant of a row. */
-  #end(row: Row): number {
-    const inAbove = this.#above.indexOf(row);
-    const below = new Set([row.id]);
-    let place = this.#list.indexOf(row) + 1;
-    if (inAbove >= 0) {
-      // All rows above the range are ancestors of its first row, which need not name them as its parents.
-      this.#above.slice(inAbove).forEach((each) => below.add(each.id));
-      const [first] = this.#list;
-      place = first === undefined ? 0 : 1;
-      below.add(first?.id ?? row.id);
-    }
-    for (let next = this.#list[place]; next !== undefined; next = this.#list[place]) {
-      if (next.parentId === null || !below.has(next.parentId)) {
-        break;
-      }
-      below.add(next.id);
-      place += 1;
-    }
-    return place;
-  }
-
   /**
-   * Insert a subtree: it replaces the rows of `rootId`, or becomes the last child of `anchorId`.
-   *
-   * `nodes` is the daemon's result for the root `rootId`. If that row itself is hidden, there are no nodes, or several
-   * without a parent.
+   * The row below which appended entries of the path belong; null for the top of an empty view. Undefined if the rows
+   * do not tell, or if the order of other rows would change. `rootId` is the first entry to read. If it has a row, it
+   * is read again, because an empty turn is hidden when it is not the leaf any more.
    */
-  graft(rootId: string, nodes: readonly TreeNode[], anchorId: string | null): void {
-    const old = this.get(rootId);
-    let place: number;
-    let replacedCount = 0;
-    const anchor = this.get(anchorId);
-    if (old !== undefined) {
-      place = this.#list.indexOf(old);
-      const end = this.#end(old);
-      for (const row of this.#list.splice(place, end - place)) {
-        this.#byId.delete(row.id);
-      }
-      replacedCount = 1;
-    } else {
-      place = anchor === undefined ? this.#list.length : this.#end(anchor);
+  anchorOf(rootId: string): Row | null | undefined {
+    const place = this.#placeOf(rootId);
+    const anchor = this.#list[place - 1];
+    if (this.more || place < this.#list.length - 1) {
+      return undefined;
     }
-    const added = nodes.map((node) => ({ ...rowOf(node), parentId: node.parentId ?? anchorId }));
-    const rootCount = nodes.filter((node) => node.parentId === null).length;
-    this.#list.splice(place, 0, ...added);
-    for (const row of added) {
-      this.#byId.set(row.id, row);
+    if (anchor === undefined) {
+      return this.before === 0 ? null : undefined;
     }
-    if (anchor !== undefined) {
-      this.#replace(anchor, { ...anchor, childCount: anchor.childCount + rootCount - replacedCount });
-    } else if (anchorId === null && rootCount - replacedCount !== 0) {
-      const several = [...this.loaded()].filter((row) => row.parentId === null).length > 1;
-      this.#rootsFork = several || (this.#rootsFork && (this.before > 0 || this.more));
-    }
-    this.#rendered = undefined;
+    const isRead = place < this.#list.length;
+    const isWhole = anchor.childCount === (isRead ? 1 : 0) && (!isRead || this.last?.parentId === anchor.id);
+    return anchor.onPath && isWhole ? anchor : undefined;
   }
 
-  /** Add the next page after the last row. */
-  append(page: Pick<TreeResult, "nodes" | "nextCursor">): void {
-    for (const node of page.nodes) {
-      if (!this.#byId.has(node.id)) {
-        const row = rowOf(node);
-        this.#list.push(row);
-        this.#byId.set(row.id, row);
-      }
+  /** Replace the rows from that of `rootId` on, or add rows after the last one. `nodes` is the result for this root. */
+  extend(rootId: string, nodes: readonly TreeNode[]): void {
+    const place = this.#placeOf(rootId);
+    const anchor = this.#list[place - 1];
+    const added = nodes.map((node) => ({ ...rowOf(node), parentId: node.parentId ?? anchor?.id ?? null }));
+    const childCount = nodes.filter((node) => node.parentId === null).length;
+    const kept = this.#list.slice(0, anchor === undefined ? 0 : place - 1);
+    this.#set([...kept, ...(anchor === undefined ? [] : [{ ...anchor, childCount }]), ...added]);
+  }
+
+  /** Show the rows of a folded branch: `nodes` is the result for the root `id`. */
+  open(id: string, nodes: readonly TreeNode[]): void {
+    const place = this.#placeOf(id);
+    const row = this.#list[place];
+    if (row === undefined) {
+      return;
     }
-    this.more = page.nextCursor !== null;
-    this.#rendered = undefined;
+    const outer = row.gutter.slice(0, -1) + (row.gutter.endsWith("+") ? "|" : " ");
+    const below = nodes.slice(1).map((node) => {
+      return { ...rowOf(node), indent: row.indent + node.indent, gutter: outer + node.gutter };
+    });
+    this.#set([...this.#list.slice(0, place), { ...row, hiddenCount: 0 }, ...below, ...this.#list.slice(place + 1)]);
+  }
+
+  /** Fold an open branch. Returns whether all of its rows were loaded; otherwise nothing changes. */
+  fold(id: string): boolean {
+    const place = this.#placeOf(id);
+    const row = this.#list[place];
+    if (row === undefined) {
+      return true;
+    }
+    const after = this.#list.findIndex((each, index) => {
+      return index > place && (each.indent < row.indent || (each.indent === row.indent && beginsBranch(each)));
+    });
+    if (after < 0 && this.more) {
+      return false;
+    }
+    const end = after < 0 ? this.#list.length : after;
+    const hiddenCount = this.#list.slice(place, end).reduce((sum, each) => sum + 1 + each.hiddenCount, -1);
+    this.#set([...this.#list.slice(0, place), { ...row, hiddenCount }, ...this.#list.slice(end)]);
+    return true;
+  }
+
+  /** Add the rows after the last one, from a page around it. Returns the number of added rows. */
+  append(page: Page): number {
+    const place = page.nodes.findIndex((node) => node.id === this.last?.id);
+    const added = place < 0 ? [] : page.nodes.slice(place + 1).map(rowOf);
+    this.more = place < 0 ? this.more : page.nextCursor !== null;
+    this.#set([...this.#list, ...added]);
+    return added.length;
   }
 
   /** Add the rows before the first one, from a page around it. Returns the number of added rows. */
-  prepend(page: Pick<TreeResult, "nodes" | "above" | "bars" | "precedingCount" | "nextCursor">): number {
+  prepend(page: Page): number {
     const place = page.nodes.findIndex((node) => node.id === this.first?.id);
-    if (place < 0) {
-      return 0;
-    }
-    const earlier = new Rows({ ...page, nodes: page.nodes.slice(0, place + 1) });
-    const existing = [...this.#list];
-    const rows = earlier.#list.slice(0, place);
-    this.#above.splice(0, this.#above.length, ...earlier.#above);
-    this.#list.splice(0, this.#list.length, ...rows, ...existing);
-    this.#rootsFork = earlier.#rootsFork || this.#rootsFork;
-    this.before = earlier.before;
-    this.#byId.clear();
-    for (const row of this.loaded()) {
-      this.#byId.set(row.id, row);
-    }
-    this.#rendered = undefined;
-    return rows.length;
-  }
-
-  /** Mark the rows of the path to a row; none if the leaf is before the first entry (undefined). */
-  markPath(tip: Row | undefined): void {
-    const path = new Set<string>();
-    for (let row = tip; row !== undefined && !path.has(row.id); row = this.get(row.parentId)) {
-      path.add(row.id);
-      if (row.id === this.first?.id) {
-        // It need not name its parent: all rows above the range are its ancestors.
-        this.#above.forEach((each) => path.add(each.id));
-      }
-    }
-    const lowest = this.#above.findLastIndex((row) => path.has(row.id));
-    this.#above.slice(0, lowest + 1).forEach((each) => path.add(each.id));
-    for (const list of [this.#above, this.#list]) {
-      list.forEach((row, place) => {
-        if (row.onPath !== path.has(row.id)) {
-          this.#put(list, place, { ...row, onPath: !row.onPath });
-        }
-      });
-    }
+    const added = page.nodes.slice(0, Math.max(place, 0)).map(rowOf);
+    this.before = place < 0 ? this.before : page.precedingCount;
+    this.#set([...added, ...this.#list]);
+    return added.length;
   }
 
   setLabel(id: string, label: string | null): void {
+    this.#set(this.#list.map((row) => (row.id === id && row.label !== label ? { ...row, label } : row)));
+  }
+
+  #placeOf(id: string): number {
     const row = this.get(id);
-    if (row !== undefined && row.label !== label) {
-      this.#replace(row, { ...row, label });
-    }
+    return row === undefined ? this.#list.length : this.#list.indexOf(row);
   }
 
-  #replace(old: Row, row: Row): void {
-    const list = this.#list.includes(old) ? this.#list : this.#above;
-    this.#put(list, list.indexOf(old), row);
-  }
-
-  #put(list: Row[], place: number, row: Row): void {
-    list[place] = row;
-    this.#byId.set(row.id, row);
-    this.#rendered = undefined;
+  #set(list: Row[]): void {
+    this.#list = list;
+    this.#byId.clear();
+    list.forEach((row) => this.#byId.set(row.id, row));
+    this.#structure = undefined;
   }
 }
 

@@ -1,20 +1,12 @@
 // The model of a tree view of one session: the rows around the leaf, updated by the daemon's notifications.
 //
-// Appended entries are requested as a subtree, so the cost depends on what was added. If that is not possible (a filter
-// for labels, a parent that is not loaded), all rows are read again. An outdated response is dropped.
-import type {
-  AppendedNote,
-  Entry,
-  LeafMovedNote,
-  TreeNode,
-  TreeParams,
-  TreeResult,
-} from "../protocol.ts";
+// Entries appended at the leaf are requested alone, so they cost what was added. Any other change can change the order
+// of the rows, so the rows around the leaf are read again. An outdated response is dropped.
+import type { AppendedNote, Entry, LeafMovedNote, TreeNode, TreeParams, TreeResult } from "../protocol.ts";
 import { type Row, Rows } from "./rows.ts";
-import { StaleParts } from "./staleParts.ts";
 
-/** With more appended parts, all rows are read again. */
-const MAX_PARTS = 20;
+/** Rows of a page of a branch that is opened. */
+const BRANCH_PAGE_SIZE = 2000;
 
 export interface TreeLimits {
   /** Rows of a page: enough for most sessions, and few enough to be rendered at once. */
@@ -34,6 +26,9 @@ export type Ask = (params: TreeParams) => Promise<TreeResult>;
 
 export type TreeState = { kind: "loading" } | { kind: "loaded" } | { kind: "failed"; message: string };
 
+/** What to read after notifications: nothing, a chain of entries at the leaf, or all rows. */
+type Unread = undefined | { firstId: string; parentId: string | null } | "all";
+
 export class TreeModel {
   readonly sessionId: string;
   readonly #ask: Ask;
@@ -46,16 +41,15 @@ export class TreeModel {
   leafId: string | null;
   /** The number of entries in the session, visible or not. */
   entryCount = 0;
-  /** The number of rows of the whole view. */
+  /** The number of rows of the whole view, without those in folded branches. */
   visibleCount = 0;
 
-  #cursor: string | null = null;
+  #openIds = new Set<string>();
   #requestedRows = 0; // additional rows that the user loaded
   #disposed = false;
   #load = 0; // number of the last load: the response to an older one is dropped
-  #loading = false;
-  #moves = 0; // the path in a response from before a move is outdated
-  readonly #stale = new StaleParts();
+  #loading: Promise<void> | undefined;
+  #unread: Unread;
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> = Promise.resolve();
 
@@ -84,8 +78,7 @@ export class TreeModel {
 
   /** The row that shows the leaf: the leaf itself, or its nearest visible ancestor. */
   tip(): Row | undefined {
-    const known = this.#nearest(this.leafId);
-    return known === undefined ? this.rows.tip() : (known ?? undefined);
+    return this.rows.tip(this.leafId);
   }
 
   setView(filter: Filter, query: string): Promise<void> {
@@ -94,15 +87,29 @@ export class TreeModel {
     return this.load();
   }
 
+  /** Whether all branches are open, because the rows are search results. */
+  get opensAll(): boolean {
+    return this.query !== "" || this.filter === "labeledOnly";
+  }
+
   // --- reading -----------------------------------------------------------------------------------------------
 
-  /** Reload the rows around an entry, by default the leaf. */
-  async load(around: string | null = this.leafId): Promise<void> {
+  /** Reload the rows around an entry, by default the leaf. Its branches are opened. */
+  load(around: string | null = this.leafId): Promise<void> {
     this.#load += 1;
-    const load = this.#load;
-    this.#stale.clear();
-    this.#loading = true;
+    this.#unread = undefined;
     this.#requestedRows = 0;
+    const loading = this.#loadNow(this.#load, around).finally(() => {
+      if (this.#loading === loading) {
+        this.#loading = undefined;
+        this.#scheduleCatchUp();
+      }
+    });
+    this.#loading = loading;
+    return loading;
+  }
+
+  async #loadNow(load: number, around: string | null): Promise<void> {
     if (this.rows.size === 0) {
       this.state = { kind: "loading" };
       this.#notify();
@@ -113,9 +120,10 @@ export class TreeModel {
         return;
       }
       this.rows = new Rows(page);
-      this.#cursor = page.nextCursor;
+      if (!this.opensAll) {
+        this.#openIds = new Set(page.openIds);
+      }
       this.#setCounts(page);
-      this.#placeLeaf();
       this.state = { kind: "loaded" };
     } catch (error) {
       if (this.#load !== load) {
@@ -123,44 +131,29 @@ export class TreeModel {
       }
       this.state = { kind: "failed", message: (error as Error).message };
     }
-    this.#loading = false;
     this.#notify();
-    if (!this.#stale.isEmpty) {
-      this.#scheduleCatchUp();
-    }
   }
 
   /** Load the rows after the last one. */
-  async loadLater(): Promise<void> {
-    const load = this.#load;
-    const last = this.rows.last;
-    if (last === undefined || this.#cursor === null) {
-      return;
-    }
-    const page = await this.#ask(this.#params({ cursor: this.#cursor, limit: 2 * this.#limits.pageSize }));
-    if (this.#load !== load || this.rows.last?.id !== last.id) {
-      return; // the rows changed meanwhile; the user can load more again
-    }
-    this.rows.append(page);
-    this.#cursor = page.nextCursor;
-    this.#requestedRows += page.nodes.length;
-    this.#setCounts(page);
-    this.#notify();
+  loadLater(): Promise<void> {
+    return this.#loadMore(this.rows.more ? this.rows.last : undefined, (page) => this.rows.append(page));
   }
 
   /** Load the rows before the first one. */
-  async loadEarlier(): Promise<void> {
+  loadEarlier(): Promise<void> {
+    return this.#loadMore(this.rows.before > 0 ? this.rows.first : undefined, (page) => this.rows.prepend(page));
+  }
+
+  async #loadMore(row: Row | undefined, add: (page: TreeResult) => number): Promise<void> {
     const load = this.#load;
-    const first = this.rows.first;
-    if (first === undefined || this.rows.before === 0) {
+    if (row === undefined) {
       return;
     }
-    const page = await this.#ask(this.#params({ aroundId: first.id, limit: 4 * this.#limits.pageSize }));
-    if (this.#load !== load || this.rows.first?.id !== first.id) {
-      return;
+    const page = await this.#ask(this.#params({ aroundId: row.id, limit: 4 * this.#limits.pageSize }));
+    if (this.#load !== load) {
+      return; // the rows changed meanwhile; the user can load more again
     }
-    const added = this.rows.prepend(page);
-    this.#requestedRows += added;
+    this.#requestedRows += add(page);
     this.#setCounts(page);
     this.#notify();
   }
@@ -173,45 +166,63 @@ export class TreeModel {
     return this.rows.get(entryId);
   }
 
+  /** Show the rows of a folded branch. */
+  async openBranch(id: string): Promise<void> {
+    while ((this.rows.get(id)?.hiddenCount ?? 0) > 0) {
+      await this.#loading;
+      const load = this.#load;
+      this.#openIds.add(id);
+      const nodes: TreeNode[] = [];
+      for (let cursor: string | null | undefined; cursor !== null; ) {
+        const after: Partial<TreeParams> = cursor === undefined ? {} : { cursor };
+        const page = await this.#ask(this.#params({ rootId: id, limit: BRANCH_PAGE_SIZE, ...after }));
+        nodes.push(...page.nodes);
+        cursor = page.nextCursor;
+      }
+      if (this.#load === load) {
+        this.rows.open(id, nodes);
+        this.visibleCount += nodes.length - 1;
+        this.#requestedRows += nodes.length - 1;
+        this.#notify();
+        return;
+      }
+    }
+  }
+
+  /** Fold an open branch to its first row. */
+  closeBranch(id: string): void {
+    this.#openIds.delete(id);
+    const size = this.rows.size;
+    if (!this.rows.fold(id)) {
+      void this.load(id);
+    } else if (this.rows.size !== size) {
+      this.visibleCount += this.rows.size - size;
+      this.#notify();
+    }
+  }
+
   #params(more: Partial<TreeParams>): TreeParams {
     const { sessionId, filter, query } = this;
-    return { sessionId, filter, ...(query === "" ? {} : { query }), ...more };
+    const open: Partial<TreeParams> = this.opensAll ? { openAll: true } : { openIds: [...this.#openIds] };
+    return { sessionId, filter, layout: "path", ...open, ...(query === "" ? {} : { query }), ...more };
   }
 
   #setCounts(page: TreeResult): void {
     this.entryCount = page.entryCount;
     this.visibleCount = page.visibleCount;
-    if (this.#stale.isEmpty) {
+    if (this.#unread === undefined) {
       this.leafId = page.leafId;
-    }
-  }
-
-  /** Place a hidden leaf below the end of the path. */
-  #placeLeaf(): void {
-    this.#stale.forgetParents();
-    if (this.leafId === null || this.rows.get(this.leafId) !== undefined) {
-      return;
-    }
-    const tip = this.rows.tip();
-    if (tip !== undefined || this.visibleCount === 0) {
-      this.#stale.setParent(this.leafId, tip?.id ?? null);
     }
   }
 
   // --- notifications of the daemon ---------------------------------------------------------------------------
 
   appended(note: AppendedNote): void {
-    const before = this.leafId;
-    const tip = this.tip();
+    for (const { entry } of note.items) {
+      this.#entryAppended(entry);
+    }
     this.leafId = note.leafId;
     this.entryCount += note.items.length;
-    if (before !== note.leafId && tip !== undefined && tip.id === before && this.#mayHide(tip)) {
-      this.#stale.addRoot(tip.id, tip.parentId); // an empty turn is visible only while it is the leaf
-    }
-    const batch = new Set(note.items.map(({ entry }) => entry.id));
-    for (const { entry } of note.items) {
-      this.#entryAppended(entry, batch);
-    }
     this.#scheduleCatchUp();
   }
 
@@ -224,32 +235,26 @@ export class TreeModel {
 
   /** Schedule a reload of all rows. */
   refresh(): void {
-    this.#stale.isAll = true;
+    this.#unread = "all";
     this.#scheduleCatchUp();
   }
 
-  #entryAppended(entry: Entry, batch: ReadonlySet<string>): void {
+  #entryAppended(entry: Entry): void {
     const parentId = entry.parentId ?? null;
-    this.#stale.setParent(entry.id, parentId);
-    if (entry.type === "leaf") {
-      this.#moves += 1;
-      const target = this.#nearest(this.leafId);
-      if (this.leafId === null || target?.id === this.leafId) {
-        this.rows.markPath(target ?? undefined);
-      } else {
-        this.#stale.isAll = true; // the new leaf may be visible only now
-      }
-      return;
+    if (entry.type === "leaf" || parentId !== this.leafId) {
+      this.#unread = "all";
+    } else {
+      this.leafId = entry.id;
+      this.#unread ??= { firstId: entry.id, parentId };
     }
     if (entry.type === "label") {
       this.#labeled(entry as Entry & { targetId?: unknown; label?: unknown });
     }
-    this.#stale.add(entry, batch);
   }
 
   #labeled(entry: { targetId?: unknown; label?: unknown }): void {
-    if (this.filter === "labeledOnly" || this.query !== "") {
-      this.#stale.isAll = true;
+    if (this.opensAll) {
+      this.#unread = "all";
     } else if (typeof entry.targetId === "string") {
       const label = typeof entry.label === "string" && entry.label !== "" ? entry.label : null;
       this.rows.setLabel(entry.targetId, label);
@@ -265,7 +270,7 @@ export class TreeModel {
   }
 
   #scheduleCatchUp(): void {
-    if (this.#timer === undefined && !this.#disposed) {
+    if (this.#unread !== undefined && this.#timer === undefined && !this.#disposed) {
       this.#timer = setTimeout(() => {
         this.#timer = undefined;
         this.#working = this.#working.then(() => this.#catchUp());
@@ -275,103 +280,53 @@ export class TreeModel {
 
   /** Resolves when all changes so far are read. */
   async idle(): Promise<void> {
-    while (this.#timer !== undefined || this.#loading) {
+    while (this.#timer !== undefined || this.#loading !== undefined) {
       await new Promise((done) => setTimeout(done, this.#limits.delayMs));
+      await this.#loading;
       await this.#working;
     }
     await this.#working;
   }
 
   async #catchUp(): Promise<void> {
-    if (this.#disposed || this.#loading) {
-      return; // the load calls this again at its end
+    const unread = this.#unread;
+    if (this.#disposed || this.#loading !== undefined || unread === undefined) {
+      return; // the end of a load schedules this again
     }
     // If appended rows make the list too long to render, a reload cuts it to the rows around the leaf.
     const grown = this.rows.size > 4 * this.#limits.pageSize + this.#requestedRows;
-    if (this.#stale.isAll || this.#stale.count > MAX_PARTS || grown) {
+    if (unread === "all" || grown) {
       await this.load();
       return;
     }
-    const parts = this.#stale.take();
+    const parent = this.rows.get(unread.parentId);
+    const rootId = parent !== undefined && this.#mayHide(parent) ? parent.id : unread.firstId;
+    if (this.rows.anchorOf(rootId) === undefined) {
+      await this.load();
+      return;
+    }
+    this.#unread = undefined;
     const load = this.#load;
-    const moves = this.#moves;
-    for (const [rootId, parentId] of parts) {
-      const anchor = this.#anchor(rootId, parentId);
-      if (anchor === undefined) {
-        await this.load();
-        return;
-      }
-      let part: TreeResult;
-      try {
-        part = await this.#ask(this.#params({ rootId, limit: this.#limits.pageSize }));
-      } catch {
-        // The session was deleted or the connection was lost. After the next attach, all rows are read again.
-        this.refresh();
-        return;
-      }
-      if (this.#load !== load) {
-        return;
-      }
-      if (part.nextCursor !== null || moves !== this.#moves) {
-        this.refresh();
-        return;
-      }
-      this.#graft(rootId, part, anchor);
+    let part: TreeResult;
+    try {
+      part = await this.#ask(this.#params({ rootId, limit: this.#limits.pageSize }));
+    } catch {
+      // The session was deleted or the connection was lost. After the next attach, all rows are read again.
+      this.refresh();
+      return;
     }
-    const tip = this.#nearest(this.leafId);
-    if (tip !== undefined) {
-      this.rows.markPath(tip ?? undefined);
+    if (this.#load !== load) {
+      return;
     }
-    this.#notify();
-  }
-
-  #graft(rootId: string, part: TreeResult, anchor: string | null): void {
-    const had = this.rows.get(rootId) !== undefined;
-    const nodes: TreeNode[] = part.nodes;
-    if (had || nodes.length > 0) {
-      const size = this.rows.size;
-      this.rows.graft(rootId, nodes, anchor);
-      this.visibleCount += this.rows.size - size;
+    if (part.nextCursor !== null || this.rows.anchorOf(rootId) === undefined) {
+      this.refresh();
+      return;
     }
+    const size = this.rows.size;
+    this.rows.extend(rootId, part.nodes);
+    this.visibleCount += this.rows.size - size;
     this.entryCount = part.entryCount;
-  }
-
-  /** The row below which a part belongs; null for none, undefined if the loaded rows do not tell. */
-  #anchor(rootId: string, parentId: string | null): string | null | undefined {
-    const known = this.rows.get(rootId);
-    if (known !== undefined) {
-      return this.rows.isCompleteBelow(rootId) ? known.parentId : undefined;
-    }
-    if (parentId === null) {
-      return this.rows.more ? undefined : null;
-    }
-    if (this.rows.get(parentId) !== undefined) {
-      return this.rows.isCompleteBelow(parentId) ? parentId : undefined;
-    }
-    if (this.#stale.parentOf(parentId) === undefined) {
-      return undefined;
-    }
-    // If that row has other children, the place among them is unknown: the hidden entry may have later siblings.
-    const above = this.#nearest(parentId);
-    if (above === null) {
-      return this.visibleCount === 0 ? null : undefined;
-    }
-    return above?.childCount === 0 && this.rows.isCompleteBelow(above.id) ? above.id : undefined;
-  }
-
-  /** The row of an entry or of its nearest visible ancestor; null without one, undefined if it is unknown. */
-  #nearest(id: string | null): Row | null | undefined {
-    const seen = new Set<string>();
-    let at: string | null | undefined = id;
-    while (typeof at === "string" && !seen.has(at)) {
-      const row = this.rows.get(at);
-      if (row !== undefined) {
-        return row;
-      }
-      seen.add(at);
-      at = this.#stale.parentOf(at);
-    }
-    return at === null ? null : undefined;
+    this.#notify();
   }
 
   #notify(): void {

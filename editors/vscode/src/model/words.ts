@@ -65,15 +65,17 @@ export function rowWords(row: Row, tip: boolean, now: number): RowWords {
   const text = textOf(row);
   const when = ago(row.timestamp, now);
   const forks = row.childCount > 1 ? count(row.childCount, "branch", "branches") : "";
+  const hidden = row.hiddenCount > 0 ? `${row.hiddenCount} more` : "";
   const color = tip ? "charts.green" : row.onPath ? undefined : "disabledForeground";
   return {
     label: mark === "" ? text : `${mark} ${text}`,
     labelLength: mark.length,
-    description: joined(tip ? "◀ leaf" : "", forks, when),
+    description: joined(tip ? "◀ leaf" : "", hidden, forks, when),
     accessibleText: [
       role,
       text,
       row.label === null ? "" : `labeled ${oneLine(row.label)}`,
+      hidden,
       forks,
       tip ? "leaf" : row.onPath ? "on the path" : "off the path",
       when === "" || when === "now" ? when : `${when} ago`,

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import type { Current } from "../current.ts";
 import type { Daemon } from "../daemon/daemon.ts";
-import { difference, type RenderedRow, snapshot } from "../model/rows.ts";
+import { beginsBranch, difference, type RenderedRow, snapshot } from "../model/rows.ts";
 import { count, fit, oneLine } from "../model/text.ts";
 import { type Filter, FILTERS, TreeModel } from "../model/tree.ts";
 import { rowWords, titleOf } from "../model/words.ts";
@@ -11,8 +11,6 @@ import { themeIcon } from "./themeIcon.ts";
 
 type Element = EntryElement | GapElement;
 
-/** A branch off the path with more rows is collapsed at first. */
-const MAX_EXPANDED_ROWS = 30;
 /** In characters. */
 const MAX_TOOLTIP_LENGTH = 2000;
 const MINUTE_MS = 60_000;
@@ -57,6 +55,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
       daemon.onNotification("session/appended", (note) => about(note)?.appended(note)),
       daemon.onNotification("session/leafMoved", (note) => about(note)?.leafMoved(note)),
       this.#view.onDidChangeVisibility(({ visible }) => visible && this.#followLeaf()),
+      this.#view.onDidCollapseElement(({ element }) => this.#collapsed(element)),
     ];
     this.#updateTexts();
   }
@@ -135,12 +134,19 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
 
   // --- TreeDataProvider --------------------------------------------------------------------------------------
 
-  getChildren(element?: Element): Element[] {
-    const rows = this.#model?.rows;
-    if (rows === undefined || (element !== undefined && !this.#isOfModel(element))) {
+  async getChildren(element?: Element): Promise<Element[]> {
+    const model = this.#model;
+    if (model === undefined || (element !== undefined && !this.#isOfModel(element))) {
       return [];
     }
     const parent = element?.kind === "entry" ? element.entryId : null;
+    if (parent !== null) {
+      await model.openBranch(parent); // VS Code requests children when the row is expanded
+    }
+    if (model !== this.#model) {
+      return [];
+    }
+    const { rows } = model;
     const children: Element[] = rows.children(parent).map((id) => this.#element(id));
     if (element === undefined) {
       if (rows.before > 0) {
@@ -187,10 +193,9 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     }
     const words = rowWords(rendered.row, this.#tip === rendered.row.id, Date.now());
     const { None, Expanded, Collapsed } = vscode.TreeItemCollapsibleState;
-    const isExpanded = rendered.row.onPath || rendered.children.length <= MAX_EXPANDED_ROWS;
     const item = new vscode.TreeItem(
       { label: words.label, highlights: words.labelLength > 0 ? [[0, words.labelLength]] : [] },
-      rendered.children.length === 0 ? None : isExpanded ? Expanded : Collapsed,
+      rendered.row.hiddenCount > 0 ? Collapsed : rendered.children.length > 0 ? Expanded : None,
     );
     item.id = `${element.sessionId}/${element.entryId}`;
     item.description = words.description;
@@ -204,7 +209,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
 
   #gapItem({ kind }: GapElement): vscode.TreeItem {
     const { rows, visibleCount } = this.#model as TreeModel;
-    const amount = kind === "earlier" ? rows.before : Math.max(0, visibleCount - rows.before - rows.rangeSize);
+    const amount = kind === "earlier" ? rows.before : Math.max(0, visibleCount - rows.before - rows.size);
     const item = new vscode.TreeItem(`${count(amount, `${kind} entry`, `${kind} entries`)} …`);
     item.id = kind;
     item.description = "load more";
@@ -225,6 +230,14 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
   }
 
   // --- changes -----------------------------------------------------------------------------------------------
+
+  #collapsed(element: Element): void {
+    const model = this.#model;
+    const row = this.#isOfModel(element) ? model?.rows.get(element.entryId) : undefined;
+    if (row !== undefined && beginsBranch(row) && model?.opensAll === false) {
+      model.closeBranch(row.id);
+    }
+  }
 
   #sessionOpened(session: { sessionId: string; leafId: string | null }): void {
     if (this.#model?.sessionId === session.sessionId) {

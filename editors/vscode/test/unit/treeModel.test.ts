@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TreeModel, type Filter } from "../../src/model/tree.ts";
-import { Rows } from "../../src/model/rows.ts";
+import { beginsBranch, Rows } from "../../src/model/rows.ts";
 import { randomIntegers, type FakeEntry, FakeTree } from "./support/fakeTree.ts";
 
 const LIMITS = { pageSize: 600, delayMs: 0 };
@@ -18,7 +18,11 @@ function assistant(id: string, parentId: string | null, text = id): FakeEntry {
 function rendered(rows: Rows, id: string | null = null, depth = 0): string[] {
   return rows.children(id).flatMap((child) => {
     const row = rows.get(child)!;
-    const marks = `${row.onPath ? "*" : ""}${row.label === null ? "" : `[${row.label}]`}`;
+    const marks = [
+      row.onPath ? "*" : "",
+      row.label === null ? "" : `[${row.label}]`,
+      row.hiddenCount > 0 ? ` ${row.hiddenCount} more` : "",
+    ].join("");
     return [`${"  ".repeat(depth)}${child}${marks}`, ...rendered(rows, child, depth + 1)];
   });
 }
@@ -36,15 +40,63 @@ function forked(): FakeTree {
   return tree;
 }
 
-test("a chain is flat, and the branches of a fork are nested below it", async () => {
+test("the path is one list, and another branch is folded below its fork", async () => {
   const model = await openedModel(forked());
-  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2", "    a2", "  q3*", "    a3*"]);
+  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2 1 more", "q3*", "a3*"]);
 });
 
-test("several roots are branches at the top level", async () => {
+test("roots off the path are branches at the top level", async () => {
   const tree = new FakeTree();
   tree.append(user("q1", null), assistant("a1", "q1"), user("r1", null), assistant("r2", "r1"), user("r3", "r2"));
-  assert.deepEqual(rendered((await openedModel(tree)).rows), ["q1", "  a1", "r1*", "  r2*", "  r3*"]);
+  assert.deepEqual(rendered((await openedModel(tree)).rows), ["q1 1 more", "r1*", "r2*", "r3*"]);
+});
+
+test("a branch is opened with a request for its rows, and folded without one", async () => {
+  const tree = forked();
+  tree.append(user("q4", "q2"), user("q5", "q4"), { id: "l", parentId: "a3", type: "leaf", targetId: "a3" });
+  const model = await openedModel(tree);
+  assert.equal(model.visibleCount, 5);
+  tree.requested = [];
+  await model.openBranch("q2");
+  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2", "    a2", "    q4", "    q5", "q3*", "a3*"]);
+  assert.equal(model.visibleCount, 8);
+  assert.deepEqual(tree.requested.map(({ rootId }) => rootId), ["q2"]);
+  model.closeBranch("q2");
+  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2 3 more", "q3*", "a3*"]);
+  assert.equal(model.visibleCount, 5);
+  assert.equal(tree.requested.length, 1);
+});
+
+test("an open branch stays open when the rows are read again", async () => {
+  const tree = forked();
+  const model = await openedModel(tree);
+  await model.openBranch("q2");
+  model.appended(tree.append(user("other", "q1"), { id: "l", parentId: "a3", type: "leaf", targetId: "a3" }));
+  await model.idle();
+  assert.deepEqual(rendered(model.rows), ["q1*", "  other", "a1*", "  q2", "    a2", "q3*", "a3*"]);
+});
+
+test("a branch that is opened while the rows are read again is opened in the new rows", async () => {
+  const tree = forked();
+  const model = await openedModel(tree);
+  const loading = model.load();
+  await Promise.all([model.openBranch("q2"), loading]);
+  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2", "    a2", "q3*", "a3*"]);
+});
+
+test("the branches of an entry that is looked for are opened", async () => {
+  const model = await openedModel(forked());
+  assert.equal((await model.loadRow("a2"))?.id, "a2");
+  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2", "    a2", "q3*", "a3*"]);
+});
+
+test("all branches with search results are open", async () => {
+  const tree = forked();
+  const model = await openedModel(tree);
+  await model.setView("default", "a");
+  assert.deepEqual(rendered(model.rows), ["a1*", "  a2", "a3*"]);
+  await model.setView("default", "");
+  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2 1 more", "q3*", "a3*"]);
 });
 
 test("entries appended at the leaf are requested alone", async () => {
@@ -54,7 +106,7 @@ test("entries appended at the leaf are requested alone", async () => {
   model.appended(tree.append(user("q4", "a3"), assistant("a4", "q4")));
   await model.idle();
   assert.deepEqual(tree.requested.map(({ rootId, limit }) => [rootId, limit]), [["q4", 600]]);
-  assert.deepEqual(rendered(model.rows).slice(-3), ["    a3*", "    q4*", "    a4*"]);
+  assert.deepEqual(rendered(model.rows).slice(-3), ["a3*", "q4*", "a4*"]);
   assert.equal(model.tip()?.id, "a4");
 });
 
@@ -64,17 +116,25 @@ test("a chain with a second branch becomes a fork", async () => {
   const model = await openedModel(tree);
   model.appended(tree.append(user("q3", "a1")));
   await model.idle();
-  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2", "    a2", "  q3*"]);
+  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2 1 more", "q3*"]);
 });
 
-test("a moved leaf changes the marks without a request", async () => {
+test("the path to a moved leaf becomes the list, and the former path is folded", async () => {
   const tree = forked();
   const model = await openedModel(tree);
-  tree.requested = [];
   model.appended(tree.append({ id: "l", parentId: "a2", type: "leaf", targetId: "a2" }));
   await model.idle();
-  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2*", "    a2*", "  q3", "    a3"]);
-  assert.deepEqual(tree.requested, []);
+  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q3 1 more", "q2*", "a2*"]);
+  assert.equal(model.tip()?.id, "a2");
+});
+
+test("the rows below the leaf follow it off the path", async () => {
+  const tree = forked();
+  const model = await openedModel(tree);
+  model.appended(tree.append({ id: "l", parentId: "q3", type: "leaf", targetId: "q3" }));
+  await model.idle();
+  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2 1 more", "q3*", "a3"]);
+  assert.equal(model.tip()?.id, "q3");
 });
 
 test("a label is set and removed, and the path ends at the same row", async () => {
@@ -88,7 +148,7 @@ test("a label is set and removed, and the path ends at the same row", async () =
   model.appended(tree.append(user("q4", "l2")));
   await model.idle();
   assert.equal(model.rows.get("q2")?.label, null);
-  assert.deepEqual(rendered(model.rows).slice(-2), ["    a3*", "    q4*"]);
+  assert.deepEqual(rendered(model.rows).slice(-2), ["a3*", "q4*"]);
 });
 
 test("an empty turn is hidden when it is not the leaf any more", async () => {
@@ -124,7 +184,7 @@ test("a response that arrives after another filter was requested is dropped", as
   await second;
   waiting[0]!();
   await first;
-  assert.deepEqual(rendered(model.rows), ["q1*", "  q2", "  q3*"]);
+  assert.deepEqual(rendered(model.rows), ["q1*", "  q2", "q3*"]);
 });
 
 test("entries appended during a load are shown after it", async () => {
@@ -147,7 +207,7 @@ test("entries appended during a load are shown after it", async () => {
   );
   await model.load();
   await model.idle();
-  assert.equal(rendered(model.rows).at(-1), "    q4*");
+  assert.equal(rendered(model.rows).at(-1), "q4*");
 });
 
 test("a failed load reports the error, and the former rows stay", async () => {
@@ -164,7 +224,7 @@ test("a failed load reports the error, and the former rows stay", async () => {
   fails = true;
   await model.load();
   assert.deepEqual(model.state, { kind: "failed", message: "not attached" });
-  assert.equal(model.rows.size, 6);
+  assert.equal(model.rows.size, 5);
 });
 
 function long(length: number): FakeTree {
@@ -188,24 +248,21 @@ test("of a long session, only the rows around the leaf are requested, and more o
   assert.equal((await model.loadRow("e100"))?.id, "e100");
   assert.equal(model.tip(), undefined, "the leaf is not loaded");
   await model.loadLater();
-  assert.equal(model.rows.last?.id, "e149");
+  assert.equal(model.rows.last?.id, "e148");
   assert.ok(tree.requested.every(({ limit }) => (limit ?? 1000) <= 80));
 });
 
-test("a page from the middle is nested below the forks above it", async () => {
-  const tree = long(100);
+test("a long branch is opened as a whole", async () => {
+  const tree = long(2500);
   tree.append(user("other", "e50"));
-  for (let number = 0; number < 100; number++) {
-    tree.append(user(`b${number}`, number === 0 ? "other" : `b${number - 1}`));
-  }
-  const model = await openedModel(tree, "default", 20);
-  assert.deepEqual(model.rows.children(null), ["e50"]);
-  assert.deepEqual(model.rows.children("e50"), ["other"]);
-  assert.deepEqual(model.rows.children("other").at(-1), "b99");
-  assert.equal(model.tip()?.id, "b99");
-  model.appended(tree.append(user("c", "b99")));
+  const model = await openedModel(tree);
+  assert.deepEqual(rendered(model.rows).slice(-3), ["e50*", "  e51 2448 more", "other*"]);
+  await model.openBranch("e51");
+  assert.equal(model.rows.children("e51").length, 2448);
+  model.appended(tree.append(user("more", "other")));
   await model.idle();
-  assert.equal(model.rows.children("other").at(-1), "c");
+  assert.equal(model.rows.children("e51").length, 2448);
+  assert.equal(model.rows.last?.id, "more");
 });
 
 test("a list that grows without end is cut to the rows around the leaf", async () => {
@@ -245,18 +302,23 @@ function randomChange(tree: FakeTree, random: (end: number) => number, number: n
 
 for (const filter of ["default", "noTools", "userOnly", "labeledOnly", "all"] as const) {
   test(`a changed tree is rendered like one that is read again: ${filter}`, async () => {
-    for (let seed = 1; seed <= 40; seed++) {
+    for (let seed = 1; seed <= 60; seed++) {
       const random = randomIntegers(seed);
       const tree = new FakeTree();
       const model = await openedModel(tree, filter);
       for (let number = 0; number < 20; number++) {
+        const ids = model.rows.loaded().map((row) => row.id);
+        const id = ids[random(ids.length)];
+        if (id !== undefined && random(3) === 0) {
+          await (random(2) === 0 ? model.openBranch(id) : fold(model, id));
+        }
         model.appended(tree.append(...randomChange(tree, random, number)));
         if (random(3) > 0) {
           await model.idle();
-          const reloaded = await openedModel(tree, filter);
-          assert.deepEqual(rendered(model.rows), rendered(reloaded.rows), `seed ${seed}, step ${number}`);
-          assert.equal(model.tip()?.id, reloaded.tip()?.id, `seed ${seed}, step ${number}`);
-          assert.equal(model.visibleCount, reloaded.visibleCount, `seed ${seed}, step ${number}`);
+          const shown = { rows: rendered(model.rows), tip: model.tip()?.id, count: model.visibleCount };
+          await model.load();
+          const read = { rows: rendered(model.rows), tip: model.tip()?.id, count: model.visibleCount };
+          assert.deepEqual(shown, read, `seed ${seed}, step ${number}`);
         }
       }
       model.dispose();
@@ -264,25 +326,32 @@ for (const filter of ["default", "noTools", "userOnly", "labeledOnly", "all"] as
   });
 }
 
-test("a range is rendered like the same range of the whole tree", async () => {
+async function fold(model: TreeModel, id: string): Promise<void> {
+  if (!model.opensAll && beginsBranch(model.rows.get(id)!)) {
+    model.closeBranch(id);
+  }
+}
+
+test("a range has the rows of the whole tree", async () => {
   for (let seed = 1; seed <= 80; seed++) {
     const random = randomIntegers(seed);
     const tree = new FakeTree();
     for (let number = 0; number < 30; number++) {
       tree.append(...randomChange(tree, random, number));
     }
-    const whole = await openedModel(tree);
     const model = await openedModel(tree, "default", 1 + random(8));
     const ids = tree.entries.map((entry) => entry.id);
     await model.loadRow(ids[random(ids.length)]!);
     for (let step = 0; step < 3; step++) {
       await (random(2) === 0 ? model.loadEarlier() : model.loadLater());
     }
-    for (const row of model.rows.loaded()) {
-      const partial = model.rows.rendered(row.id)!;
-      const complete = whole.rows.rendered(row.id)!;
-      assert.equal(partial.under, complete.under, `seed ${seed}, ${row.id}`);
-      assert.deepEqual(partial.children, complete.children.filter((child) => model.rows.get(child) !== undefined));
+    const { before, size } = model.rows;
+    const shown = model.rows.loaded();
+    while (model.rows.before > 0 || model.rows.more) {
+      await model.loadEarlier();
+      await model.loadLater();
     }
+    assert.equal(model.rows.size, model.visibleCount, `seed ${seed}`);
+    assert.deepEqual(shown, model.rows.loaded().slice(before, before + size), `seed ${seed}`);
   }
 });

@@ -11,7 +11,8 @@ const NOW = Date.parse("2026-01-01T01:00:00.000Z");
 function row(more: Partial<Row> = {}): Row {
   return {
     id: "e1", parentId: null, seq: 1, type: "message", role: "user", timestamp: "2026-01-01T00:00:00.000Z",
-    preview: "Fix it.", label: null, onPath: true, childCount: 1, ...more,
+    preview: "Fix it.", label: null, onPath: true, childCount: 1, indent: 0, gutter: "", hiddenCount: 0,
+    ...more,
   };
 }
 
@@ -22,6 +23,12 @@ test("a row has its text, and a complete description for screen readers", () => 
   assert.equal(words.description, "2 branches · 1h");
   assert.equal(words.accessibleText, "user, Fix it., labeled the cause, 2 branches, on the path, 1h ago");
   assert.equal(words.context, "entry+message+user+labeled+path");
+});
+
+test("a folded branch tells how many more rows it has", () => {
+  const words = rowWords(row({ onPath: false, gutter: "'", hiddenCount: 7 }), false, NOW);
+  assert.equal(words.description, "7 more · 1h");
+  assert.match(words.accessibleText, /, 7 more, off the path/);
 });
 
 test("the leaf and the rows off the path look different", () => {
@@ -39,29 +46,40 @@ test("unknown roles and empty texts are shown safely", () => {
 });
 
 function node(id: string, parentId: string | null, more: Partial<TreeNode> = {}): TreeNode {
-  return { ...row({ id, parentId }), depth: 0, indent: 0, lastSibling: true, childCount: 0, ...more };
+  return { ...row({ id, parentId, childCount: 0 }), depth: 0, lastSibling: true, ...more };
+}
+
+function forked(): Rows {
+  const branch = { gutter: "'", indent: 1, hiddenCount: 1, onPath: false };
+  const nodes = [node("a", null, { childCount: 2 }), node("b", "a", branch), node("d", "a")];
+  return new Rows({ nodes, precedingCount: 0, nextCursor: null });
 }
 
 test("only rows that look different are refreshed", () => {
-  const nodes = [node("a", null, { childCount: 2 }), node("b", "a", { childCount: 1, lastSibling: false }), node("c", "b"), node("d", "a")];
-  const rows = new Rows({ nodes, above: [], bars: [], precedingCount: 0, nextCursor: null });
+  const rows = forked();
   const before = snapshot(rows);
   const top = rows.children(null);
   assert.deepEqual(difference(before, rows, top), []);
-  rows.setLabel("c", "mark");
-  assert.deepEqual(difference(before, rows, top), ["c"]);
-  rows.graft("e", [node("e", null)], "c");
-  assert.deepEqual(difference(before, rows, top), ["b", "c"]);
-  rows.graft("f", [node("f", null)], "c");
-  assert.deepEqual(difference(before, rows, top), ["c"], "it is a fork now, and the new rows are nested below it");
+  rows.setLabel("b", "mark");
+  assert.deepEqual(difference(before, rows, top), ["b"]);
+  rows.open("b", [node("b", null, { childCount: 1 }), node("c", "b")]);
+  assert.deepEqual(difference(before, rows, top), ["b"], "the new row is nested below it");
+});
+
+test("a new row at the top level refreshes all rows", () => {
+  const rows = forked();
+  const before = snapshot(rows);
+  const top = rows.children(null);
+  rows.extend("e", [node("e", null)]);
+  assert.equal(difference(before, rows, top), "all");
 });
 
 test("a row with another parent in the view refreshes all rows", () => {
-  const rows = new Rows({ nodes: [node("a", null, { childCount: 1 }), node("b", "a", { childCount: 1 }), node("c", "b")], above: [], bars: [], precedingCount: 0, nextCursor: null });
+  const rows = forked();
   const before = snapshot(rows);
-  const top = rows.children(null);
-  rows.graft("d", [node("d", null)], "a");
-  assert.equal(difference(before, rows, top), "all");
+  const nodes = [node("a", null, { childCount: 2 }), node("d", "a", { gutter: "'", indent: 1 }), node("b", "a")];
+  const moved = new Rows({ nodes, precedingCount: 0, nextCursor: null });
+  assert.equal(difference(before, moved, rows.children(null)), "all");
 });
 
 function branch(leafId: string): ComparedSide {

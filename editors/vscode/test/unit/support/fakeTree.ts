@@ -1,4 +1,5 @@
-// The simplest implementation of the daemon's `session/tree`, for the property tests of the model.
+// The simplest implementation of the layout `path` of the daemon's `session/tree`, for the property tests of the model.
+import assert from "node:assert/strict";
 import type { AppendedNote, TreeNode, TreeParams, TreeResult } from "../../../src/protocol.ts";
 
 export interface FakeEntry {
@@ -69,91 +70,123 @@ export class FakeTree {
   }
 
   #result(params: TreeParams): TreeResult {
-    const path = new Set<string>();
-    for (let id = this.leafId; id !== null; id = this.entries.find((entry) => entry.id === id)?.parentId ?? null) {
-      path.add(id);
+    assert.equal(params.layout, "path");
+    const open = new Set(params.openIds ?? []);
+    let layout = this.#laidOut(params, open);
+    let around = params.aroundId ?? null;
+    while (around !== null && !this.#isVisible(this.#entry(around), params)) {
+      around = this.#entry(around).parentId;
     }
-    const nodes: TreeNode[] = [];
-    const walk = (entry: FakeEntry, above: TreeNode | null): void => {
-      let next = above;
-      if (this.#isVisible(entry, params)) {
-        next = {
-          id: entry.id,
-          parentId: above?.id ?? null,
-          depth: above === null ? 0 : above.depth + 1,
-          indent: 0,
-          seq: this.entries.indexOf(entry) + 1,
-          type: entry.type,
-          timestamp: null,
-          childCount: 0,
-          onPath: path.has(entry.id),
-          role: entry.role ?? null,
-          preview: entry.text ?? "",
-          label: this.#label(entry.id),
-          lastSibling: true,
-        };
-        if (above !== null) {
-          above.childCount += 1;
-        }
-        nodes.findLast((node) => node.parentId === (next as TreeNode).parentId && node !== next);
-        for (const node of nodes) {
-          if (node.parentId === next.parentId) {
-            node.lastSibling = false;
-          }
-        }
-        nodes.push(next);
-      }
-      for (const child of this.entries.filter((each) => each.parentId === entry.id)) {
-        walk(child, next);
-      }
-    };
-    const roots = this.entries.filter((entry) =>
-      params.rootId ? entry.id === params.rootId : entry.parentId === null,
-    );
-    roots.forEach((root) => walk(root, null));
-    return this.#page(nodes, params);
-  }
-
-  #page(nodes: TreeNode[], params: TreeParams): TreeResult {
+    if (around !== null && !layout.nodes.some((node) => node.id === around)) {
+      this.#ancestors(around).forEach((id) => open.add(id));
+      layout = this.#laidOut(params, open);
+    }
     const limit = params.limit ?? 1000;
-    let start = params.cursor ? Number(params.cursor) : 0;
-    if (params.aroundId) {
-      let id: string | null = params.aroundId;
-      while (id !== null && !nodes.some((node) => node.id === id)) {
-        id = this.entries.find((entry) => entry.id === id)?.parentId ?? null;
-      }
-      const place = nodes.findIndex((node) => node.id === id);
-      start = Math.max(0, Math.max(place, 0) - Math.floor(limit / 2));
-    }
-    const end = Math.min(start + limit, nodes.length);
-    const above: TreeNode[] = [];
-    const bars: boolean[] = [];
-    const find = (id: string | null): TreeNode | undefined => nodes.find((node) => node.id === id);
-    const severalRoots = nodes.filter((node) => node.parentId === null).length > 1;
-    const forks = (node: TreeNode): boolean => {
-      const parent = find(node.parentId);
-      return parent === undefined ? severalRoots : parent.childCount > 1;
-    };
-    for (let node = start > 0 ? nodes[start] : undefined; node !== undefined; node = find(node.parentId)) {
-      if (forks(node)) {
-        bars.unshift(!node.lastSibling);
-      }
-      const parent = find(node.parentId);
-      if (params.aroundId && parent !== undefined && (parent.childCount > 1 || forks(parent))) {
-        above.unshift(parent);
-      }
-    }
+    const place = layout.nodes.findIndex((node) => node.id === around);
+    const start = params.cursor ? Number(params.cursor) : Math.max(0, Math.max(place, 0) - Math.floor(limit / 2));
+    const end = Math.min(start + limit, layout.nodes.length);
     return {
-      nodes: nodes.slice(start, end),
+      nodes: layout.nodes.slice(start, end),
       logId: "log-1",
       leafId: this.leafId,
       entryCount: this.entries.length,
-      nextCursor: end < nodes.length ? String(end) : null,
-      visibleCount: nodes.length,
+      nextCursor: end < layout.nodes.length ? String(end) : null,
+      visibleCount: layout.nodes.length,
       precedingCount: start,
-      bars,
-      above,
+      bars: [],
+      above: [],
+      openIds: params.openAll ? [] : layout.openIds,
     };
+  }
+
+  #entry(id: string): FakeEntry {
+    return this.entries.find((entry) => entry.id === id)!;
+  }
+
+  /** An entry and the entries above it. */
+  #ancestors(id: string | null): Set<string> {
+    const found = new Set<string>();
+    for (let at = id; at !== null; at = this.#entry(at).parentId) {
+      found.add(at);
+    }
+    return found;
+  }
+
+  #laidOut(params: TreeParams, open: ReadonlySet<string>): { nodes: TreeNode[]; openIds: string[] } {
+    const path = this.#ancestors(this.leafId);
+    const nodes: TreeNode[] = [];
+    const openIds: string[] = [];
+    const isVisible = (entry: FakeEntry): boolean => this.#isVisible(entry, params);
+    const children = (id: string | null): FakeEntry[] => this.entries.filter((entry) => entry.parentId === id);
+    const below = (entry: FakeEntry): FakeEntry[] => [entry, ...children(entry.id).flatMap(below)];
+    const newest = (entry: FakeEntry): number =>
+      Math.max(-1, ...below(entry).filter(isVisible).map((each) => this.entries.indexOf(each)));
+    const tops = (entry: FakeEntry): FakeEntry[] => (isVisible(entry) ? [entry] : children(entry.id).flatMap(tops));
+    const followedOf = (entries: FakeEntry[]): FakeEntry | undefined =>
+      entries.find((entry) => path.has(entry.id)) ??
+      entries.reduce<FakeEntry | undefined>((one, other) => (one && newest(one) >= newest(other) ? one : other), undefined);
+    const node = (entry: FakeEntry, above: string | null, indent: number, gutter: string, hiddenCount = 0): void => {
+      nodes.push({
+        id: entry.id,
+        parentId: above,
+        depth: 0,
+        indent,
+        seq: this.entries.indexOf(entry) + 1,
+        type: entry.type,
+        timestamp: null,
+        childCount: children(entry.id).flatMap(tops).length,
+        onPath: path.has(entry.id),
+        role: entry.role ?? null,
+        preview: entry.text ?? "",
+        label: this.#label(entry.id),
+        lastSibling: !gutter.endsWith("+"),
+        gutter,
+        hiddenCount,
+      });
+    };
+    /** A line: one child of each fork is followed, and the other children are branches beside it. */
+    const line = (
+      first: FakeEntry | undefined,
+      others: FakeEntry[],
+      above: string | null,
+      indent: number,
+      gutter: string,
+      firstGutter: string,
+    ): void => {
+      const branches = (): void => {
+        others.forEach((entry, index) => {
+          const start = gutter + (index === others.length - 1 ? "'" : "+");
+          if (params.openAll || open.has(entry.id)) {
+            openIds.push(entry.id);
+            line(entry, [], above, indent + 1, gutter + (index === others.length - 1 ? " " : "|"), start);
+          } else {
+            node(entry, above, indent + 1, start, below(entry).filter(isVisible).length - 1);
+          }
+        });
+        others = [];
+      };
+      for (let at = first; at !== undefined; ) {
+        if (isVisible(at)) {
+          branches();
+          node(at, above, indent, firstGutter);
+          above = at.id;
+          firstGutter = gutter;
+        }
+        const below = children(at.id);
+        const followed = followedOf(below);
+        others.push(...below.filter((entry) => entry !== followed).flatMap(tops));
+        at = followed;
+      }
+      branches();
+    };
+    if (params.rootId) {
+      line(this.#entry(params.rootId), [], null, 0, "", "");
+    } else {
+      const roots = children(null);
+      const followed = followedOf(roots);
+      line(followed, roots.filter((root) => root !== followed).flatMap(tops), null, 0, "", "");
+    }
+    return { nodes, openIds };
   }
 }
 
