@@ -49,7 +49,8 @@ def test_appends_forks_and_labels_of_one_client_appear_in_all(shell: Shell, stor
         shell("append", story.id, "--user", "From the shell.")
         all_see(shell, story.id, left, right, text="From the shell.")
 
-        left.keys("3GLleft<CR>")
+        left.keys("zR3GLleft<CR>")
+        right.keys("zR")
         all_see(shell, story.id, left, right, text="[left]")
         right.keys("4GLright<CR>")
         all_see(shell, story.id, left, right, text="[right]")
@@ -91,4 +92,4 @@ def test_all_clients_resume_after_the_daemon_was_killed(shell: Shell, story: Sto
         left.see("· away")
         left.command("Sessiond append Here we are again.")
         all_see(shell, story.id, left, right, text="Here we are again.")
-        assert left.lines().count("  ◉ user       Here we are again.") == 1
+        assert left.lines().count("◉ user       Here we are again.") == 1

@@ -25,7 +25,7 @@ def test_an_entry_opens_beside_the_tree_and_leads_back_to_it(shell: Shell, story
         ]
         nvim.keys("-")
         nvim.until("vim.bo.filetype == 'sessiond-tree'")
-        nvim.keys("4Gp")
+        nvim.keys("zR4Gp")
         nvim.see(f"- Entry: {story.fixed}")
         assert nvim.lua("return vim.bo.filetype") == "sessiond-tree"
         nvim.keys("3GK")
@@ -64,9 +64,9 @@ def test_code_actions_do_what_the_keys_do(shell: Shell, teller: Teller, story: S
             offered = vim.tbl_map(options.format_item, items)
             chosen(items[1])
         end""")
-        nvim.keys("4G")
+        nvim.keys("zR4G")
         nvim.lua("vim.lsp.buf.code_action()")
-        nvim.see("│ ◉ assistant  Done: it counts.")
+        nvim.see("◉ assistant  Done: it counts.")
         assert "Fork the path to here into a new session" in "\n".join(nvim.lua("return offered"))
         nvim.command(f"edit sessiond://session/{story.id}/entry/{story.because}.md")
         nvim.see("- Entry: " + story.because)

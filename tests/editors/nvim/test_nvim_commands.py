@@ -60,7 +60,7 @@ def test_a_message_is_written_in_a_buffer_and_appended_by_write(
 ) -> None:
     with a_neovim(shell.locations, shell.folder) as nvim:
         shown_tree(nvim, story)
-        nvim.keys("4Ga")
+        nvim.keys("zR4Ga")
         nvim.see(f"A message after {story.fixed}; :write appends it")
         nvim.keys("iTwo lines<CR>of a question<Esc>:w<CR>")
         nvim.see("user       Two lines of a question")
@@ -78,7 +78,7 @@ def test_a_message_that_is_written_twice_before_the_response_is_appended_once(
 ) -> None:
     with a_neovim(shell.locations, shell.folder) as nvim:
         shown_tree(nvim, story)
-        nvim.keys("4Ga")
+        nvim.keys("zR4Ga")
         nvim.see(":write appends it")
         nvim.keys("iOnce only<Esc>:silent! write | silent! write<CR>")
         nvim.see_not(":write appends it")
@@ -102,8 +102,8 @@ def test_the_lines_of_a_range_are_appended(shell: Shell, teller: Teller, story: 
 def test_the_leaf_is_moved_with_b(shell: Shell, teller: Teller, story: Story) -> None:
     with a_neovim(shell.locations, shell.folder) as nvim:
         shown_tree(nvim, story)
-        nvim.keys("4Gb")
-        nvim.see("│ ◉ assistant  Done: it counts.")
+        nvim.keys("zR4Gb")
+        nvim.see("◉ assistant  Done: it counts.")
         assert teller.call("session/info", sessionId=story.id)["session"]["leafId"] == story.fixed
 
 
@@ -264,7 +264,7 @@ def test_the_context_of_an_entry_is_shown(shell: Shell, teller: Teller, story: S
     with a_neovim(shell.locations, shell.folder, lines=60) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
-        nvim.keys("4Gc")
+        nvim.keys("zR4Gc")
         nvim.see("# Context", "## assistant", "Done: it counts.")
         assert not any("failing test first" in line for line in nvim.lines())
 
@@ -315,7 +315,7 @@ def test_an_unknown_subcommand_is_an_error(shell: Shell) -> None:
 def test_two_entries_are_compared_side_by_side(shell: Shell, story: Story) -> None:
     with a_neovim(shell.locations, shell.folder) as nvim:
         shown_tree(nvim, story)
-        nvim.keys("4GD")
+        nvim.keys("zR4GD")
         nvim.see("Done: it counts.", "It fails, as it should.")
         assert nvim.lua("return vim.wo.diff")
 

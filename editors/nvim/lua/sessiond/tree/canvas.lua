@@ -32,7 +32,25 @@ end
 ---@field row sessiond.Row? the row that it is on; nil: the buffer had no rows
 ---@field was_tip boolean
 ---@field column integer
----@field height integer lines between the top of the window and the cursor
+---@field screen_line integer the line of the window that it is on
+---@field empty_lines integer of the window, below the end of the buffer
+---@field is_in_fold boolean whether it is in a closed fold
+
+---Return the number of lines of the current window below the end of the buffer.
+---@return integer
+local function empty_lines()
+  local line, used = vim.fn.line('w0'), 0
+  while line <= vim.fn.line('$') and used < vim.fn.winheight(0) do
+    local fold = vim.fn.foldclosedend(line)
+    line, used = (fold < 0 and line or fold) + 1, used + 1
+  end
+  return vim.fn.winheight(0) - used
+end
+
+---@return boolean
+local function in_closed_fold()
+  return vim.fn.foldclosed('.') >= 0
+end
 
 ---@private
 ---@return sessiond.Cursor[]
@@ -46,7 +64,9 @@ function Canvas:cursors()
       row = row,
       was_tip = row ~= nil and row == self.tip,
       column = at.col,
-      height = at.lnum - at.topline,
+      screen_line = api.nvim_win_call(window, vim.fn.winline),
+      empty_lines = api.nvim_win_call(window, empty_lines),
+      is_in_fold = api.nvim_win_call(window, in_closed_fold),
     }
   end
   return cursors
@@ -72,6 +92,33 @@ function Canvas:place_of(cursor, before)
   return before:nearest_in(cursor.row, self.rows), true
 end
 
+---Scroll the current window, without its cursor.
+---@param lines integer negative: towards the start of the buffer
+local function scroll(lines)
+  if lines ~= 0 then
+    local key = api.nvim_replace_termcodes(lines < 0 and '<C-y>' or '<C-e>', true, false, true)
+    vim.cmd(('normal! %d%s'):format(math.abs(lines), key))
+  end
+end
+
+---Place a cursor on a line of the buffer.
+---@param cursor sessiond.Cursor
+---@param place integer
+---@param stays boolean whether it stays on its entry, and so on its line of the window
+local function place_cursor(cursor, place, stays)
+  api.nvim_win_call(cursor.window, function()
+    api.nvim_win_set_cursor(0, { place, cursor.column })
+    if not stays or not cursor.is_in_fold then
+      vim.cmd('normal! zv')
+    end
+    if stays then
+      scroll(vim.fn.winline() - cursor.screen_line)
+    end
+    scroll(-math.max(0, empty_lines() - cursor.empty_lines))
+    api.nvim_win_set_cursor(0, { place, cursor.column }) -- scrolling keeps it within 'scrolloff'
+  end)
+end
+
 ---@private
 ---@param cursors sessiond.Cursor[]
 ---@param before sessiond.Rows
@@ -79,16 +126,7 @@ function Canvas:put_back(cursors, before)
   for _, cursor in ipairs(cursors) do
     local place, stays = self:place_of(cursor, before)
     if place and place <= api.nvim_buf_line_count(self.buffer) and api.nvim_win_is_valid(cursor.window) then
-      if stays then
-        api.nvim_win_call(cursor.window, function()
-          local top = math.max(place - cursor.height, 1)
-          if vim.fn.line('.') ~= place or vim.fn.line('w0') ~= top then
-            vim.fn.winrestview({ lnum = place, col = cursor.column, topline = top })
-          end
-        end)
-      elseif api.nvim_win_get_cursor(cursor.window)[1] ~= place then
-        api.nvim_win_set_cursor(cursor.window, { place, cursor.column })
-      end
+      place_cursor(cursor, place, stays)
       if self.target and not stays then
         self.target.cursors[cursor.window] = self.rows.list[place].id
       end
@@ -126,28 +164,6 @@ function Canvas:show_message(message)
   end
 end
 
----Show the path to a row, and the leaf there.
----@param tip sessiond.Row? nil: the leaf is before the first entry
-function Canvas:show_path(tip)
-  self:draw_path(self:cursors(), tip)
-end
-
----@private
----@param cursors sessiond.Cursor[]
----@param tip sessiond.Row?
-function Canvas:draw_path(cursors, tip)
-  local before = self.tip
-  local first, last = self.rows:mark_path(tip)
-  self.tip = tip
-  if first and last then
-    buffer_lines.set(self.buffer, first, last, draw.lines(self.rows.list, first, last, tip))
-  end
-  self:draw_row(before)
-  self:draw_row(tip)
-  self:put_back(cursors, self.rows)
-  self:redraw_marks()
-end
-
 ---@private
 ---@param row sessiond.Row?
 function Canvas:draw_row(row)
@@ -163,19 +179,14 @@ end
 ---@param leaf_id string?
 function Canvas:replace(place, nodes, leaf_id)
   local cursors, before = self:cursors(), self.tip
-  local was_on_path = self.rows.list[place].onPath
   local last = self.rows:replace(place, nodes)
-  local new_last = place + #nodes - 1
-  if nodes[1].onPath and not was_on_path then -- the path left the rest of the tree
-    buffer_lines.set(self.buffer, place, last, draw.lines(self.rows.list, place, new_last))
-    self:draw_path(cursors, (self.rows:tip(leaf_id, place, new_last)))
-  else
-    self.tip = self.rows:tip(leaf_id)
-    buffer_lines.set(self.buffer, place, last, draw.lines(self.rows.list, place, new_last, self.tip))
-    self:draw_row(before)
-    self:draw_row(self.tip)
-    self:put_back(cursors, self.rows)
-  end
+  self.tip = self.rows:tip(leaf_id)
+  local lines = draw.lines(self.rows.list, place, place + #nodes - 1, self.tip)
+  buffer_lines.set(self.buffer, place, last, lines)
+  self:draw_row(before)
+  self:draw_row(self.tip)
+  self:put_back(cursors, self.rows)
+  self:redraw_marks()
 end
 
 ---Show another label of an entry, if the entry is shown.
@@ -199,6 +210,15 @@ function Canvas:reveal(id)
   end
   if #self.rows.list > 0 then
     self:put_back(cursors, self.rows)
+  end
+end
+
+---Return the entry of a cursor, unless that follows the leaf.
+---@return string? id
+function Canvas:anchor()
+  local cursor = self:cursors()[1]
+  if cursor and cursor.row and not (cursor.was_tip and self.follows) then
+    return cursor.row.id
   end
 end
 

@@ -3,31 +3,14 @@ local M = {}
 
 local client = require('sessiond.client')
 
----Whether filters hide a row unless it is the leaf: a turn without text.
+---Read the rows whose places change with the path to the leaf.
 ---@param tree sessiond.Tree
----@param row sessiond.Row
----@return boolean
-local function may_hide(tree, row)
-  return (tree.filter == 'default' or tree.filter == 'noTools')
-    and row.role == 'assistant'
-    and (row.preview == '' or vim.startswith(row.preview, '['))
-end
-
----Show the path to the leaf of the tree.
----@param tree sessiond.Tree
----@param before string? id of the former leaf
-local function move_leaf(tree, before)
-  local tip = tree.canvas.rows:get(tree.leaf_id)
-  if not tree.loader:is_current() or (tree.leaf_id and not tip) then
-    tree.loader:leaf_moved()
+local function move_leaf(tree)
+  local changed = tree.canvas.rows:on_path_above(tree.canvas.rows:get(tree.leaf_id))
+  if changed then
+    tree.loader:refresh_below(changed.id)
+  else
     tree.loader:refresh()
-    return
-  end
-  tree.loader:leaf_moved()
-  tree.canvas:show_path(tip)
-  local former = tree.canvas.rows:get(before)
-  if former and former ~= tip and may_hide(tree, former) then
-    tree.loader:refresh_below(former.id)
   end
   client.request('session/info', { sessionId = tree.id }, function(err, result)
     if not err then
@@ -57,7 +40,7 @@ function M.appended(tree, note)
   local before = tree.leaf_id
   tree.leaf_id = note.leafId
   if #note.items == 1 and note.items[1].entry.type == 'leaf' then
-    move_leaf(tree, before)
+    move_leaf(tree)
     return
   end
   local ids = {}
@@ -69,15 +52,17 @@ function M.appended(tree, note)
       set_label(tree, item.entry)
     end
   end
-  local tip = tree.canvas.tip
+  local rows, tip = tree.canvas.rows, tree.canvas.tip
   for _, item in ipairs(note.items) do
     local parent = item.entry.parentId
-    if tree.canvas.rows.places[parent] then
-      tree.loader:refresh_below(parent)
-    elseif tip and parent == before then -- the parent is hidden below the tip
-      tree.loader:refresh_below(tip.id)
-    elseif parent == nil or not tip or not ids[parent] then
-      tree.loader:refresh()
+    if not ids[parent] then
+      local row = rows:get(parent) or (parent == before and tip) -- otherwise the parent is hidden below the tip
+      local changed = row and rows:on_path_above(row)
+      if changed then
+        tree.loader:refresh_below(changed.id)
+      else
+        tree.loader:refresh()
+      end
     end
   end
 end

@@ -1,4 +1,4 @@
----Folds of a tree: each branch of a fork is a fold. Chains are not.
+---Folds of a tree: each branch beside the path to the leaf, and each branch beside a line of such a branch.
 local M = {}
 
 local MAX_DEPTH = 20 -- the limit of Vim
@@ -11,9 +11,8 @@ function M.level()
   if not row then
     return 0
   end
-  local level = math.min(#row.below, MAX_DEPTH)
-  local starts = #row.gutter > 0 and row.gutter:find("[+']$") ~= nil
-  return starts and '>' .. level or level
+  local level = math.min(row.indent, MAX_DEPTH)
+  return require('sessiond.tree.rows').begins_branch(row) and '>' .. level or level
 end
 
 ---Return the value of 'foldtext'.

@@ -15,7 +15,10 @@ end
 ---@param is_wanted fun(row: sessiond.Row): boolean
 local function jump(view, step, is_wanted)
   local _, place = view:row()
-  local found = view.canvas.rows:next(place, step, is_wanted)
+  local found = view.canvas.rows:next(place, step, function(row, at)
+    local fold = vim.fn.foldclosed(at)
+    return is_wanted(row) and (fold < 0 or fold == at)
+  end)
   if found then
     vim.cmd("normal! m'")
     vim.api.nvim_win_set_cursor(0, { found, 0 })
@@ -31,7 +34,7 @@ end
 ---@param row sessiond.Row
 ---@return boolean
 local function is_branch(row)
-  return row.gutter:find("[+']$") ~= nil
+  return require('sessiond.tree.rows').begins_branch(row)
 end
 
 ---@param row sessiond.Row

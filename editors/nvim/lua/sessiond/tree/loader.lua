@@ -19,8 +19,7 @@ local GATHERING = 20
 ---@field private is_stale boolean whether all rows have to be read again
 ---@field private stale table<string, true> rows whose subtree has to be read again
 ---@field private read_early table<string, true> rows whose subtree was read while all rows were read
----@field private path_moved boolean whether the leaf moved while all rows were read
----@field private moves integer how often the leaf moved: earlier responses do not know the path
+---@field private anchor string? the entry around which other rows are read first
 ---@field private fresh sessiond.Rows? the rows of the load in progress
 ---@field private is_scheduled boolean
 ---@field private is_closed boolean
@@ -37,8 +36,6 @@ function M.new(tree)
     is_stale = false,
     stale = {},
     read_early = {},
-    path_moved = false,
-    moves = 0,
     is_scheduled = false,
     is_closed = false,
   }, Loader)
@@ -55,8 +52,9 @@ function Loader:refresh()
   self:schedule()
 end
 
----Read the rows of another filter or query, first those around the cursor.
+---Read other rows, first those around the cursor, or around the leaf if the cursor follows it.
 function Loader:restart()
+  self.anchor = self.tree.canvas:anchor()
   self.shows_rows, self.loading = false, nil
   self:refresh()
 end
@@ -72,12 +70,6 @@ end
 ---@return boolean
 function Loader:is_current()
   return self.shows_rows and not self.is_stale
-end
-
----Note that the leaf moved and its path is shown.
-function Loader:leaf_moved()
-  self.moves = self.moves + 1
-  self.path_moved = self.loading ~= nil
 end
 
 ---Note another label of an entry.
@@ -125,8 +117,9 @@ end
 function Loader:load()
   self.loads = self.loads + 1
   self.loading = self.loads
-  self.is_stale, self.path_moved, self.stale, self.read_early, self.fresh = false, false, {}, {}, nil
-  local around = not self.shows_rows and self.tree:entry_to_show()
+  self.is_stale, self.stale, self.read_early, self.fresh = false, {}, {}, nil
+  local around = not self.shows_rows and (self.tree.canvas:target_id() or self.anchor or self.tree.leaf_id)
+  self.anchor = nil
   if around then
     self:load_around(around, self.loading)
   else
@@ -165,14 +158,16 @@ function Loader:request_page(number, params, callback, failed)
   end)
 end
 
----Show the rows around an entry, and then read all.
+---Show the rows around an entry, and then read all. Without the rows of other branches, the first page of a large
+---session has more of the path.
 ---@private
 ---@param entry string
 ---@param number integer of the load
 function Loader:load_around(entry, number)
-  self:request_page(number, { aroundId = entry, limit = FIRST_ROWS }, function(page)
+  local params = { aroundId = entry, limit = FIRST_ROWS, openAll = self.tree.total <= FIRST_ROWS }
+  self:request_page(number, params, function(page)
     local found = rows.of_page(page)
-    if page.precedingCount == 0 and not page.nextCursor then
+    if page.precedingCount == 0 and not page.nextCursor and not found:has_folded_branch() then
       self:finish(found)
       return
     end
@@ -210,11 +205,6 @@ end
 ---@param all sessiond.Rows
 function Loader:finish(all)
   self.loading, self.fresh, self.shows_rows = nil, nil, true
-  if self.path_moved then
-    local leaf = all:get(self.tree.leaf_id)
-    all:mark_path(leaf)
-    self.is_stale = self.is_stale or (self.tree.leaf_id ~= nil and not leaf)
-  end
   self.tree:show(all)
   self.tree.canvas:forget_target()
   self.tree:set_note(nil)
@@ -229,21 +219,20 @@ end
 ---@private
 ---@param id string
 function Loader:load_below(id)
-  local moves, number = self.moves, self.loading
+  local number = self.loading
   if number then
     self.read_early[id] = true
   end
   client.request('session/tree', self.tree:params({ rootId = id }), function(err, page)
     if self.is_closed or self.loading ~= number then
       return
-    elseif self.moves ~= moves then
-      self:refresh_below(id)
-      return
     end
     local canvas = self.tree.canvas
     local row, place = canvas.rows:get(id)
-    if err or not row or not place or page.nextCursor then
+    if err or not row or not place then
       self:refresh()
+    elseif page.nextCursor then
+      self:restart()
     elseif page.nodes[1] and page.nodes[1].id == id then
       self.tree.total = page.entryCount
       canvas:replace(place, page.nodes, self.tree.leaf_id)

@@ -20,7 +20,6 @@ local text = require('sessiond.text')
 ---@field session sessiond.SessionInfo?
 ---@field shows_time boolean
 ---@field note string? shown beside the title: loading, away, an error
----@field private anchor string? the entry around which the rows of another filter are read first
 ---@field private unfollow fun()
 local Tree = {}
 Tree.__index = Tree
@@ -94,6 +93,7 @@ function Tree:follower()
       self.note = nil
       self:set_session(session)
       self.leaf_id = self.leaf_id or session.leafId
+      self.total = session.entryCount
       if not self.loader:is_current() then
         self.loader:refresh()
       end
@@ -160,23 +160,17 @@ end
 
 -- What the loader asks and reports ----------------------------------------------------------------------------
 
----Return the params of `session/tree`.
+---Return the params of `session/tree`. All branches are open, because the editor folds them.
 ---@param more table
 ---@return sessiond.TreeParams
 function Tree:params(more)
-  return vim.tbl_extend('force', { sessionId = self.id, filter = self.filter, query = self.query }, more)
-end
-
----Return the entry around which the loader reads rows first.
----@return string? id nil: the session is empty
-function Tree:entry_to_show()
-  return self.canvas:target_id() or self.anchor or self.leaf_id
+  local params = { sessionId = self.id, filter = self.filter, query = self.query, layout = 'path', openAll = true }
+  return vim.tbl_extend('force', params, more)
 end
 
 ---Show rows (called by the loader).
 ---@param rows sessiond.Rows
 function Tree:show(rows)
-  self.anchor = nil
   self.canvas:show(
     rows,
     self.leaf_id,
@@ -216,8 +210,6 @@ end
 
 ---@private
 function Tree:restart()
-  local row = self:row()
-  self.anchor = row and row.id
   self.loader:restart()
   require('sessiond.connect').ensure(function() end)
 end

@@ -16,7 +16,7 @@ local WINDOW = {
   foldmethod = 'expr',
   foldexpr = "v:lua.require'sessiond.tree.folds'.level()",
   foldtext = "v:lua.require'sessiond.tree.folds'.text()",
-  foldlevel = 99,
+  foldlevel = 0,
   fillchars = 'fold: ',
   winbar = "%#SessiondTitle#%{get(b:,'sessiond_title','')}%<", -- cut at the end
 }
