@@ -184,22 +184,8 @@ def test_a_page_around_a_row_has_it_in_the_middle_and_counts_the_preceding_rows(
         3,
         7,
     )
-    assert page.bars == (True,)
     assert view(FORKED, around_row=FORKED.row("e2"), limit=5).preceding_count == 0
     assert view(FORKED, "userOnly", around_row=FORKED.row("e6"), limit=1).nodes[0].id == "e5"
-
-
-def test_a_page_around_a_row_lists_the_forks_and_branches_above_it() -> None:
-    session = loaded(
-        header(), user("q"), assistant("fork"), user("head"), assistant("chain"), user("fork again"),
-        user("one"), user("other", parent="e5"), assistant("deep"), user("second", parent="e2"),
-    )  # fmt: skip
-    page = view(session, around_row=session.row("e8"), limit=1)
-    assert [row.id for row in page.above] == ["e2", "e3", "e5", "e7"]
-    assert list(page.above) == [row for row in view(session).nodes if row.id in ("e2", "e3", "e5", "e7")]
-    assert view(session, around_row=session.row("e1"), limit=1).above == ()
-    roots = loaded(header(), user("q"), assistant("a"), user("again", parent=None), user("on"))
-    assert [row.id for row in view(roots, around_row=roots.row("e4"), limit=1).above] == ["e3"]
 
 
 def test_a_page_reads_only_its_own_rows() -> None:
@@ -336,18 +322,6 @@ def test_a_page_around_a_row_equals_that_part_of_the_whole_view(
     whole = view(session, filter).nodes
     page = view(session, filter, around_row=row, limit=data.draw(st.integers(1, 5)))
     assert page.nodes == whole[page.preceding_count : page.preceding_count + len(page.nodes)]
-    if page.preceding_count:
-        by_id = {node.id: node for node in whole}
-        several = not whole[0].last_sibling
-        bars, node = [], page.nodes[0]
-        while True:
-            above = by_id[node.parent_id] if node.parent_id else None
-            if above.child_count > 1 if above else several:
-                bars.append(not node.last_sibling)
-            if above is None:
-                break
-            node = above
-        assert list(page.bars) == bars[::-1]
 
 
 @given(forests())

@@ -38,7 +38,8 @@ def test_a_person_searches_labels_branches_and_forks_and_sees_what_others_do(
         screen.type("/counts")
         screen.until(r"^/counts")
         screen.press("Enter")
-        screen.until(r"default +/counts 1/1 ")  # the prompt is closed
+        screen.until_not("^/counts")  # the prompt is closed
+        screen.until(r"default +/counts 1/1 ")
         screen.type("L")
         screen.until("^Label")
         screen.type("quick fix")

@@ -1056,11 +1056,6 @@ export interface TreeParams {
  *
  * The characters of a `gutter` are a line `|`, a blank, the beginning of a branch `+`, and that of the last branch of
  * a fork `'`.
- *
- * In the layout `log`, `bars` is for drawing a page that is not the first: one item for each fork above the first
- * row, uppermost first, true if further branches of that fork follow. Several roots count as one fork. With
- * `aroundId`, `above` lists the rows above the first row that are forks or begin a branch. Both are empty in the
- * layout `path`.
  */
 export interface TreeResult {
   /** At most `limit`, in preorder. */
@@ -1077,10 +1072,6 @@ export interface TreeResult {
   visibleCount: number;
   /** Rows of the view before this page. */
   precedingCount: number;
-  /** One for each fork above the first row. */
-  bars: boolean[];
-  /** At most one for each level above the first row. */
-  above: TreeNode[];
   /** Layout `path`: the branches that are open. */
   openIds: string[];
   _meta?: unknown;

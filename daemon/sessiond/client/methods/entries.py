@@ -156,11 +156,7 @@ class EntryMethods(AppendMethods):
 
         Returns:
             A page of rows. The characters of a `gutter` are a line `|`, a blank, the beginning of a branch
-            `+`, and that of the last branch of a fork `'`. In the layout `log`, `bars` is for drawing a page
-            that is not the first: one item for each fork above the first row, uppermost first, true if
-            further branches of that fork follow. Several roots count as one fork. With `around_id`, `above`
-            lists the rows above the first row that are forks or begin a branch. Both are empty in the layout
-            `path`.
+            `+`, and that of the last branch of a fork `'`.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,

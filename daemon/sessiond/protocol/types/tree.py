@@ -167,11 +167,6 @@ class TreeResult(Wire, frozen=True):
 
     The characters of a `gutter` are a line `|`, a blank, the beginning of a branch `+`, and that of the last branch of
     a fork `'`.
-
-    In the layout `log`, `bars` is for drawing a page that is not the first: one item for each fork above the first
-    row, uppermost first, true if further branches of that fork follow. Several roots count as one fork. With
-    `aroundId`, `above` lists the rows above the first row that are forks or begin a branch. Both are empty in the
-    layout `path`.
     """
 
     nodes: list[TreeNode]  # at most `limit`, in preorder
@@ -181,10 +176,6 @@ class TreeResult(Wire, frozen=True):
     next_cursor: str | None  # the cursor of the next page; null on the last page
     visible_count: int = 0  # rows of the whole view
     preceding_count: int = 0  # rows of the view before this page
-    bars: list[bool] = msgspec.field(default_factory=list)  # one for each fork above the first row
-    above: list[TreeNode] = msgspec.field(
-        default_factory=list
-    )  # at most one for each level above the first row
     open_ids: list[str] = msgspec.field(default_factory=list)  # layout `path`: the branches that are open
 
 

@@ -157,8 +157,6 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
         next_cursor=None if page.resume == NONE else cursor,
         visible_count=page.visible_count,
         preceding_count=page.preceding_count,
-        bars=list(page.bars),
-        above=await live.drive(converted(page.above, t.TreeNode)),
         open_ids=[live.tree.id(row) or "" for row in sorted(page.opened)],
     )
 

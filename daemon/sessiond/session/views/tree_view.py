@@ -20,7 +20,7 @@ from sessiond.session.tree.tree import NONE, Tree
 from sessiond.session.views import path_layout
 from sessiond.session.views.filters import Filter
 from sessiond.session.views.outline import Open, Outline, RowText
-from sessiond.session.views.view import RowShape, View
+from sessiond.session.views.view import RowShape
 
 _PREVIEW_CHARACTERS: Final = 120
 _MAX_CACHED_TEXTS: Final = 4_000
@@ -65,9 +65,6 @@ class TreePage:
         entry_count: The number of entries in the session.
         visible_count: The number of rows in the whole view.
         preceding_count: The number of rows of the view before this page.
-        bars: For each fork above the first row, top first: whether branches of it follow the one with the first row.
-            Several roots count as a fork. Empty if the page begins the view.
-        above: For a page around a row: the ancestors of the first row that are forks or begin a branch.
         version: The version of a path layout, for the next page; empty for the layout of the log.
         opened: The rows of a path layout that begin an open branch; empty if all are open.
 
@@ -78,8 +75,6 @@ class TreePage:
     entry_count: int
     visible_count: int
     preceding_count: int = 0
-    bars: tuple[bool, ...] = ()
-    above: tuple[Node, ...] = ()
     version: str = ""
     opened: frozenset[int] = frozenset()
 
@@ -118,10 +113,8 @@ def tree_rows(
         )
     )
     layout = yield from outline.exclusively(work)
-    rows = [shape.row for shape in (*layout.page, *layout.above)]
-    texts = yield from _texts(tree, outline, rows, read)
+    texts = yield from _texts(tree, outline, [shape.row for shape in layout.page], read)
     nodes = yield from _nodes(tree, layout.page, texts, layout.on_path)
-    above = yield from _nodes(tree, layout.above, texts, layout.on_path)
     is_end = layout.preceding + len(nodes) >= layout.count
     return TreePage(
         nodes=nodes,
@@ -129,8 +122,6 @@ def tree_rows(
         entry_count=tree.count_entries(),
         visible_count=layout.count,
         preceding_count=layout.preceding,
-        bars=layout.bars,
-        above=tuple(above),
         version=layout.version,
         opened=layout.opened,
     )
@@ -143,8 +134,6 @@ class _Layout:
     page: list[RowShape]
     count: int
     preceding: int
-    bars: tuple[bool, ...]
-    above: list[RowShape]
     on_path: set[int]
     version: str = ""
     opened: frozenset[int] = frozenset()
@@ -166,13 +155,8 @@ def _layout(
     count = yield from view.visible_count()
     if place.preceding + len(page) >= count:  # otherwise the next page is likely to be requested
         outline.drop_cached_view()
-    bars, above = list[bool](), list[RowShape]()
-    if page and place.preceding:
-        bars = yield from _bars(view, page[0].row)
-        if around_row != NONE:
-            above = yield from _structure(view, page[0].row)
-    on_path = yield from outline.on_path(tree, moment.leaf, [shape.row for shape in (*page, *above)])
-    return _Layout(page, count, place.preceding, tuple(bars), above, on_path)
+    on_path = yield from outline.on_path(tree, moment.leaf, [shape.row for shape in page])
+    return _Layout(page, count, place.preceding, on_path)
 
 
 def _path_layout(
@@ -195,29 +179,7 @@ def _path_layout(
     if page is None or (after_row != NONE and version != layout.version):
         raise LayoutChangedError
     on_path = yield from outline.on_path(tree, moment.leaf, [shape.row for shape in page.shapes])
-    return _Layout(page.shapes, page.total, page.preceding, (), [], on_path, layout.version, layout.opened)
-
-
-def _bars(view: View, row: int) -> Steps[list[bool]]:
-    """For each fork above a row, top first, return whether branches follow the one with the row."""
-    forks = yield from view.forks_above(row)
-    last_branches: list[int] = []
-    for fork in forks:
-        last_branches.append((yield from view.children(fork.row)).last)  # noqa: PERF401 - it yields
-    return [fork.branch != last for fork, last in zip(forks, last_branches, strict=True)]
-
-
-def _structure(view: View, row: int) -> Steps[list[RowShape]]:
-    """Return the rows above a row that a client draws: forks and rows that begin a branch, top first."""
-    rows: dict[int, None] = {}
-    for fork in (yield from view.forks_above(row)):
-        rows |= {fork.row: None, fork.branch: None}
-    shapes: list[RowShape] = []
-    for above in [it for it in rows if it not in (NONE, row)]:
-        shapes.append((yield from view.shape_of(above)))
-        if len(shapes) % _NODES_A_STEP == 0:
-            yield
-    return shapes
+    return _Layout(page.shapes, page.total, page.preceding, on_path, layout.version, layout.opened)
 
 
 def _texts(tree: Tree, outline: Outline, rows: Sequence[int], read: Read) -> Steps[dict[int, RowText]]:

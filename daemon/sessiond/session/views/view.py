@@ -47,13 +47,6 @@ class RowShape(NamedTuple):
     hidden: int = 0
 
 
-class ForkAbove(NamedTuple):
-    """A visible row with several children, or `NONE` for several roots, and the child that is on the path to a row."""
-
-    row: int
-    branch: int
-
-
 @dataclass(frozen=True, slots=True)
 class ViewPlace:
     """A place in a view: the index of a chain in preorder, a row of the chain, and the visible rows before that row."""
@@ -254,11 +247,6 @@ class View:
                 yield
         return found
 
-    def shape_of(self, row: int) -> Steps[RowShape]:
-        """Return the shape of a visible row."""
-        [shape] = yield from self._shapes_in_chain(self._chains.chain_of(row), [row])
-        return shape
-
     def _shapes_in_chain(self, chain: int, rows: list[int]) -> Steps[list[RowShape]]:
         """Return the shapes of visible rows of a chain that follow one another."""
         marks, next_fork = self.marks, self._chains.next_fork
@@ -267,7 +255,7 @@ class View:
         before = marks.rfind(1, start, rows[0])
         above = base.above if before < 0 else before
         depth = base.depth + marks.count(1, start, rows[0])
-        indent = base.indent + len((yield from self._forks_in_chain(chain, rows[0])))
+        indent = base.indent + (yield from self._forks_in_chain(chain, rows[0]))
         is_last = (yield from self.children(above)).last == rows[0]
         fork = next_fork(rows[0], end)
         shapes: list[RowShape] = []
@@ -282,24 +270,6 @@ class View:
             depth += 1
             indent += child_count > 1
         return shapes
-
-    def forks_above(self, row: int) -> Steps[list[ForkAbove]]:
-        """Return the visible forks above a visible row, uppermost first. Several roots count as a fork."""
-        found: list[ForkAbove] = []
-        for steps_taken in count():
-            chain = self._chains.chain_of(row)
-            found += reversed((yield from self._forks_in_chain(chain, row)))
-            above = (yield from self._base(chain)).above
-            if (yield from self.children(above)).total > 1:
-                start, end = self._bounds(chain)
-                found.append(ForkAbove(above, self.marks.find(1, start, end)))
-            if above == NONE:
-                break
-            row = above
-            if steps_taken % _CHAINS_A_STEP == 0:
-                yield
-        found.reverse()
-        return found
 
     def children(self, row: int) -> Steps[ChildSummary]:
         """Return the children of a visible row, or the roots of the view for `NONE`."""
@@ -357,23 +327,21 @@ class View:
                 forks = yield from self._forks_in_chain(chain, above)
                 is_fork = (yield from self.children(above)).total > 1
                 depth = base.depth + self.marks.count(1, start, above + 1)
-                base = ChainBase(above, depth, base.indent + len(forks) + is_fork)
+                base = ChainBase(above, depth, base.indent + forks + is_fork)
             self._bases[attached] = base
             if steps_taken % _CHAINS_A_STEP == 0:
                 yield
         return self._bases[to_compute[0] if to_compute else chain]
 
-    def _forks_in_chain(self, chain: int, row: int) -> Steps[list[ForkAbove]]:
-        """Return the visible forks of a chain before a visible row of the chain, in log order."""
-        found: list[ForkAbove] = []
+    def _forks_in_chain(self, chain: int, row: int) -> Steps[int]:
+        """Return the number of visible forks of a chain before a visible row of the chain."""
+        found = 0
         start, _ = self._bounds(chain)
         fork = self._chains.next_fork(start, row)
         while fork != NONE:
             above = self.marks.rfind(1, start, fork + 1)
-            branch = self.marks.find(1, fork + 1, row + 1)
-            if above >= 0 and (yield from self.children(above)).total > 1:
-                found.append(ForkAbove(above, branch))
-            fork = self._chains.next_fork(branch, row)
-            if len(found) % _ROWS_A_STEP == _ROWS_A_STEP - 1:
+            found += above >= 0 and (yield from self.children(above)).total > 1
+            fork = self._chains.next_fork(self.marks.find(1, fork + 1, row + 1), row)
+            if found % _ROWS_A_STEP == _ROWS_A_STEP - 1:
                 yield
         return found

@@ -566,11 +566,6 @@
 ---
 ---The characters of a `gutter` are a line `|`, a blank, the beginning of a branch `+`, and that of the last branch of
 ---a fork `'`.
----
----In the layout `log`, `bars` is for drawing a page that is not the first: one item for each fork above the first
----row, uppermost first, true if further branches of that fork follow. Several roots count as one fork. With
----`aroundId`, `above` lists the rows above the first row that are forks or begin a branch. Both are empty in the
----layout `path`.
 ---@class (exact) sessiond.TreeResult
 ---@field nodes sessiond.TreeNode[] At most `limit`, in preorder.
 ---@field logId string The log of the seqs.
@@ -579,8 +574,6 @@
 ---@field nextCursor? string The cursor of the next page; null on the last page.
 ---@field visibleCount integer Rows of the whole view.
 ---@field precedingCount integer Rows of the view before this page.
----@field bars boolean[] One for each fork above the first row.
----@field above sessiond.TreeNode[] At most one for each level above the first row.
 ---@field openIds string[] Layout `path`: the branches that are open.
 
 ---One visible row of the tree.

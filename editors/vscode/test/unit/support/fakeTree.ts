@@ -93,8 +93,6 @@ export class FakeTree {
       nextCursor: end < layout.nodes.length ? String(end) : null,
       visibleCount: layout.nodes.length,
       precedingCount: start,
-      bars: [],
-      above: [],
       openIds: params.openAll ? [] : layout.openIds,
     };
   }
