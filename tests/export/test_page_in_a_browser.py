@@ -56,6 +56,7 @@ def test_the_transcript_is_the_path_to_the_leaf(shown: Callable[..., Watched]) -
 
 def test_a_click_in_the_tree_goes_to_another_branch(shown: Callable[..., Watched]) -> None:
     page = shown(sample_story()).page
+    page.get_by_title("Fold or unfold").click()
     page.get_by_role("treeitem").filter(has_text="It was a").click()
     expect(page.locator("#path")).to_contain_text("It was a race")
     expect(page.locator("#path")).not_to_contain_text("The second answer.")
@@ -83,6 +84,7 @@ def test_a_hidden_message_is_shown_only_with_the_filter_all(
 
 def test_the_back_button_returns_to_the_previous_entry(shown: Callable[..., Watched]) -> None:
     page = shown(sample_story()).page
+    page.get_by_title("Fold or unfold").click()
     page.get_by_role("treeitem").filter(has_text="It was a").click()
     expect(page.locator("#path")).to_contain_text("It was a race")
     page.go_back()
@@ -114,7 +116,7 @@ def test_an_address_with_unknown_ids_shows_the_session(shown: Callable[..., Watc
 
 
 @pytest.mark.parametrize(("name", "count"), [
-    ("default", 6), ("noTools", 5), ("userOnly", 2), ("labeledOnly", 1), ("all", 7),
+    ("default", 4), ("noTools", 4), ("userOnly", 2), ("labeledOnly", 1), ("all", 4),
 ])  # fmt: skip
 def test_a_filter_shows_its_entries(shown: Callable[..., Watched], name: str, count: int) -> None:
     page = shown(sample_story()).page
@@ -131,7 +133,7 @@ def test_a_search_finds_folded_text_and_enter_shows_it(shown: Callable[..., Watc
     page.keyboard.press("Enter")
     expect(page.locator("article.target")).to_contain_text("I look.")
     page.get_by_label("Search all entries").press("Escape")
-    expect(page.get_by_role("treeitem")).to_have_count(6)
+    expect(page.get_by_role("treeitem")).to_have_count(5)  # the path to what was found
 
 
 def test_search_matches_are_highlighted(shown: Callable[..., Watched]) -> None:
@@ -146,14 +148,34 @@ def test_the_tree_is_used_with_the_keyboard(shown: Callable[..., Watched]) -> No
     page.get_by_role("tree").focus()
     page.keyboard.press("Home")
     expect(items.first).to_have_attribute("aria-selected", "true")
-    page.keyboard.press("ArrowLeft")
-    expect(items).to_have_count(1)
-    expect(items.first).to_have_attribute("aria-expanded", "false")
+    page.keyboard.press("ArrowDown")
+    branch = page.locator("[role=treeitem][aria-expanded]")
+    expect(branch).to_have_attribute("aria-expanded", "false")
     page.keyboard.press("ArrowRight")
+    expect(branch).to_have_attribute("aria-expanded", "true")
     expect(items).to_have_count(6)
+    page.keyboard.press("ArrowLeft")
+    expect(items).to_have_count(4)
     page.keyboard.press("End")
     page.keyboard.press("Enter")
     expect(page.locator("article.target")).to_contain_text("The second answer.")
+
+
+def test_the_path_is_at_the_margin_and_other_branches_are_folded(shown: Callable[..., Watched]) -> None:
+    story = sample_story()
+    for number in range(40):
+        at = story.user(f"Turn {number}.")
+        story.assistant(f"Given up {number}.")
+        story.assistant(f"Answer {number}.", parentId=at)
+    page = shown(story).page
+    items = page.get_by_role("treeitem")
+    expect(items.filter(has_text="Answer 39.")).to_have_attribute("aria-level", "1")
+    expect(items.filter(has_text="Given up 39.")).to_have_attribute("aria-level", "2")
+    page.get_by_role("tree").focus()
+    page.keyboard.press("Home")
+    branch = items.filter(has_text="more")
+    expect(branch).to_have_count(1)  # the other branches have one row only
+    expect(branch).to_have_attribute("aria-label", re.compile("2 more$"))
 
 
 def test_the_transcript_is_read_with_the_keyboard(shown: Callable[..., Watched]) -> None:
@@ -197,6 +219,7 @@ def test_a_narrow_window_hides_the_tree_behind_a_button(shown: Callable[..., Wat
     page = shown(sample_story(), size=(390, 700)).page
     expect(page.get_by_role("tree")).to_be_hidden()
     page.get_by_role("button", name="Tree").click()
+    page.get_by_title("Fold or unfold").click()
     page.get_by_role("treeitem").filter(has_text="It was a").click()
     expect(page.get_by_role("tree")).to_be_hidden()
     expect(page.locator("#path")).to_contain_text("It was a race")

@@ -6,6 +6,7 @@ from sessiond.export.bodies import body_of
 from sessiond.export.places import PREVIEW_CHARACTERS, RowPlace, place_of
 from sessiond.protocol import types as t
 from sessiond.session.content import preview
+from sessiond.session.content.row_text import row_text
 from sessiond.session.tree import lines, steps
 from sessiond.session.tree.steps import Read
 from sessiond.session.tree.tree import Tree
@@ -24,7 +25,7 @@ def row_of(place: RowPlace, line: bytes) -> t.PageRow:
         role=role if isinstance(role, str) else None,
         timestamp=at if isinstance(at, str) else None,
         label=place.label, filter_mask=place.filter_mask,
-        preview=preview.one_line(preview.text_of(entry), PREVIEW_CHARACTERS),
+        preview=row_text(entry, PREVIEW_CHARACTERS),
         heading=body.heading, facts=body.facts, body=body.html or None,
         call_ids=list(map(lines.valid_text, body.call_ids)),
         result_of=None if body.result_of is None else lines.valid_text(body.result_of),

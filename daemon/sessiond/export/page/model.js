@@ -121,34 +121,58 @@ function shapeOf(filter) {
     if (!under.has(up)) under.set(up, []);
     under.get(up).push(row);
   }
-  shapes.set(key, shape = {over, under, shown});
+  // The newest shown row in each row's subtree. The rows come newest first, so the first one that arrives stays.
+  const newest = new Array(count).fill(-1);
+  for (let at = shown.length - 1; at >= 0; at--) {
+    for (let up = shown[at]; up >= 0 && newest[up] < 0; up = over[up]) newest[up] = shown[at];
+  }
+  shapes.set(key, shape = {over, under, shown, newest});
   if (shapes.size > 12) shapes.delete(shapes.keys().next().value);
   return shape;
 }
 
 const childrenOf = (shape, row) => shape.under.get(row) ?? [];
 
-// The rows of a view in preorder, with chains not indented: {row, indent, last, foldable, siblings}.
-// Rows below a `folded` row are left out. With `hits`, only rows that were found are included.
-function preorder(filter, folded, hits) {
+// The number of rows below each row in a view, computed on demand.
+function countBelow(shape, row) {
+  let count = 0;
+  const waiting = [...childrenOf(shape, row)];
+  for (const seen = new Set(); waiting.length;) {
+    const next = waiting.pop();
+    if (seen.has(next)) continue;
+    seen.add(next);
+    count += 1;
+    waiting.push(...childrenOf(shape, next));
+  }
+  return count;
+}
+
+// The rows of a view: {row, indent, starts, last, hidden}. The rows of the path have no indentation. Below a fork come
+// its other branches, and then the path goes on. `starts` marks the first row of a branch. A branch that is not in
+// `open` is this row only, with the number of `hidden` rows. It is laid out in the same way: where no child is on the
+// path, the one with the newest row goes on. With `hits`, only these rows are included, of all branches.
+function layout(filter, path, open, hits) {
   const shape = shapeOf(filter);
   const found = [];
-  const tops = childrenOf(shape, -1);
   const waiting = [];
   const push = (rows, indent) => {
-    for (let at = rows.length - 1; at >= 0; at--) waiting.push([rows[at], indent + (rows.length > 1 ? 1 : 0), at === rows.length - 1]);
+    if (!rows.length) return;
+    const next = rows.find(row => path.has(row)) ??
+      rows.reduce((one, other) => shape.newest[other] > shape.newest[one] ? other : one);
+    const others = rows.filter(row => row !== next);
+    waiting.push({row: next, indent, starts: false, last: false});
+    others.reverse().forEach((row, at) => waiting.push({row, indent: indent + 1, starts: true, last: at === 0}));
   };
-  push(tops, 0);
+  push(childrenOf(shape, -1), 0);
   const seen = new Uint8Array(model.rows.length);
   while (waiting.length) {
-    const [row, indent, last] = waiting.pop();
+    const place = waiting.pop();
+    const {row, indent, starts} = place;
     if (seen[row]) continue;
     seen[row] = 1;
-    const under = childrenOf(shape, row);
-    const siblings = childrenOf(shape, shape.over[row]).length;
-    const foldable = under.length > 1 || (siblings > 1 && under.length > 0);
-    if (!hits || hits.has(row)) found.push({row, indent, last, foldable, siblings});
-    if (!folded.has(row)) push(under, indent);
+    const isOpen = !starts || hits || open.has(row);
+    if (!hits || hits.has(row)) found.push({...place, hidden: isOpen ? 0 : countBelow(shape, row)});
+    if (isOpen) push(childrenOf(shape, row), indent);
   }
   return found;
 }

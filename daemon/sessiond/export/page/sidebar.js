@@ -5,7 +5,7 @@ const SPARE = 12;
 
 const sidebar = {
   filter: 0,
-  folded: new Set(),
+  open: new Set(),     // the first rows of open branches
   query: "",
   hits: null,
   rows: [],
@@ -25,7 +25,7 @@ const sidebar = {
       const place = Math.floor((event.clientY - this.box.getBoundingClientRect().top) / ROW);
       if (place >= this.rows.length) return;
       this.at = place;
-      if (event.target.closest(".fold") && this.rows[place].foldable) this.toggle();
+      if (event.target.closest(".fold") && this.isBranch(place)) this.toggle();
       else this.go();
     });
   },
@@ -34,7 +34,7 @@ const sidebar = {
   refresh() {
     const row = this.rows[this.at]?.row;
     this.onPath = new Set(model.path(model.leaf));
-    this.rows = preorder(this.filter, this.folded, this.hits);
+    this.rows = layout(this.filter, this.onPath, this.open, this.hits);
     const place = this.rows.findIndex(it => it.row === row);
     this.at = Math.max(0, place >= 0 ? place : Math.min(this.at, this.rows.length - 1));
     this.box.style.height = `${this.rows.length * ROW}px`;
@@ -57,22 +57,30 @@ const sidebar = {
   },
 
   item(place) {
-    const {row, indent, foldable, siblings} = this.rows[place];
+    const {row, indent, starts, last, hidden} = this.rows[place];
     const entry = model.rows[row];
-    const open = !this.folded.has(row);
+    const foldable = this.isBranch(place);
     const marks = [
       "row", this.onPath.has(row) ? "on" : "off", row === model.leaf ? "leaf" : "",
-      place === this.at ? "at" : "", siblings > 1 ? "branch" : "",
+      place === this.at ? "at" : "", starts ? "branch" : "", last ? "last" : "",
     ].join(" ");
-    const expanded = foldable ? ` aria-expanded="${open}"` : "";
+    const expanded = foldable ? ` aria-expanded="${hidden === 0}"` : "";
     const label = entry.label ? `<span class="label">${escaped(entry.label)}</span>` : "";
-    const fold = `<span class="fold"${foldable ? ` title="Fold or unfold">${open ? "▾" : "▸"}` : ">"}</span>`;
-    const spoken = [entry.heading, entry.label && `label ${entry.label}`, entry.preview, row === model.leaf && "leaf"];
+    const fold = `<span class="fold"${foldable ? ` title="Fold or unfold">${hidden ? "▸" : "▾"}` : ">"}</span>`;
+    const spoken = [entry.heading, entry.label && `label ${entry.label}`, entry.preview, row === model.leaf && "leaf",
+      hidden && `${hidden} more`];
+    const more = hidden ? ` <span class="more">${hidden} more</span>` : "";
     return `<div class="${marks}" role="treeitem" id="t-${row}" data-kind="${escaped(entry.role ?? entry.type)}"` +
       ` data-place="${place}" data-indent="${indent}"` +
       ` aria-level="${indent + 1}" aria-selected="${place === this.at}"${expanded}` +
       ` aria-label="${escaped(spoken.filter(Boolean).join(", "))}">` +
-      `${fold}${label}<span class="who">${escaped(short(entry))}</span> <span class="preview" dir="auto">${escaped(entry.preview)}</span></div>`;
+      `${fold}${label}<span class="who">${escaped(short(entry))}</span> <span class="preview" dir="auto">${escaped(entry.preview)}</span>${more}</div>`;
+  },
+
+  // Whether a row begins a branch with more rows.
+  isBranch(place) {
+    const {row, starts} = this.rows[place];
+    return starts && !this.hits && childrenOf(shapeOf(this.filter), row).length > 0;
   },
 
   key(event) {
@@ -100,11 +108,11 @@ const sidebar = {
     this.draw();
   },
 
-  // Left folds a row or selects its parent. Right unfolds it or selects the next row.
+  // Left folds a branch or selects the parent. Right unfolds it or selects the next row.
   fold(close) {
     const current = this.rows[this.at];
     if (!current) return;
-    if (current.foldable && this.folded.has(current.row) !== close) this.toggle();
+    if (this.isBranch(this.at) && this.open.has(current.row) === close) this.toggle();
     else if (close) {
       const over = shapeOf(this.filter).over[current.row];
       const place = this.rows.findIndex(it => it.row === over);
@@ -113,9 +121,8 @@ const sidebar = {
   },
 
   toggle() {
-    const {row, foldable} = this.rows[this.at];
-    if (!foldable) return;
-    if (!this.folded.delete(row)) this.folded.add(row);
+    const {row} = this.rows[this.at];
+    if (!this.open.delete(row)) this.open.add(row);
     this.refresh();
   },
 
@@ -124,9 +131,14 @@ const sidebar = {
     if (current) this.choose(current.row);
   },
 
-  // Select a row if the view shows it.
+  // Select a row if the view shows it. The branches that it is in are opened.
   follow(row) {
-    const place = this.rows.findIndex(it => it.row === row);
+    let place = this.rows.findIndex(it => it.row === row);
+    if (place < 0 && !this.hits && row >= 0 && model.shows(row, this.filter)) {
+      model.path(row).slice(0, -1).forEach(it => this.open.add(it));
+      this.refresh();
+      place = this.rows.findIndex(it => it.row === row);
+    }
     if (place < 0) return;
     this.at = place;
     this.reveal();
