@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from scripts.screenshots.page_story import the_story
+from scripts.screenshots.story import checkout_story
 
 from sessiond.export.html import to_html
 from sessiond.session.dialects.exported import ConversionLosses
@@ -19,9 +19,9 @@ def draw_all(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work, a_browser() as browser:
         page = Path(work) / "session.html"
-        page.write_bytes(to_html(the_story().whole(), ConversionLosses()))
-        _draw(browser, page.as_uri(), folder / "page-light.png", (1180, 650))
-        _draw(browser, f"{page.as_uri()}?targetId=e9", folder / "page-dark.png", (1180, 720), "dark", "o")
+        page.write_bytes(to_html(checkout_story().whole(), ConversionLosses()))
+        _draw(browser, page.as_uri(), folder / "page-light.png", (1100, 560))
+        _draw(browser, f"{page.as_uri()}?targetId=e16", folder / "page-dark.png", (1100, 600), "dark", "o")
         _draw(browser, page.as_uri(), folder / "page-narrow.png", (390, 720))
 
 

@@ -1,17 +1,22 @@
-"""The browser at work on a session that is told for the picture."""
+"""The browser of `sessiond tree -i`, and commands with what they print."""
 
 import asyncio
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from rich.cells import cell_len
 from rich.color import Color
+from rich.console import Console
 from rich.style import Style
 from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+from scripts.screenshots.story import ID, TITLE, entries, tell
 from scripts.screenshots.svg import Cell, picture
 
-from support.browsing import SESSION, Screen, a_desk, a_screen_of, said
-from support.daemons import assistant, user
+from support.browsing import Screen, a_desk, a_screen_of
+from support.commands import a_shell
+from support.stories import Teller
 
 _GROUND, _TEXT = (0x1A, 0x1B, 0x26), (0xC8, 0xCC, 0xD8)
 _COLORS = TerminalTheme(
@@ -24,56 +29,56 @@ _COLORS = TerminalTheme(
 )  # fmt: skip
 _DIM = 0.6
 
-_ANSWER = """The reader **splits on newlines**, and the last line has none, so it waits for one that never comes.
-
-1. Yield what is left when the file ends.
-2. Keep a test for a file without a last newline.
-
-```python
-for chunk in iter(read, b""):
-    rest += chunk
-yield rest
-```
-"""
-_STORY = (
-    said("4f0c21aa", 1, user("Why does the parser drop the last line of a file?")),
-    said("9b1e77d0", 2, assistant(_ANSWER)),
-    said("c3a9d214", 3, user("Fix it in the reader.")),
-    said("1e55f0b7", 4, assistant("Done: the reader yields what is left at the end.")),
-    said("77aa00b1", 12, user("Write a failing test first."), parentId="9b1e77d0"),
-    said("8c1d22e3", 13, assistant("tests/test_last_line.py fails, as it should.")),
-    said("0a0b0c0d", 14, user("Or end the file with a newline when writing."), parentId="8c1d22e3"),
-    said("5e6f7a8b", 15, assistant("Then older files would stay broken.")),
-    said("2b3c4d5e", 31, user("Now make it pass."), parentId="8c1d22e3"),
-    said("6f708192", 33, assistant("The parser keeps the rest, and the test passes.")),
-)
-
 
 def draw_all(folder: Path) -> None:
     """Write every picture into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     asyncio.run(_draw(folder / "tree-interactive.svg"))
+    _draw_commands(folder / "commands.svg")
+
+
+_COMMANDS = (
+    ("list",),
+    ("recall", "why no lock", "--limit", "3"),
+    ("resume", ID[:8], "--in", "codex", "--print"),
+)
+
+
+def _draw_commands(path: Path) -> None:
+    """Draw some commands and what they print, on a terminal of 110 columns."""
+    rows: list[list[Cell]] = []
+    with tempfile.TemporaryDirectory() as work, a_shell(Path(work) / "shop") as shell:
+        shell.folder.mkdir()
+        tell(Teller(shell.locations, shell.folder), Path(work))
+        for words in _COMMANDS:
+            shown = " ".join(f'"{it}"' if " " in it else it for it in ("sessiond", *words))
+            printed = shell(*words, FORCE_COLOR="1", COLUMNS="110").out.replace(str(shell.folder), "~/shop")
+            text = Text.from_ansi(f"\x1b[32m$\x1b[0m \x1b[1m{shown}\x1b[0m\n{printed.rstrip()}\n")
+            console = Console(width=110, color_system="truecolor", force_terminal=True)
+            for line in text.wrap(console, 110):
+                line.pad_right(110 - line.cell_len)
+                segments = [it for it in line.render(console) if it.text != "\n"]
+                rows.append([cell for it in segments for cell in _cells_of(it.text, it.style)])
+    path.write_text(picture(rows, _number(_GROUND)), encoding="utf-8")
 
 
 async def _draw(path: Path) -> None:
-    async with a_desk(*_STORY) as desk:
-        for entry, label in (("9b1e77d0", "the cause"), ("1e55f0b7", "quick fix")):
-            await desk.peer.call("session/label", sessionId=SESSION, entryId=entry, label=label)
-        async with a_screen_of(desk, (124, 18), pane=True) as screen:
-            await screen.keys("g", "g", "j")
-            await screen.see("Assistant  9b1e77d0")
-            await screen.see("for chunk")
-            path.write_text(picture(list(_cells(screen)), _number(_GROUND)), encoding="utf-8")
+    async with a_desk(*entries(), title=TITLE) as desk, a_screen_of(desk, (132, 24), pane=True) as screen:
+        await screen.see("◀ leaf")
+        await screen.keys("g", "g", "greater_than_sign")  # the row with the label "fixed"
+        await screen.see("never half made")
+        path.write_text(picture(list(_cells(screen)), _number(_GROUND)), encoding="utf-8")
 
 
 def _cells(screen: Screen) -> Iterator[list[Cell]]:
     for strip in screen.strips:
-        row: list[Cell] = []
-        for text, style, _ in strip:
-            for character in text:
-                cell = _cell(character, style or Style())
-                row += [cell, *[_cell("", style or Style())] * (cell_len(character) - 1)]
-        yield row
+        yield [cell for text, style, _ in strip for cell in _cells_of(text, style)]
+
+
+def _cells_of(text: str, style: Style | None) -> Iterator[Cell]:
+    for character in text:
+        yield _cell(character, style or Style())
+        yield from [_cell("", style or Style())] * (cell_len(character) - 1)
 
 
 def _cell(character: str, style: Style) -> Cell:

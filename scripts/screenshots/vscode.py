@@ -1,9 +1,9 @@
-"""The extension at work in the real workbench, on the session that the pictures of Neovim tell, too."""
+"""The extension at work in the real workbench: a transcript, a search, and how a session is handed over."""
 
 import tempfile
 from pathlib import Path
 
-from scripts.screenshots.neovim import tell
+from scripts.screenshots.story import LEAF, TITLE, tell
 
 from support.browsers import a_browser, expect
 from support.commands import a_shell
@@ -11,8 +11,7 @@ from support.stories import Teller
 from support.workbench import Window, a_window
 from support.workbench_server import a_server
 
-_SIZE = (1120, 680)
-_TITLE = "The parser drops the last line"
+_SIZE = (1240, 780)
 
 
 def draw_all(folder: Path) -> None:
@@ -25,17 +24,37 @@ def draw_all(folder: Path) -> None:
         a_server("--disable-workspace-trust") as server,
     ):
         shell.folder.mkdir()
-        tell(Teller(shell.locations, Path("/home/ada/atlas")))
+        tell(Teller(shell.locations, shell.folder), Path(work))
+        for agent in ("claude", "codex", "gemini", "opencode", "pi"):  # the list says which are installed
+            program = server.folder / "bin" / agent
+            program.parent.mkdir(exist_ok=True)
+            program.write_text("#!/bin/sh\n", encoding="utf-8")
+            program.chmod(0o755)
         with a_window(browser, server, shell.folder, shell.locations) as window:
             window.page.set_viewport_size({"width": _SIZE[0], "height": _SIZE[1]})
-            window.open_session(_TITLE, "The parser keeps the rest")
+            _widen_side_bar(window, 130)
+            window.open_session(TITLE, "Good. Say it in one line")
             window.command("sessiond: Show Transcript")
-            expect(window.webview().locator("#path")).to_contain_text("The parser keeps the rest")
+            expect(window.webview().locator("#path")).to_contain_text(LEAF)
             _write(window, folder / "transcript.png")
             window.command("sessiond: Search Sessions")
-            window.type_into_picker("failing test")
-            expect(window.options.filter(has_text="failing test").first).to_be_visible()
+            window.type_into_picker("slow")
+            expect(window.options.filter(has_text="sharing one saves").first).to_be_visible()
             _write(window, folder / "search.png")
+            window.page.keyboard.press("Escape")
+            window.tree.menu("Good. Say it in one line", "Resume from Here in Another Agent…")
+            expect(window.options.filter(has_text="Codex")).to_be_visible()
+            _write(window, folder / "resume.png")
+
+
+def _widen_side_bar(window: Window, pixels: int) -> None:
+    border = window.page.locator(".part.sidebar").bounding_box()
+    assert border is not None
+    mouse, x = window.page.mouse, border["x"] + border["width"]
+    mouse.move(x, 300)
+    mouse.down()
+    mouse.move(x + pixels, 300, steps=4)
+    mouse.up()
 
 
 def _write(window: Window, path: Path) -> None:

@@ -44,6 +44,17 @@ async def test_a_passage_need_not_contain_every_word_of_the_question(peer: Peer)
     assert (await peer.call("session/search", query="importer workers Sundays"))["hits"] == []
 
 
+async def test_a_session_without_a_title_has_its_first_prompt_without_secrets(peer: Peer) -> None:
+    secret = "sk-ant-api03-" + "A1b2C3d4" * 12
+    await session_in(peer, "/w", user(f"Why is it slow? {secret}"), assistant("Three typhoons a second"))
+    await session_in(peer, "/w", user("And now?"), assistant("Four typhoons a second"), title="Weather")
+    found = {it["title"]: it["firstPrompt"] for it in await passages(peer, "typhoons")}
+    assert set(found) == {None, "Weather"}
+    assert found["Weather"] is None
+    assert found[None].startswith("Why is it slow?")
+    assert secret not in found[None]
+
+
 async def test_words_are_compared_by_their_stems_without_case_and_accents(peer: Peer) -> None:
     await session_in(peer, "/w", assistant("Caf\u00e9 orders are retried twice", id="a"))
     assert await names(peer, "RETRYING the cafe order") == ["a"]

@@ -56,12 +56,12 @@ class Desk:
 
 
 @contextlib.asynccontextmanager
-async def a_desk(*entries: dict[str, Any]) -> AsyncIterator[Desk]:
+async def a_desk(*entries: dict[str, Any], title: str = "The last line") -> AsyncIterator[Desk]:
     """A daemon in this process, with a session of these entries."""
     with a_home() as locations:
         async with running(Path(str(locations.home)), "socket") as daemon:
             peer = await daemon.attach()
-            await peer.call("session/create", id=SESSION, cwd="/home/ada/atlas", title="The last line")
+            await peer.call("session/create", id=SESSION, cwd="/home/ada/atlas", title=title)
             if entries:
                 await peer.append(SESSION, *entries)
             yield Desk(locations, peer)

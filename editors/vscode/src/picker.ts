@@ -1,6 +1,7 @@
 // The session picker: the newest sessions first, or the results of a full-text search as the user types.
 import * as path from "node:path";
 import * as vscode from "vscode";
+import { themeIcon } from "./views/themeIcon.ts";
 import { searchQuery } from "./model/searchQuery.ts";
 import { ago, count, oneLine, quickPickText } from "./model/text.ts";
 import { roleOf, sessionWords, titleOf } from "./model/words.ts";
@@ -172,7 +173,7 @@ class Picker {
       label: quickPickText(words.label),
       description: quickPickText(words.description),
       detail: quickPickText(oneLine(session.cwd)),
-      iconPath: new vscode.ThemeIcon(words.icon.id),
+      iconPath: themeIcon(words.icon),
       alwaysShow: true, // the daemon found it, perhaps by text that is not shown here
       session,
       buttons: BUTTONS,
@@ -190,7 +191,7 @@ class Picker {
     return {
       label: quickPickText(oneLine(hit.snippet)),
       description: quickPickText([roleOf(hit), ago(hit.timestamp, Date.now())].filter(Boolean).join(" · ")),
-      detail: quickPickText(`${titleOf({ sessionId, title: hit.title, firstPrompt: null })} · ${oneLine(folder)}`),
+      detail: quickPickText(`${titleOf({ sessionId, title: hit.title, firstPrompt: hit.firstPrompt })} · ${oneLine(folder)}`),
       iconPath: new vscode.ThemeIcon(hit.onPath ? "comment" : "git-branch"),
       alwaysShow: true,
       session: hit,

@@ -677,6 +677,8 @@ export interface RecallPassage {
   neighbor: RecallNeighbor | null;
   /** The origin of the session; null if it began here. */
   origin: SessionOrigin | null;
+  /** The beginning of its first prompt; only if the session has no title. */
+  firstPrompt: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }

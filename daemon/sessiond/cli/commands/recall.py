@@ -57,7 +57,7 @@ def recall(args: ParsedArguments) -> int:
 
 def _formatted_session(passages: list[dict[str, Any]], style: Style) -> str:
     first = passages[0]
-    title = style(one_line(first.get("title") or "untitled"), "bold")
+    title = style(one_line(first.get("title") or first.get("firstPrompt") or "untitled"), "bold")
     head = [*agent_of(first, style), title, folder_of(first, style)]
     return "\n".join(("  ".join(head), *(_formatted(it, style) for it in passages)))
 

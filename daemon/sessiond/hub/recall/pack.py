@@ -54,7 +54,13 @@ def pack(
 
 def size_of(passage: t.RecallPassage) -> int:
     """Return the estimated size of a passage in characters."""
-    texts = (passage.text, passage.title or "", passage.cwd, passage.project, *passage.matched)
+    texts = (
+        passage.text,
+        passage.title or passage.first_prompt or "",
+        passage.cwd,
+        passage.project,
+        *passage.matched,
+    )
     neighbor = 0 if passage.neighbor is None else len(passage.neighbor.text) + _TITLE // 2
     return _OVERHEAD + sum(map(len, texts)) + neighbor
 
@@ -66,12 +72,16 @@ def _passage(it: RankedPassage, redactor: Redactor, left: int) -> t.RecallPassag
     def cleaned(text: str) -> str:
         return redactor.text(text, None)
 
+    def name(text: str | None) -> str | None:
+        return None if text is None else _cut(cleaned(text), 0, _TITLE)
+
+    session = found.session
     neighbor = None if found.neighbor is None else _neighbor(found.neighbor, cleaned)
     made = t.RecallPassage(
-        session_id=found.session.session_id,
+        session_id=session.session_id,
         entry_id=found.entry_id or None,
-        title=None if found.session.title is None else _cut(cleaned(found.session.title), 0, _TITLE),
-        cwd=cleaned(found.session.cwd),
+        title=name(session.title),
+        cwd=cleaned(session.cwd),
         project=cleaned(found.project),
         type=found.type,
         role=found.role,
@@ -83,7 +93,8 @@ def _passage(it: RankedPassage, redactor: Redactor, left: int) -> t.RecallPassag
         newer_entry_id=None if it.newest is None or it.newest is found else it.newest.entry_id or None,
         on_path=found.on_path,
         neighbor=neighbor,
-        origin=found.session.origin,
+        origin=session.origin,
+        first_prompt=name(session.first_prompt) if session.title is None else None,
     )
     if size_of(made) > left:
         made = msgspec.structs.replace(made, neighbor=None)

@@ -66,7 +66,12 @@ async def recall(call: ToolCall, args: a.RecallArguments) -> str:
         [
             text
             for it in found.passages
-            for text in (it.title, it.cwd, it.text, "" if it.neighbor is None else it.neighbor.text)
+            for text in (
+                it.title or without_cut_word(it.first_prompt),
+                it.cwd,
+                it.text,
+                "" if it.neighbor is None else it.neighbor.text,
+            )
         ]
     )
     head = _head_of_recall(found, args, budget, is_limited=project is not None)

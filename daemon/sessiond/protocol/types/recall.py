@@ -62,6 +62,7 @@ class RecallPassage(Wire, frozen=True):
     on_path: bool  # whether it lies on the path to the session's leaf; false for an abandoned branch
     neighbor: RecallNeighbor | None = None  # the message before or after it
     origin: SessionOrigin | None = None  # the origin of the session; null if it began here
+    first_prompt: str | None = None  # the beginning of its first prompt; only if the session has no title
 
 
 class RecallResult(Wire, frozen=True):

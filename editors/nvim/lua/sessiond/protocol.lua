@@ -366,6 +366,7 @@
 ---@field onPath boolean Whether it lies on the path to the session's leaf; false for an abandoned branch.
 ---@field neighbor? sessiond.RecallNeighbor The message before or after it.
 ---@field origin? sessiond.SessionOrigin The origin of the session; null if it began here.
+---@field firstPrompt? string The beginning of its first prompt; only if the session has no title.
 
 ---The message that belongs to a passage: the prompt before a reply, or the reply to a prompt.
 ---@class (exact) sessiond.RecallNeighbor

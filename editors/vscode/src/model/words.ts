@@ -3,10 +3,11 @@ import type { ListedSession, SessionInfo } from "../protocol.ts";
 import type { Row } from "./rows.ts";
 import { ago, count, fit, markdown, oneLine } from "./text.ts";
 
-/** A codicon, and its theme color if it is not that of the text. */
+/** A codicon, and its theme color if it is not that of the text; or the initials of an agent instead. */
 export interface Icon {
   readonly id: string;
   readonly color?: string;
+  readonly initials?: string;
 }
 
 type TypeAndRole = Pick<Row, "type" | "role">;
@@ -149,7 +150,7 @@ export function sessionWords(session: KnownSession, current: boolean, now: numbe
       ? { id: "warning", color: "list.warningForeground" }
       : current
         ? { id: "eye", color: "charts.green" }
-        : { id: session.isDraft ? "edit" : "comment-discussion" },
+        : { id: session.isDraft ? "edit" : "comment-discussion", ...(session.origin && { initials: initialsOf(session.origin.agent) }) },
     context: [
       "session",
       session.path !== null && "+file",
@@ -160,6 +161,13 @@ export function sessionWords(session: KnownSession, current: boolean, now: numbe
       .filter(Boolean)
       .join(""),
   };
+}
+
+/** The initials of an agent's name, such as CC for claude-code: at most two letters or digits. */
+export function initialsOf(agent: string): string {
+  const words = agent.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+  const letters = words.length > 1 ? words.slice(0, 2).map((word) => [...word][0]) : [...words.join("")].slice(0, 2);
+  return letters.join("").toUpperCase();
 }
 
 /** A session as a Markdown tooltip. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SessionsModel } from "../../src/model/sessions.ts";
-import { sessionTooltip, sessionWords, titleOf } from "../../src/model/words.ts";
+import { initialsOf, sessionTooltip, sessionWords, titleOf } from "../../src/model/words.ts";
 import type { SessionInfo } from "../../src/protocol.ts";
 import { FakeLists, Gate, listed } from "./support/fakeLists.ts";
 
@@ -278,6 +278,10 @@ test("a session that was read from an agent's session says so, and whether the a
   const now = Date.parse("2026-01-01T01:00:00.000Z");
   const there = listed("s", "/a", 1, { origin });
   assert.match(sessionWords(there, false, now).description, / · claude-code$/);
+  assert.equal(sessionWords(there, false, now).icon.initials, "CC");
+  assert.equal(sessionWords(there, true, now).icon.initials, undefined, "the session that the tree shows is marked as that");
+  assert.equal(initialsOf("codex"), "CO");
+  assert.equal(initialsOf("<b>&</b>"), "BB");
   assert.match(sessionTooltip(there), /- Agent: claude&#45;code 2&#46;1&#46;197/);
   assert.match(sessionTooltip(there), /- Id in the agent: of&#45;the&#45;agent/);
   assert.match(sessionTooltip(there), /- File of the agent: /);

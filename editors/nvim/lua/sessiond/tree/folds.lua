@@ -18,8 +18,9 @@ end
 ---Return the value of 'foldtext'.
 ---@return string
 function M.text()
-  local first = vim.fn.getline(vim.v.foldstart)
-  return ('%s  (%d more)'):format(first, vim.v.foldend - vim.v.foldstart)
+  local count = ('  (%d more)'):format(vim.v.foldend - vim.v.foldstart)
+  local cells = vim.api.nvim_win_get_width(0) - #count
+  return require('sessiond.text').fit(vim.fn.getline(vim.v.foldstart), math.max(cells, 20)) .. count
 end
 
 return M
