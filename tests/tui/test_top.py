@@ -69,6 +69,9 @@ def test_it_is_printed_once_for_a_script(shell: Shell) -> None:
         ("session-two", "working", "And this one?", "And this one?"),
         ("session-one", "waiting", "The parser", "It waits."),
     ]
+    shell("label", "session-one", shell("tree", "session-one", "--json").json["leafId"], "kept")
+    words = [it["lastWords"] for it in shell("top", "--json").json["sessions"]]
+    assert sorted(words) == ["And this one?", "It waits."], "a label has no words"
     assert shell("top", "--here").out == ""
     assert shell.run("top", "--since", "whenever").code == 2
 

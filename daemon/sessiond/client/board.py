@@ -33,7 +33,7 @@ class BoardRow(msgspec.Struct, rename="camel", frozen=True):
         agent: The agent that it was read from; None for a session that began here.
         cwd: Its folder.
         title: Its title, or the beginning of its first prompt.
-        last_words: The beginning of the last entry on the path to the leaf.
+        last_words: The beginning of the last message on the path to the leaf.
         model: The model of the next turn, as `provider/id`.
         tokens: The tokens of the whole tree, as the agent recorded them; None if it records none.
         cost: The cost in US dollars, as the agent recorded it; None if it records none.
@@ -128,9 +128,7 @@ class Board:
         words, tokens, cost = "", None, None
         try:
             if session.leaf_id is not None:
-                page = await self._daemon.tree(
-                    session.session_id, around_id=session.leaf_id, filter="all", limit=1
-                )
+                page = await self._daemon.tree(session.session_id, around_id=session.leaf_id, limit=1)
                 words = page.nodes[0].preview if page.nodes else ""
             stats = (await self._daemon.stats(session.session_id)).tree_stats
             tokens, cost = stats.tokens.total or None, stats.cost.total or None

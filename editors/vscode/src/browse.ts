@@ -12,6 +12,7 @@ import type { Daemon } from "./daemon/daemon.ts";
 import { Preview } from "./preview.ts";
 import { attempt } from "./userMessages.ts";
 import { Transcripts } from "./transcript/transcripts.ts";
+import { BoardView } from "./views/boardView.ts";
 import { LabelsView } from "./views/labelsView.ts";
 import { SessionsView } from "./views/sessionsView.ts";
 import { TreeView } from "./views/treeView.ts";
@@ -38,6 +39,7 @@ export function registerViews(daemon: Daemon, memory: vscode.Memento, extension:
     tree,
     sessions,
     new LabelsView(daemon, current),
+    new BoardView(daemon),
     new Preview(daemon),
     transcripts,
     ...registered,
