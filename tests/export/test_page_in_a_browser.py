@@ -161,6 +161,23 @@ def test_the_tree_is_used_with_the_keyboard(shown: Callable[..., Watched]) -> No
     expect(page.locator("article.target")).to_contain_text("The second answer.")
 
 
+def test_a_row_in_a_language_that_is_written_from_the_right_begins_there(
+    shown: Callable[..., Watched],
+) -> None:
+    story = sample_story()
+    story.user("למה הבדיקה נכשלת?")
+    page = shown(story).page
+    row = page.get_by_role("treeitem").filter(has_text="למה")
+    gap = row.evaluate("""row => {
+      const range = document.createRange();
+      range.selectNodeContents(row.querySelector(".preview"));
+      const [text, all] = [range.getBoundingClientRect(), row.getBoundingClientRect()];
+      return [text.left - all.left, all.right - text.right];
+    }""")
+    assert gap[0] > 50
+    assert gap[1] < 20
+
+
 def test_the_path_is_at_the_margin_and_other_branches_are_folded(shown: Callable[..., Watched]) -> None:
     story = sample_story()
     for number in range(40):

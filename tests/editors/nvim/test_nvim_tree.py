@@ -63,6 +63,19 @@ def test_a_tree_can_be_drawn_without_box_characters(teller: Teller, story: Story
         ]
 
 
+def test_a_tree_shows_itself_after_the_list_of_sessions_over_a_new_file(
+    teller: Teller, story: Story, tmp_path: Path
+) -> None:
+    with a_neovim(teller.locations, teller.folder) as nvim:
+        nvim.command(f"edit {tmp_path / 'new.jsonl'}")
+        nvim.keys(":Sessiond sessions<CR>")
+        nvim.see("Sessions of this project", "The last line")
+        nvim.keys("<CR>")
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        assert nvim.lines() == DRAWN
+
+
 def test_an_append_by_another_client_appears_and_the_cursor_follows_the_leaf(
     teller: Teller, story: Story
 ) -> None:
