@@ -44,7 +44,7 @@ async def test_a_row_says_who_spoke_where_and_what_as_safe_html(memory: Running,
     title, question, answer = part["rows"]
     assert (question["parentId"], question["role"], question["heading"]) == (title["id"], "user", "User")
     assert question["body"].strip() == "<p>Why &lt;b&gt;now&lt;/b&gt;?</p>"
-    assert (answer["parentId"], answer["preview"]) == ("q", "*A race.*")
+    assert (answer["parentId"], answer["preview"]) == ("q", "A race.")
     assert "<em>A race.</em>" in answer["body"]
     session = part["session"]
     assert (session["title"], session["leafId"], session["figures"]["messageCount"]) == ("Checkout", "a", 2)
