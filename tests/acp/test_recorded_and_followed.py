@@ -12,22 +12,25 @@ from sessiond.session.dialects.import_builder import session_ids
 from support.columns import entries_of
 from support.daemons import Peer, running
 from support.dialect_files import SESSION
+from support.dialects import jsonl
 from support.following import has, info, texts, until
 from support.writing_agents import WritingClaude
 
 CLAUDE = RecordedAgent("claude-code", "claude-code")
+GEMINI = RecordedAgent("gemini", "gemini")
 
 
 class Recording:
     """Records turns as the proxy does, without its process."""
 
-    def __init__(self, peer: Peer) -> None:
+    def __init__(self, peer: Peer, agent: RecordedAgent = CLAUDE) -> None:
         self.peer = peer
+        self.agent = agent
         self.it = SessionRecorder("claude-code", "key", None)
 
     async def begin(self) -> None:
         await self.peer.call("session/create", cwd="/srv", id=SESSION)
-        marks = [CLAUDE.origin(SESSION), CLAUDE.mark(SESSION)]
+        marks = [self.agent.origin(SESSION), self.agent.mark(SESSION)]
         await self.peer.call("session/append", sessionId=SESSION, entries=marks, advance=False)
 
     async def go_on(self) -> None:
@@ -98,6 +101,41 @@ async def test_turns_that_the_agent_makes_elsewhere_continue_the_recorded_conver
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
         await has(peer, "Still fine.")
         assert await on_path(peer) == ["How are you?", "Fine.", "And in the terminal?", "Still fine."]
+
+
+async def test_a_file_that_gemini_begins_anew_moves_no_leaf_of_a_recorded_session(
+    agents_home: Path, tmp_path: Path
+) -> None:
+    at = "2026-01-01T00:00:00.000Z"
+    head = {"sessionId": SESSION, "projectHash": "p", "startTime": at, "lastUpdated": at, "kind": "main"}
+
+    def context(day: str) -> dict[str, Any]:
+        text = f"<session_context>\nThis is the Gemini CLI. Today is {day}."
+        message = {"id": f"context-{day}", "timestamp": at, "type": "user", "content": [{"text": text}]}
+        return {"$set": {"messages": [message]}}
+
+    chats = agents_home / ".gemini/tmp/atlas/chats"
+    chats.mkdir(parents=True)
+    (chats / "session-2026-01-01T00-00-11111111.jsonl").write_bytes(jsonl(head, context("Thursday")))
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        recording = Recording(peer, GEMINI)
+        await recording.begin()
+        await recording.asks("How are you?")
+        await recording.says("Fine.")
+        await recording.ends()
+        await peer.call("agent/follow", agents=["gemini"], workDoneToken="first")
+        await until(lambda: _has_entry(peer, "context-Thursday"))
+        assert await on_path(peer) == ["How are you?", "Fine."]
+        (chats / "session-2026-01-02T00-00-11111111.jsonl").write_bytes(jsonl(head, context("Friday")))
+        await until(lambda: _has_entry(peer, "context-Friday"))
+        assert await on_path(peer) == ["How are you?", "Fine."]
+
+
+async def _has_entry(peer: Peer, entry_id: str) -> bool:
+    return any(
+        it["id"] == entry_id for it in entries_of(await peer.call("session/entries", sessionId=SESSION))
+    )
 
 
 async def test_a_followed_session_that_is_recorded_later_has_each_message_once(

@@ -11,11 +11,11 @@ from support.homes import wait_until
 ALL = "load,list,resume,fork,close"
 
 
-def start(home: Locations, tmp_path: Path, can: str = "") -> list[str]:
+def start(home: Locations, tmp_path: Path, can: str = "", *more: str) -> list[str]:
     """The words that start the scripted agent, which remembers its sessions in a folder."""
     (tmp_path / "memory").mkdir(exist_ok=True)
     log = str(tmp_path / "log")
-    agent = scripted_agent("--can", can, "--memory", str(tmp_path / "memory"), "--log", log)
+    agent = scripted_agent("--can", can, "--memory", str(tmp_path / "memory"), "--log", log, *more)
     return ["--agent", "scripted", "--", *agent]
 
 
@@ -63,6 +63,22 @@ def test_a_load_by_the_agent_is_forwarded_and_its_replay_is_not_stored_again(
     entries = stored(home, session)
     assert entries[: len(before)] == before
     assert spoken(entries)[-1] == ("assistant text", "Again.")
+
+
+@pytest.mark.parametrize("method", ["session/load", "session/resume"])
+def test_a_replay_that_goes_on_after_the_response_is_not_stored_as_an_answer(
+    method: str, home: Locations, tmp_path: Path
+) -> None:
+    session = a_stored_session(home, tmp_path, "load")
+    before = stored(home, session)
+    with an_editor(home, *start(home, tmp_path, "load", "--late-replay")) as editor:
+        begin(editor)
+        editor.call(method, sessionId=session, cwd=str(tmp_path), mcpServers=[])
+        editor.prompt(session, "say Again.")
+        assert editor.said().endswith("It flies.Again." if method == "session/load" else "Again.")
+    entries = stored(home, session)
+    assert entries[: len(before)] == before
+    assert [text for _, text in spoken(entries[len(before) :])] == ["say Again.", "Again."]
 
 
 def test_an_agent_that_cannot_load_is_given_the_conversation_and_the_editor_sees_it(

@@ -16,6 +16,9 @@ deaf              read nothing any more, and start a program that does neither
 die               end at once
 
 python -m support.scripted_acp_agent [--can load,list,resume,fork,close] [--memory FOLDER] [--log FILE] [--no-ids]
+                                     [--late-replay]
+
+With --late-replay, it goes on with a replay after the response to session/load, as Gemini CLI does.
 """
 
 import argparse
@@ -24,6 +27,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 Json = dict[str, Any]
@@ -37,6 +41,7 @@ class Agent:
         self.memory = Path(options.memory) if options.memory else None
         self.log = Path(options.log) if options.log else None
         self.has_ids = not options.no_ids
+        self.replays_late = options.late_replay
         self.sessions: dict[str, list[Json]] = {}
         self.count = 0
         self.answers: dict[Any, Json] = {}
@@ -83,8 +88,11 @@ class Agent:
             case "session/prompt":
                 return self.prompt(params)
             case "session/load" if "load" in self.can:
-                for update in self.recall(params["sessionId"]):
-                    self.update(params["sessionId"], update)
+                history = list(self.recall(params["sessionId"]))
+                if self.replays_late:
+                    Thread(target=self.replay, args=(params["sessionId"], history, 0.05)).start()
+                else:
+                    self.replay(params["sessionId"], history, 0.0)
                 return {}
             case "session/resume" if "resume" in self.can:
                 self.recall(params["sessionId"])
@@ -99,6 +107,11 @@ class Agent:
             case "echo":
                 return params
         raise LookupError(method)
+
+    def replay(self, session_id: str, history: list[Json], seconds: float) -> None:
+        for update in history:
+            time.sleep(seconds)
+            self.update(session_id, update)
 
     def begin(self, history: list[Json]) -> str:
         session_id = f"scripted-{time.time_ns():x}"
@@ -233,6 +246,7 @@ def main() -> int:
     parser.add_argument("--memory")
     parser.add_argument("--log")
     parser.add_argument("--no-ids", action="store_true")
+    parser.add_argument("--late-replay", action="store_true")
     return Agent(parser.parse_args()).run()
 
 

@@ -164,7 +164,7 @@ class StoredStarts:
             self._proxy.sessions.replaying.pop(agent_id, None)
             folder = fields.text(params.get("cwd"))
             session = self._proxy.sessions.register(session_id, folder, result, agent_id=agent_id)
-            session.replay = "hidden"
+            session.begin_replay("hidden")
             made.append(session)
 
         try:

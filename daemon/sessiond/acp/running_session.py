@@ -1,5 +1,6 @@
 """The state of one session that runs in the agent, and of its clients."""
 
+import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -121,6 +122,7 @@ class RunningSession:
         result: The result of the request that started it, without the id.
         replay: What becomes of the conversation before the next prompt, which is a replay: some agents go on with that
             after the response. None: it is no replay.
+        replayed_at: When the last part of it came, in seconds of the monotonic clock.
     """
 
     id: str
@@ -133,3 +135,8 @@ class RunningSession:
     latest: dict[str, bytes] = field(default_factory=dict)
     result: dict[str, Raw] = field(default_factory=dict)
     replay: Literal["shown", "hidden"] | None = None
+    replayed_at: float = 0.0
+
+    def begin_replay(self, replay: Literal["shown", "hidden"] | None) -> None:
+        """Take what the agent says before the next prompt as a replay, or not."""
+        self.replay, self.replayed_at = replay, time.monotonic()

@@ -148,7 +148,7 @@ class AcpMethods:
                 )
                 return
             session = self._proxy.sessions.register(session_id, jsonrpc.cwd_of(envelope), found.result)
-            session.replay = "shown" if replays else None
+            session.begin_replay("shown" if replays else None)
             client.deliver(envelope.request_id, line)
 
         self._proxy.calls.forward(client, envelope, line, on_response)

@@ -3,6 +3,8 @@
 Prompts that arrive meanwhile wait for the end of the turn, because some agents leave a second one unanswered.
 """
 
+import asyncio
+import time
 from typing import Any, Final
 
 from msgspec import UNSET, Raw
@@ -17,6 +19,9 @@ from sessiond.acp.updates import show
 
 MAX_WAITING: Final = 100
 """Limit of the prompts that wait for the end of a turn."""
+_SILENCE: Final = 0.3
+"""Seconds without an update after which a replay has ended."""
+_LONGEST_REPLAY: Final = 5.0
 QUEUED: Final = "_sessiond/prompt_queued"
 """Tells a client that its prompt waits for the end of the turn, and at which place."""
 
@@ -64,7 +69,9 @@ class Turns:
         return not own or (session.turn is not None and session.turn.client is client)
 
     async def _begin(self, session: RunningSession, prompt: QueuedPrompt) -> None:
-        session.turn, session.replay = prompt, None
+        session.turn = prompt
+        await _replay_ended(session)
+        session.replay = None
         await session.recording.begin()
         session.recording.prompt(Raw(b"{}") if prompt.envelope.params is UNSET else prompt.envelope.params)
         _show_prompt(session, prompt)
@@ -92,6 +99,19 @@ class Turns:
         session.turn = None
         if session.waiting:
             await self._begin(session, session.waiting.popleft())
+
+
+async def _replay_ended(session: RunningSession) -> None:
+    """Wait until an agent that goes on with a replay after the response has been silent, for some time at most.
+
+    The rest of the replay would be recorded as an answer.
+    """
+    end = time.monotonic() + _LONGEST_REPLAY
+    while session.replay is not None:
+        left = min(session.replayed_at + _SILENCE, end) - time.monotonic()
+        if left <= 0:
+            break
+        await asyncio.sleep(left)
 
 
 def _show_prompt(session: RunningSession, prompt: QueuedPrompt) -> None:

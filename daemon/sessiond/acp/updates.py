@@ -1,5 +1,6 @@
 """Notifications `session/update` of the agent: recorded, and sent to each client of the session."""
 
+import time
 from typing import Final
 
 import msgspec
@@ -50,8 +51,10 @@ def take_update(sessions: RunningSessions, envelope: Envelope, line: bytes) -> b
     kind = _kind_of(found.update)
     if session.replay is None or kind not in SPOKEN:
         session.recording.update(found.update)
-    elif session.replay == "hidden":
-        return True
+    else:
+        session.replayed_at = time.monotonic()
+        if session.replay == "hidden":
+            return True
     if session.agent_id != session.id:
         line = jsonrpc.with_session_id(line, session.id)
     if kind in LATEST:

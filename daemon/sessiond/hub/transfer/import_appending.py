@@ -14,7 +14,7 @@ from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.transfer import our_marks
 from sessiond.protocol import types as t
-from sessiond.session.dialects import imported_log
+from sessiond.session.dialects import imported_log, recorded
 from sessiond.session.dialects.import_builder import Imported, ImportedEntry
 
 ENTRIES_AT_ONCE: Final = 500
@@ -36,7 +36,8 @@ async def append_entries(
 
     The leaf moves to the leaf of the source if it is an imported entry, or the session has none. In a followed session
     it moves if a new entry belongs to the conversation, because the program is there, or if no client has moved it
-    since the last append. A title and tags that a client has set are kept in a followed session.
+    since the last append. In a session that `sessiond acp` records, it moves only to new messages. A title and tags
+    that a client has set are kept in a followed session.
 
     Args:
         live: The session.
@@ -55,6 +56,9 @@ async def append_entries(
     if is_followed:
         new = our_marks.kept(live, _spoken_last(new, spoken), imported.dialect)
         follows = leaf is None or leaf == followed_from or any(it.id in spoken for it in new)
+    if leaf is not None and recorded.is_recorded(live.tree, imported):
+        # Every process of Gemini CLI begins a file of the session anew, with only the context.
+        follows = any(it.id in spoken and it.type == "message" for it in new)
     there = {it.id for it in imported.entries}
     for start in range(0, len(new), ENTRIES_AT_ONCE):
         some = new[start : start + ENTRIES_AT_ONCE]
