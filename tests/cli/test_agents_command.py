@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from support.commands import Shell, a_shell
-from support.dialect_files import CURSOR, SESSION
+from support.commands import a_shell
+from support.dialect_files import CURSOR
 from support.dialects import jsonl
 from support.writing_agents import WritingClaude
 
@@ -24,7 +24,7 @@ def test_agents_are_listed_followed_and_forgotten(tmp_path: Path) -> None:
         assert before.lines[0].split()[:4] == ["claude-code", "not", "followed", "1"]
         assert "sessiond agents follow claude-code" in before.err
         assert agents("follow", "--all").lines == ["Followed: claude-code"]
-        _wait_until_it_is_here(shell)
+        assert "good day" in shell("search", "good day", "--all", "--wait").out  # all files have been read
         listed = agents()
         assert listed.lines[0].split()[:2] == ["claude-code", "followed"]
         assert f"{claude.path}:3: the line is not JSON" in listed.err
@@ -51,14 +51,6 @@ def test_the_name_of_a_file_of_an_agent_cannot_control_the_terminal(tmp_path: Pa
         listed = shell("agents", HOME=str(tmp_path / "ada"), CLAUDE_CONFIG_DIR="")
         assert "it is a symbolic link, which is not followed" in listed.err
         assert "\x1b" not in listed.out + listed.err
-
-
-def _wait_until_it_is_here(shell: Shell) -> None:
-    """Ask for the session until it is here; each question takes longer than reading it."""
-    for _ in range(200):
-        if shell.run("show", SESSION).code == 0:
-            return
-    raise AssertionError("the session did not come")
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def agents(args: ParsedArguments) -> int:
             print(daemon.call_text(f"agent/{action}", params))
             return 0
         if action == "follow":  # with progress, the response follows when all files are read
-            result = progress.call(daemon, "agent/follow", params)
+            result = progress.call(daemon, "agent/follow", params, waits_for_token=True)
         else:
             result = daemon.call("agent/unfollow", params)
     followed = ", ".join(one_line(it) for it in result["followed"])

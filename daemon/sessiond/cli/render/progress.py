@@ -20,12 +20,18 @@ _TOKEN = "cli"  # the same for all requests, since there is one at a time
 _ERASED = "\r\x1b[K"
 
 
-def call(daemon: BlockingDaemon, method: str, params: dict[str, Any]) -> Any:
+def call(
+    daemon: BlockingDaemon, method: str, params: dict[str, Any], *, waits_for_token: bool = False
+) -> Any:
     """Return the result of a method that takes a `workDoneToken`. The progress is erased at the end.
 
-    After Ctrl-C the last step stays on the screen; the daemon cancels the request when the connection ends.
+    After Ctrl-C the last step stays on the screen; the daemon cancels the request when the connection ends. Without a
+    terminal nothing is drawn, and the token is sent only to a method that responds at once without it
+    (`waits_for_token`).
     """
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        if waits_for_token:
+            return daemon.call(method, {**params, "workDoneToken": _TOKEN}, on_notification=lambda *_: None)
         return daemon.call(method, params)
     drawer = _Drawer()
     try:

@@ -13,8 +13,9 @@ COMMANDS: dict[str, Command] = {
             Option("yes", "", "forget: move the sessions; without it, forget only says how many there are"),
             JSON,
         ),
-        "follow reads the sessions of an agent, now and whenever it writes, and never changes its files. unfollow\n"
-        "stops that and keeps the sessions. forget unfollows and moves the sessions of one agent to the trash.",
+        "follow reads the sessions of an agent and returns when it has read the present ones. What the agent\n"
+        "writes later is read, too; its files are never changed. unfollow stops that and keeps the sessions. forget\n"
+        "unfollows and moves the sessions of one agent to the trash.",
         ("sessiond agents follow --all", "sessiond agents follow claude-code codex"),
     ),
 }
