@@ -47,7 +47,7 @@ def connect(locations: Locations, address: str) -> LightSocket:
     try:
         connection = create_connection((host, port), timeout=_TIMEOUT_SECONDS)
     except OSError as error:
-        raise TcpConnectionError(address, error.strerror or str(error)) from error
+        raise TcpConnectionError(address, error.strerror or str(error) or type(error).__name__) from error
     sock = LightSocket(fileno=connection.detach())
     sock.settimeout(_TIMEOUT_SECONDS)
     try:
