@@ -51,10 +51,11 @@ class _Telling(Story):
         }  # fmt: skip
         return name
 
-    def returns(self, tool: str, text: str, *, seconds: float = 1.0, error: bool = False) -> None:
+    def returns(self, tool: str, text: str, *, seconds: float = 1.0, error: bool = False) -> str:
         self.after(seconds / 60)
-        self.result(text, error=error)
+        name = self.result(text, error=error)
         self.entries[-1]["message"]["toolName"] = tool
+        return name
 
     def uses(self, model: str) -> None:
         self._model = model
@@ -113,10 +114,8 @@ def checkout_story() -> Story:
         ), tokens=(4_400, 9_800, 690), seconds=27,
     )  # fmt: skip
     story.returns("edit", "Edited shop/stock.py")
-    tested = story.answers(
-        "Now I run it two hundred times.", call("bash", command="pytest --count 200"), seconds=6
-    )
-    story.returns("bash", "200 passed in 48.20s", seconds=48)
+    story.answers("Now I run it two hundred times.", call("bash", command="pytest --count 200"), seconds=6)
+    passed = story.returns("bash", "200 passed in 48.20s", seconds=48)
     story.asks("Could `defaultdict` say it in one line?", minutes=4, parentId=fix)
     story.answers("Yes, but a read would then make a slot, too.", tokens=(700, 12_200, 130), seconds=12)
     table = story.answers(
@@ -126,9 +125,8 @@ def checkout_story() -> Story:
         "```python\ndef reserve(self, order: Order) -> None:\n"
         '    slot = self.slots.setdefault(order.sku, {"reserved": 0})\n'
         '    slot["reserved"] += order.amount  # never half made\n```\n',
-        parentId=story.entries[-3]["id"], tokens=(1_120, 15_900, 420), seconds=18,
+        parentId=passed, tokens=(1_120, 15_900, 420), seconds=18,
     )  # fmt: skip
-    assert tested in [entry["id"] for entry in story.entries]
     story.add("label", targetId=table, label="fixed")
     story.add("label", targetId=bug, label="the bug")
     story.leaf = table

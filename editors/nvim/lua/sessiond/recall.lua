@@ -8,7 +8,7 @@ local text = require('sessiond.text')
 local function line_of(passage)
   return ('%s %s: %s'):format(
     text.pad(text.ago(passage.timestamp), 4),
-    text.fit(text.one_line(passage.title or passage.firstPrompt or 'untitled'), 32),
+    text.fit(text.title(passage), 32),
     text.one_line(passage.text)
   )
 end

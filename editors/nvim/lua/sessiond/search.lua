@@ -26,7 +26,7 @@ local function line_of(hit)
   return ('%s %s %s: %s'):format(
     text.pad(text.ago(hit.timestamp), 4),
     text.one_line(hit.role or hit.type),
-    text.fit(text.one_line(hit.title or hit.firstPrompt or 'untitled'), 40),
+    text.fit(text.title(hit), 40),
     text.one_line(hit.snippet)
   )
 end
@@ -67,7 +67,7 @@ function M.quickfix(query, more)
         or buffers.tree_name(hit.sessionId)
       items[#items + 1] = {
         filename = name,
-        module = text.fit(text.one_line(hit.title or hit.firstPrompt or 'untitled'), 40),
+        module = text.fit(text.title(hit), 40),
         lnum = 1,
         text = text.one_line(hit.snippet),
         user_data = hit,

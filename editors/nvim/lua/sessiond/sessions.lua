@@ -28,11 +28,10 @@ end
 ---@param with_folder? boolean whether the line also names the folder
 ---@return string line the age, the number of messages, the title and the tags
 function M.line(session, with_folder)
-  local title = session.title or session.firstPrompt or 'untitled'
   local parts = {
     text.pad(text.ago(session.updatedAt), 4),
     text.pad(tostring(session.messageCount or '…'), 5),
-    text.fit(text.one_line(title), 70),
+    text.fit(text.title(session), 70),
   }
   for _, tag in ipairs(session.tags) do
     parts[#parts + 1] = '#' .. text.one_line(tag)

@@ -93,6 +93,13 @@ function M.document_lines(document)
   return lines
 end
 
+---Return the title of a session, a hit or a passage as one line; without a title, the first prompt.
+---@param titled {title: string?, firstPrompt: string?}
+---@return string
+function M.title(titled)
+  return M.one_line(titled.title or titled.firstPrompt or 'untitled')
+end
+
 ---Return the text, shortened with an ellipsis if it is too wide.
 ---@param text string
 ---@param cells integer maximum width

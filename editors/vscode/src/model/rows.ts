@@ -211,7 +211,10 @@ export class Rows {
   }
 
   setLabel(id: string, label: string | null): void {
-    this.#set(this.#list.map((row) => (row.id === id && row.label !== label ? { ...row, label } : row)));
+    const row = this.get(id);
+    if (row !== undefined && row.label !== label) {
+      this.#set(this.#list.with(this.#placeOf(id), { ...row, label }));
+    }
   }
 
   #placeOf(id: string): number {

@@ -2,7 +2,7 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon.ts";
-import { Board } from "../model/board.ts";
+import { Board, type BoardRow } from "../model/board.ts";
 import { boardSummary, boardTooltip, boardWords } from "../model/boardWords.ts";
 import { Interned, type SessionElement } from "./elements.ts";
 import { themeIcon } from "./themeIcon.ts";
@@ -22,6 +22,8 @@ export class BoardView implements vscode.TreeDataProvider<SessionElement>, vscod
   readonly #board: Board;
   readonly #elements = new Interned<SessionElement>();
   readonly #subscriptions: vscode.Disposable[];
+  /** The rendered rows, by session. */
+  #rows: ReadonlyMap<string, BoardRow> = new Map();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(daemon: Daemon) {
@@ -56,12 +58,12 @@ export class BoardView implements vscode.TreeDataProvider<SessionElement>, vscod
   }
 
   getChildren(element?: SessionElement): SessionElement[] {
-    const rows = element === undefined ? this.#board.rows() : [];
-    return rows.map(({ session: { sessionId } }) => this.#elements.get(sessionId, () => ({ kind: "session", sessionId })));
+    const ids = element === undefined ? [...this.#rows.keys()] : [];
+    return ids.map((sessionId) => this.#elements.get(sessionId, () => ({ kind: "session", sessionId })));
   }
 
   getTreeItem(element: SessionElement): vscode.TreeItem {
-    const row = this.#board.rows().find(({ session }) => session.sessionId === element.sessionId);
+    const row = this.#rows.get(element.sessionId);
     if (row === undefined) {
       return new vscode.TreeItem(""); // removed meanwhile; the next refresh drops it
     }
@@ -96,10 +98,12 @@ export class BoardView implements vscode.TreeDataProvider<SessionElement>, vscod
   }
 
   #render(): void {
+    const rows = this.#board.rows();
+    this.#rows = new Map(rows.map((row) => [row.session.sessionId, row]));
     this.#changed.fire(undefined);
     const isAttached = this.#daemon.state.kind === "attached";
-    this.#view.description = isAttached ? boardSummary(this.#board.rows()) : "";
+    this.#view.description = isAttached ? boardSummary(rows) : "";
     this.#view.message = (isAttached && this.#board.problem) || "";
-    void vscode.commands.executeCommand("setContext", "sessiond.board.shows", this.#board.rows().length > 0 ? "sessions" : "none");
+    void vscode.commands.executeCommand("setContext", "sessiond.board.shows", rows.length > 0 ? "sessions" : "none");
   }
 }

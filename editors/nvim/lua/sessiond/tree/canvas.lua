@@ -47,27 +47,24 @@ local function empty_lines()
   return vim.fn.winheight(0) - used
 end
 
----@return boolean
-local function in_closed_fold()
-  return vim.fn.foldclosed('.') >= 0
-end
-
 ---@private
 ---@return sessiond.Cursor[]
 function Canvas:cursors()
   local cursors = {}
   for _, window in ipairs(vim.fn.win_findbuf(self.buffer)) do
-    local at = api.nvim_win_call(window, vim.fn.winsaveview)
-    local row = self.rows.list[at.lnum]
-    cursors[#cursors + 1] = {
-      window = window,
-      row = row,
-      was_tip = row ~= nil and row == self.tip,
-      column = at.col,
-      screen_line = api.nvim_win_call(window, vim.fn.winline),
-      empty_lines = api.nvim_win_call(window, empty_lines),
-      is_in_fold = api.nvim_win_call(window, in_closed_fold),
-    }
+    cursors[#cursors + 1] = api.nvim_win_call(window, function()
+      local place, column = unpack(api.nvim_win_get_cursor(0))
+      local row = self.rows.list[place]
+      return {
+        window = window,
+        row = row,
+        was_tip = row ~= nil and row == self.tip,
+        column = column,
+        screen_line = vim.fn.winline(),
+        empty_lines = empty_lines(),
+        is_in_fold = vim.fn.foldclosed('.') >= 0,
+      }
+    end)
   end
   return cursors
 end

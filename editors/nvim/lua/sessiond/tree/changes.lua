@@ -3,15 +3,21 @@ local M = {}
 
 local client = require('sessiond.client')
 
----Read the rows whose places change with the path to the leaf.
+---Read the rows whose places change with a path that ends at or below a row.
 ---@param tree sessiond.Tree
-local function move_leaf(tree)
-  local changed = tree.canvas.rows:on_path_above(tree.canvas.rows:get(tree.leaf_id))
+---@param row sessiond.Row? nil: it is not known
+local function refresh_path(tree, row)
+  local changed = tree.canvas.rows:on_path_above(row)
   if changed then
     tree.loader:refresh_below(changed.id)
   else
     tree.loader:refresh()
   end
+end
+
+---@param tree sessiond.Tree
+local function move_leaf(tree)
+  refresh_path(tree, (tree.canvas.rows:get(tree.leaf_id)))
   client.request('session/info', { sessionId = tree.id }, function(err, result)
     if not err then
       tree:set_session(result.session)
@@ -56,13 +62,7 @@ function M.appended(tree, note)
   for _, item in ipairs(note.items) do
     local parent = item.entry.parentId
     if not ids[parent] then
-      local row = rows:get(parent) or (parent == before and tip) -- otherwise the parent is hidden below the tip
-      local changed = row and rows:on_path_above(row)
-      if changed then
-        tree.loader:refresh_below(changed.id)
-      else
-        tree.loader:refresh()
-      end
+      refresh_path(tree, rows:get(parent) or (parent == before and tip or nil)) -- a hidden parent is below the tip
     end
   end
 end
