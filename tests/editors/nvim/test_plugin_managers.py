@@ -20,7 +20,8 @@ def build(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def git(folder: Path, *words: str) -> list[str]:
-    done = subprocess.run(["git", "-C", folder, *words], check=True, capture_output=True, text=True)
+    command = ["git", "-C", folder, *words]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8")
     return done.stdout.splitlines()
 
 
@@ -63,7 +64,7 @@ def test_vim_pack_installs_it(plugin: Path, tmp_path: Path) -> None:
     """
     done = subprocess.run(
         [installed("nvim-newest"), "--headless", "-n", "-i", "NONE", "-c", f"lua {' '.join(script.split())}"],
-        env={**os.environ, **homes}, capture_output=True, text=True, timeout=120,
+        env={**os.environ, **homes}, capture_output=True, text=True, encoding="utf-8", timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("sessiond.nvim/doc/sessiond.txt"), done.stdout + done.stderr
