@@ -34,7 +34,7 @@ BY_HAND = ("HELLO", "APPEND", "BLOB_PUT", "BLOB_GET", "SUBSCRIBE", "UNSUBSCRIBE"
 It makes the handshake, gives ids to entries, and takes and returns bytes.
 """
 
-NOT_CALLED = ("VIEW_DOCUMENT",)
+NOT_CALLED = ("VIEW_DOCUMENT", "VIEW_PATH")
 """Methods that only editors need: a program reads `view/page` and shows the rows itself."""
 
 TOPICS = (

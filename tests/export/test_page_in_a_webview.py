@@ -48,6 +48,14 @@ def part(story: Story, start: int, end: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def on_path(story: Story, count: int, *, around: str | None = None) -> dict[str, Any]:
+    """The last rows of a story without branches, or those around an entry."""
+    session, rows = session_and_rows(story)
+    names = [it["id"] for it in rows]
+    first = len(rows) - count if around is None else names.index(around) - count // 2
+    return {"kind": "path", "session": session, "rows": rows[first : first + count]}
+
+
 def test_the_page_shows_the_received_path(webview: Webview) -> None:
     expect(webview.shown.locator("article")).to_have_count(3)
     expect(webview.shown.get_by_role("treeitem")).to_have_count(4)
@@ -149,6 +157,71 @@ def test_a_long_session_is_drawn_first_at_its_leaf(opened: Callable[..., Webview
     webview.hears(**part(story, middle, len(story.entries)))
     expect(webview.shown.locator("#live")).to_have_text("live")
     expect(webview.shown.locator("#path .stretch > article").last).to_be_in_viewport()
+
+
+def test_the_leaf_is_seen_before_the_other_rows_are_there(opened: Callable[..., Webview]) -> None:
+    webview, story = opened(), long_story(240)
+    last = webview.shown.locator("#path .stretch > article").last
+    webview.hears(**on_path(story, 30))
+    expect(last).to_contain_text("Answer 237.")
+    expect(last).to_be_in_viewport()
+    webview.hears(**part(story, 0, 120))
+    expect(webview.shown.locator("#live")).to_have_text("120 entries read")
+    expect(webview.shown.locator("#path .stretch")).to_have_count(1)
+    webview.hears(**part(story, 120, 240))
+    expect(webview.shown.locator("#path .stretch")).to_have_count(4)
+    expect(last).to_contain_text("Answer 237.")
+    expect(last).to_be_in_viewport()
+
+
+def test_what_the_reader_has_in_view_stays_when_the_other_rows_arrive(opened: Callable[..., Webview]) -> None:
+    webview, story = opened(), long_story(240)
+    webview.hears(**on_path(story, 60))
+    article = webview.shown.locator("article").filter(has_text="Answer 213.")
+    article.locator("details.call > summary").click()
+    article.evaluate("it => it.scrollIntoView({block: 'start'})")
+    settled = "it => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done("
+    top = article.evaluate(settled + "it.getBoundingClientRect().top))))")
+    webview.hears(**part(story, 0, 240))
+    expect(webview.shown.locator("#path .stretch")).to_have_count(4)
+    expect(article).to_have_attribute("data-row", "214")
+    expect(article.locator("details.call")).to_have_attribute("open", "")
+    webview.frame.wait_for_function(
+        "top => Math.abs([...document.querySelectorAll('article')].find(it => it.dataset.row === '214')"
+        ".getBoundingClientRect().top - top) < 2", arg=top,
+    )  # fmt: skip
+
+
+def test_an_entry_to_show_is_seen_before_the_other_rows_are_there(opened: Callable[..., Webview]) -> None:
+    webview, story = opened(), long_story(240)
+    webview.hears(**on_path(story, 30))
+    webview.hears(kind="reveal", entryId="e61")
+    webview.hears(**on_path(story, 30, around="e61"))
+    target = webview.shown.locator("article.target")
+    expect(target).to_contain_text("Question 60,")
+    expect(target).to_be_in_viewport()
+    webview.hears(**part(story, 0, 240))
+    expect(webview.shown.locator("#path .stretch")).to_have_count(4)
+    expect(target).to_contain_text("Question 60,")
+    expect(target).to_be_in_viewport()
+    assert webview.page.evaluate("said.filter(it => it.kind === 'at')") == []
+
+
+def test_a_reloaded_window_at_another_entry_does_not_show_the_leaf_first(
+    opened: Callable[..., Webview],
+) -> None:
+    webview, story = opened(), long_story(240)
+    webview.receives(story)
+    webview.hears(kind="reveal", entryId="e61")
+    expect(webview.shown.locator("article.target")).to_contain_text("Question 60,")
+    webview.frame.goto("http://editor.test/webview")
+    webview.said("ready", 2)
+    webview.hears(**on_path(story, 30))
+    webview.hears(**part(story, 0, 120))
+    expect(webview.shown.locator("#live")).to_have_text("120 entries read")
+    expect(webview.shown.locator("article")).to_have_count(0)
+    webview.hears(**part(story, 120, 240))
+    expect(webview.shown.locator("article.target")).to_contain_text("Question 60,")
 
 
 def test_the_bar_has_the_agent_and_the_first_prompt_of_a_session_without_a_title(

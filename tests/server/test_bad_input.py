@@ -223,7 +223,7 @@ SESSION_METHODS: dict[str, dict[str, Any]] = {
     "session/rename": {"title": "x"}, "session/tag": {"add": ["x"]},
     "session/branch": {"entryId": None}, "session/label": {"entryId": "x"},
     "session/append": {"entries": [{"type": "custom", "customType": "x"}]},
-    "view/page": {}, "view/entry": {"entryId": "x"}, "state/get": {}, "state/beginTask": {},
+    "view/page": {}, "view/path": {}, "view/entry": {"entryId": "x"}, "state/get": {}, "state/beginTask": {},
 }  # fmt: skip
 
 

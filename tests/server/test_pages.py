@@ -1,8 +1,10 @@
-"""`view/page` and `view/document`: a session as the rows of a page, in parts, and the document around them."""
+"""`view/page`, `view/path` and `view/document`: the rows of a session's page, and the document around them."""
 
 import re
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from sessiond.hub.session import pages
 from support import logs
@@ -129,6 +131,59 @@ async def test_lines_that_are_no_entries_are_passed_over(memory: Running, tmp_pa
     found = await parts(peer, session_id, limit=1)
     assert ids(found) == ["a", "b"]
     assert found[-1]["toSeq"] == found[-1]["lastSeq"] == 6_002
+
+
+async def around(peer: Peer, session_id: str, **params: Any) -> list[str]:
+    found = await peer.call("view/path", sessionId=session_id, **params)
+    return [row["id"] for row in found["rows"]]
+
+
+async def test_the_path_is_read_from_its_end(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+    assert await around(peer, session_id) == []
+    names = [f"e{number}" for number in range(25)]
+    await peer.append(session_id, *(user(name, id=name) for name in names))
+    assert await around(peer, session_id, limit=4) == names[-4:]
+    assert await around(peer, session_id) == names
+    [page] = await parts(peer, session_id)
+    assert (await peer.call("view/path", sessionId=session_id))["rows"] == page["rows"]
+
+
+async def test_the_path_is_read_around_an_entry(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+    names = [f"e{number}" for number in range(25)]
+    await peer.append(session_id, *(user(name, id=name) for name in names))
+    assert await around(peer, session_id, entryId="e10", limit=5) == names[8:13]
+    assert await around(peer, session_id, entryId="e0", limit=5) == names[:5]
+    assert await around(peer, session_id, entryId="e23", limit=5) == names[-5:]
+    assert await around(peer, session_id, entryId="e10", limit=1) == ["e10"]
+    refused = await refusal(around(peer, session_id, entryId="elsewhere"))
+    assert refused.kind == "entryNotFound"
+
+
+async def test_the_path_of_another_branch_ends_at_its_entry(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+    await peer.append(session_id, user("1", id="a"), user("2", id="b"), user("3", id="c"))
+    await peer.call("session/branch", sessionId=session_id, entryId="a")
+    await peer.append(session_id, user("4", id="d"))
+    assert await around(peer, session_id) == ["a", "d"]
+    assert await around(peer, session_id, entryId="a") == ["a", "d"]
+    assert await around(peer, session_id, entryId="b") == ["a", "b"]
+
+
+@pytest.mark.parametrize("text", ["word " * (pages.PART_BYTES // 5 // 3), "<" * (pages.PART_BYTES // 10)])
+async def test_large_entries_leave_the_nearest_rows_of_a_path(memory: Running, cwd: str, text: str) -> None:
+    """Also those that grow when they are rendered: each `<` is four characters of HTML."""
+    peer, session_id = await started(memory, cwd)
+    names = [f"e{number}" for number in range(9)]
+    await peer.append(session_id, *(user(text, id=name) for name in names))
+    ends = await around(peer, session_id)
+    assert ends == names[-len(ends) :]
+    assert len(ends) < 5
+    middle = await around(peer, session_id, entryId="e4")
+    assert "e4" in middle
+    assert len(middle) < 6
+    assert middle == names[names.index(middle[0]) :][: len(middle)]
 
 
 async def test_a_document_lets_nothing_run_but_what_bears_its_nonce(memory: Running) -> None:

@@ -166,6 +166,9 @@ STATE_BEGIN_TASK: Final = Method(
 VIEW_PAGE: Final = Method(
     "view/page", t.ViewPageParams, t.ViewPageResult, (*_READ, "cursorExpired"), stability="experimental"
 )
+VIEW_PATH: Final = Method(
+    "view/path", t.ViewPathParams, t.ViewPathResult, (*_READ, "entryNotFound"), stability="experimental"
+)
 VIEW_DOCUMENT: Final = Method(
     "view/document", t.ViewDocumentParams, t.ViewDocumentResult, stability="experimental"
 )
@@ -251,7 +254,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         RENAME, TAG,
         SUBSCRIBE, UNSUBSCRIBE, FLUSH,
         MOVE, DELETE, CLEANUP, TRASH_LIST, TRASH_RESTORE, TRASH_PURGE,
-        STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_DOCUMENT, VIEW_ENTRY,
+        STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_PATH, VIEW_DOCUMENT, VIEW_ENTRY,
         HISTORY_LIST, HISTORY_ADD, HISTORY_IMPORT, HISTORY_DELETE, BLOB_PUT, BLOB_GET, BLOB_COLLECT, REDACT,
         AGENT_LIST, AGENT_FOLLOW, AGENT_UNFOLLOW, AGENT_FORGET, AGENT_WAKE, USAGE_REPORT,
         BLOB_MISSING, SYNC_POSITIONS, SYNC_IDS, SYNC_LINES, SYNC_PUT,

@@ -2531,6 +2531,34 @@ export interface PageMark {
 }
 
 /**
+ * Read the rows of the path around an entry, to show them at once while `view/page` reads a long session.
+ *
+ * The path is that to the session's leaf; for an entry on another branch, it is the path to that entry. The result
+ * has at most `limit` rows and about 512 KiB: as many on the leaf's side of the entry as on the other one, or more on
+ * one side if the path ends on the other.
+ */
+export interface ViewPathParams {
+  /** The full id of the session. 1 to 128 characters. */
+  sessionId: string;
+  /** The entry; default: the leaf. 1 to 64 characters. */
+  entryId?: string | null;
+  /** Maximum number of rows. 1 to 1000. Default `100`. */
+  limit?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Consecutive rows of the path, root side first. None if the path is empty. */
+export interface ViewPathResult {
+  /** The head of the page. */
+  session: PageSession;
+  /** At most `limit`. At most 1000 items. */
+  rows: PageRow[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
  * Return the document in which an editor's webview shows the rows of `view/page`.
  *
  * The document fits the rows of the same daemon, whatever the version of the editor's extension. The client requests
@@ -5787,6 +5815,16 @@ export interface Requests {
    */
   "view/page": { params: ViewPageParams; result: ViewPageResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "cursorExpired" };
   /**
+   * Read the rows of the path around an entry, to show them at once while `view/page` reads a long session.
+   *
+   * The path is that to the session's leaf; for an entry on another branch, it is the path to that entry. The result
+   * has at most `limit` rows and about 512 KiB: as many on the leaf's side of the entry as on the other one, or more on
+   * one side if the path ends on the other.
+   *
+   * @experimental
+   */
+  "view/path": { params: ViewPathParams; result: ViewPathResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  /**
    * Return the document in which an editor's webview shows the rows of `view/page`.
    *
    * The document fits the rows of the same daemon, whatever the version of the editor's extension. The client requests
@@ -6108,6 +6146,7 @@ export const methods = {
   stateUpdate: "state/update",
   stateBeginTask: "state/beginTask",
   viewPage: "view/page",
+  viewPath: "view/path",
   viewDocument: "view/document",
   viewEntry: "view/entry",
   historyList: "history/list",

@@ -20,7 +20,7 @@ def build(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def git(folder: Path, *words: str) -> list[str]:
-    command = ["git", "-C", folder, *words]
+    command = ["git", "-C", str(folder), *words]
     done = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8")
     return done.stdout.splitlines()
 

@@ -51,6 +51,25 @@ def test_a_transcript_shows_a_session_and_its_new_entries(
     window.was_told_nothing()
 
 
+def test_the_leaf_of_a_long_session_is_seen_before_its_beginning_is_read(
+    window: Window, teller: Teller
+) -> None:
+    first = [user("The very first question"), assistant("Its answer")]
+    words = "\n\n".join(["Some **words** of a long answer."] * 20)
+    more = [entry for number in range(2500) for entry in (user(f"Question {number}"), assistant(words))]
+    teller.create("long-talk", *first, *more, user("The last question"), title="Long talk")
+    window.open_session("Long talk", "The last question")
+    window.command("sessiond: Show Transcript")
+    page = window.webview()
+    expect(page.locator("#path article").last).to_contain_text("The last question")
+    expect(page.locator("#path article").last).to_be_in_viewport()
+    expect(page.locator("#live")).to_contain_text("entries read")
+    expect(page.locator("#live")).to_have_text("live")
+    expect(page.locator("#path article").last).to_be_in_viewport()
+    page.locator("#transcript").press("Home")
+    expect(page.locator("#path article").first).to_contain_text("The very first question")
+
+
 def test_the_buttons_of_an_entry_label_and_fork_it(window: Window, story: Story, teller: Teller) -> None:
     page = shown(window)
     article = page.locator("article").filter(has_text="Write a failing test first.")

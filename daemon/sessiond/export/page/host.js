@@ -9,6 +9,9 @@ const ACTS = [
 const host = {
   api: null,
   loading: false,      // true until all existing rows have arrived
+  read: [],            // the rows that arrived meanwhile, in the order of the log
+  marks: [],           // and the marks
+  drawn: false,        // whether the transcript shows rows of the path meanwhile
   wanted: null,        // the id of an entry to show as soon as it arrives
   reported: null,      // the id of the entry that the editor and this page agree on
   byReader: false,     // whether the reader has moved since then
@@ -42,31 +45,63 @@ const host = {
   },
 
   receive(message) {
+    if (message?.kind === "path" && this.loading) this.drawPath(message);
     if (message?.kind === "rows") this.addRows(message);
     if (message?.kind === "reveal") this.reveal(String(message.entryId));
     if (message?.kind === "status") live.showStatus(this.status = String(message.text));
     if (message?.kind === "tree") page.besideTree(message.visible === true);
   },
 
+  // Show rows of the path while the others are read. A window that was reloaded at another place waits for all rows.
+  drawPath({session, rows}) {
+    const {leafId, targetId} = this.asked();
+    const isWanted = rows.some(it => it.id === this.wanted);
+    if (!rows.length || (this.wanted === null ? this.drawn || leafId || targetId : !isWanted)) return;
+    this.drawn = true;
+    model.load({session, rows});
+    page.head();
+    page.choose(model.rows.length - 1);
+    if (this.wanted === null) this.toLeaf();
+    else this.reveal(this.wanted);
+    this.uncover();
+  },
+
   addRows(message) {
-    if (!live.update(message)) {
-      this.requestRows();
-      return;
-    }
-    if (this.loading && message.toSeq >= message.lastSeq) {
-      this.loading = false;
-      live.showStatus(this.status);
-      if (!page.told) page.besideTree(false);   // the editor's extension is older than that message
-      page.arrive();
-      if (!this.asked().targetId) {
-        transcript.toEnd();
-        this.remember(-1);   // stores which session it is, for a reloaded window
-      }
-      this.uncover();
-      transcript.main.addEventListener("scroll", () => this.settle(), {passive: true});
-    }
-    if (this.loading) live.showStatus(`${model.rows.length.toLocaleString()} entries read`);
-    if (this.wanted !== null) this.reveal(this.wanted);
+    if (this.loading ? !this.collect(message) : !live.update(message)) this.requestRows();
+    else if (this.wanted !== null) this.reveal(this.wanted);
+  },
+
+  // Keep a part of the session until all of it is there. Returns false if rows in between are missing.
+  collect({first, rows, marks, session, toSeq, lastSeq}) {
+    if (first > this.read.length) return false;
+    for (const row of rows.slice(this.read.length - first)) this.read.push(row);
+    this.marks.push(...marks);
+    live.showStatus(`${this.read.length.toLocaleString()} entries read`);
+    if (toSeq >= lastSeq) this.showAll(session);
+    return true;
+  },
+
+  // All rows are there. What the reader has before them stays in its place.
+  showAll(session) {
+    const place = this.drawn ? transcript.view() : null;
+    model.load({session, rows: this.read});
+    this.marks.forEach(mark => model.mark(mark));
+    this.loading = false;
+    this.read = [];
+    this.marks = [];
+    live.showStatus(this.status);
+    page.head();
+    if (!page.told) page.besideTree(false);   // the editor's extension is older than that message
+    page.arrive();
+    if (place) transcript.putBack(place);
+    else if (!this.asked().targetId) this.toLeaf();
+    if (!this.drawn) this.uncover();
+    transcript.main.addEventListener("scroll", () => this.settle(), {passive: true});
+  },
+
+  toLeaf() {
+    transcript.toEnd();
+    this.remember(-1);   // stores which session it is, for a reloaded window
   },
 
   // Show the transcript when it is where it stays: stretches above the leaf get their height in the next frames.
@@ -77,7 +112,7 @@ const host = {
   },
 
   reveal(id) {
-    const row = this.loading ? undefined : model.rowOf(id);
+    const row = model.rowOf(id);
     this.wanted = row === undefined ? id : null;
     if (row === undefined) return;
     this.reported = id;

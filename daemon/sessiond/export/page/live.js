@@ -24,7 +24,6 @@ const live = {
     model.session = session;
     model.tip = model.rowOf(session.leafId) ?? model.rows.length - 1;
     page.head();
-    if (host.loading) return true;   // the transcript is drawn once, at its leaf
     if (atLeaf && model.tip !== model.leaf) {
       model.leaf = model.tip;
       if (!transcript.grow(model.tip)) transcript.show(model.tip);

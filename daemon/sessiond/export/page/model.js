@@ -12,8 +12,13 @@ const model = {
   tip: -1,             // the session's leaf
   leaf: -1,            // the leaf that the page shows
 
+  // Replace what there is.
   load(data) {
     this.session = data.session;
+    this.byId.clear();
+    this.rows = [];
+    this.above = [];
+    this.newest = [];
     this.add(data.rows);
     this.tip = this.leaf = this.rowOf(data.session.leafId) ?? this.rows.length - 1;
   },

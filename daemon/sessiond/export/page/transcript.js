@@ -173,7 +173,7 @@ const transcript = {
   redraw(row) {
     const article = document.getElementById(`e-${calls.owner.get(row) ?? row}`);
     if (!article) return;
-    const open = [...article.querySelectorAll("details")].map(it => it.open);
+    const open = foldsOf(article);
     const focused = article.contains(document.activeElement);
     const target = article.querySelector(".target")?.id ?? (article.classList.contains("target") ? article.id : null);
     const box = document.createElement("div");
@@ -181,7 +181,7 @@ const transcript = {
     this.dress(box);
     const drawn = box.firstElementChild;
     article.replaceWith(drawn);
-    drawn.querySelectorAll("details").forEach((it, at) => { if (open[at]) it.open = true; });
+    applyFolds(drawn, open);
     if (target) document.getElementById(target)?.classList.add("target");
     requestAnimationFrame(() => blocks.reach(drawn));
     if (focused) drawn.focus({preventScroll: true});
@@ -189,18 +189,15 @@ const transcript = {
 
   // Scroll to an entry. Returns whether it is on the path.
   reveal(row, {focus = false} = {}) {
-    const place = this.placeOf(row);
-    if (place === undefined) return false;
-    const stretches = this.box.children;
-    const part = stretches[Math.floor(place / STRETCH)];
-    for (const it of [part.previousElementSibling, part, part.nextElementSibling]) if (it) this.fill(it);
-    const article = document.getElementById(`e-${row}`);
+    const article = this.articleOf(row);
+    if (!article) return false;
+    const isFirst = this.placeOf(row) === 0;
     this.box.querySelector(".target")?.classList.remove("target");
     article.classList.add("target");
     const card = article.parentElement.closest("details");
     if (card) card.open = true;
     const scroll = () => {
-      if (place === 0 && !card) this.main.scrollTop = 0;   // with what is above the first entry
+      if (isFirst && !card) this.main.scrollTop = 0;   // with what is above the first entry
       else document.getElementById(`e-${row}`)?.scrollIntoView({block: "start"});
     };
     scroll();
@@ -209,6 +206,53 @@ const transcript = {
     requestAnimationFrame(() => requestAnimationFrame(scroll));
     this.mark();
     return true;
+  },
+
+  // What the reader has in view: the entry at the top, its distance from there, and the entries that were unfolded.
+  // They are named by their ids, because the numbers of rows change when the earlier ones are added.
+  view() {
+    const row = this.rows[this.top()];
+    const unfolded = new Map();
+    for (const article of this.box.querySelectorAll(".stretch > article")) {
+      const open = foldsOf(article);
+      if (open.includes(true)) unfolded.set(model.rows[article.dataset.row].id, open);
+    }
+    return {
+      id: model.rows[row]?.id, offset: this.offset(row), atEnd: this.atEnd(), unfolded,
+      targetId: model.rows[this.box.querySelector(".target")?.dataset.row]?.id,
+    };
+  },
+
+  // Restore a view after other rows were added.
+  putBack({id, offset, atEnd, unfolded, targetId}) {
+    for (const [of, open] of unfolded) {
+      const article = this.articleOf(model.rowOf(of));
+      if (article) applyFolds(article, open);
+    }
+    this.box.querySelector(".target")?.classList.remove("target");
+    if (targetId !== undefined) this.articleOf(model.rowOf(targetId))?.classList.add("target");
+    if (atEnd) {
+      this.toEnd();
+      return;
+    }
+    const row = model.rowOf(id);
+    // Stretches that are filled above later do not move it: the editor's browser anchors what is in view.
+    if (this.articleOf(row)) this.main.scrollTop += this.offset(row) - offset;
+  },
+
+  // The pixels from the top of the viewport to an entry.
+  offset(row) {
+    const article = this.articleOf(row);
+    return article ? article.getBoundingClientRect().top - this.main.getBoundingClientRect().top : 0;
+  },
+
+  // The element that shows a row, filled if it was not. Undefined if the row is not on the path.
+  articleOf(row) {
+    const place = this.placeOf(row);
+    if (place === undefined) return undefined;
+    const part = this.box.children[Math.floor(place / STRETCH)];
+    for (const it of [part.previousElementSibling, part, part.nextElementSibling]) if (it) this.fill(it);
+    return document.getElementById(`e-${row}`);
   },
 
   atEnd() {
@@ -266,6 +310,13 @@ const transcript = {
     CSS.highlights.set("hit", new Highlight(...ranges));
   },
 };
+
+// Which blocks of an entry are unfolded, in their order.
+const foldsOf = article => [...article.querySelectorAll("details")].map(it => it.open);
+
+function applyFolds(article, folds) {
+  article.querySelectorAll("details").forEach((it, at) => { if (folds[at]) it.open = true; });
+}
 
 // Buttons for the other branches at a fork.
 function branches(row) {

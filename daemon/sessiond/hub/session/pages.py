@@ -16,6 +16,7 @@ from sessiond.hub.session import blob_resolution
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.session.content import preview
+from sessiond.session.tree import steps
 from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import KIND, Tree
 from sessiond.session.views.outline import Outline
@@ -61,6 +62,38 @@ async def part(live: LiveSession, position: t.After | None, limit: int) -> t.Vie
     )  # fmt: skip
 
 
+async def around(live: LiveSession, entry_id: str | None, limit: int) -> t.ViewPathResult:
+    """Return the rows of the path around an entry, as many as fit into a part.
+
+    Args:
+        live: The session.
+        entry_id: The entry; None for the leaf. If it is not on the path to the leaf, the path ends at it.
+        limit: The maximum number of rows.
+
+    Raises:
+        EntryNotFound: There is no such entry.
+    """
+    while True:
+        tree, outline, session = await _looked_through(live)
+        row = tree.leaf if entry_id is None else live.row(entry_id)
+        path = await live.drive(steps.path(tree, tree.leaf))
+        if row not in path:
+            path = await live.drive(steps.path(tree, row))
+        if tree is live.tree:  # otherwise the log was rewritten meanwhile
+            break
+    chosen, at = _chosen_around(tree, path, row, limit)
+    lines = live.read_rows(chosen)
+    places = await live.drive(_places(tree, outline, chosen))
+    # Each side begins at the entry, so that what does not fit is what is furthest from it.
+    sides = ((places[at::-1], lines[at::-1]), (places[at + 1 :], lines[at + 1 :]))
+    room = PART_BYTES // sum(1 for _, side in sides if side) if chosen else PART_BYTES
+    above, below = [
+        await asyncio.to_thread(_drawn, side, await _whole(live, read, room), room) if side else []
+        for side, read in sides
+    ]
+    return t.ViewPathResult(session=session, rows=[*reversed(above), *below])
+
+
 def document(nonce: str) -> str:
     """Return the HTML document that shows the rows in a webview."""
     from sessiond.export import html
@@ -92,6 +125,25 @@ def _chosen(tree: Tree, after: int, limit: int) -> tuple[list[int], int]:
     return rows, row
 
 
+def _chosen_around(tree: Tree, path: Sequence[int], row: int, limit: int) -> tuple[list[int], int]:
+    """Return the rows of a path around one of them that fit into a part, and its index among them."""
+    if not path:
+        return [], 0
+    at = path.index(row)
+    first = max(0, min(at - limit // 2, len(path) - limit))
+    end = min(len(path), first + limit)
+    sizes = {each: behind - begin for each in path[first:end] for begin, behind in [tree.span(each)]}
+    start, stop, room = at, at + 1, PART_BYTES - sizes[row]
+    while room > 0 and (start > first or stop < end):
+        if start > first:
+            start -= 1
+            room -= sizes[path[start]]
+        if stop < end and room > 0:
+            room -= sizes[path[stop]]
+            stop += 1
+    return list(path[start:stop]), at - start
+
+
 def _places(tree: Tree, outline: Outline, rows: Sequence[int]) -> Steps[list[RowPlace]]:
     found: list[RowPlace] = []
     for start in range(0, len(rows), _ROWS_A_STEP):
@@ -100,23 +152,20 @@ def _places(tree: Tree, outline: Outline, rows: Sequence[int]) -> Steps[list[Row
     return found
 
 
-async def _whole(live: LiveSession, lines: Sequence[bytes]) -> Sequence[bytes]:
-    """Return the first entries with their blobs, as many as fit into a part."""
+async def _whole(live: LiveSession, lines: Sequence[bytes], room: int = PART_BYTES) -> Sequence[bytes]:
+    """Return the first entries with their blobs, as many as fit into `room` bytes."""
     try:
-        found = await blob_resolution.resolve_entries(
-            lines, live.blobs, page_bytes=PART_BYTES, max_bytes=MAX_BYTES
-        )
+        found = await blob_resolution.resolve_entries(lines, live.blobs, page_bytes=room, max_bytes=MAX_BYTES)
     except EntryTooLarge:
         return lines[:1]  # the entry marks its truncated parts
     return found.entries
 
 
-def _drawn(places: Sequence[RowPlace], lines: Sequence[bytes]) -> list[t.PageRow]:
-    """Render as many rows as fit into a part, at least one if there is any."""
+def _drawn(places: Sequence[RowPlace], lines: Sequence[bytes], room: int = PART_BYTES) -> list[t.PageRow]:
+    """Render as many rows as fit into `room` bytes, at least one if there is any."""
     from sessiond.export.rows import row_of
 
     rows: list[t.PageRow] = []
-    room = PART_BYTES
     for place, line in zip(places, lines, strict=False):  # `_whole` may return fewer lines than places
         row = row_of(place, line)
         if row.body is not None and len(row.body) > MAX_BYTES:

@@ -314,6 +314,8 @@ from sessiond.protocol.types.views import (
     ViewEntryResult as ViewEntryResult,
     ViewPageParams as ViewPageParams,
     ViewPageResult as ViewPageResult,
+    ViewPathParams as ViewPathParams,
+    ViewPathResult as ViewPathResult,
 )
 from sessiond.protocol.types.watching import (
     FlushParams as FlushParams,

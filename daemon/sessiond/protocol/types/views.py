@@ -1,4 +1,4 @@
-"""Views of a session for people: its page in parts, the document that shows the page, and one entry as Markdown."""
+"""Views of a session for people: its page, the document that shows the page, and one entry as Markdown."""
 
 from typing import Annotated
 
@@ -90,6 +90,26 @@ class ViewPageResult(Wire, frozen=True):
     log_id: LogId  # the log of the seqs
     to_seq: int  # the seq up to which this part reaches, for the next `after`
     last_seq: int  # the seq of the last line of the log
+
+
+class ViewPathParams(Params, frozen=True):
+    """Read the rows of the path around an entry, to show them at once while `view/page` reads a long session.
+
+    The path is that to the session's leaf; for an entry on another branch, it is the path to that entry. The result
+    has at most `limit` rows and about 512 KiB: as many on the leaf's side of the entry as on the other one, or more on
+    one side if the path ends on the other.
+    """
+
+    session_id: SessionId  # the full id of the session
+    entry_id: EntryId | None = None  # the entry; default: the leaf
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100  # maximum number of rows
+
+
+class ViewPathResult(Wire, frozen=True):
+    """Consecutive rows of the path, root side first. None if the path is empty."""
+
+    session: PageSession  # the head of the page
+    rows: Annotated[list[PageRow], Meta(max_length=1000)]  # at most `limit`
 
 
 class ViewDocumentParams(Params, frozen=True):

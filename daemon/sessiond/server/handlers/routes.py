@@ -178,6 +178,7 @@ ROUTES: dict[str, Route[Client]] = dict(
         _on_session(m.LABELS, LargeAnswer(reading.labels), "scan"),
         _on_session(m.VIEW_ENTRY, LargeAnswer(views.entry), "scan"),
         _on_session(m.VIEW_PAGE, LargeAnswer(views.page), "scan"),
+        _on_session(m.VIEW_PATH, LargeAnswer(views.path), "scan"),
         _route(m.VIEW_DOCUMENT, Cancellable(views.document)),
         _route(m.REDACT, LargeAnswer(views.redact)),
         _on_session(m.CONTEXT, HugeAnswer(context.context_)),

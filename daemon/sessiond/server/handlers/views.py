@@ -21,6 +21,11 @@ async def page(_client: Client, live: LiveSession, params: t.ViewPageParams) -> 
     return await pages.part(live, params.after, params.limit)
 
 
+async def path(_client: Client, live: LiveSession, params: t.ViewPathParams) -> t.ViewPathResult:
+    """Return the rows of the path around an entry with `pages.around`. Raises `EntryNotFound`."""
+    return await pages.around(live, params.entry_id, params.limit)
+
+
 async def redact(client: Client, params: t.RedactParams) -> t.RedactResult:
     """Return texts without secrets, with `hub.redaction`."""
     return await client.hub.redaction.run(params)

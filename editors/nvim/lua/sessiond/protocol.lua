@@ -1331,6 +1331,21 @@
 ---@field label? string Its label now.
 ---@field filterMask integer The filters that show its row now.
 
+---Read the rows of the path around an entry, to show them at once while `view/page` reads a long session.
+---
+---The path is that to the session's leaf; for an entry on another branch, it is the path to that entry. The result
+---has at most `limit` rows and about 512 KiB: as many on the leaf's side of the entry as on the other one, or more on
+---one side if the path ends on the other.
+---@class (exact) sessiond.ViewPathParams
+---@field sessionId string The full id of the session. 1 to 128 characters.
+---@field entryId? string The entry; default: the leaf. 1 to 64 characters.
+---@field limit? integer Maximum number of rows. 1 to 1000. Default `100`.
+
+---Consecutive rows of the path, root side first. None if the path is empty.
+---@class (exact) sessiond.ViewPathResult
+---@field session sessiond.PageSession The head of the page.
+---@field rows sessiond.PageRow[] At most `limit`. At most 1000 items.
+
 ---Return the document in which an editor's webview shows the rows of `view/page`.
 ---
 ---The document fits the rows of the same daemon, whatever the version of the editor's extension. The client requests
@@ -3028,6 +3043,7 @@ M.methods = {
   stateUpdate = "state/update", -- sessiond.StateUpdateParams -> sessiond.StateUpdateResult (experimental)
   stateBeginTask = "state/beginTask", -- sessiond.StateBeginTaskParams -> sessiond.StateBeginTaskResult (experimental)
   viewPage = "view/page", -- sessiond.ViewPageParams -> sessiond.ViewPageResult (experimental)
+  viewPath = "view/path", -- sessiond.ViewPathParams -> sessiond.ViewPathResult (experimental)
   viewDocument = "view/document", -- sessiond.ViewDocumentParams -> sessiond.ViewDocumentResult (experimental)
   viewEntry = "view/entry", -- sessiond.ViewEntryParams -> sessiond.ViewEntryResult (experimental)
   historyList = "history/list", -- sessiond.HistoryListParams -> sessiond.HistoryListResult

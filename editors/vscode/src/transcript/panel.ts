@@ -21,6 +21,10 @@ export interface PanelHost {
 
 /** The daemon's command that returns a page; an older daemon does not have it. */
 const DOCUMENT = "view/document";
+/** The daemon's command that returns the rows to show first; an older daemon does not have it. */
+const PATH = "view/path";
+/** More than a window shows, and few enough to arrive at once. */
+const PATH_ROWS = 40;
 const MAX_TITLE_LENGTH = 80;
 
 export class TranscriptPanel implements vscode.Disposable {
@@ -61,7 +65,7 @@ export class TranscriptPanel implements vscode.Disposable {
       panel.webview.onDidReceiveMessage((message) => {
         const received = parseMessage(message);
         if (received?.kind === "ready") {
-          this.#begin();
+          void this.#begin();
         } else if (received?.kind === "act") {
           host.act(received.act, received.entryId);
         } else if (received?.kind === "at" && panel.visible) {
@@ -87,7 +91,7 @@ export class TranscriptPanel implements vscode.Disposable {
     }
     this.#entryToReveal = entryId;
     if (this.#ready) {
-      this.#reveal();
+      void this.#reveal();
     }
   }
 
@@ -137,18 +141,38 @@ export class TranscriptPanel implements vscode.Disposable {
     }
   }
 
-  #begin(): void {
+  /** The document is empty: send the rows around the leaf or the entry to reveal, and then all rows. */
+  async #begin(): Promise<void> {
     this.#ready = true;
     this.showTreeVisibility();
-    this.#feed.begin();
     this.#showStatus("live");
-    this.#reveal();
+    this.#feed.end();
+    const document = this.#document;
+    await this.#reveal(true);
+    if (!this.#disposed && this.#ready && document === this.#document) {
+      this.#feed.begin();
+    }
   }
 
-  #reveal(): void {
-    if (this.#entryToReveal !== undefined) {
-      void this.#panel.webview.postMessage({ kind: "reveal", entryId: this.#entryToReveal });
-      this.#entryToReveal = undefined;
+  /** Show the entry to reveal; the leaf without one, if `always`. Until all rows are sent, those around it are. */
+  async #reveal(always = false): Promise<void> {
+    const entryId = this.#entryToReveal;
+    this.#entryToReveal = undefined;
+    if (entryId !== undefined) {
+      void this.#panel.webview.postMessage({ kind: "reveal", entryId });
+    } else if (!always) {
+      return;
+    }
+    const { state } = this.#daemon;
+    if (this.#feed.isComplete || state.kind !== "attached" || !state.methods.includes(PATH)) {
+      return;
+    }
+    try {
+      const around = entryId === undefined ? {} : { entryId };
+      const path = await this.#daemon.request(PATH, { sessionId: this.#sessionId, limit: PATH_ROWS, ...around });
+      void this.#panel.webview.postMessage({ kind: "path", ...path });
+    } catch {
+      // All rows follow, and reading them tells what is wrong.
     }
   }
 

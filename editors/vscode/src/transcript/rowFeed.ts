@@ -21,9 +21,15 @@ export class RowFeed {
   #again = false;
   #generation = 0;
   #begun = false;
+  #complete = false;
 
   constructor(io: FeedIO) {
     this.#io = io;
+  }
+
+  /** Whether the document has had all rows of the session. */
+  get isComplete(): boolean {
+    return this.#complete;
   }
 
   /** The document is empty: begin with the first row. */
@@ -32,6 +38,7 @@ export class RowFeed {
     this.#position = undefined;
     this.#generation += 1;
     this.#begun = true;
+    this.#complete = false;
     this.update();
   }
 
@@ -50,6 +57,7 @@ export class RowFeed {
   end(): void {
     this.#begun = false;
     this.#again = false;
+    this.#complete = false;
     this.#generation += 1;
   }
 
@@ -75,6 +83,7 @@ export class RowFeed {
   #send(part: ViewPageResult): void {
     this.#io.send(part, this.#sent);
     this.#sent += part.rows.length;
+    this.#complete ||= part.toSeq >= part.lastSeq;
     this.#again ||= part.toSeq < part.lastSeq && part.toSeq > (this.#position?.seq ?? 0);
     this.#position = { logId: part.logId, seq: part.toSeq };
   }

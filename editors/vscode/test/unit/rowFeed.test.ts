@@ -65,6 +65,20 @@ test("a session is sent in consecutive parts", async () => {
   ]);
 });
 
+test("the feed is complete when the last part is sent, until the document is closed", async () => {
+  const session = new Session();
+  session.seq = 4;
+  session.hold();
+  session.feed.begin();
+  await settled();
+  assert.equal(session.feed.isComplete, false);
+  session.release();
+  await settled();
+  assert.equal(session.feed.isComplete, true);
+  session.feed.end();
+  assert.equal(session.feed.isComplete, false);
+});
+
 test("an empty session is sent, too", async () => {
   const session = new Session();
   session.feed.begin();
