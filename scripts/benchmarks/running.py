@@ -18,6 +18,7 @@ from scripts.benchmarks.results import ROOT, Chart, Measured, Results, commit_of
 import sessiond
 
 MEASUREMENTS = {
+    "first-use": "first_use",
     "request": "request_cost",
     "append": "appending",
     "sessions": "separate_sessions",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from support import logs
 from support.commands import Shell, a_shell
 
 
@@ -43,6 +44,22 @@ def test_a_word_finds_longer_ones_that_begin_with_it_unless_it_is_exact(shell: S
     assert shell("search", "parse", "--exact").out == ""
     assert shell("search", '"an item" pars').lines[1] == "    The parser is tokenizing 'an item'"
     assert shell("search", '"an ite"').out == ""
+
+
+@pytest.mark.parametrize("command", ["search", "recall"])
+def test_what_would_find_nothing_waits_for_sessions_that_are_not_indexed(
+    tmp_path: Path, command: str
+) -> None:
+    with a_shell(tmp_path) as fresh:
+        folder = Path(fresh.locations.data) / "sessions/--work--"
+        folder.mkdir(parents=True)
+        words = [logs.assistant("lorem ipsum dolor " * 1000) for _ in range(400)]
+        session = logs.log(logs.header(cwd=str(tmp_path)), *words, logs.user("Where is the quokka?"))
+        (folder / f"2026-01-01T00-00-00-000Z_{logs.SESSION_ID}.jsonl").write_bytes(session)
+        ran = fresh(command, "quokka")
+        assert "Where is the quokka?" in ran.out
+        assert "Reading 1 session (7." in ran.err
+        assert "could not be searched" not in ran.err
 
 
 def test_what_was_found_is_in_color_where_there_is_color(shell: Shell) -> None:

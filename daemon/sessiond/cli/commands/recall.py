@@ -9,7 +9,14 @@ from textwrap import wrap
 from sessiond import human
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.session_argument import agent_filter, place_filter
-from sessiond.cli.render.found_entries import agent_of, folder_of, show_command
+from sessiond.cli.render.found_entries import (
+    WAIT_MS,
+    agent_of,
+    folder_of,
+    print_unsearched,
+    request_found,
+    show_command,
+)
 from sessiond.cli.render.style import style_for
 from sessiond.client.blocking import connect
 from sessiond.text import one_line
@@ -23,8 +30,6 @@ if TYPE_CHECKING:
 
 _INDENT = "    "
 _DEFAULT_COLUMNS = 80
-_WAIT_MS = 60_000
-"""The maximum time that `--wait` waits for the index."""
 
 
 def recall(args: ParsedArguments) -> int:
@@ -39,12 +44,12 @@ def recall(args: ParsedArguments) -> int:
         if (number := args.number(option, at_least=1)) is not None:
             params[field] = number
     if args.flag("wait"):
-        params["waitMs"] = _WAIT_MS
+        params["waitMs"] = WAIT_MS
     with connect() as daemon:
         if args.flag("json"):
             print(daemon.call_text("session/recall", params))
             return 0
-        found = daemon.call("session/recall", params)
+        found = request_found(daemon, "session/recall", params, field="passages")
     style = style_for(sys.stdout)
     sessions: dict[str, list[dict[str, Any]]] = {}
     for passage in found["passages"]:
@@ -84,10 +89,7 @@ def _formatted(passage: dict[str, Any], style: Style) -> str:
 
 
 def _print_notes(found: dict[str, Any], *, is_limited: bool) -> None:
-    unsearched = found["unsearched"]
-    if unsearched["sessionCount"]:
-        left = human.count(unsearched["sessionCount"], "session"), human.size(unsearched["sizeBytes"])
-        print(f"{left[0]} ({left[1]}) could not be searched yet. --wait waits for them.", file=sys.stderr)
+    print_unsearched(found)
     if not found["passages"] and not found["omittedCount"]:
         more = " --all asks the sessions of all projects." if is_limited else ""
         print(f"Nothing was found. --also WORDS asks in other words.{more}", file=sys.stderr)

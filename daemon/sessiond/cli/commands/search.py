@@ -8,7 +8,14 @@ import time
 from sessiond import human
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.session_argument import agent_filter, period_filter, place_filter, whole_id
-from sessiond.cli.render.found_entries import agent_of, folder_of, show_command
+from sessiond.cli.render.found_entries import (
+    WAIT_MS,
+    agent_of,
+    folder_of,
+    print_unsearched,
+    request_found,
+    show_command,
+)
 from sessiond.cli.render.style import style_for
 from sessiond.client.blocking import connect
 from sessiond.text import fit, one_line
@@ -22,8 +29,6 @@ if TYPE_CHECKING:
     from sessiond.cli.render.style import Style
 
 _INDENT = "    "
-_WAIT_MS = 60_000
-"""The maximum time that `--wait` waits for the index."""
 
 
 def search(args: ParsedArguments) -> int:
@@ -35,7 +40,7 @@ def search(args: ParsedArguments) -> int:
         if args.flag("json"):
             print(daemon.call_text("session/search", params))
             return 0
-        found = daemon.call("session/search", params)
+        found = request_found(daemon, "session/search", params, field="hits")
     style = style_for(sys.stdout)
     sessions: dict[str, list[dict[str, Any]]] = {}  # in the order of the best hit of each
     for hit in found["hits"]:
@@ -61,7 +66,7 @@ def _params(args: ParsedArguments) -> dict[str, Any]:
         if (value := args.value(option)) is not None:
             params[field] = value
     if args.flag("wait"):
-        params["waitMs"] = _WAIT_MS
+        params["waitMs"] = WAIT_MS
     if (limit := args.number("limit", at_least=1)) is not None:
         params["limit"] = limit
     return params
@@ -127,11 +132,7 @@ def _marked(snippet: str, ranges: Sequence[tuple[int, int]], style: Style) -> st
 
 
 def _print_notes(found: dict[str, Any], *, is_limited: bool) -> None:
-    unsearched = found["unsearched"]
-    if unsearched["sessionCount"]:
-        left = human.count(unsearched["sessionCount"], "session"), human.size(unsearched["sizeBytes"])
-        print(f"{left[0]} ({left[1]}) could not be searched yet. --wait waits for them.", file=sys.stderr)
-    elif not found["hits"]:
+    if not print_unsearched(found) and not found["hits"]:
         print("No matches. All words must occur in one entry.", file=sys.stderr)
         if is_limited:
             print("  --all searches the sessions of all projects.", file=sys.stderr)

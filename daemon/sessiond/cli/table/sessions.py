@@ -118,7 +118,8 @@ COMMANDS: dict[str, Command] = {
             JSON,
         ),
         'QUERY consists of words and "phrases in quotes" that must all occur in one entry. A word of three or more\n'
-        "letters also finds longer words that begin with it. Results of one session stand together, below its title.",
+        "letters also finds longer words that begin with it. Results of one session stand together, below its title.\n"
+        "If nothing is found and not all sessions are indexed yet, the search waits for them.",
         paged=True,
     ),
     "recall": Command(
@@ -136,7 +137,8 @@ COMMANDS: dict[str, Command] = {
             Option("limit", "N", "maximum number of passages (default: 10)", short="n"),
             JSON,
         ),
-        "Not all words must occur: the best passages come first, and the newest of several about one matter is marked.",
+        "Not all words must occur. The best passages come first; the newest of several about one matter is marked.\n"
+        "If nothing is found and not all sessions are indexed yet, the command waits for them.",
         ("sessiond recall 'how long do sessions last?' --also 'token expiry' --also 'logged out after'",),
         paged=True,
     ),
