@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, FrameLocator, Locator, Page
 
 
+CATEGORY = "sessiond: "
+"""The beginning of each command of ours in the palette."""
+
+
 class View:
     """One of the views of the side bar."""
 
@@ -99,6 +103,29 @@ class Window:
             title, ignore_case=True
         )
         field.press("Enter")
+
+    def palette(self) -> set[str]:
+        """The titles of all commands of ours that the palette lists now."""
+        self.page.keyboard.press("F1")
+        field = self.page.locator(".quick-input-widget input").first
+        expect(field).to_be_focused()
+        field.fill(f">{CATEGORY}")
+        rows = self.page.locator(".quick-input-list .monaco-list-row")
+        expect(rows.first).to_contain_text(CATEGORY)
+        found: dict[str, str] = {}  # by position: the list has only the rows in sight
+        total = int(rows.first.get_attribute("aria-setsize") or 0)
+        focused = self.page.locator(".quick-input-list .monaco-list-row.focused")
+        while True:
+            for row in rows.all():
+                place = row.get_attribute("aria-posinset")
+                found[place or ""] = (row.get_attribute("aria-label") or "").split(",")[0]
+            if len(found) >= total:
+                break
+            at = focused.get_attribute("aria-posinset")
+            field.press("PageDown")
+            expect(focused).not_to_have_attribute("aria-posinset", at or "")
+        field.press("Escape")
+        return {title.removeprefix(CATEGORY) for title in found.values() if title.startswith(CATEGORY)}
 
     def answer(self, text: str) -> None:
         """Type into the field that asks, and press Enter."""

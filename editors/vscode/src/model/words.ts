@@ -151,16 +151,14 @@ export function sessionWords(session: KnownSession, current: boolean, now: numbe
       : current
         ? { id: "eye", color: "charts.green" }
         : { id: session.isDraft ? "edit" : "comment-discussion", ...(session.origin && { initials: initialsOf(session.origin.agent) }) },
-    context: [
-      "session",
-      session.path !== null && "+file",
-      session.isDraft && "+draft",
-      session.origin && "+agent",
-      current && "+current",
-    ]
-      .filter(Boolean)
-      .join(""),
+    context: sessionContext(session) + (current ? "+current" : ""),
   };
+}
+
+/** What menus and the palette know of a session: whether it has a file and an agent, and is a draft. */
+export function sessionContext(session: KnownSession): string {
+  const kinds = [session.path !== null && "+file", session.isDraft && "+draft", session.origin && "+agent"];
+  return `session${kinds.filter(Boolean).join("")}`;
 }
 
 /** The initials of an agent's name, such as CC for claude-code: at most two letters or digits. */

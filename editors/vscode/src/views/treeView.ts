@@ -5,7 +5,7 @@ import type { Daemon } from "../daemon/daemon.ts";
 import { beginsBranch, difference, type RenderedRow, snapshot } from "../model/rows.ts";
 import { count, fit, oneLine } from "../model/text.ts";
 import { type Filter, FILTERS, TreeModel } from "../model/tree.ts";
-import { rowWords, titleOf } from "../model/words.ts";
+import { rowWords, sessionContext, titleOf } from "../model/words.ts";
 import { type EntryElement, Interned, type GapElement } from "./elements.ts";
 import { themeIcon } from "./themeIcon.ts";
 
@@ -343,7 +343,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
             .join(" · ");
     this.#view.message = this.#message();
     const { executeCommand } = vscode.commands;
-    void executeCommand("setContext", "sessiond.session", shown.kind === "session");
+    void executeCommand("setContext", "sessiond.session", shown.kind === "session" && sessionContext(shown.session));
     void executeCommand("setContext", "sessiond.tree.shows", this.#shows());
     void executeCommand("setContext", "sessiond.tree.filter", model?.filter ?? "default");
     void executeCommand("setContext", "sessiond.tree.query", (model?.query ?? "") !== "");
